@@ -4,6 +4,7 @@
 //! can be replayed.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod ago;
 pub mod chunk;
 pub mod claim;
 pub mod clock;
@@ -11,6 +12,7 @@ pub mod derive;
 pub mod drift;
 pub mod event;
 pub mod id;
+pub mod layout;
 pub mod norm;
 pub mod replica;
 pub mod roster;

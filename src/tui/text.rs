@@ -1,15 +1,16 @@
 //! Text made safe and fitted to columns: sanitised, measured in terminal cells, wrapped at words by grapheme.
 
+use std::ops::Range;
+
+pub use crate::domain::layout::width;
+use crate::domain::{
+    id::SHORT,
+    layout::{self, LongWord},
+    text::{sanitize, sanitize_line},
+};
 use ratatui::{
     style::Style,
     text::{Line, Span},
-};
-use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
-
-use crate::domain::{
-    id::SHORT,
-    text::{sanitize, sanitize_line},
 };
 
 /// A person, and the agent through which they act.
@@ -19,11 +20,6 @@ pub fn writer(who: &str, agent: Option<&str>) -> String {
     agent.map_or_else(|| who.to_owned(), |agent| format!("{who} via {agent}"))
 }
 
-/// Width in terminal cells.
-pub fn width(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
-}
-
 /// One safe line: control, bidirectional and zero-width characters dropped, line breaks made spaces.
 pub fn line(text: &str) -> String {
     sanitize_line(text)
@@ -31,24 +27,7 @@ pub fn line(text: &str) -> String {
 
 /// `text` as one safe line of at most `columns` cells; what is cut is marked by an ellipsis.
 pub fn fit(text: &str, columns: usize) -> String {
-    let text = line(text);
-    if width(&text) <= columns {
-        return text;
-    }
-    let mut out = String::new();
-    let mut used = 0;
-    for grapheme in text.graphemes(true) {
-        let cells = width(grapheme);
-        if used + cells + 1 > columns {
-            break;
-        }
-        out.push_str(grapheme);
-        used += cells;
-    }
-    if columns > 0 {
-        out.push('…');
-    }
-    out
+    layout::fit(&line(text), columns)
 }
 
 /// [`fit`], then padded with spaces to exactly `columns` cells.
@@ -116,77 +95,26 @@ pub fn wrap(text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
 
 /// Wraps runs of styled text as one paragraph. Never returns nothing: an empty text is one empty line.
 pub fn wrap_runs(runs: &[(String, Style)], columns: usize) -> Vec<Line<'static>> {
-    let columns = columns.max(1);
-    let mut lines: Vec<Cells> = Vec::new();
-    let mut current = Cells::default();
-    let mut word = Cells::default();
+    let runs: Vec<(String, Style)> = runs.iter().map(|(text, style)| (line(text), *style)).collect();
+    let whole: String = runs.iter().map(|(text, _)| text.as_str()).collect();
+    layout::wrap(&whole, columns, LongWord::Cut).into_iter().map(|range| part(&runs, range)).collect()
+}
+
+/// The part of runs that is in a range of bytes of all of them together.
+fn part(runs: &[(String, Style)], range: Range<usize>) -> Line<'static> {
+    let (mut spans, mut start) = (Vec::<Span<'static>>::new(), 0);
     for (text, style) in runs {
-        for grapheme in line(text).graphemes(true) {
-            let space = grapheme == " ";
-            if space {
-                current.take(&mut word, columns, &mut lines);
-                if current.width > 0 && current.width < columns {
-                    current.push(grapheme, *style);
-                } else if current.width >= columns {
-                    lines.push(std::mem::take(&mut current));
-                }
-            } else {
-                word.push(grapheme, *style);
-            }
-        }
-    }
-    current.take(&mut word, columns, &mut lines);
-    if current.width > 0 || lines.is_empty() {
-        lines.push(current);
-    }
-    lines.into_iter().map(Cells::into_line).collect()
-}
-
-/// Styled graphemes on one line.
-#[derive(Default)]
-struct Cells {
-    cells: Vec<(String, usize, Style)>,
-    width: usize,
-}
-
-impl Cells {
-    fn push(&mut self, grapheme: &str, style: Style) {
-        let cells = width(grapheme);
-        self.width += cells;
-        self.cells.push((grapheme.to_owned(), cells, style));
-    }
-
-    /// Appends `word`, on a new line if it does not fit, in pieces if it fits on none.
-    fn take(&mut self, word: &mut Self, columns: usize, lines: &mut Vec<Self>) {
-        if word.width == 0 {
-            word.cells.clear();
-            return;
-        }
-        if self.width + word.width > columns && self.width > 0 {
-            lines.push(std::mem::take(self));
-        }
-        for (grapheme, cells, style) in std::mem::take(word).cells {
-            if self.width + cells > columns && self.width > 0 {
-                lines.push(std::mem::take(self));
-            }
-            self.width += cells;
-            self.cells.push((grapheme, cells, style));
-        }
-    }
-
-    fn into_line(mut self) -> Line<'static> {
-        while self.cells.last().is_some_and(|(grapheme, ..)| grapheme == " ") {
-            self.cells.pop();
-        }
-        let mut spans: Vec<Span<'static>> = Vec::new();
-        for (grapheme, _, style) in self.cells {
+        let (from, to) = (range.start.max(start), range.end.min(start + text.len()));
+        if from < to {
+            let text = &text[from - start..to - start];
             match spans.last_mut() {
-                Some(span) if span.style == style => span.content.to_mut().push_str(&grapheme),
-                _ => spans.push(Span::styled(grapheme, style)),
+                Some(span) if span.style == *style => span.content.to_mut().push_str(text),
+                _ => spans.push(Span::styled(text.to_owned(), *style)),
             }
         }
-        Line::from(spans)
+        start += text.len();
     }
+    Line::from(spans)
 }
 
 /// A text in which whole ids are as short as ids are shown.
@@ -203,6 +131,7 @@ pub fn short_ids(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use unicode_segmentation::UnicodeSegmentation;
 
     use super::*;
 

@@ -1,10 +1,11 @@
 //! Setting prose: wrapping at words, labels in a column, quoting for a shell.
 
-use unicode_width::UnicodeWidthStr;
-
 use crate::{
     cli::ui::{SafeText, Style, Ui},
-    domain::text::{sanitize, sanitize_line},
+    domain::{
+        layout::{self, LongWord, fit},
+        text::{sanitize, sanitize_line},
+    },
 };
 
 pub(crate) use crate::domain::text::quote;
@@ -43,40 +44,12 @@ impl Ui {
     }
 }
 
-/// `text` cut to `width` columns, the mark of omission included.
-fn fit(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut out = String::new();
-    for c in text.chars() {
-        if out.width() + c.to_string().width() + 1 > width {
-            break;
-        }
-        out.push(c);
-    }
-    format!("{}…", out.trim_end())
-}
-
 /// `text` in lines of at most `width` columns, cut between words; a word that is longer stands alone. Its own line breaks
 /// stay. Without a width, its lines as they are.
 pub(crate) fn wrap(text: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width else { return text.lines().map(str::to_owned).collect() };
-    let mut out = Vec::new();
-    for line in text.lines() {
-        let mut row = String::new();
-        for word in line.split_whitespace() {
-            if !row.is_empty() && row.width() + 1 + word.width() > width {
-                out.push(std::mem::take(&mut row));
-            }
-            if !row.is_empty() {
-                row.push(' ');
-            }
-            row.push_str(word);
-        }
-        out.push(row);
-    }
-    out
+    let wrapped = |line| layout::wrap(line, width, LongWord::Keep).into_iter().map(move |range| line[range].to_owned());
+    text.lines().flat_map(wrapped).collect()
 }
 
 /// `count` of something, with its plural.
@@ -93,6 +66,5 @@ mod tests {
         assert_eq!(wrap("one two three", Some(7)), ["one two", "three"]);
         assert_eq!(wrap("決定 決定", Some(5)), ["決定", "決定"]);
         assert_eq!(wrap("a b\nc", None), ["a b", "c"]);
-        assert_eq!(fit("決定決定", 5), "決定…");
     }
 }

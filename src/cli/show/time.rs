@@ -1,32 +1,7 @@
 //! Times for people: how long ago, and how long a span a person may write.
 
-use crate::{cli::CliError, client};
-
-/// The units of an age, the largest first: seconds, and the word for one.
-const UNITS: [(u64, &str); 6] = [
-    (365 * 86_400, "year"),
-    (30 * 86_400, "month"),
-    (7 * 86_400, "week"),
-    (86_400, "day"),
-    (3_600, "hour"),
-    (60, "minute"),
-];
-
-/// How long before `now` something happened; both in milliseconds since the Unix epoch.
-pub(crate) fn ago(at: u64, now: u64) -> String {
-    match span(now.abs_diff(at) / 1000) {
-        None => "just now".to_owned(),
-        Some(span) if at > now => format!("in {span}"),
-        Some(span) => format!("{span} ago"),
-    }
-}
-
-/// A length of time in its largest whole unit; `None` under a minute.
-fn span(seconds: u64) -> Option<String> {
-    let (size, word) = UNITS.iter().find(|(size, _)| seconds >= *size)?;
-    let count = seconds / size;
-    Some(if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") })
-}
+pub(crate) use crate::domain::ago::ago;
+use crate::{cli::CliError, client, domain::ago::span};
 
 /// A length of time, also below a minute.
 pub(crate) fn lasting(seconds: u64) -> String {
@@ -58,21 +33,6 @@ pub(crate) fn moment(text: &str, sign: i64) -> Result<u64, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[rstest::rstest]
-    #[case(5, "just now")]
-    #[case(60, "1 minute ago")]
-    #[case(2 * 3600 + 5, "2 hours ago")]
-    #[case(3 * 86_400, "3 days ago")]
-    #[case(400 * 86_400, "1 year ago")]
-    fn ages_are_told_in_their_largest_unit(#[case] seconds: u64, #[case] told: &str) {
-        assert_eq!(ago(1_000_000_000_000, 1_000_000_000_000 + seconds * 1000), told);
-    }
-
-    #[test]
-    fn what_is_to_come_is_told_so() {
-        assert_eq!(ago(86_400_000, 0), "in 1 day");
-    }
 
     #[rstest::rstest]
     #[case(0, "1 minute")]

@@ -88,7 +88,7 @@ pub(super) fn found(state: &mut AppState, page: LogPage, out: &mut Vec<Effect>) 
         (Some(old), Some(new)) if event.kind == "supersede" => format!("{} by{}", quote(old), quote(new)),
         (about, statement) => statement.as_ref().or(about.as_ref()).map(|words| quote(words)).unwrap_or_default(),
     };
-    let ago = when::ago(event.at, state.now, &state.settings.zone);
+    let ago = when::ago(event.at, state.now);
     let effect = format!("You {}{what} in {}, {ago}. That was before this session.", acts::did(event), event.scope);
     let write = request(state, event.op_id, &event.scope);
     let question = "Undo your last act?";

@@ -214,7 +214,7 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
     if let Some(reason) = event.reason.as_deref().filter(|reason| *reason != what) {
         field("because", reason, theme.text);
     }
-    let when = format!("{} {dot} {}", when::minute(event.at, zone), when::ago(event.at, state.now, zone));
+    let when = format!("{} {dot} {}", when::minute(event.at, zone), when::ago(event.at, state.now));
     field("when", &when, theme.text);
     field("scope", &event.scope.to_string(), theme.text);
     field("device", &event.device.short(), theme.text);

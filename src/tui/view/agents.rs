@@ -146,7 +146,7 @@ fn name(entry: &AgentEntry) -> String {
 /// The agent under the cursor in a few lines.
 fn summary(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
-    let (theme, zone) = (paint.theme, &state.settings.zone);
+    let theme = paint.theme;
     let Some(entry) = state.agents.entry() else { return };
     let inner = paint.pane(area, &name(&entry), "", false);
     let dot = theme.glyphs.dot;
@@ -186,8 +186,8 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
                 n => (format!("{} writes", group(n)), theme.warn),
             };
             told.push(("refused".to_owned(), refused.0, refused.1));
-            let first = when::ago(wrote.first, state.now, zone);
-            let words = format!("first {first}, last {}", when::ago(wrote.last, state.now, zone));
+            let first = when::ago(wrote.first, state.now);
+            let words = format!("first {first}, last {}", when::ago(wrote.last, state.now));
             told.push(("seen".to_owned(), words, theme.dim));
         }
         None => told.push(("wrote".to_owned(), "nothing".to_owned(), theme.dim)),

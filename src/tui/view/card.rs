@@ -97,7 +97,7 @@ fn heading(card: &Card) -> String {
 fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let (summary, dot) = (&card.view.summary, paint.theme.glyphs.dot);
     let by = writer(&summary.who, summary.agent.as_deref());
-    let ago = when::ago(summary.at, paint.state.now, &paint.state.settings.zone);
+    let ago = when::ago(summary.at, paint.state.now);
     let what = match summary.kind {
         CardKind::Refused => "the new claim was refused",
         CardKind::Contradiction | CardKind::Contested => "both are active",
@@ -115,7 +115,7 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let text = match (&view.settled, view.summary.status) {
         (Some(settled), _) => {
             let by = writer(&settled.who, settled.agent.as_deref());
-            let ago = when::ago(settled.at, paint.state.now, zone);
+            let ago = when::ago(settled.at, paint.state.now);
             let meanwhile = if card.elsewhere { " meanwhile" } else { "" };
             let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
             let how = settled_how(&settled.act);
@@ -254,8 +254,7 @@ fn side(
     if let Some(source) = &claim.source {
         field("source", source);
     }
-    let zone = &paint.state.settings.zone;
-    let ago = when::ago(claim.at, paint.state.now, zone);
+    let ago = when::ago(claim.at, paint.state.now);
     field("by", &format!("{}, {ago}", written_by(claim)));
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);

@@ -73,7 +73,7 @@ pub(super) fn lines_found(
         field("source", source);
     }
     let zone = &state.settings.zone;
-    let ago = when::ago(claim.at, state.now, zone);
+    let ago = when::ago(claim.at, state.now);
     field(
         "by",
         &format!("{} {dot} {} ({ago})", writer(&claim.who, claim.agent.as_deref()), when::minute(claim.at, zone)),
@@ -101,7 +101,7 @@ pub(super) fn lines_found(
         let times = if injected.times == 1 { "once".to_owned() } else { format!("{} times", injected.times) };
         let into =
             if injected.sessions == 1 { "one session".to_owned() } else { format!("{} sessions", injected.sessions) };
-        let last = when::ago(injected.last, state.now, zone);
+        let last = when::ago(injected.last, state.now);
         field("given", &format!("{times} to {into} of agents, last {last}"));
     }
     for norm in &claim.norms {

@@ -66,10 +66,9 @@ fn review(paint: &Paint<'_>, item: &ReviewItem, width: usize) -> Vec<Line<'stati
 
 /// An act on a premise.
 fn change(paint: &Paint<'_>, cause: &EventView, width: usize) -> Vec<Line<'static>> {
-    let (theme, zone) = (paint.theme, &paint.state.settings.zone);
+    let theme = paint.theme;
     let who = writer(&cause.who, cause.agent.as_deref());
-    let mut words =
-        format!("{who} {} what it rests on, {}", verb(&cause.kind), when::ago(cause.at, paint.state.now, zone));
+    let mut words = format!("{who} {} what it rests on, {}", verb(&cause.kind), when::ago(cause.at, paint.state.now));
     if let Some(new) = &cause.statement {
         words = format!("{words}: “{new}”");
     }
@@ -145,14 +144,13 @@ fn side(
     if let Some(source) = &claim.source {
         field("source", source);
     }
-    let ago = when::ago(claim.at, paint.state.now, &paint.state.settings.zone);
+    let ago = when::ago(claim.at, paint.state.now);
     field("by", &format!("{}, {ago}", writer(&claim.who, claim.agent.as_deref())));
     out
 }
 
 fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
-    let zone = &state.settings.zone;
     let mut out = text::wrap(&item.why, width, theme.warn);
     out.push(Line::default());
     out.extend(text::wrap(item.text.as_deref().unwrap_or("(no text)"), width, theme.title));
@@ -166,7 +164,7 @@ fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<L
         field("from", &escape(&from));
     }
     field("scope", &escape(&item.scope.to_string()));
-    field("received", &when::ago(item.received_at, state.now, zone));
+    field("received", &when::ago(item.received_at, state.now));
     field("event", &item.id.short());
     out
 }

@@ -42,10 +42,7 @@ impl<'a> Sheet<'a> {
 
     fn ago(&self, at: Option<u64>, never: &str) -> String {
         let (state, zone) = (self.paint.state, &self.paint.state.settings.zone);
-        at.map_or_else(
-            || never.to_owned(),
-            |at| format!("{} ({})", when::ago(at, state.now, zone), when::minute(at, zone)),
-        )
+        at.map_or_else(|| never.to_owned(), |at| format!("{} ({})", when::ago(at, state.now), when::minute(at, zone)))
     }
 }
 

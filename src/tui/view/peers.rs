@@ -161,7 +161,7 @@ fn reach(paint: &Paint<'_>, peer: &PeerView) -> (String, bool) {
     let path = if peer.connected {
         peer::path(peer)
     } else {
-        let seen = peer.last_seen.map(|at| when::ago(at, paint.state.now, &paint.state.settings.zone));
+        let seen = peer.last_seen.map(|at| when::ago(at, paint.state.now));
         seen.unwrap_or_else(|| "never seen".to_owned())
     };
     let missing = match (peer.we_lack, peer.they_lack) {

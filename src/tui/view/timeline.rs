@@ -235,7 +235,7 @@ fn link_lines(
         }
     }
     let by = written_by(claim);
-    let when = format!("{by} {dot} {} ({})", when::minute(claim.at, zone), when::ago(claim.at, state.now, zone));
+    let when = format!("{by} {dot} {} ({})", when::minute(claim.at, zone), when::ago(claim.at, state.now));
     field("by", &when, theme.text);
     if let Some(only) = super::card::qualifiers(&claim.qualifiers) {
         field("only", &only, theme.text);
@@ -275,7 +275,6 @@ fn change(
     width: usize,
 ) -> Vec<Line<'static>> {
     let theme = paint.theme;
-    let zone = &paint.state.settings.zone;
     let mut words = "replaced".to_owned();
     if let Some(by) = &link.changed_by {
         words.push_str(" by ");
@@ -287,7 +286,7 @@ fn change(
     }
     if let Some(at) = link.changed_at {
         words.push_str(", ");
-        words.push_str(&when::ago(at, paint.state.now, zone));
+        words.push_str(&when::ago(at, paint.state.now));
     }
     if let Some(reason) = link.change_reason.as_ref().or(claim.closing_reason.as_ref()) {
         words.push_str(": ");

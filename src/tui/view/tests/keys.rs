@@ -204,7 +204,7 @@ fn no_empty_screen_names_a_usual_key_once_every_act_has_another() {
     }
     for filter in [CardListFilter::Open, CardListFilter::Snoozed, CardListFilter::Settled, CardListFilter::All] {
         let mut state = look.open(Screen::Cards);
-        state.conflicts = crate::tui::state::ConflictsState { filter, ..crate::tui::state::Conflicts::default() };
+        state.conflicts = crate::tui::state::ConflictsState { filter, ..crate::tui::state::ConflictsState::default() };
         assert!(state.conflicts.list.need().is_some());
         reply(&mut state, Slot::Conflicts, Ok(RequestAnswer::Conflicts(crate::api::ConflictsPage::default())));
         look.at("no cards", &mut state);

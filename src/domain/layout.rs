@@ -1,0 +1,107 @@
+//! Text in terminal columns: measured by display width, wrapped at spaces, cut between graphemes. Pure.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Returns the width in terminal cells.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// Cuts a text to `columns` cells, the ellipsis included.
+pub fn fit(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    if columns == 0 {
+        return String::new();
+    }
+    format!("{}…", prefix(text, columns - 1).trim_end())
+}
+
+/// The longest beginning of a text that takes at most `columns` cells.
+fn prefix(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    for (at, grapheme) in text.grapheme_indices(true) {
+        used += width(grapheme);
+        if used > columns {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// What becomes of a word that is longer than a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongWord {
+    /// It is cut between graphemes.
+    Cut,
+    /// It stays whole, on a line of its own: ids and paths can be copied.
+    Keep,
+}
+
+/// Wraps one paragraph to lines of at most `columns` cells; returns the lines as ranges of bytes, without the spaces between them. An
+/// empty text is one empty line.
+pub fn wrap(text: &str, columns: usize, long: LongWord) -> Vec<Range<usize>> {
+    let columns = columns.max(1);
+    let (mut lines, mut current, mut start) = (Vec::new(), 0..0, 0);
+    for word in text.split(' ') {
+        let end = start + word.len();
+        if !word.is_empty() {
+            if current.is_empty() || width(&text[current.start..end]) > columns {
+                if !current.is_empty() {
+                    lines.push(current);
+                }
+                current = start..end;
+                while long == LongWord::Cut {
+                    let rest = &text[current.clone()];
+                    // A grapheme that is wider than the line takes one of its own.
+                    let first = rest.graphemes(true).next().map_or(0, str::len);
+                    let cut = current.start + prefix(rest, columns).len().max(first);
+                    if cut == end {
+                        break;
+                    }
+                    lines.push(current.start..cut);
+                    current.start = cut;
+                }
+            }
+            current.end = end;
+        }
+        start = end + 1;
+    }
+    if !current.is_empty() || lines.is_empty() {
+        lines.push(current);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, columns: usize, long: LongWord) -> Vec<&str> {
+        wrap(text, columns, long).into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn lines_break_at_spaces_by_display_width() {
+        assert_eq!(lines("one two three", 7, LongWord::Cut), ["one two", "three"]);
+        assert_eq!(lines("決定 決定", 5, LongWord::Cut), ["決定", "決定"]);
+        assert_eq!(lines("", 5, LongWord::Cut), [""]);
+        assert_eq!(lines("  a  b ", 9, LongWord::Cut), ["a  b"]);
+    }
+
+    #[test]
+    fn a_long_word_is_cut_or_kept() {
+        assert_eq!(lines("a abcdefg b", 3, LongWord::Cut), ["a", "abc", "def", "g b"]);
+        assert_eq!(lines("a abcdefg b", 3, LongWord::Keep), ["a", "abcdefg", "b"]);
+        assert_eq!(lines("決定", 1, LongWord::Cut), ["決", "定"]);
+    }
+
+    #[test]
+    fn what_is_cut_ends_in_an_ellipsis() {
+        assert_eq!([fit("決定決定", 5), fit("abc", 3), fit("ab cd", 4), fit("ab", 0)], ["決定…", "abc", "ab…", ""]);
+    }
+}
