@@ -23,7 +23,6 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(super) struct Daemon {
     /// Where its home is.
     pub(super) paths: Paths,
-    /// A client of it.
     pub(super) client: Client,
     program: PathBuf,
     child: Option<Child>,

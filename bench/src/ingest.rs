@@ -39,7 +39,6 @@ pub struct Options {
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// Files.
     pub files: usize,
     /// Pieces of them.
     pub chunks: usize,

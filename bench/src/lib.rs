@@ -1,10 +1,12 @@
-//! Measurements of the shipped program on given data: `ergo-bench`.
+//! The measurements of `ergo-bench`.
+#![allow(missing_docs, reason = "only the program of this package uses it")]
 
 pub mod agents;
 pub mod bar;
+mod cached_models;
 mod daemon;
 pub mod guard;
-mod heard;
+
 pub mod import;
 pub mod ingest;
 mod logistic;

@@ -35,35 +35,35 @@ struct Args {
 /// What to measure.
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// How well the guard tells contradictions from everything else, on a folder of labelled data; or fit its judge.
+    /// Measure how well the guard recognises contradictions, on a folder of labelled data; or fit its weights.
     Guard(Box<GuardArgs>),
-    /// How well statements are read: stance, subject and value, by the rules, by a language model, and by both.
+    /// Measure how well statements are parsed (stance, subject, value): by the rules, by a language model, and by both.
     Normalise {
-        /// The language model: a GGUF file. By default none: the rules are measured.
+        /// The language model: a GGUF file. By default none: only the rules are measured.
         #[arg(long, value_name = "FILE")]
         llm: Option<String>,
-        /// List what is not read right.
+        /// List the errors.
         #[arg(long)]
         explain: bool,
     },
-    /// How well what is known is found, on a folder of memories and questions; or how long it takes.
+    /// Measure how well recall answers questions, on a folder of memories and questions; or how long it takes.
     Recall {
         /// The folder with memories.jsonl and queries.jsonl; docs/recall.md has their format.
         #[arg(long, value_name = "DIR", required_unless_present = "speed")]
         data: Option<PathBuf>,
-        /// List what was not answered right.
+        /// List the wrong answers.
         #[arg(long)]
         explain: bool,
-        /// Write each question with what was found to this file, as JSON lines.
+        /// Write each question with its results to this file, as JSON lines.
         #[arg(long, value_name = "FILE")]
         examples: Option<PathBuf>,
         /// Keep the answers of the models in this file and reuse them (timings are then invalid).
         #[arg(long, value_name = "FILE")]
-        heard: Option<PathBuf>,
-        /// Fit what the language model's word counts, and print the weights in the form of assets/recall/filter.toml.
+        cache: Option<PathBuf>,
+        /// Fit the weight of the language model, and print it in the format of assets/recall/filter.toml.
         #[arg(long, requires = "llm")]
         fit: bool,
-        /// Fit with which probability the best claim answers, on these questions and those of `--data`, and print the weights in the form of assets/recall/known.toml.
+        /// Fit the probability of an answer on these questions and those of `--data`, and print the weights in the format of assets/recall/known.toml.
         #[arg(long, value_name = "DIR", conflicts_with_all = ["fit", "speed"])]
         fit_known: Option<PathBuf>,
         /// Measure the time of a question instead, by the number of active claims.
@@ -81,24 +81,24 @@ enum What {
         #[command(flatten)]
         named: Named,
     },
-    /// Which claims the reader of rule files takes, beside those that a careful person would take.
+    /// Measure which claims the parser of rule files finds, compared with those that a careful person finds.
     Import {
-        /// The folder with rule files, each with its claims beside it: NAME.md and NAME.claims.
+        /// The folder with rule files and their claims: NAME.md and NAME.claims.
         #[arg(long, value_name = "DIR", default_value = "tests/data/import")]
         data: PathBuf,
     },
-    /// How fast files are taken in for reference, and how fast their pieces get vectors.
+    /// Measure how fast files are ingested and embedded.
     Ingest {
-        /// Pieces of files that are taken in.
+        /// Ingested chunks.
         #[arg(long, value_name = "N", default_value_t = 10_000)]
         chunks: usize,
-        /// Pieces that get a vector, of those that were taken in. By default all.
+        /// Embedded chunks, of the ingested ones. By default all.
         #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
         embed: usize,
         #[command(flatten)]
         named: Named,
     },
-    /// How long writes and reads take, by the number of active claims.
+    /// Measure how long writes and reads take, by the number of active claims.
     Store {
         /// Active claims in the scope; several sizes are measured one after the other.
         #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
@@ -112,36 +112,36 @@ enum What {
         #[command(flatten)]
         named: Named,
     },
-    /// How fast, and at what cost, two daemons on this machine come to have the same.
+    /// Measure the time and cost of syncing two daemons on this machine.
     Sync {
-        /// Claims that the second device gets from nothing.
+        /// Claims of the first sync.
         #[arg(long, value_name = "N", default_value_t = 10_000)]
         claims: usize,
         /// Claims that are written one by one.
         #[arg(long, value_name = "N", default_value_t = 50)]
         samples: usize,
-        /// Seconds for which the two are watched while nothing happens.
+        /// Seconds for which the idle daemons are measured.
         #[arg(long, value_name = "SECONDS", default_value_t = 20)]
         idle: u64,
     },
-    /// How long hooks and bridges of coding agents take, and what becomes of the writes of several agents at once.
+    /// Measure how long hooks and bridges of coding agents take, and check concurrent writes of several agents.
     Agents {
         /// Active claims in the scope.
         #[arg(long, value_name = "N", default_value_t = 10_000)]
         claims: usize,
-        /// Runs of each hook, and bridges that are started.
+        /// Runs of each hook, and started bridges.
         #[arg(long, value_name = "N", default_value_t = 100)]
         samples: usize,
-        /// Agents that write and ask at once.
+        /// Concurrent agents.
         #[arg(long, value_name = "N", default_value_t = 10)]
         clients: usize,
-        /// Seconds for which they do.
+        /// Seconds of concurrent work.
         #[arg(long, value_name = "SECONDS", default_value_t = 60)]
         seconds: u64,
     },
 }
 
-/// Models other than those that ship.
+/// Models instead of the built-in ones.
 #[derive(Debug, Default, clap::Args)]
 struct Named {
     /// The cross-encoder: a GGUF file, or `none`. By default the one that ships.
@@ -161,10 +161,10 @@ struct GuardArgs {
     /// The folder with pairs.jsonl, rules_corpus.jsonl, adr_corpus.jsonl, adr_supersede.jsonl and fact sets; an absent file is skipped.
     #[arg(long, value_name = "DIR", required_unless_present = "fit")]
     data: Option<PathBuf>,
-    /// List each wrong answer with the guard's reason and figures.
+    /// List each wrong verdict with the guard's reason and figures.
     #[arg(long)]
     explain: bool,
-    /// Measure these rows only: lexical, structural, rules, nli, default, deep, crowd, facts.
+    /// Measure only these rows: lexical, structural, rules, nli, default, deep, crowd, facts.
     #[arg(long, value_name = "ROW", value_delimiter = ',')]
     only: Vec<String>,
     #[command(flatten)]
@@ -174,7 +174,7 @@ struct GuardArgs {
     sample: usize,
     /// Keep the answers of the models in this file and reuse them (timings are then invalid).
     #[arg(long, value_name = "FILE")]
-    heard: Option<PathBuf>,
+    cache: Option<PathBuf>,
     /// Judge by the weights in this file, in the form of assets/judge.toml.
     #[arg(long, value_name = "FILE")]
     judge: Option<PathBuf>,
@@ -251,7 +251,7 @@ fn measure(args: &GuardArgs, weights: guard::Weights, models: Option<Arc<dyn Mod
             replay: args.replay.clone(),
             most: args.most,
             models,
-            heard: args.heard.clone(),
+            cache: args.cache.clone(),
             per_1000: args.per_1000.clone(),
             rules_per_1000: args.rules_per_1000.clone(),
             warn_per_1000: args.warn_per_1000,
@@ -276,7 +276,7 @@ fn measure(args: &GuardArgs, weights: guard::Weights, models: Option<Arc<dyn Mod
         data: args.data.clone().unwrap_or_default(),
         explain: args.explain,
         models,
-        heard: args.heard.clone(),
+        cache: args.cache.clone(),
         weights,
         sample: args.sample,
         only: args.only.clone(),
@@ -351,7 +351,7 @@ fn run(what: What, out: &mut Output) -> Result<()> {
     match what {
         What::Guard(args) => guard(*args, out),
         What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, out),
-        What::Recall { data, explain, examples, heard, fit, fit_known, speed, claims, samples, sample, named } => {
+        What::Recall { data, explain, examples, cache, fit, fit_known, speed, claims, samples, sample, named } => {
             match (data, speed) {
                 (Some(data), false) => {
                     let options = ergo_bench::recall::Options {
@@ -360,7 +360,7 @@ fn run(what: What, out: &mut Output) -> Result<()> {
                         models: None,
                         explain,
                         examples,
-                        heard,
+                        cache,
                         fit,
                         fit_known,
                         sample,

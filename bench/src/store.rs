@@ -74,12 +74,7 @@ pub enum BenchError {
     Index(String),
     /// An agent's way in answered otherwise than it should.
     #[error("`ergo {verb}` answered: {said}")]
-    Answer {
-        /// The verb.
-        verb: String,
-        /// What it said.
-        said: String,
-    },
+    Answer { verb: String, said: String },
     /// Something that was waited for did not happen.
     #[error("it was waited in vain until {what}\n{log}")]
     Late {

@@ -1,4 +1,4 @@
-//! What the acts on one claim share: an id, a reason, one call.
+//! Shared by the verbs that act on one claim: an id, a reason, one call.
 
 use super::{CliError, Context, Exit, show};
 use crate::{
@@ -6,20 +6,20 @@ use crate::{
     client::{Client, ClientError},
 };
 
-/// A claim and why.
+/// The arguments of an act on one claim.
 #[derive(Debug, clap::Args)]
-pub(crate) struct OneClaim {
-    /// The claim's id; any prefix that fits one claim alone will do.
+pub(crate) struct ClaimActArgs {
+    /// The claim's id, or a unique prefix of it.
     #[arg(value_name = "ID")]
     target: String,
-    /// Why.
+    /// The reason.
     #[arg(short, long, value_name = "WHY", required = true)]
     reason: String,
 }
 
-/// Does one act on one claim.
+/// Performs an act on one claim.
 pub(crate) async fn run(
-    args: OneClaim,
+    args: ClaimActArgs,
     cx: &mut Context,
     call: impl AsyncFnOnce(&Client, &ActRequest) -> Result<WriteOutcome, ClientError>,
 ) -> Result<Exit, CliError> {

@@ -1,4 +1,4 @@
-//! `ergo add`: takes raw text, such as a message of a chat, and stores what of it is worth keeping.
+//! `ergo add`: stores the facts of a raw text, such as a chat message.
 
 use super::{CliError, Context, Exit, show::text::count, write};
 use crate::{
@@ -6,20 +6,20 @@ use crate::{
     client::Client,
 };
 
-/// Store what is worth keeping of a raw text, word for word: a language model chooses sentences, where one serves.
+/// Store the facts of a raw text, word for word: a language model, if one is chosen, selects the sentences.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ergo add 'Morning! Invoices are kept in Postgres since last week. How was the trip?'
   ergo add - <notes.txt
 
-Each sentence that is kept becomes a fact, in its own words. Without a language model the whole text is stored, unless it only asks.
-`ergo remember` stores a claim that you have put into words, and guards it.")]
+Each selected sentence becomes a fact, unchanged. Without a language model the whole text is stored, unless it only asks a
+question. `ergo remember` stores a claim in your own words and checks it.")]
 pub(crate) struct Args {
     /// The text; - reads it from stdin.
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
-    /// Where it comes from: path:line, a document, an address.
+    /// Its source: path:line, a document, a URL.
     #[arg(short, long, value_name = "WHERE")]
     source: Option<String>,
 }
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(Exit::Ok)
 }
 
-/// Stores what is worth keeping of a text.
+/// Stores the facts of a text.
 pub(super) async fn add(
     client: &Client,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! `ergo agents`: which coding agents are connected, and what each did.
+//! `ergo agents`: lists the connected coding agents and what each wrote.
 
 use super::{
     CliError, Context, Exit,
@@ -10,12 +10,12 @@ use crate::{
     domain::text::escape,
 };
 
-/// List the coding agents that wrote something or are connected, and what each did.
+/// List the coding agents that are connected or wrote something.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-`ergo log --who AGENT` lists what one wrote, with `--refused` what of it was refused; `ergo injected` what hooks gave it.")]
+`ergo log --who AGENT` lists what an agent wrote, `--refused` only what was refused; `ergo injected` lists what hooks gave it.")]
 pub(crate) struct Args {
-    /// Of all projects.
+    /// In all projects.
     #[arg(long)]
     all: bool,
 }
@@ -38,9 +38,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             n => count(n, "session connected", "sessions connected"),
         };
         cx.ui.line(text!("{}  {}", name, state));
-        let told = [count(*wrote, "act", "acts"), format!("{refused} refused"), format!("last {}", ago(*last, now))];
+        let parts = [count(*wrote, "act", "acts"), format!("{refused} refused"), format!("last {}", ago(*last, now))];
         let of = escape(&people.join(", "));
-        cx.ui.line(text!("  {}, for {}", told.join(", "), of));
+        cx.ui.line(text!("  {}, for {}", parts.join(", "), of));
     }
     let mut silent: Vec<&str> = agents.connected.iter().map(|session| session.agent.as_str()).collect();
     silent.retain(|name| agents.items.iter().all(|item| item.agent != *name));
@@ -48,11 +48,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     silent.dedup();
     for agent in &silent {
         let name = cx.ui.paint(Style::Strong, escape(agent));
-        cx.ui.line(text!("{}  connected, wrote nothing yet", name));
+        cx.ui.line(text!("{}  connected, no writes yet", name));
     }
     if agents.items.is_empty() && silent.is_empty() {
-        cx.ui.line("No agent is connected, and none wrote anything here.");
-        cx.ui.commands(&[("ergo setup".to_owned(), "tell the agents that are installed here of ergo".to_owned())]);
+        cx.ui.line("No agent is connected, and no agent has written here.");
+        cx.ui.commands(&[("ergo setup".to_owned(), "connect the installed agents to ergo".to_owned())]);
     }
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! The arguments of the program: what every verb shares, and the list of verbs.
+//! The arguments of the program: the global options and the list of verbs.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[command(name = "ergo", version, propagate_version = false, max_term_width = 100)]
 #[command(after_long_help = AFTER)]
 pub struct Cli {
-    /// What every verb understands.
+    /// The options of every verb.
     #[command(flatten)]
     pub globals: Globals,
     #[command(subcommand)]
@@ -15,13 +15,13 @@ pub struct Cli {
 }
 
 const AFTER: &str = "\
-Exit codes: 0 done; 1 refused by the guard; 2 usage, or no such thing; 3 the daemon, or a model's server, cannot be
-reached; 4 a defect or a failing disk; 5 stale: the thing changed meanwhile.
+Exit codes: 0 done; 1 refused by the guard, or needs a person; 2 wrong usage, or not found; 3 the daemon or a model's
+server cannot be reached; 4 a bug or a disk error; 5 stale: it changed in the meantime.
 
-Environment: ERGO_HOME keeps everything in one directory; ERGO_API_URL and ERGO_API_TOKEN name another daemon;
+Environment: ERGO_HOME puts all files into one folder; ERGO_API_URL and ERGO_API_TOKEN select another daemon;
 ERGO_AGENT names the agent that acts for you; NO_COLOR turns colour off.";
 
-/// What every verb understands.
+/// The options of every verb.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
@@ -34,16 +34,16 @@ pub struct Globals {
     /// The project [default: the name of the repository, the same for all its worktrees].
     #[arg(long, global = true, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub project: Option<String>,
-    /// Organisation and project in one.
+    /// Organisation and project together.
     #[arg(long, global = true, value_name = "ORG/PROJECT", conflicts_with_all = ["org", "project"])]
     pub scope: Option<String>,
-    /// Do not start the daemon where it is not running.
+    /// Do not start the daemon if it is not running.
     #[arg(long, global = true)]
     pub no_spawn: bool,
     /// When to use colour.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = false)]
     pub color: When,
-    /// Say only what was asked for.
+    /// Suppress informational output.
     #[arg(short, long, global = true)]
     pub quiet: bool,
 }
@@ -90,7 +90,7 @@ pub(super) enum Command {
     Ingest(super::ingest::Args),
     Seed(super::seed::Args),
     Export(super::export::Args),
-    /// Open the review app: claims, why-chains, conflicts.
+    /// Open the review app: inbox, claims, reasons, conflicts.
     Tui(super::tui::Args),
     Mcp(super::mcp::Args),
     Setup(super::setup::Args),
@@ -98,16 +98,16 @@ pub(super) enum Command {
     Injected(super::injected::Args),
     Agents(super::agents::Args),
     CommitCheck(super::commit_check::Args),
-    /// Start, stop and look at the daemon, the one owner of the store.
+    /// Start, stop and inspect the daemon, which owns the store.
     Daemon(super::daemon::Args),
     /// Share a memory with a team, peer to peer.
     Sync(super::sync::Args),
-    /// List, fetch, import, check, choose and measure models.
+    /// List, download, import, verify, choose and benchmark models.
     Models(super::models::Args),
     Reembed(super::reembed::Args),
     Doctor(super::doctor::Args),
     Backup(super::backup::Args),
-    /// Make a small store to try things in, and open it.
+    /// Try ergo on its own decisions, in a temporary store.
     Demo(super::demo::Args),
     Completions(super::completions::Args),
     Man(super::man::Args),

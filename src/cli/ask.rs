@@ -1,17 +1,17 @@
-//! Asking a person.
+//! Prompts for a person.
 
 use std::io::{BufRead, IsTerminal, Stdin};
 
 use super::{CliError, Context, ui::SafeText};
 
-/// Asks a person, or whatever stdin is.
+/// Reads answers from stdin.
 pub(super) struct Asker {
     stdin: Stdin,
     terminal: bool,
 }
 
 impl Asker {
-    /// `None` where stdin is at its end from the start, so that nobody can answer.
+    /// Returns `None` if stdin is empty, so that nobody can answer.
     pub(super) fn new() -> Option<Self> {
         let stdin = std::io::stdin();
         let terminal = stdin.is_terminal();
@@ -19,8 +19,7 @@ impl Asker {
         answers.then_some(Self { stdin, terminal })
     }
 
-    /// The next line, trimmed; `None` at the end of the input. In a script the answer is printed too, so that what comes
-    /// out reads as a conversation.
+    /// Prompts and returns the next line, trimmed; `None` at the end of input. If stdin is not a terminal, the answer is echoed.
     pub(super) fn ask(&mut self, cx: &mut Context, prompt: impl Into<SafeText>) -> Result<Option<String>, CliError> {
         cx.ui.prompt(prompt);
         let mut line = String::new();
@@ -35,7 +34,7 @@ impl Asker {
         Ok((read > 0).then_some(line))
     }
 
-    /// Whether the answer is yes; anything else, and no answer, is no.
+    /// Asks a yes-no question. Anything but yes counts as no.
     pub(super) fn yes(&mut self, cx: &mut Context, question: impl Into<SafeText>) -> Result<bool, CliError> {
         let answer = self.ask(cx, text!("{} [y/N] ", question.into()))?;
         Ok(answer.is_some_and(|answer| matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes")))

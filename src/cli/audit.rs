@@ -1,4 +1,4 @@
-//! `ergo audit`: compares what is in force and opens cards for what cannot both hold.
+//! `ergo audit`: compares all active claims and opens cards for contradictions.
 
 use super::{CliError, Context, Exit, show::text::count};
 use crate::{
@@ -6,10 +6,10 @@ use crate::{
     domain::text::escape,
 };
 
-/// Compare all that is in force here, and open a conflict for what cannot both hold.
+/// Compare all active claims of a project and open a conflict card for each contradiction.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Report only: open nothing.
+    /// Only report contradictions, open no cards.
     #[arg(long)]
     dry_run: bool,
 }
@@ -34,9 +34,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let claims = count(outcome.claims, "claim", "claims");
     let pairs = count(outcome.compared, "pair", "pairs");
     let verb = if args.dry_run { "would be opened" } else { "opened" };
-    let known = if outcome.known > 0 { format!(", {} known already", outcome.known) } else { String::new() };
+    let known = if outcome.known > 0 { format!(", {} already known", outcome.known) } else { String::new() };
     let opened = if outcome.opened.is_empty() {
-        "no contradiction that is new".to_owned()
+        "no new contradictions".to_owned()
     } else {
         format!("{} {verb}", count(outcome.opened.len(), "conflict", "conflicts"))
     };

@@ -1,17 +1,17 @@
-//! `ergo backup`: copies the store into a file, safely, while the daemon runs.
+//! `ergo backup`: copies the store into a file while the daemon runs.
 
 use std::path::PathBuf;
 
 use super::{CliError, Context, Exit, status::bytes};
 
-/// Copy the store into a file, safely, while the daemon runs.
+/// Copy the store into a file, also while it is in use.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The copy is a whole store: set ERGO_HOME to a folder that holds it as ergo.db to look into it.
-To restore it: `ergo daemon stop`, copy it over ergo.db (`ergo daemon status` names the file), `ergo daemon start`.
-The device's key, the token and the models are not in it.")]
+To restore a backup: `ergo daemon stop`, copy it over ergo.db (`ergo daemon status` names the file), `ergo daemon start`.
+To inspect it: put it into an empty folder as ergo.db and set ERGO_HOME to that folder.
+The backup does not contain the device's key, the token or the models.")]
 pub(crate) struct Args {
-    /// The file to make; it must not exist.
+    /// The file to create; it must not exist.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let path = std::path::absolute(&args.file).map_err(|error| CliError::file("make", &args.file, &error))?;
     let Some(text) = path.to_str() else {
-        return Err(CliError::usage(format_args!("{} is not valid text", path.display())));
+        return Err(CliError::usage(format_args!("the path {} is not valid UTF-8", path.display())));
     };
     let client = cx.client().await?;
     cx.ui.progress("copying the store …");

@@ -1,4 +1,4 @@
-//! `ergo calibrate`: learns from this project what it speaks in, and how near strangers stand in it.
+//! `ergo calibrate`: learns a project's vocabulary and the similarity of its unrelated claims.
 
 use super::{CliError, Context, Exit, show::text::count, ui::Style};
 use crate::{
@@ -6,10 +6,10 @@ use crate::{
     domain::text::sanitize_line,
 };
 
-/// Learn from what this project says: plain words for its own words, which recall then asks with too, and how near strangers stand.
+/// Tune recall to a project: learn plain words for its jargon, and how similar unrelated claims are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only show it: keep what was learned before.
+    /// Only show the result; keep the previous calibration.
     #[arg(long)]
     dry_run: bool,
 }
@@ -34,30 +34,30 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             Some(cosine) => format!("together {}, cosine {cosine:.2}", bridge.together),
             None => format!("together {}", bridge.together),
         };
-        let model = if bridge.confirmed { ", the language model agrees" } else { "" };
+        let model = if bridge.confirmed { ", confirmed by the language model" } else { "" };
         let why = cx.ui.paint(Style::Dim, format!("{why}{model}"));
         cx.ui.line(text!("{} > {}  {}", from, sanitize_line(&bridge.to), why));
     }
     if let Some(StrangersView { sample, cosine, raise }) = answer.strangers {
         let floor = match (raise * 100.0).round() {
-            0.0 => "the floor stands where it usually does".to_owned(),
-            up if up > 0.0 => format!("the floor stands {raise:.2} higher than usual"),
+            0.0 => "the floor is as usual".to_owned(),
+            up if up > 0.0 => format!("the floor is {raise:.2} higher than usual"),
             _ => {
                 let lower = -raise;
-                format!("the floor stands {lower:.2} lower than usual")
+                format!("the floor is {lower:.2} lower than usual")
             }
         };
         let of = count(sample, "claim", "claims");
         cx.ui.line(text!(
-            "Strangers come as near as a cosine of {} (of {}): {}.",
+            "Unrelated claims have a cosine similarity of up to {} (sample: {}): {}.",
             format_args!("{cosine:.2}"),
             of,
             floor
         ));
     }
-    let bridges = count(answer.bridges.len(), "bridge", "bridges");
+    let bridges = count(answer.bridges.len(), "word pair", "word pairs");
     let of = count(answer.claims, "claim", "claims");
-    let kept = if args.dry_run { "shown, not kept" } else { "kept" };
-    cx.ui.line(text!("{} of {}, {}.", bridges, of, kept));
+    let kept = if args.dry_run { "not saved" } else { "saved" };
+    cx.ui.line(text!("{} from {}, {}.", bridges, of, kept));
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! `ergo claims`: lists claims, by filters and by words.
+//! `ergo claims`: lists claims.
 
 use super::{
     CliError, Context, Exit,
@@ -9,7 +9,7 @@ use crate::{
     domain::text::escape,
 };
 
-/// List claims, by filters and by words.
+/// List claims, with filters.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,40 +29,40 @@ pub(crate) struct Args {
     /// Only by this person or agent.
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
-    /// Only those whose premises changed.
+    /// Only claims whose premises changed.
     #[arg(long)]
     needs_review: bool,
-    /// Only those written since then: a date, a time, or a span such as 3d.
+    /// Only claims written since then: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Only those written until then.
+    /// Only claims written until then.
     #[arg(long, value_name = "WHEN")]
     until: Option<String>,
-    /// Only those whose source has these words, such as docs/adr.
+    /// Only claims whose source contains this, such as docs/adr.
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
-    /// Only those without any of these words in statement, reason and source.
+    /// Only claims without any of these words in statement, reason and source.
     #[arg(long, value_name = "WORDS")]
     without: Option<String>,
-    /// Only by anybody but this person or agent.
+    /// Not by this person or agent.
     #[arg(long, value_name = "NAME")]
     not_who: Option<String>,
-    /// Only those without these words in their source.
+    /// Only claims whose source does not contain this.
     #[arg(long, value_name = "SOURCE")]
     not_source: Option<String>,
-    /// What guard and models said: disputed, warned or clean.
+    /// The guard's verdict: disputed, warned or clean.
     #[arg(long, value_name = "VERDICT")]
     verdict: Option<String>,
-    /// As they were at this time: a date, a time, or a span such as 3d.
+    /// The state at this time: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     as_of: Option<String>,
-    /// Of all projects.
+    /// In all projects.
     #[arg(long)]
     all: bool,
-    /// How many, at most 200.
+    /// Maximum number of claims, up to 200.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     limit: usize,
-    /// Go on after this place of the page before.
+    /// Continue after this cursor of the previous page.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
@@ -119,18 +119,18 @@ fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool) {
     }
     if page.items.is_empty() {
         if narrowed {
-            cx.ui.line(text!("Nothing in {} fits.", place));
+            cx.ui.line(text!("No claim in {} matches.", place));
             cx.ui.commands(&[
-                ("ergo claims --status all".to_owned(), "also what was replaced or retracted".to_owned()),
-                ("ergo claims --all".to_owned(), "in all projects".to_owned()),
+                ("ergo claims --status all".to_owned(), "include superseded and retracted claims".to_owned()),
+                ("ergo claims --all".to_owned(), "search all projects".to_owned()),
             ]);
         } else {
-            cx.ui.line(text!("Nothing is remembered in {} yet.", place));
+            cx.ui.line(text!("There are no claims in {} yet.", place));
             cx.ui.commands(&[
                 ("ergo remember '…' --reason '…'".to_owned(), "store a first decision".to_owned()),
-                ("ergo import rules CLAUDE.md".to_owned(), "take over the rules of a file".to_owned()),
-                ("ergo import adr docs/adr".to_owned(), "take over decision records".to_owned()),
-                ("ergo scopes".to_owned(), "the projects that hold something".to_owned()),
+                ("ergo import rules CLAUDE.md".to_owned(), "import the rules of a file".to_owned()),
+                ("ergo import adr docs/adr".to_owned(), "import decision records".to_owned()),
+                ("ergo scopes".to_owned(), "list the projects that have claims".to_owned()),
             ]);
         }
         return;

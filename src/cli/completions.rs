@@ -1,11 +1,11 @@
-//! `ergo completions`: the completions of a shell, generated from the arguments.
+//! `ergo completions`: shell completions, generated from the arguments.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::{Cli, CliError, Context, Exit};
 
-/// Print the completions of a shell.
+/// Print completions for a shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Install:

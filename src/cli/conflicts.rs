@@ -1,4 +1,4 @@
-//! `ergo conflicts`: the cards that wait, or one of them whole.
+//! `ergo conflicts`: lists conflict cards, or shows one.
 
 use super::{
     CliError, Context, Exit,
@@ -9,25 +9,25 @@ use crate::{
     domain::text::escape,
 };
 
-/// List the conflicts that wait for a decision, or show one whole.
+/// List open conflicts, or show one in full.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Show this card, with both sides, the evidence and the ways on.
+    /// Show this card, with both sides, the evidence and the commands that settle it.
     #[arg(value_name = "CARD")]
     card: Option<String>,
     /// open, snoozed, settled or all.
     #[arg(long, value_name = "STATUS", default_value = "open", conflicts_with = "card")]
     status: String,
-    /// Of all projects.
+    /// In all projects.
     #[arg(long, conflicts_with = "card")]
     all: bool,
-    /// How many, at most 200.
+    /// Maximum number of conflicts, up to 200.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     limit: usize,
-    /// As they were at this time: a date, a time, or a span such as 3d.
+    /// The state at this time: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     as_of: Option<String>,
-    /// Go on after this place of the page before.
+    /// Continue after this cursor of the previous page.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             cx.ui.value(&card);
         } else {
             cx.ui.card(&card, now);
-            // Nobody settles what was.
+            // The past cannot be settled.
             if as_of.is_none() {
                 cx.ui.line("");
                 cx.ui.card_ways(&card);
@@ -73,18 +73,18 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.card_row(card, now);
     }
     if page.items.is_empty() && as_of.is_some() {
-        cx.ui.line(text!("No conflicts waited in {} then.", place));
+        cx.ui.line(text!("No conflicts were open in {} at that time.", place));
     } else if page.items.is_empty() {
-        cx.ui.line(text!("No conflicts wait in {}.", place));
+        cx.ui.line(text!("No open conflicts in {}.", place));
         cx.ui.commands(&[
-            ("ergo audit".to_owned(), "compare all that is in force".to_owned()),
-            ("ergo conflicts --status all".to_owned(), "also those that are settled".to_owned()),
+            ("ergo audit".to_owned(), "compare all active claims".to_owned()),
+            ("ergo conflicts --status all".to_owned(), "include settled conflicts".to_owned()),
         ]);
     } else if let Some(next) = &page.next {
         let (shown, total) = (page.items.len(), count(page.total, "conflict", "conflicts"));
         cx.ui.note(text!("{} of {} shown. More: ergo conflicts --cursor {}", shown, total, next));
     } else if let Some(first) = page.items.first().filter(|_| as_of.is_none()) {
-        cx.ui.note(text!("Settle one: ergo resolve {} --interactive; or all: ergo tui", first.id.short()));
+        cx.ui.note(text!("Settle this one: ergo resolve {} --interactive. Settle all: ergo tui", first.id.short()));
     }
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! What a verb needs: the flags, the output, the configuration, the scope, and a client of the daemon.
+//! The context of a verb: flags, output, configuration, scope, and a client of the daemon.
 
 use std::{
     cell::OnceCell,
@@ -18,44 +18,44 @@ use crate::{
     domain::Scope,
 };
 
-/// The surroundings of a verb.
+/// The context of a verb.
 pub(crate) struct Context {
-    /// The flags that every verb understands.
+    /// The global options.
     pub(crate) globals: Globals,
-    /// Where output goes.
+    /// The output.
     pub(crate) ui: Ui,
     config: OnceCell<(Paths, Config)>,
     client: OnceCell<Client>,
     environment: bool,
 }
 
-/// Where a verb acts.
+/// The scope in which a verb acts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Here {
-    /// The scope as the flags, the configuration and the working directory name it.
+    /// The scope that the flags, the configuration and the working directory name.
     pub(crate) scope: Scope,
-    /// What tells the project from another of that name, the best first; none where a flag named the project.
+    /// What distinguishes the project from another of the same name, the best first; empty if a flag named the project.
     pub(crate) identities: Vec<String>,
 }
 
 impl Context {
-    /// Surroundings with these flags.
+    /// Creates the context of a process with these flags.
     pub(crate) fn new(globals: Globals) -> Self {
         let ui = Ui::new(&globals);
         Self { globals, ui, config: OnceCell::new(), client: OnceCell::new(), environment: true }
     }
 
-    /// Surroundings in a private home: neither the environment nor the person's own settings count.
+    /// Creates a context in a private home, which ignores the environment and the user's settings.
     pub(crate) fn private(globals: Globals, paths: Paths, config: Config) -> Self {
         Self { config: OnceCell::from((paths, config)), environment: false, ..Self::new(globals) }
     }
 
-    /// Whether these are the surroundings of a private home.
+    /// Whether this context has a private home.
     pub(crate) fn is_private(&self) -> bool {
         !self.environment
     }
 
-    /// Runs the work of a verb that speaks to the daemon, on a runtime of this thread alone: nothing else is started.
+    /// Runs async work on a current-thread runtime.
     pub(crate) fn block_on<T>(
         &mut self,
         work: impl AsyncFnOnce(&mut Self) -> Result<T, CliError>,
@@ -67,12 +67,12 @@ impl Context {
         runtime.block_on(work(self))
     }
 
-    /// Where ergo's files are.
+    /// Returns the paths of ergo's files.
     pub(crate) fn paths(&self) -> Result<&Paths, CliError> {
         self.loaded().map(|(paths, _)| paths)
     }
 
-    /// What the person set.
+    /// Returns the settings.
     pub(crate) fn config(&self) -> Result<&Config, CliError> {
         self.loaded().map(|(_, config)| config)
     }
@@ -86,42 +86,42 @@ impl Context {
         Ok(self.config.get_or_init(|| (paths, config)))
     }
 
-    /// The way to the daemon: the one that the environment names, else the local one, started where it is not running,
-    /// unless the flags say otherwise.
+    /// Returns how to connect to the daemon: the one that the environment names, else the local one, which is started if it is
+    /// not running, unless the flags say otherwise.
     pub(crate) fn connect(&self) -> Result<Connect, CliError> {
         let usual = Connect::new(self.paths()?.clone());
         Ok(Connect { spawn: !self.globals.no_spawn, environment: self.environment, ..usual })
     }
 
-    /// A client of the daemon at the end of [`Context::connect`].
+    /// Connects to the daemon; see [`Context::connect`].
     pub(crate) async fn client(&self) -> Result<Client, CliError> {
         let client = self.connect()?.client().await?;
         self.client.get_or_init(|| client.clone());
         Ok(client)
     }
 
-    /// Says aloud that the daemon is of another version than this program, where one was spoken to.
-    pub(crate) fn say_skew(&mut self) {
+    /// Warns if the daemon that was used has another version than this program.
+    pub(crate) fn warn_version_skew(&mut self) {
         if let Some(skew) = self.client.get().and_then(Client::skew) {
             self.ui.note(text!("{}", skew));
         }
     }
 
-    /// Where a verb acts: by the flags, else the configuration and the working directory.
+    /// Returns the scope in which a verb acts: by the flags, else the configuration and the working directory.
     pub(crate) fn here(&self) -> Result<Here, CliError> {
         let flags = &self.globals;
         let (org, project) = match &flags.scope {
             Some(several) if several.contains(',') => {
                 return Err(CliError::usage(format_args!(
-                    "`--scope {several}` names several scopes, and this takes one"
+                    "`--scope {several}` names several scopes, but this verb takes only one"
                 ))
-                .hint("name one, or run it once for each; `ergo sync export`, `create` and `invite` take several"));
+                .hint("run it once for each scope; `ergo sync export`, `create` and `invite` take several"));
             }
             Some(both) => match both.split_once('/') {
                 Some((org, project)) => (Some(org.to_owned()), Some(project.to_owned())),
                 None => {
-                    return Err(CliError::usage(format_args!("“{both}” is no scope: expected ORG/PROJECT"))
-                        .hint("`ergo scopes` lists those that hold something"));
+                    return Err(CliError::usage(format_args!("invalid scope “{both}”: expected ORG/PROJECT"))
+                        .hint("`ergo scopes` lists the scopes that have claims"));
                 }
             },
             None => (flags.org.clone(), flags.project.clone()),
@@ -141,18 +141,18 @@ impl Context {
         Ok(Here { scope, identities })
     }
 
-    /// Whether the scope is that of the working directory: then its files are those that claims name.
+    /// Whether the scope is that of the working directory, so that sources of claims are its files.
     pub(crate) fn is_in_project(&self) -> bool {
         self.globals.scope.is_none() && self.globals.project.is_none()
     }
 
-    /// Whether a flag names the place where the verb acts.
+    /// Whether a flag names the scope.
     pub(crate) fn names_scope(&self) -> bool {
         let Globals { scope, org, project, .. } = &self.globals;
         scope.is_some() || org.is_some() || project.is_some()
     }
 
-    /// A client, and where to read; a scope that is none is told before any daemon is started.
+    /// Returns a client and the scope to read. Reports an invalid scope before any daemon is started.
     pub(crate) async fn reader(&self) -> Result<(Client, Scope), CliError> {
         self.here()?;
         let client = self.client().await?;
@@ -160,7 +160,7 @@ impl Context {
         Ok((client, scope))
     }
 
-    /// Where to read: as [`Context::here`], but under the name by which the daemon knows this project.
+    /// Returns the scope to read: as [`Context::here`], but by the name under which the daemon knows this project.
     pub(crate) async fn known_scope(&self, client: &Client) -> Result<Scope, CliError> {
         self.known(client).await.map(|(scope, _)| scope)
     }
@@ -174,7 +174,7 @@ impl Context {
         Ok(known_scope(&here.scope, &here.identities, &scopes))
     }
 
-    /// A client, who acts, and where; a scope that is none is told before any daemon is started.
+    /// Returns a client, and the caller of a write. Reports an invalid scope before any daemon is started.
     pub(crate) async fn writer(&self) -> Result<(Client, Caller), CliError> {
         let Here { scope, .. } = self.here()?;
         let client = self.client().await?;
@@ -183,13 +183,13 @@ impl Context {
         Ok((client, caller))
     }
 
-    /// Who acts, wherever it is.
+    /// Returns the caller, without a scope.
     pub(crate) fn anyone(&self) -> Result<Caller, CliError> {
         let agent = std::env::var("ERGO_AGENT").ok().filter(|agent| !agent.trim().is_empty());
         Ok(Caller { who: self.config()?.who.clone(), agent, ..Caller::default() })
     }
 
-    /// Now, in milliseconds since the Unix epoch.
+    /// Returns the current time in milliseconds since the Unix epoch.
     pub(crate) fn now() -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
     }
@@ -197,7 +197,7 @@ impl Context {
 
 fn working_project() -> Result<Project, CliError> {
     let folder = std::env::current_dir().map_err(|error| {
-        CliError::new(Exit::Usage, format_args!("cannot tell the working directory: {error}"))
+        CliError::new(Exit::Usage, format_args!("cannot determine the working directory: {error}"))
             .hint("name the project with `--project NAME`")
     })?;
     Ok(scope::project_of(&folder))

@@ -1,4 +1,4 @@
-//! `ergo daemon`: start, stop and look at the one owner of the store; run it; have it started with the session.
+//! `ergo daemon`: starts, stops, inspects, runs and installs the daemon.
 
 use std::io::IsTerminal;
 
@@ -18,7 +18,7 @@ use crate::{
     mcp::{self, Link},
 };
 
-/// Start, stop and look at the daemon.
+/// Start, stop and inspect the daemon.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -27,21 +27,21 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Act {
-    /// Start it unless it is running, and wait until it answers.
+    /// Start the daemon if it is not running, and wait until it answers.
     Start {
-        /// Begin with an empty store, where the one that this device had is lost.
+        /// Create an empty store if this device's store is lost.
         #[arg(long)]
         new_store: bool,
     },
-    /// End it, after what it has begun.
+    /// Stop the daemon after it has finished the requests in progress.
     Stop,
-    /// Say whether it runs, where, and which version. Exit code 3 where it does not.
+    /// Show whether the daemon runs, its version and its addresses. Exit code 3 if it does not run.
     Status,
-    /// Be the daemon, in the foreground: what the other acts and every client start.
+    /// Run the daemon in the foreground. The other verbs start it this way in the background.
     Run,
-    /// Write the file with which systemd or launchd starts it with the session.
+    /// Install a systemd or launchd unit that starts the daemon at login.
     Install {
-        /// Show what would be written, and write nothing.
+        /// Show the unit without writing it.
         #[arg(long)]
         dry_run: bool,
     },
@@ -51,7 +51,7 @@ enum Act {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let paths = Paths::find()?;
     match args.act {
-        Act::Run => be(&paths, cx),
+        Act::Run => run_daemon(&paths, cx),
         Act::Install { dry_run } => install(&paths, dry_run, cx),
         Act::Start { new_store } => {
             if new_store {
@@ -64,13 +64,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     }
 }
 
-/// These acts are about the daemon of this machine, whatever `ERGO_API_URL` says.
+/// Connects to the daemon of this machine, whatever `ERGO_API_URL` says.
 fn local(paths: Paths) -> Connect {
     Connect::private(paths)
 }
 
 async fn start(paths: Paths, cx: &mut Context) -> Result<Exit, CliError> {
-    // A mistake in the settings is told here and at once, not by way of a log.
+    // An error in the settings is reported here, not only in the log.
     Config::load(&paths)?;
     let started = local(paths).start().await?;
     if cx.ui.json {
@@ -132,13 +132,13 @@ fn show(status: &DaemonStatus, paths: &Paths, cx: &mut Context) {
         }
         DaemonStatus::Silent { owner, error } => {
             let word = cx.ui.paint(Style::Bad, "silent");
-            cx.ui.line(text!("daemon   {}: the store is owned by {}, and {}", word, owner, error));
+            cx.ui.line(text!("daemon   {}: {} owns the store, and {}", word, owner, error));
             cx.ui.line(text!("log      {}", paths.log().display()));
-            cx.ui.line("`ergo daemon stop` ends it");
+            cx.ui.line("`ergo daemon stop` stops it");
         }
         DaemonStatus::Stopped => {
             let word = cx.ui.paint(Style::Strong, "not running");
-            cx.ui.line(text!("daemon   {}; any command starts it, or `ergo daemon start`", word));
+            cx.ui.line(text!("daemon   {}; it starts with the next command, or with `ergo daemon start`", word));
             cx.ui.line(text!("store    {}", paths.store().display()));
         }
     }
@@ -149,13 +149,13 @@ fn places(record: &DaemonRecord, cx: &mut Context) {
     cx.ui.line(text!("socket   {}", record.socket.display()));
     match &record.tcp {
         Some(address) => cx.ui.line(text!("tcp      {}, with the token", address)),
-        None => cx.ui.line("tcp      off, or the port was taken"),
+        None => cx.ui.line("tcp      off, or the port is in use"),
     }
     cx.ui.line(text!("log      {}", record.log.display()));
 }
 
-/// Becomes the daemon. It never writes to a screen by itself: where there is one, this says once that it is there.
-fn be(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
+/// Runs the daemon in this process. On a terminal it prints once where it listens.
+fn run_daemon(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
     let config = Config::load(paths)?;
     let person = std::io::stdout().is_terminal();
     let more = mcp::router(Link::new(Connect { spawn: false, ..local(paths.clone()) }));
@@ -163,7 +163,7 @@ fn be(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
         if person {
             cx.ui.note(text!("ergo {} serves {}", record.version, record.store.display()));
             let tcp = record.tcp.as_deref().map(|address| format!(" and http://{address}")).unwrap_or_default();
-            cx.ui.note(text!("on unix:{}{}; Ctrl-C ends it", record.socket.display(), tcp));
+            cx.ui.note(text!("on unix:{}{}; press Ctrl-C to stop it", record.socket.display(), tcp));
             for problem in problems {
                 cx.ui.note(text!("Warning: {}", problem));
             }
@@ -200,7 +200,7 @@ fn install(paths: &Paths, dry_run: bool, cx: &mut Context) -> Result<Exit, CliEr
     Ok(Exit::Ok)
 }
 
-/// A duration in its two largest units.
+/// Formats a duration in its two largest units.
 fn duration(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match (days, hours, minutes) {

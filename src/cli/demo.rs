@@ -1,17 +1,19 @@
-//! `ergo demo`: a store in a private place made of ergo's own decisions and rules, writes that contradict them and writes
-//! that do not, and the review of what was refused.
+//! `ergo demo`: imports ergo's own decisions and rules into a temporary store, writes claims of which some contradict them, and
+//! opens the review of the refused ones.
 //!
-//! Every step is a command line of ergo, run here as a person would run it: what is shown is what ergo says.
+//! Every step runs a command line of ergo in this process and shows its real output.
 
 mod assets;
 mod home;
-mod stage;
+mod private_daemon;
 mod writes;
 
-use std::{fs, path::PathBuf};
+use std::fs;
 
 use clap::Parser;
 
+#[cfg(feature = "testing")]
+use super::app_capture::CaptureArgs;
 use super::{
     Cli, CliError, Context, Exit, dispatch,
     show::text::quote,
@@ -24,35 +26,29 @@ use crate::{
 };
 use assets::{Asset, RECORDS, RULES};
 use home::Home;
-use stage::Stage;
+use private_daemon::PrivateDaemon;
 use writes::WRITES;
 
 /// The scope of everything in the demonstration.
 const SCOPE: &str = "demo/ergo";
 
-/// The keys of the review that is recorded: one card read and settled, the others settled by one act after a preview, all of that
-/// undone and done again, then the why of a claim.
-const REVIEW: &str = "wait wait wait b wait enter wait wait * wait b wait enter wait wait y wait wait u wait wait 2 wait j j w wait wait wait";
-
-/// Try it out: remember ergo's own decisions in a private place, contradict them, and review what was refused.
+/// Try ergo on its own decisions, in a temporary store: contradict some, and review the refused claims.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The review as lines instead of the app. Also where there is no terminal.
+    /// Review line by line instead of opening the app. The default without a terminal.
     #[arg(long)]
     plain: bool,
-    /// Write a picture of the app on the first card to this SVG file, and end.
-    #[arg(long, value_name = "FILE", hide = true)]
-    capture: Option<PathBuf>,
-    /// Write a recording of a review to this file (an asciicast), and end.
-    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "capture")]
-    record: Option<PathBuf>,
+    #[cfg(feature = "testing")]
+    #[command(flatten)]
+    capture: CaptureArgs,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let (capture, record) = (whole(args.capture)?, whole(args.record)?);
+    #[cfg(feature = "testing")]
+    let capture = args.capture.absolute()?;
     let home = Home::make()?;
-    // Records and rules lie there as in a repository, so that sources read as they do in one.
+    // The files have the same relative paths as in a repository, so that sources look as they do there.
     let work = home.path().join("ergo");
     for asset in RECORDS.iter().chain([&RULES]) {
         place(&work, asset)?;
@@ -67,30 +63,24 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     *cx = Context::private(globals, paths.clone(), config.clone());
 
     let place = sanitize_line(&home.path().display().to_string());
-    let stage = Stage::set(home, paths, config)?;
-    say(cx, text!("A demonstration in {}, which is removed at the end. Your own memory is not touched.", place));
-    tell(cx)?;
+    let daemon = PrivateDaemon::start(home, paths, config)?;
+    say(cx, text!("This demonstration uses {} and removes it at the end. Your own store is not touched.", place));
+    write_claims(cx)?;
     let first = first_card(cx)?;
-    head(cx, "A person settles what was refused:");
-    let exit = match (&first, capture, record) {
-        (Some(card), Some(file), _) => one(cx, &["tui", "--conflict", card, "--capture", &file.to_string_lossy()])?,
-        (Some(card), None, Some(file)) => {
-            let file = file.to_string_lossy();
-            one(cx, &["tui", "--conflict", card, "--record", &file, "--size", "110x34", "--keys", REVIEW])?
+    head(cx, "A person settles the refused claims:");
+    #[cfg(feature = "testing")]
+    if let Some(card) = first.as_deref().filter(|_| capture.is_set()) {
+        let command = capture.demo_command(card);
+        return run_command(cx, &command.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    let exit = match &first {
+        Some(card) if cx.ui.terminal && !args.plain && !cx.ui.json => {
+            daemon.during_app(|| run_command(cx, &["tui", "--conflict", card]))?
         }
-        (Some(card), None, None) if cx.ui.terminal && !args.plain && !cx.ui.json => {
-            stage.during_app(|| one(cx, &["tui", "--conflict", card]))?
-        }
-        _ => one(cx, &["tui", "--plain"])?,
+        _ => run_command(cx, &["tui", "--plain"])?,
     };
-    say(cx, "\nThat was the demonstration. In a repository of your own: ergo remember '…' --reason '…'");
+    say(cx, "\nThis was the demonstration. In your own repository: ergo remember '…' --reason '…'");
     Ok(exit)
-}
-
-/// A path as it is meant here, wherever the demonstration goes.
-fn whole(path: Option<PathBuf>) -> Result<Option<PathBuf>, CliError> {
-    let path = path.map(std::path::absolute).transpose();
-    path.map_err(|error| CliError::usage(format_args!("cannot tell the working directory: {error}")))
 }
 
 fn place(work: &std::path::Path, asset: &Asset) -> Result<(), CliError> {
@@ -100,20 +90,20 @@ fn place(work: &std::path::Path, asset: &Asset) -> Result<(), CliError> {
     fs::write(&path, asset.text).map_err(|error| CliError::file("write", &path, &error))
 }
 
-/// Remembers, and then writes what does and what does not contradict.
-fn tell(cx: &mut Context) -> Result<(), CliError> {
-    head(cx, "First it remembers what ergo's developers decided, and the rules by which they work:");
+/// Imports the records and rules, then writes claims that do and do not contradict them.
+fn write_claims(cx: &mut Context) -> Result<(), CliError> {
+    head(cx, "First ergo imports its developers' decisions and working rules:");
     step(cx, &["import", "adr", "docs/adr", "--yes"])?;
     step(cx, &["import", "rules", RULES.path])?;
-    head(cx, "Three writes contradict that. Each is refused, told why, and kept on a card:");
+    head(cx, "Three writes contradict them. Each is refused with the reason, and kept on a card:");
     for write in WRITES.iter().filter(|write| write.refused) {
         step(cx, &["remember", write.statement, "--reason", write.reason])?;
     }
-    head(cx, "Two writes sound much the same and contradict nothing:");
+    head(cx, "Two writes look similar and contradict nothing:");
     for write in WRITES.iter().filter(|write| !write.refused) {
         step(cx, &["remember", write.statement, "--reason", write.reason])?;
     }
-    head(cx, "Why is something as it is? The answer with its reason, and what it replaced:");
+    head(cx, "Ask why. The answer has the reason and the history:");
     step(cx, &["why", "what performs every act?"])
 }
 
@@ -126,20 +116,20 @@ fn first_card(cx: &mut Context) -> Result<Option<String>, CliError> {
     })
 }
 
-/// Runs a command line and shows it before its answer. A refusal is part of the story.
+/// Shows a command line and runs it. A refusal is expected.
 fn step(cx: &mut Context, args: &[&str]) -> Result<(), CliError> {
     let line: Vec<_> = args.iter().map(|arg| quote(arg)).collect();
     let line = cx.ui.paint(Style::Code, format_args!("$ ergo {}", line.join(" ")));
     say(cx, text!("\n{}", line));
-    one(cx, args)?;
-    // What was said so far is seen before the next step begins.
+    run_command(cx, args)?;
+    // Flush, so that people can read along.
     cx.ui.prompt("");
     Ok(())
 }
 
-fn one(cx: &mut Context, args: &[&str]) -> Result<Exit, CliError> {
+fn run_command(cx: &mut Context, args: &[&str]) -> Result<Exit, CliError> {
     let cli = Cli::try_parse_from(["ergo"].iter().chain(args))
-        .map_err(|error| CliError::internal(format_args!("the demonstration's own command is wrong: {error}")))?;
+        .map_err(|error| CliError::internal(format_args!("invalid command of the demonstration: {error}")))?;
     dispatch(cli.command, cx)
 }
 
@@ -148,7 +138,7 @@ fn head(cx: &mut Context, text: &str) {
     say(cx, text!("\n{}", text));
 }
 
-/// Words between the answers; with `--json` there are only answers.
+/// Prints text between the steps, unless with `--json`.
 fn say(cx: &mut Context, text: impl Into<SafeText>) {
     if !cx.ui.json {
         cx.ui.line(text);

@@ -1,4 +1,4 @@
-//! `ergo doctor`: looks over the installation and the store file itself, and rebuilds what can be rebuilt.
+//! `ergo doctor`: checks the installation and the store, and rebuilds projections.
 
 mod exposure;
 
@@ -22,18 +22,18 @@ use crate::{
     store::{CheckReport, ContactRow, Store, StoreError},
 };
 
-/// Check the installation and the store, and rebuild what can be rebuilt.
+/// Check the installation and the store.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The whole store is checked: SQLite's own checks, every signature, whether the claims are what the events say, what teams did
-not take. While the daemon runs it owns the file, and does this itself. Every address that was contacted is listed.")]
+These are checked: SQLite's integrity, every signature, whether claims match their events, and the quarantine of each team. If the
+daemon is running, it performs the check. All network addresses that were ever contacted are listed.")]
 pub(crate) struct Args {
-    /// Make claims, cards and indexes anew from the events; the daemon must be stopped.
+    /// Rebuild claims, cards and indexes from the events; the daemon must be stopped.
     #[arg(long)]
     rebuild: bool,
 }
 
-/// How one thing is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Health {
@@ -42,12 +42,12 @@ enum Health {
     Problem,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Finding {
     what: &'static str,
     health: Health,
-    told: String,
+    message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let owner = StoreLock::owner(&paths);
     match owner {
         Some(owner) if args.rebuild => {
-            return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use by {owner}"))
+            return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use: {owner}"))
                 .hint("ergo daemon stop && ergo doctor --rebuild"));
         }
         Some(_) => findings.extend(cx.block_on(async |_| Ok(ask_daemon(&paths).await))?),
@@ -90,8 +90,8 @@ fn show(findings: &[Finding], cx: &mut Context) {
             continue;
         }
         let word = cx.ui.paint(style, format_args!("{word:<8}"));
-        let told = SafeText::lines(&finding.told);
-        cx.ui.line(text!("{}{} {}", word, format_args!("{:<14}", finding.what), told));
+        let message = SafeText::lines(&finding.message);
+        cx.ui.line(text!("{}{} {}", word, format_args!("{:<14}", finding.what), message));
         if let Some(hint) = &finding.hint {
             let label = cx.ui.paint(Style::Code, "Hint:");
             cx.ui.line(text!("{}{} {}", " ".repeat(23), label, SafeText::lines(hint)));
@@ -99,34 +99,34 @@ fn show(findings: &[Finding], cx: &mut Context) {
     }
 }
 
-fn fine(what: &'static str, told: String) -> Finding {
-    Finding { what, health: Health::Ok, told, hint: None }
+fn fine(what: &'static str, message: String) -> Finding {
+    Finding { what, health: Health::Ok, message, hint: None }
 }
 
-fn note(what: &'static str, told: String) -> Finding {
-    Finding { what, health: Health::Note, told, hint: None }
+fn note(what: &'static str, message: String) -> Finding {
+    Finding { what, health: Health::Note, message, hint: None }
 }
 
-fn problem(what: &'static str, told: String, hint: impl Into<Option<String>>) -> Finding {
-    Finding { what, health: Health::Problem, told, hint: hint.into() }
+fn problem(what: &'static str, message: String, hint: impl Into<Option<String>>) -> Finding {
+    Finding { what, health: Health::Problem, message, hint: hint.into() }
 }
 
 fn configuration(paths: &Paths) -> Finding {
     let place = paths.config.display();
     match Config::load(paths) {
         Ok(_) if paths.config.exists() => fine("configuration", place.to_string()),
-        Ok(_) => fine("configuration", format!("{place} is absent: everything has its default")),
+        Ok(_) => fine("configuration", format!("{place} does not exist: all settings have their defaults")),
         Err(error) => problem("configuration", error.to_string(), error.hint()),
     }
 }
 
-/// Which model serves which role.
+/// Checks which model serves which role.
 fn chosen(paths: &Paths) -> Vec<Finding> {
-    // A wrong configuration is told already; the models are then looked at without it.
+    // A wrong configuration is reported already; check the models with the defaults.
     let config = Config::load(paths).unwrap_or_default();
     match health::look(paths, &config) {
         Ok(health) => {
-            let mut out = vec![fine("models", health.told)];
+            let mut out = vec![fine("models", health.summary)];
             out.extend(health.problems.into_iter().map(not_as_chosen));
             out
         }
@@ -134,27 +134,27 @@ fn chosen(paths: &Paths) -> Vec<Finding> {
     }
 }
 
-/// A choice that cannot serve is no problem of the installation: the default serves in its place.
-fn not_as_chosen(told: String) -> Finding {
-    Finding { hint: Some("ergo models list".to_owned()), ..note("models", told) }
+/// Reports a chosen model that cannot serve. Only a note, since the default serves in its place.
+fn not_as_chosen(message: String) -> Finding {
+    Finding { hint: Some("ergo models list".to_owned()), ..note("models", message) }
 }
 
-/// Whether the disk that holds the store has room.
+/// Checks the free space on the disk of the store.
 fn room(folder: &Path, free: Option<u64>) -> Option<Finding> {
     let (folder, free) = (folder.display(), free?);
     let size = bytes(free);
     Some(match free {
         ..disk::FULL => problem(
             "disk",
-            format!("the disk that holds {folder} is full ({size} free): nothing can be stored"),
-            "make room on it; writes work again by themselves".to_owned(),
+            format!("the disk of {folder} is full ({size} free): writes fail"),
+            "free some space; writes then work again without a restart".to_owned(),
         ),
-        disk::FULL..disk::LOW => note("disk", format!("the disk that holds {folder} is almost full: {size} free")),
+        disk::FULL..disk::LOW => note("disk", format!("the disk of {folder} is almost full: {size} free")),
         _ => fine("disk", format!("{size} free for {folder}")),
     })
 }
 
-/// What the daemon says about itself; the file is not touched.
+/// Asks the running daemon; the store's file is not opened.
 async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
     let connect = Connect { spawn: false, ..Connect::private(paths.clone()) };
     let answer = async { connect.client().await?.diagnose().await }.await;
@@ -173,7 +173,7 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
                     ),
                 ),
             ];
-            out.extend(diagnose.problems.into_iter().map(|told| problem("daemon", told, None)));
+            out.extend(diagnose.problems.into_iter().map(|message| problem("daemon", message, None)));
             out.extend(models(&diagnose.models));
             out.push(vectors(&diagnose.unembedded));
             match connect.client().await {
@@ -182,27 +182,27 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
             }
             out
         }
-        // It answers: what it cannot do is read its store.
+        // The daemon answers but cannot read its store.
         Err(ClientError::Api(error)) => vec![problem("store", error.message, error.hint)],
         Err(error) => {
             let hint = error.hint().unwrap_or_default();
-            vec![problem("daemon", format!("the store is owned by a process that does not answer: {error}"), hint)]
+            vec![problem("daemon", format!("the process that owns the store does not answer: {error}"), hint)]
         }
     }
 }
 
-/// The daemon looks its store over, and says how the teams stand and whom it has called.
+/// Has the daemon check its store, the teams and the contacted addresses.
 async fn ask_more(client: &Client, place: &str) -> Vec<Finding> {
     let mut out = Vec::new();
     match client.check_store().await {
         Ok(check) => out.extend(looked_over(place, check, None)),
-        Err(error) => out.push(problem("store", format!("it could not be checked: {error}"), error.hint())),
+        Err(error) => out.push(problem("store", format!("cannot be checked: {error}"), error.hint())),
     }
     match client.sync_status().await {
         Ok(status) => {
             out.push(fine("sync", status.says.clone()));
             let of_teams = status.teams.iter().flat_map(|team| &team.problems);
-            out.extend(status.problems.iter().chain(of_teams).map(|told| note("sync", told.clone())));
+            out.extend(status.problems.iter().chain(of_teams).map(|message| note("sync", message.clone())));
             out.extend(status.teams.iter().flat_map(|team| &team.peers).filter_map(of_peer));
         }
         Err(error) => out.push(problem("sync", error.to_string(), error.hint())),
@@ -214,43 +214,44 @@ async fn ask_more(client: &Client, place: &str) -> Vec<Finding> {
     out
 }
 
-/// What does not mend itself between this device and another one.
+/// Reports a peer's error that needs a person.
 fn of_peer(peer: &PeerView) -> Option<Finding> {
     let (error, advice) = (peer.last_error.as_ref()?, peer.advice.clone()?);
-    // Who is away is no finding.
+    // An offline peer is no finding.
     peer.needs_person.then(|| Finding { hint: Some(advice), ..note("peer", format!("{}: {error}", peer.name)) })
 }
 
-/// What waits for its vector.
+/// Checks which claims and references have no vector yet.
 fn vectors(waiting: &Unembedded) -> Finding {
     let Unembedded { claims, chunks, problem: why, off } = waiting;
     let waiting = format!("{} and {}", count(*claims, "claim", "claims"), count(*chunks, "reference", "references"));
     if *off {
-        let without = if claims + chunks > 0 { format!("; {waiting} have none") } else { String::new() };
-        let told = format!("none are made, since no embedder is chosen: words alone find and compare{without}");
+        let without = if claims + chunks > 0 { format!("; {waiting} have no vector") } else { String::new() };
+        let message = format!("no embedder is chosen: claims are found and compared by words only{without}");
         let hint =
-            "`ergo models use embedder default`, or what [models] in config.toml says, brings them back".to_owned();
-        return Finding { hint: Some(hint), ..note("vectors", told) };
+            "`ergo models use embedder default` turns vectors on, unless [models] in config.toml names an embedder"
+                .to_owned();
+        return Finding { hint: Some(hint), ..note("vectors", message) };
     }
     if claims + chunks == 0 {
-        return fine("vectors", "everything has one".to_owned());
+        return fine("vectors", "all claims and references have vectors".to_owned());
     }
-    let told = format!("{waiting} wait");
+    let message = format!("{waiting} have no vector yet");
     match why {
         Some(why) => problem(
             "vectors",
-            format!("{told}, found by their words alone: {why}"),
-            "it is caught up by itself once the embedder answers; `ergo reembed` where another one is wanted"
+            format!("{message} and are found by words only: {why}"),
+            "this is retried automatically; to use another embedder: `ergo models use embedder NAME`, then `ergo reembed`"
                 .to_owned(),
         ),
-        None => fine("vectors", format!("{told}, found by their words until then")),
+        None => fine("vectors", format!("{message} and are found by words until then")),
     }
 }
 
-/// Every address that was contacted, each with what for and when.
+/// Lists every address that was contacted, with purpose and time.
 fn contacted(contacts: &[ContactView]) -> Finding {
     if contacts.is_empty() {
-        return fine("network", "no address was ever contacted".to_owned());
+        return fine("network", "no address has ever been contacted".to_owned());
     }
     let now = Context::now();
     let lines: Vec<String> = contacts
@@ -261,23 +262,23 @@ fn contacted(contacts: &[ContactView]) -> Finding {
         })
         .collect();
     let count = count(contacts.len(), "address was", "addresses were");
-    fine("network", format!("{count} contacted, in all:\n{}", lines.join("\n")))
+    fine("network", format!("{count} contacted:\n{}", lines.join("\n")))
 }
 
-/// What a look over the whole store found.
+/// Reports the result of a store check.
 fn looked_over(place: &str, check: StoreCheck, hint: Option<String>) -> Vec<Finding> {
     let StoreCheck { events, devices, redacted, problems, notes } = check;
     let events = count(events, "event", "events");
     let redacted = if redacted > 0 { format!(", {redacted} of them redacted") } else { String::new() };
     let by = if devices > 1 { format!(" by {devices} devices") } else { String::new() };
-    let told = format!("{place}: {events}{by}{redacted}, every signature checked");
-    let mut out = vec![if problems.is_empty() { fine("store", told) } else { problem("store", told, hint) }];
-    out.extend(problems.into_iter().map(|told| problem("store", told, None)));
-    out.extend(notes.into_iter().map(|told| note("store", told)));
+    let message = format!("{place}: {events}{by}{redacted}, all signatures checked");
+    let mut out = vec![if problems.is_empty() { fine("store", message) } else { problem("store", message, hint) }];
+    out.extend(problems.into_iter().map(|message| problem("store", message, None)));
+    out.extend(notes.into_iter().map(|message| note("store", message)));
     out
 }
 
-/// What computes, where, and what failed.
+/// Reports the models, their worker processes and their failures.
 fn models(models: &ModelsStatus) -> Vec<Finding> {
     let mut out = Vec::new();
     for model in &models.roles {
@@ -287,13 +288,13 @@ fn models(models: &ModelsStatus) -> Vec<Finding> {
             (Some(place), layers) => format!(", {} by {place}", count(layers as usize, "layer", "layers")),
             (None, _) => String::new(),
         };
-        let loaded = if model.loaded { "loaded" } else { "not loaded now" };
-        let told = format!("{} is {}{hash}, {loaded}{place}", model.role, model.name);
+        let loaded = if model.loaded { "loaded" } else { "not loaded" };
+        let message = format!("{} is {}{hash}, {loaded}{place}", model.role, model.name);
         out.push(match &model.problem {
             Some(problem) => {
-                Finding { hint: Some("ergo models list".to_owned()), ..note("model", format!("{told}: {problem}")) }
+                Finding { hint: Some("ergo models list".to_owned()), ..note("model", format!("{message}: {problem}")) }
             }
-            None => fine("model", told),
+            None => fine("model", message),
         });
     }
     out.extend(models.problems.iter().cloned().map(not_as_chosen));
@@ -301,20 +302,20 @@ fn models(models: &ModelsStatus) -> Vec<Finding> {
         let roles = worker.roles.join(" and ");
         let state = match worker.pid {
             Some(pid) => format!("process {pid}, {}", bytes(worker.rss_bytes)),
-            None => "no process now".to_owned(),
+            None => "no process".to_owned(),
         };
-        let told = format!("{roles}: {state}");
+        let message = format!("{roles}: {state}");
         out.push(match worker.restarts {
-            0 => fine("inference", told),
-            times => note("inference", format!("{told}; started again {} after it died", count_times(times))),
+            0 => fine("inference", message),
+            times => note("inference", format!("{message}; restarted {} after a crash", count_times(times))),
         });
     }
     if !models.failures.is_empty() {
         let kinds: Vec<_> = models.failures.iter().map(|(kind, times)| format!("{kind} {times}")).collect();
-        let told = format!("calls that failed since the daemon started: {}", kinds.join(", "));
+        let message = format!("failed calls since the daemon started: {}", kinds.join(", "));
         out.push(Finding {
-            hint: Some("the daemon's log says more: ergo daemon status".to_owned()),
-            ..note("inference", told)
+            hint: Some("see the daemon's log; `ergo daemon status` names the file".to_owned()),
+            ..note("inference", message)
         });
     }
     out
@@ -324,15 +325,15 @@ fn count_times(times: u64) -> String {
     count(usize::try_from(times).unwrap_or(usize::MAX), "time", "times")
 }
 
-/// Looks the file over while nobody has it.
+/// Checks the store's file while no daemon owns it.
 fn examine(paths: &Paths, rebuild: bool, cx: &mut Context) -> Vec<Finding> {
     let mut out = vec![fine("daemon", "not running".to_owned())];
     let file = paths.store();
-    // Opening it would make a new one.
+    // Opening a missing store would create one.
     match StoreFile::look_unless_lost(paths) {
         Ok(StoreFile::Present) => {}
         Ok(_) => {
-            out.push(note("store", format!("{} is not there yet: the first write makes it", file.display())));
+            out.push(note("store", format!("{} does not exist yet: the first write creates it", file.display())));
             return out;
         }
         Err(error) => {
@@ -341,10 +342,10 @@ fn examine(paths: &Paths, rebuild: bool, cx: &mut Context) -> Vec<Finding> {
         }
     }
     if privacy::check_file(&file).is_err() {
-        // Told already. Opening the file would close it to others, and with that hide what may have been done to it.
+        // Reported already. Opening the file would close it to others and hide a possible manipulation.
         return out;
     }
-    // Held until the end, so that no daemon starts meanwhile.
+    // Held until the end, so that no daemon starts in the meantime.
     let _lock = match StoreLock::take(paths, "doctor") {
         Ok(lock) => lock,
         Err(error) => {
@@ -360,7 +361,7 @@ fn examine(paths: &Paths, rebuild: bool, cx: &mut Context) -> Vec<Finding> {
 
 fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
     let place = file.display();
-    // Nothing is signed here, so any key will do.
+    // Nothing is signed here: any key works.
     let key = SigningKey::from_bytes(&[0; 32]);
     let mut store = match Store::open(file, key, Arc::new(StructuralPairCheck)) {
         Ok(store) => store,
@@ -372,7 +373,7 @@ fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
     let mut out = Vec::new();
     if rebuild {
         match store.rebuild() {
-            Ok(()) => out.push(fine("rebuild", "claims, cards and indexes were made anew from the events".to_owned())),
+            Ok(()) => out.push(fine("rebuild", "claims, cards and indexes were rebuilt from the events".to_owned())),
             Err(error) => out.push(problem("rebuild", error.to_string(), None)),
         }
     }
@@ -402,7 +403,7 @@ fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
     out
 }
 
-/// What to do about a file that does not hold what was written into it.
+/// Returns the hint for a damaged store.
 fn damage_hint(error: &StoreError, file: &Path) -> Option<String> {
     error.is_damage().then(|| format!("restore a backup: copy it to {}", file.display()))
 }
@@ -413,16 +414,13 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_a_problem_and_little_room_a_note() {
-        let told = |free| room(Path::new("/home/ada/.local/share/ergo"), Some(free)).unwrap();
-        let full = told(4_096);
+        let disk = |free| room(Path::new("/home/ada/.local/share/ergo"), Some(free)).unwrap();
+        let full = disk(4_096);
         assert_eq!(full.health, Health::Problem);
-        assert_eq!(
-            full.told,
-            "the disk that holds /home/ada/.local/share/ergo is full (4.1 kB free): nothing can be stored"
-        );
-        assert!(full.hint.unwrap().starts_with("make room on it"));
-        assert_eq!(told(10 << 20).health, Health::Note);
-        assert_eq!(told(10 << 30).health, Health::Ok);
+        assert_eq!(full.message, "the disk of /home/ada/.local/share/ergo is full (4.1 kB free): writes fail");
+        assert!(full.hint.unwrap().starts_with("free some space"));
+        assert_eq!(disk(10 << 20).health, Health::Note);
+        assert_eq!(disk(10 << 30).health, Health::Ok);
         assert!(room(Path::new("/"), None).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What the command line says when something did not work, and the exit codes.
+//! Errors of the command line, and the exit codes.
 
 use std::{fmt, io, process::ExitCode};
 
@@ -15,20 +15,20 @@ use crate::{
 pub(crate) enum Exit {
     /// Done.
     Ok = 0,
-    /// The guard refused it. No error: the answer says why and how to go on.
+    /// The guard refused it, or a person must decide. Not an error: the answer says why and what to do.
     Refused = 1,
-    /// Wrong usage, or no such thing.
+    /// Wrong usage, or not found.
     Usage = 2,
-    /// The daemon cannot be reached.
+    /// The daemon or a server cannot be reached.
     Unreachable = 3,
-    /// A defect of ergo, or the system failed it (a full disk).
+    /// A bug, or a failure of the system such as a full disk.
     Internal = 4,
-    /// The thing changed meanwhile, or is no longer active.
+    /// The target changed in the meantime, or is no longer active.
     Stale = 5,
 }
 
 impl Exit {
-    /// The word for it in `--json` output.
+    /// Returns the word for it in `--json` output.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -47,10 +47,10 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Something that a person should know: what happened, to which thing, and what to do next.
+/// An error message: what happened, to which thing, and what to do next.
 #[derive(Debug)]
 pub(crate) struct CliError {
-    /// How the program ends.
+    /// The exit code.
     pub(crate) kind: Exit,
     /// What happened, to which thing.
     pub(crate) error: SafeText,
@@ -59,22 +59,22 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    /// An error of a kind.
+    /// Creates an error with an exit code.
     pub(crate) fn new(kind: Exit, error: impl Printable) -> Self {
         Self { kind, error: error.to_lines(), hints: Vec::new() }
     }
 
-    /// Wrong usage, or no such thing.
+    /// Creates an error of wrong usage, or for something that was not found.
     pub(crate) fn usage(error: impl Printable) -> Self {
         Self::new(Exit::Usage, error)
     }
 
-    /// A defect, or the system failed us.
+    /// Creates an error for a bug or a failure of the system.
     pub(crate) fn internal(error: impl Printable) -> Self {
         Self::new(Exit::Internal, error)
     }
 
-    /// A file that could not be read or written.
+    /// Creates the error of a file operation: `cannot {what} {path}`.
     pub(crate) fn file(what: &str, path: &std::path::Path, error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::NotFound
@@ -90,7 +90,7 @@ impl CliError {
         Self::new(kind, format!("cannot {what} {}: {error}", path.display()))
     }
 
-    /// Adds what to do next.
+    /// Adds a hint: what to do next.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Printable) -> Self {
         self.hints.push(hint.to_lines());
@@ -123,7 +123,7 @@ impl From<ApiError> for CliError {
         out.hints.extend(error.hint.map(|hint| hint.to_lines()));
         if !error.candidates.is_empty() {
             let shown: Vec<_> = error.candidates.iter().map(|id| id.get(..16).unwrap_or(id)).collect();
-            let what = if error.code == ErrorCode::Ambiguous { "it could be" } else { "look at" };
+            let what = if error.code == ErrorCode::Ambiguous { "did you mean" } else { "see" };
             out.hints.push(text!("{}: {}", what, shown.join(", ")));
         }
         out
@@ -172,7 +172,7 @@ mod tests {
         error.candidates = vec!["abcd".repeat(16), "abce".repeat(16)];
         let shown = CliError::from(error);
         assert_eq!(shown.kind, Exit::Usage);
-        assert_eq!(shown.hints, ["it could be: abcdabcdabcdabcd, abceabceabceabce"]);
+        assert_eq!(shown.hints, ["did you mean: abcdabcdabcdabcd, abceabceabceabce"]);
     }
 
     #[test]

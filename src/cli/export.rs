@@ -1,17 +1,17 @@
-//! `ergo export`: a scope as lines of JSON, or as decision records.
+//! `ergo export`: writes a scope as JSON lines, decision records, or a block for agents.
 
 use std::{fs, io::Write, path::PathBuf};
 
-use super::{CliError, Context, Exit, show::text::count};
+use super::{CliError, Context, Exit, pages, show::text::count};
 use crate::{
-    api::{ClaimView, ClaimsQuery, EventView, LogQuery, MAX_PAGE},
+    api::{ClaimView, ClaimsQuery, EventView, LogQuery},
     client::Client,
     domain::{Scope, text::escape},
     files,
     interchange::{adr_export, agents_export, jsonl},
 };
 
-/// Write what this project holds as JSON lines, as decision records, or into a file for agents.
+/// Export a project as JSON lines, as decision records, or into a file for agents.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -20,21 +20,21 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Form {
-    /// Every claim with every act that touched it, one JSON object a line.
+    /// Export every claim with its history, one JSON object per line.
     Jsonl {
         /// The file to write; it must not exist [default: stdout].
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },
-    /// One Markdown decision record a claim, with links between old and new.
+    /// Export each decision as a Markdown decision record, with links between old and new.
     Adr {
-        /// The folder to write to; it is made, and must hold no records.
+        /// The folder to write to; it must not contain Markdown files.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// What is in force, as a marked block in AGENTS.md or its kin; the rest of the file stays.
+    /// Write the active claims as a marked block into AGENTS.md or a similar file; the rest of the file is unchanged.
     Agents {
-        /// The file, which is made where there is none [default: stdout].
+        /// The file, created if it does not exist [default: stdout].
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },
@@ -105,11 +105,11 @@ fn write_block(cx: &mut Context, scope: &Scope, claims: &[ClaimView], file: Opti
     };
     let new = agents_export::put(&old, &block);
     if new == old {
-        cx.ui.line(text!("{} says so already.", file.display()));
+        cx.ui.line(text!("{} is up to date.", file.display()));
         return Ok(Exit::Ok);
     }
     fs::write(&file, new).map_err(|error| CliError::file("write", &file, &error))?;
-    cx.ui.line(text!("What holds in {} stands in {}.", escape(&scope.to_string()), file.display()));
+    cx.ui.line(text!("Wrote the active claims of {} to {}.", escape(&scope.to_string()), file.display()));
     Ok(Exit::Ok)
 }
 
@@ -121,8 +121,8 @@ fn write_records(cx: &mut Context, scope: &Scope, claims: &[ClaimView], folder: 
         entry.is_ok_and(|entry| entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")))
     });
     if taken {
-        return Err(CliError::usage(format_args!("{} holds Markdown files already", folder.display()))
-            .hint("name an empty folder: nothing is ever overwritten"));
+        return Err(CliError::usage(format_args!("{} already contains Markdown files", folder.display()))
+            .hint("name an empty folder: existing files are never overwritten"));
     }
     for record in &records {
         let path = folder.join(&record.name);
@@ -134,7 +134,10 @@ fn write_records(cx: &mut Context, scope: &Scope, claims: &[ClaimView], folder: 
         let names: Vec<_> = records.iter().map(|record| &record.name).collect();
         cx.ui.value(&serde_json::json!({ "folder": folder, "records": names }));
     } else if records.is_empty() {
-        cx.ui.line(text!("{} holds no decision to write down: facts are no records.", escape(&scope.to_string())));
+        cx.ui.line(text!(
+            "{} has no decisions to export; facts are not exported as records.",
+            escape(&scope.to_string())
+        ));
     } else {
         cx.ui.line(text!(
             "{} of {} written to {}.",
@@ -146,45 +149,32 @@ fn write_records(cx: &mut Context, scope: &Scope, claims: &[ClaimView], folder: 
     Ok(Exit::Ok)
 }
 
-/// Every claim of a scope, whatever its status.
+/// Returns every claim of a scope, whatever its status.
 async fn claims(cx: &mut Context, client: &Client, scope: &Scope) -> Result<Vec<ClaimView>, CliError> {
-    let mut query = ClaimsQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
-        status: Some("all".to_owned()),
-        limit: Some(MAX_PAGE),
-        ..ClaimsQuery::default()
-    };
-    let mut all = Vec::new();
-    loop {
-        let page = client.claims(&query).await?;
-        all.extend(page.items);
-        cx.ui.progress(text!("reading {} of {}", all.len(), page.total));
-        query.cursor = page.next;
-        if query.cursor.is_none() {
-            cx.ui.progress_done();
-            return Ok(all);
-        }
-    }
+    let query = ClaimsQuery { status: Some("all".to_owned()), ..pages::claims_of(scope) };
+    let mut count = 0;
+    let claims = pages::all(async |cursor| {
+        let page = client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
+        count += page.items.len();
+        cx.ui.progress(text!("reading {} of {}", count, page.total));
+        Ok((page.items, page.next))
+    })
+    .await;
+    cx.ui.progress_done();
+    claims
 }
 
-/// Every act of a scope.
+/// Returns every act of a scope.
 async fn events(cx: &mut Context, client: &Client, scope: &Scope) -> Result<Vec<EventView>, CliError> {
-    let mut query = LogQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
-        limit: Some(MAX_PAGE),
-        ..LogQuery::default()
-    };
-    let mut all = Vec::new();
-    loop {
-        let page = client.log(&query).await?;
-        all.extend(page.items);
-        cx.ui.progress(text!("reading acts: {}", all.len()));
-        query.cursor = page.next;
-        if query.cursor.is_none() {
-            cx.ui.progress_done();
-            return Ok(all);
-        }
-    }
+    let query = pages::events_of(scope);
+    let mut count = 0;
+    let events = pages::all(async |cursor| {
+        let page = client.log(&LogQuery { cursor, ..query.clone() }).await?;
+        count += page.items.len();
+        cx.ui.progress(text!("reading acts: {}", count));
+        Ok((page.items, page.next))
+    })
+    .await;
+    cx.ui.progress_done();
+    events
 }

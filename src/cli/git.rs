@@ -1,24 +1,24 @@
-//! The one place that runs git, so that a repository of someone else's runs nothing.
+//! The only place that runs git, so that a hostile repository cannot run programs.
 
 use std::{
     ffi::OsStr,
     process::{Command, Stdio},
 };
 
-/// Settings that win over those of the repository: each of the latter names a program that git would run.
+/// Settings that override those of the repository, each of which could name a program to run.
 const SETTINGS: [&str; 7] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
     "core.sshCommand=false",
     "credential.helper=",
-    // Refreshing the index compares files through the filters that the repository names.
+    // Refreshing the index runs the repository's filters.
     "diff.autoRefreshIndex=false",
-    // A repository that lacks objects would fetch them, by a command of its own choice.
+    // A partial clone would fetch missing objects with a command of its choice.
     "protocol.allow=never",
 ];
 
-/// A git command that reads the repository here. It runs no program that the repository names, and asks nobody.
+/// Builds a git command that only reads the repository: it runs no program that the repository names, and never prompts.
 pub(super) fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut git = Command::new("git");
     git.arg("--no-pager");
@@ -34,7 +34,7 @@ pub(super) fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Com
     git
 }
 
-/// `git diff` in the form that [`super::commit_check`] reads, whatever the repository's settings say.
+/// Builds a `git diff` in the format that [`super::commit_check`] reads, whatever the repository's settings are.
 pub(super) fn diff() -> Command {
     command([
         "diff",

@@ -1,15 +1,15 @@
-//! `ergo history`: every act that touched a claim, and its chain both ways.
+//! `ergo history`: shows the acts on a claim, its predecessors and its successors.
 
 use super::{CliError, Context, Exit, log, show::time, ui::Style};
 use crate::api::AsOf;
 
-/// Show every act that touched a claim, what it replaced and what replaced it.
+/// Show all acts on a claim, what it replaced and what replaced it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The claim's id.
     #[arg(value_name = "ID")]
     id: String,
-    /// As it was at this time: a date, a time, or a span such as 3d.
+    /// The state at this time: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     as_of: Option<String>,
 }
@@ -28,7 +28,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.line(text!("\n{}", title));
     };
     cx.ui.claim(&history.claim, now);
-    heading(cx, "Acts, the oldest first");
+    heading(cx, "Acts, oldest first");
     for event in &history.events {
         log::row(&mut cx.ui, event, now);
     }
@@ -38,8 +38,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     for (title, claims) in [
         ("What replaced it", &history.successors),
-        ("It rests on", &history.premises),
-        ("On it rest", &history.dependents),
+        ("Depends on", &history.premises),
+        ("Dependents", &history.dependents),
     ] {
         if !claims.is_empty() {
             heading(cx, title);

@@ -1,4 +1,4 @@
-//! `ergo inbox`: everything that needs attention, in the groups of the app's Inbox, and what to do next.
+//! `ergo inbox`: lists what needs attention, grouped as in the app's Inbox, and suggests the next command.
 
 use serde::Serialize;
 
@@ -15,29 +15,29 @@ use crate::{
     domain::{Scope, text::escape},
 };
 
-/// List everything that needs attention: conflicts, reviews, warned writes, what agents propose, what came and was not accepted.
+/// List what needs attention: conflicts, reviews, warnings, agents' proposals, quarantined events, join requests.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Of all projects, as in the app; `--here`, `--project` and `--scope` name one. `ergo tui` opens the same."
+    after_help = "Lists all projects, as in the app; `--here`, `--project` and `--scope` select one. `ergo tui` opens the same list."
 )]
 pub(crate) struct Args {
-    /// Of this project alone.
+    /// Only this project.
     #[arg(long)]
     here: bool,
-    /// How many of each group, at most 200.
+    /// Maximum number of items per group, up to 200.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     limit: usize,
 }
 
-/// The answer with `--json`: the groups as the daemon gives them, and what comes first.
+/// The answer with `--json`: the daemon's groups, and the suggested command.
 #[derive(Serialize)]
-struct Told<'a> {
+struct InboxAnswer<'a> {
     #[serde(flatten)]
     inbox: &'a Inbox,
     next: Option<Next>,
 }
 
-/// What to do next.
+/// The suggested command.
 #[derive(Serialize)]
 struct Next {
     group: InboxKind,
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(Exit::Ok)
 }
 
-/// What to ask the daemon for.
+/// Builds the query for the daemon.
 pub(super) fn query(scope: Option<&Scope>, limit: usize) -> InboxQuery {
     InboxQuery {
         org_id: scope.map(|scope| scope.org_id.clone()),
@@ -64,10 +64,10 @@ pub(super) fn query(scope: Option<&Scope>, limit: usize) -> InboxQuery {
     }
 }
 
-/// Shows it, as JSON where that is asked for.
+/// Shows the inbox, as text or as JSON.
 pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
     if cx.ui.json {
-        return cx.ui.value(&Told { inbox, next: next(inbox) });
+        return cx.ui.value(&InboxAnswer { inbox, next: next(inbox) });
     }
     if inbox.total == 0 {
         return nothing(cx, scope);
@@ -88,23 +88,23 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
         }
     }
     cx.ui.line("");
-    cx.ui.line(text!("{} attention. Then next:", count(inbox.total, "item needs", "items need")));
+    cx.ui.line(text!("{} attention. Next:", count(inbox.total, "item needs", "items need")));
     if let Some(next) = next(inbox) {
-        cx.ui.commands(&[(next.command, next.does), ("ergo tui".to_owned(), "go through all of it".to_owned())]);
+        cx.ui.commands(&[(next.command, next.does), ("ergo tui".to_owned(), "review all of it".to_owned())]);
     }
 }
 
-/// Says that nothing waits, and what one could do instead.
+/// Says that nothing needs attention.
 pub(super) fn nothing(cx: &mut Context, scope: Option<&Scope>) {
     let place = scope.map_or_else(|| "any project".to_owned(), |scope| escape(&scope.to_string()));
-    cx.ui.line(text!("Nothing waits for you in {}.", place));
+    cx.ui.line(text!("Nothing needs attention in {}.", place));
     cx.ui.commands(&[
-        ("ergo audit".to_owned(), "compare all that is in force here".to_owned()),
-        ("ergo log --all".to_owned(), "what was done".to_owned()),
+        ("ergo audit".to_owned(), "compare all active claims of this project".to_owned()),
+        ("ergo log --all".to_owned(), "show recent acts".to_owned()),
     ]);
 }
 
-/// The first thing of the first group, and the likeliest way to settle it.
+/// Returns the most likely command for the first item.
 fn next(inbox: &Inbox) -> Option<Next> {
     let (group, item): (InboxKind, &InboxItem) =
         inbox.groups.iter().find_map(|group| Some((group.group, group.items.first()?)))?;

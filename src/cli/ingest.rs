@@ -1,6 +1,6 @@
-//! `ergo ingest`: takes in files for reference, in pieces that recall finds. Nothing of them becomes a claim.
+//! `ergo ingest`: ingests files in chunks, which recall finds as references. Chunks are no claims.
 //!
-//! Each file is one act: an ingest that is interrupted has lost nothing, and one that is run again doubles nothing.
+//! Each file is one act: an interrupted ingest can be continued by running it again.
 
 use std::{
     collections::BTreeSet,
@@ -19,49 +19,49 @@ use crate::{
     domain::text::sanitize_line,
 };
 
-/// The width of the bar.
+/// The width of the progress bar, in columns.
 const BAR: usize = 24;
 
-/// Take in files for reference: recall finds their pieces, beside what was said.
+/// Ingest files for reference: recall finds their passages beside claims.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ergo ingest docs README.md
   ergo ingest src
 
-Markdown is divided at its headings, prose at paragraphs, source at definitions. The pieces stay on this machine unless `--sync` is given, pass no guard and
-answer no `why`; `ergo learn` makes a claim of one. Taking in again what changed takes out what a file no longer says, and files that
-are gone. Hidden files, build folders and what is no text are left out.")]
+Markdown is split at headings, prose at paragraphs, source code at definitions. The chunks stay on this machine unless `--sync` is
+given. They are not checked by the guard and do not answer `ergo why`; `ergo learn` makes a claim of one. Ingesting again updates
+changed files and removes deleted ones. Hidden files, build folders and binary files are skipped.")]
 pub(crate) struct Args {
-    /// Files, or folders with all that is in them.
+    /// Files or folders.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     sharing: Sharing,
 }
 
-/// Whether pieces of files leave this machine.
+/// Whether chunks leave this machine.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Sharing {
-    /// Share the pieces: they travel wherever the scope is shared. Without, what was shared of a file stays as it is.
+    /// Share the chunks with everyone who shares the scope. Without it, already shared files stay shared.
     #[arg(long)]
     sync: bool,
 }
 
-/// What became of an ingest.
+/// The result of an ingest.
 #[derive(Debug, Default, Serialize)]
 struct Report {
-    /// Files that were taken in.
+    /// Ingested files.
     files: usize,
-    /// Files of which nothing is left.
+    /// Deleted files.
     gone: usize,
-    /// Chunks of the files that are in force.
+    /// Chunks of the ingested files.
     chunks: usize,
-    /// Of those, how many are new.
+    /// How many of them are new.
     added: usize,
-    /// Chunks that were taken out.
+    /// Chunks that were removed.
     retired: usize,
-    /// What was left out, and why.
+    /// Skipped files, with the reason.
     skipped: Vec<Skipped>,
 }
 
@@ -73,12 +73,12 @@ struct Skipped {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    take_in(&args.paths, args.sharing, cx).await
+    ingest(&args.paths, args.sharing, cx).await
 }
 
-/// Takes in files and folders.
-pub(super) async fn take_in(named: &[PathBuf], sharing: Sharing, cx: &mut Context) -> Result<Exit, CliError> {
-    let here = std::env::current_dir().map_err(|error| CliError::file("look at", Path::new("."), &error))?;
+/// Ingests files and folders.
+pub(super) async fn ingest(named: &[PathBuf], sharing: Sharing, cx: &mut Context) -> Result<Exit, CliError> {
+    let here = std::env::current_dir().map_err(|error| CliError::file("read", Path::new("."), &error))?;
     let top = top_of(&here);
     let (client, caller) = cx.writer().await?;
     let mut report = Report::default();
@@ -99,7 +99,7 @@ pub(super) async fn take_in(named: &[PathBuf], sharing: Sharing, cx: &mut Contex
     let known: Vec<Skipped> = skipped.collect();
     let outside = found.outside.into_iter().map(|(path, why)| Skipped { path: named_in(&top, &path), why });
     report.skipped.extend(outside);
-    // What cannot be looked at may still be there.
+    // An unreadable file may still exist.
     seen.extend(known.iter().map(|skipped| skipped.path.clone()));
     report.skipped.extend(known);
     for folder in folders {
@@ -110,7 +110,7 @@ pub(super) async fn take_in(named: &[PathBuf], sharing: Sharing, cx: &mut Contex
     Ok(if nothing { Exit::Usage } else { Exit::Ok })
 }
 
-/// What every file is sent with.
+/// The context of each file's request.
 struct Sending<'a> {
     client: &'a Client,
     caller: &'a Caller,
@@ -119,7 +119,7 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// One file as it is now: its text, or none where it is gone.
+    /// Ingests the current text of a file; `None` removes it.
     async fn ingest(&self, path: String, text: Option<String>) -> Result<Ingested, ClientError> {
         let request = IngestRequest { caller: self.caller.clone(), path, text, share: self.sharing.sync };
         self.client.ingest(&request).await
@@ -161,7 +161,7 @@ async fn send(
         };
         let done = match with.ingest(name.clone(), Some(text)).await {
             Ok(done) => done,
-            // One file that the daemon does not take says nothing of the others.
+            // If the daemon refuses one file, the others can still be ingested.
             Err(ClientError::Api(error)) if matches!(error.code, ErrorCode::BadRequest | ErrorCode::TooLarge) => {
                 seen.insert(name.clone());
                 report.skipped.push(Skipped { path: name, why: error.message });
@@ -176,7 +176,7 @@ async fn send(
     Ok(())
 }
 
-/// Takes out the files under a folder that are no longer there.
+/// Removes the files of a folder that no longer exist.
 async fn retire(
     with: &Sending<'_>,
     folder: &str,
@@ -190,13 +190,13 @@ async fn retire(
         under: (!under.is_empty()).then_some(under),
     };
     for file in with.client.ingested(&query).await?.items {
-        // Where the top of the project was named, files from elsewhere are not its own.
+        // The project's folder does not contain files with absolute paths.
         if seen.contains(&file.path) || (folder.is_empty() && file.path.starts_with('/')) {
             continue;
         }
         let done = with.ingest(file.path, None).await?;
         report.add(&done);
-        // What others shared is theirs to take out.
+        // Files that others shared are not removed.
         report.gone += usize::from(done.retired > 0);
     }
     Ok(())
@@ -222,24 +222,24 @@ fn show(cx: &mut Context, report: &Report) {
     }
     let ui = &mut cx.ui;
     ui.line(text!(
-        "Took in {}: {}, {} new, {} taken out.",
+        "Ingested {}: {}, {} new, {} removed.",
         count(report.files, "file", "files"),
         count(report.chunks, "chunk", "chunks"),
         report.added,
         report.retired
     ));
     if report.gone > 0 {
-        ui.line(text!("{} no longer there.", count(report.gone, "file is", "files are")));
+        ui.line(text!("Removed {}.", count(report.gone, "deleted file", "deleted files")));
     }
     if !report.skipped.is_empty() {
-        let title = ui.paint(Style::Strong, format!("Left out: {}", report.skipped.len()));
+        let title = ui.paint(Style::Strong, format!("Skipped: {}", report.skipped.len()));
         ui.line(text!("\n{}", title));
         for skipped in &report.skipped {
             ui.field("", &sanitize_line(&format!("{}: {}", skipped.path, skipped.why)));
         }
     }
     ui.line("");
-    ui.commands(&[("ergo recall '…'".to_owned(), "finds them beside what was said".to_owned())]);
+    ui.commands(&[("ergo recall '…'".to_owned(), "search claims and references".to_owned())]);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `ergo injected`: which claims hooks gave into which session of an agent.
+//! `ergo injected`: lists the claims that hooks added to agents' sessions.
 
 use super::{
     CliError, Context, Exit,
@@ -9,20 +9,20 @@ use crate::{
     domain::text::escape,
 };
 
-/// List which claims were given into which session of a coding agent.
+/// List the claims that hooks added to sessions of coding agents.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  ergo injected                   the newest first
-  ergo injected --claim 3f2a91bc  every session that was given this claim")]
+  ergo injected                   newest first
+  ergo injected --claim 3f2a91bc  every session that got this claim")]
 pub(crate) struct Args {
-    /// Only those of this claim, by its id or the beginning of it.
+    /// Only this claim, by its id or a prefix of it.
     #[arg(long, value_name = "ID")]
     claim: Option<String>,
-    /// Only those of this session.
+    /// Only this session.
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// How many.
+    /// Maximum number.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     limit: usize,
 }
@@ -52,9 +52,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         cx.ui.line(text!("  {}", ids.join(" ")));
     }
     if found.is_empty() {
-        cx.ui.line("Nothing was given into any session. `ergo setup` installs the hooks that do.");
+        cx.ui.line("No claims were added to any session. `ergo setup` installs the hooks that add them.");
     } else if found.len() < total {
-        cx.ui.line(text!("{} in all; --limit shows more.", count(total, "injection", "injections")));
+        cx.ui.line(text!("{} in total; --limit shows more.", count(total, "injection", "injections")));
     }
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! `ergo log`: what was done, newest first.
+//! `ergo log`: lists acts, newest first.
 
 use super::{
     CliError, Context, Exit,
@@ -10,13 +10,13 @@ use crate::{
     domain::text::{escape, sanitize_line},
 };
 
-/// Show what was done, newest first; each act can be undone by its id.
+/// List acts, newest first. Each can be undone by its id.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How many acts.
+    /// Maximum number of acts.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     limit: usize,
-    /// Of all projects.
+    /// In all projects.
     #[arg(long)]
     all: bool,
     /// Only by this person or agent.
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Only writes that the guard refused.
     #[arg(long)]
     refused: bool,
-    /// Go on after this place of the page before.
+    /// Continue after this cursor of the previous page.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
@@ -55,7 +55,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     if page.items.is_empty() {
         let place = scope.map_or_else(|| "any project".to_owned(), |scope| escape(&scope.to_string()));
-        cx.ui.line(text!("Nothing has been done in {} yet.", place));
+        cx.ui.line(text!("There are no acts in {} yet.", place));
         cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first claim".to_owned())]);
     }
     if let Some(next) = page.next {
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(Exit::Ok)
 }
 
-/// One event: the act's id, what it did to what, who and when, and why.
+/// Shows one event: its act's id, what it did, who did it, when and why.
 pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
     let op = ui.paint(Style::Code, event.op_id.short());
     let kind = format!("{:<18}", event.kind);

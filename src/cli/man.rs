@@ -9,10 +9,10 @@ use crate::tui::action::keys_roff;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Read it with: ergo man | man -l -")]
 pub(crate) struct Args {
-    /// Print the page of this verb instead, such as `remember`.
+    /// Print the page of this verb, such as `remember`.
     #[arg(value_name = "VERB")]
     verb: Option<String>,
-    /// Print the reference of all verbs as Markdown instead.
+    /// Print the reference of all verbs as Markdown.
     #[arg(long, conflicts_with = "verb")]
     markdown: bool,
 }
@@ -36,7 +36,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command)
         .render(&mut page)
-        .map_err(|error| CliError::internal(format_args!("cannot make the manual page: {error}")))?;
+        .map_err(|error| CliError::internal(format_args!("cannot generate the manual page: {error}")))?;
     if args.verb.as_deref() == Some("tui") {
         page.extend_from_slice(keys_roff().as_bytes());
     }

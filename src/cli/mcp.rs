@@ -1,4 +1,4 @@
-//! `ergo mcp`: a coding agent's way in, as an MCP server on stdin and stdout.
+//! `ergo mcp`: an MCP server for coding agents, on stdin and stdout.
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
@@ -6,19 +6,19 @@ use tracing_subscriber::EnvFilter;
 use super::{CliError, Context, Exit, context::Here, scope::top_of};
 use crate::mcp::{self, Bridge, Link, Profile, Settings};
 
-/// Serve a coding agent over MCP, on stdin and stdout.
+/// Run an MCP server for a coding agent, on stdin and stdout.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Started by the agent, not by hand: `ergo setup` tells each agent so. Starts the daemon where it is not running.
-ERGO_MCP_LOG sets what is logged on stderr [default: warn].")]
+The agent's program starts this; `ergo setup` configures it. Starts the daemon if it is not running.
+ERGO_MCP_LOG sets the log filter for stderr [default: warn].")]
 pub(crate) struct Args {
-    /// Which tools to offer: all (default), or the five without which there is no memory (minimal).
+    /// Which tools to offer: all (default), or the five essential ones (minimal).
     #[arg(long, value_name = "PROFILE", default_value = "default", hide_possible_values = true)]
     profile: Offered,
-    /// Who acts [default: the agent, by the name that it gives itself].
+    /// Who acts [default: the agent, by its own name].
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
-    /// Never ask the person about a conflict, even where the agent's program could.
+    /// Never ask the user about a conflict, even if the agent's program supports it.
     #[arg(long)]
     no_ask: bool,
 }
@@ -55,13 +55,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         tokio::spawn(async move { early.warm().await });
         mcp::serve(bridge, tokio::io::stdin(), tokio::io::stdout()).await
     });
-    // A read of stdin that nobody waits for any more cannot be called back.
+    // A pending read of stdin cannot be cancelled.
     runtime.shutdown_background();
-    served.map_err(|error| CliError::usage(error).hint("an agent starts this; `ergo setup` tells it how"))?;
+    served.map_err(|error| CliError::usage(error).hint("agents start this; `ergo setup` configures them"))?;
     Ok(Exit::Ok)
 }
 
-/// What is logged goes to stderr: stdout is the protocol's.
+/// Sends log lines to stderr, since stdout carries the protocol.
 fn log() {
     let filter = std::env::var("ERGO_MCP_LOG").ok().and_then(|filter| EnvFilter::try_new(filter).ok());
     let filter = filter.unwrap_or_else(|| EnvFilter::new("warn,rmcp=error"));

@@ -1,7 +1,7 @@
-//! The command line: one file a verb.
+//! The command line: one file per verb.
 //!
 //! A verb is a `clap::Args` struct and a function `run(args, &mut Context) -> Result<Exit, CliError>`; those that speak to
-//! the daemon are `async` and run on a current-thread runtime that is made only for them. Nothing here prints by itself:
+//! the daemon are `async` and run on a current-thread runtime that is started only for them. Nothing here prints by itself:
 //! all output goes through [`ui::Ui`], which knows about colour, width, `--json` and broken pipes.
 
 #[macro_use]
@@ -10,6 +10,8 @@ mod safe_text;
 mod act;
 mod add;
 mod agents;
+#[cfg(feature = "testing")]
+mod app_capture;
 mod args;
 mod ask;
 mod audit;
@@ -38,6 +40,7 @@ mod log;
 mod man;
 mod mcp;
 mod models;
+mod pages;
 mod recall;
 mod redact;
 mod reembed;
@@ -58,7 +61,6 @@ mod snapshot;
 mod status;
 mod supersede;
 mod sync;
-mod triage;
 mod tui;
 mod ui;
 mod undo;
@@ -89,7 +91,7 @@ pub fn main() -> ExitCode {
     };
     let mut cx = Context::new(cli.globals);
     let result = dispatch(cli.command, &mut cx);
-    cx.say_skew();
+    cx.warn_version_skew();
     let exit = match result {
         Ok(exit) => exit,
         Err(error) => {
@@ -106,7 +108,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// A write beyond the limit on file sizes (`ulimit -f`) becomes an error like that of a full disk. By default the system ends
+/// Turns a write beyond the limit on file sizes (`ulimit -f`) into an error like that of a full disk. By default the system ends
 /// the process (SIGXFSZ), the daemon and its workers included.
 fn survive_file_size_limit() {
     let noted = std::sync::Arc::default();
@@ -114,15 +116,15 @@ fn survive_file_size_limit() {
     drop(signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), noted));
 }
 
-/// Shows what clap has to say: help and version on stdout with success, the rest on stderr.
+/// Prints clap's help and version on stdout with success, its errors on stderr.
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // A reader that has gone away is no reason to fail.
+        // A closed pipe is no reason to fail.
         let _gone = error.print();
         return Exit::Ok.into();
     }
-    // It quotes arguments, which may come from anywhere, as they are.
-    Ui::new(&Globals::default()).mistake(&SafeText::lines(error.render()));
+    // clap quotes arguments unescaped.
+    Ui::new(&Globals::default()).usage_error(&SafeText::lines(error.render()));
     Exit::Usage.into()
 }
 
@@ -184,15 +186,15 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Both would be read as the one or as the other, and the program would end in a panic.
+    /// clap would take one for the other and panic.
     #[test]
-    fn no_argument_of_a_verb_is_called_as_one_that_every_verb_has() {
+    fn no_argument_of_a_verb_shadows_a_global_one() {
         let command = Cli::command();
         let shared: Vec<_> = command.get_arguments().map(|arg| arg.get_id().clone()).collect();
         let mut waiting: Vec<_> = command.get_subcommands().collect();
         while let Some(verb) = waiting.pop() {
             for arg in verb.get_arguments() {
-                assert!(!shared.contains(arg.get_id()), "{} has a `{}` of its own", verb.get_name(), arg.get_id());
+                assert!(!shared.contains(arg.get_id()), "{} shadows the global `{}`", verb.get_name(), arg.get_id());
             }
             waiting.extend(verb.get_subcommands());
         }
@@ -204,9 +206,9 @@ mod tests {
         command.build();
         let mut waiting: Vec<_> = command.get_subcommands().collect();
         while let Some(verb) = waiting.pop() {
-            assert!(verb.get_about().is_some(), "{} says nothing", verb.get_name());
+            assert!(verb.get_about().is_some(), "{} has no help", verb.get_name());
             for arg in verb.get_arguments() {
-                assert!(arg.get_help().is_some(), "{} {arg} says nothing", verb.get_name());
+                assert!(arg.get_help().is_some(), "{} {arg} has no help", verb.get_name());
             }
             waiting.extend(verb.get_subcommands());
         }

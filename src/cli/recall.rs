@@ -1,4 +1,4 @@
-//! `ergo recall`: what is known about a question, in the words in which it was written.
+//! `ergo recall`: finds claims and references that answer a question.
 
 use super::{CliError, Context, Exit, show::time, ui::Style};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// Find what is known about a question, in the words in which it was written.
+/// Find the claims that answer a question.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,22 +23,22 @@ pub(crate) struct Args {
     /// One kind, or several separated by commas.
     #[arg(short, long, value_name = "KIND", value_delimiter = ',')]
     kind: Vec<ClaimKind>,
-    /// Also what was superseded or retracted, after what is in force.
+    /// Include superseded and retracted claims, after the active ones.
     #[arg(long)]
     history: bool,
-    /// Let the language model choose among what is found: it takes seconds, and points at stored claims only.
+    /// Let the language model select among the results; takes seconds.
     #[arg(long)]
     filter: bool,
-    /// As it was at this time: a date, a time, or a span such as 3d.
+    /// The state at this time: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     as_of: Option<String>,
-    /// How many at most, up to 50.
+    /// Maximum number of results, up to 50.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
     limit: usize,
 }
 
 /// How many lines of a reference are shown.
-const SHOWN: usize = 3;
+const MAX_LINES: usize = 3;
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
@@ -72,7 +72,7 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
     if answer.verdict == RecallVerdict::Reference {
         show_references(cx, &answer.references);
         if !answer.hits.is_empty() {
-            let heading = cx.ui.paint(Style::Strong, "The nearest claims");
+            let heading = cx.ui.paint(Style::Strong, "Nearest claims");
             cx.ui.line(text!("\n{}", heading));
         }
     }
@@ -80,7 +80,7 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
     for hit in &answer.hits {
         if hit.claim.status != Status::Active && !retired {
             retired = true;
-            let heading = cx.ui.paint(Style::Strong, "No longer in force");
+            let heading = cx.ui.paint(Style::Strong, "No longer active");
             cx.ui.line(text!("\n{}", heading));
         }
         cx.ui.claim_row(&hit.claim, now);
@@ -93,27 +93,25 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
         show_references(cx, &answer.references);
     }
     let commands = match answer.hits.first() {
-        Some(best) => {
-            (format!("ergo why {}", best.claim.id.short()), "how it came about, and what rests on it".to_owned())
-        }
+        Some(best) => (format!("ergo why {}", best.claim.id.short()), "show its history and dependents".to_owned()),
         None => ("ergo remember '…' --reason '…'".to_owned(), "store the answer".to_owned()),
     };
     cx.ui.line("");
     cx.ui.commands(&[commands]);
 }
 
-/// Pieces of files, where there are any.
+/// Shows passages of ingested files.
 fn show_references(cx: &mut Context, references: &[Reference]) {
     if references.is_empty() {
         return;
     }
-    let heading = cx.ui.paint(Style::Strong, "For reference, in files that were taken in");
+    let heading = cx.ui.paint(Style::Strong, "References from ingested files");
     cx.ui.line(text!("\n{}", heading));
     for found in references {
         let place = cx.ui.paint(Style::Code, format!("{}:{}", sanitize_line(&found.path), found.first));
         let by = found.shared_by.as_deref().map(|who| format!("  shared by {}", escape(who)));
         cx.ui.line(text!("  {}{}", place, by.unwrap_or_default()));
-        let shown: Vec<&str> = found.text.lines().filter(|line| !line.trim().is_empty()).take(SHOWN).collect();
+        let shown: Vec<&str> = found.text.lines().filter(|line| !line.trim().is_empty()).take(MAX_LINES).collect();
         cx.ui.prose(4, Some(Style::Dim), &shown.join("\n"));
     }
 }

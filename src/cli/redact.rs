@@ -1,13 +1,13 @@
-//! `ergo redact`: drops a claim's text everywhere.
+//! `ergo redact`: removes a claim's text everywhere.
 
 use super::{CliError, Context, Exit, act};
 
-/// Drop a claim's text, reason and source everywhere, such as a pasted secret. The record that something stood there stays.
+/// Remove a claim's text, reason and source everywhere, such as a pasted secret. The claim's record stays.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "This cannot be undone.")]
 pub(crate) struct Args {
     #[command(flatten)]
-    act: act::OneClaim,
+    act: act::ClaimActArgs,
 }
 
 /// Runs the verb.

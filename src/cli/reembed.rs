@@ -1,11 +1,10 @@
-//! `ergo reembed`: vectors of the present embedder in the place of another's.
+//! `ergo reembed`: recomputes all vectors after the embedder was changed.
 
 use super::{CliError, Context, Exit, show::text::count};
 
-/// Make the vectors anew with the present embedder: after another one was chosen.
+/// Recompute all vectors after you chose another embedder.
 ///
-/// Until all are there, the old ones serve nobody and words find alone; then the new ones take their place at once. It can be interrupted: run again,
-/// it goes on where it was.
+/// Until all vectors exist, claims are found by words only. If it is interrupted, run it again to continue.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -26,7 +25,7 @@ pub(crate) async fn run(_: Args, cx: &mut Context) -> Result<Exit, CliError> {
         if cx.ui.json {
             cx.ui.value(&step);
         } else {
-            cx.ui.line(text!("{} are of {}.", count(step.total, "vector", "vectors"), step.model));
+            cx.ui.line(text!("{} computed with {}.", count(step.total, "vector", "vectors"), step.model));
         }
         return Ok(Exit::Ok);
     }

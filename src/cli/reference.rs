@@ -1,15 +1,15 @@
-//! The reference of the command line as Markdown, made of the same arguments that are parsed, so that it cannot drift.
+//! The reference of the command line as Markdown, generated from the arguments.
 
 use std::fmt::Write;
 
 use clap::{Arg, Command};
 
-/// The reference of a built command and all verbs under it.
+/// Returns the reference of a built command and all its verbs.
 pub(crate) fn markdown(root: &Command) -> String {
     let mut out = String::from("# The command line\n\n");
     out.push_str("This page is generated: `ergo man --markdown > docs/cli.md`.\n\n");
     paragraph(&mut out, &text(root.get_about()));
-    out.push_str("## What every verb understands\n\n");
+    out.push_str("## Global options\n\n");
     for arg in root.get_arguments().filter(|arg| arg.is_global_set() && !arg.is_hide_set()) {
         option(&mut out, arg);
     }

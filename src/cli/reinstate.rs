@@ -1,13 +1,13 @@
-//! `ergo reinstate`: brings a replaced or retracted claim back.
+//! `ergo reinstate`: makes a superseded or retracted claim active again.
 
 use super::{CliError, Context, Exit, act};
 
-/// Bring a replaced or retracted claim back into force.
+/// Make a superseded or retracted claim active again.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "What replaced it stays in force too: supersede or retract that where it should not.")]
+#[command(after_help = "The claim that superseded it stays active, too: supersede or retract it if it should not.")]
 pub(crate) struct Args {
     #[command(flatten)]
-    act: act::OneClaim,
+    act: act::ClaimActArgs,
 }
 
 /// Runs the verb.

@@ -1,11 +1,11 @@
-//! `ergo remember`: stores a claim, unless it contradicts what is in force.
+//! `ergo remember`: stores a claim, unless it contradicts an active one.
 
 use super::{
     CliError, Context, Exit, show,
-    write::{self, Said},
+    write::{self, NewClaimArgs},
 };
 
-/// Store a claim, unless it contradicts what is in force.
+/// Store a claim, unless it contradicts an active one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -16,18 +16,18 @@ pub(crate) struct Args {
     /// The claim in a sentence; - reads it from stdin.
     #[arg(required = true, value_name = "STATEMENT")]
     statement: Vec<String>,
-    /// Where it comes from: path:line, a document, an address.
+    /// Its source: path:line, a document, a URL.
     #[arg(short, long, value_name = "WHERE")]
     source: Option<String>,
     #[command(flatten)]
-    said: Said,
+    claim: NewClaimArgs,
 }
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let statement = write::statement(&args.statement)?;
     let (client, caller) = cx.writer().await?;
-    let request = args.said.request(caller, statement, args.source);
+    let request = args.claim.request(caller, statement, args.source);
     let outcome = client.remember(&request).await.map_err(write::in_flags)?;
     Ok(show::outcome::show(cx, &outcome, Some(&request.statement)))
 }

@@ -1,12 +1,13 @@
-//! `ergo resolve`: settles a conflict by an act, or line by line.
+//! `ergo resolve`: settles conflicts.
 
 use super::{
-    CliError, Context, Exit, resolve_many, review,
+    CliError, Context, Exit, pages, resolve_many,
+    review::{self, CardSelection},
     show::{self, time},
-    write::Holds,
+    write::QualifierArgs,
 };
 use crate::{
-    api::{CardAct, CardView, Keep, ResolveRequest},
+    api::{CardAct, CardView, ConflictsQuery, Keep, ResolveRequest},
     client::Client,
 };
 
@@ -24,66 +25,66 @@ Examples:
   ergo resolve --all --keep-source CLAUDE.md --dry-run
   ergo resolve 5ad0c0ffee --interactive")]
 pub(crate) struct Args {
-    /// The cards' ids; without one, the only card that waits here.
+    /// The cards' ids [default: the only open card of this project].
     #[arg(value_name = "CARD")]
     cards: Vec<String>,
-    /// Every card that waits here, by one act.
+    /// Settle every open card of this project by one act.
     #[arg(long, conflicts_with_all = ["cards", "interactive"])]
     all: bool,
-    /// Say what would become of several cards; change nothing.
+    /// Show what would happen to several cards; change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Why; where it is known from the card, that is used.
+    /// The reason [default: the card's, if it has one].
     #[arg(short, long, value_name = "WHY")]
     reason: Option<String>,
-    /// With --narrow: other words for the narrowed claim.
+    /// With --narrow: a new statement for the narrowed claim.
     #[arg(long, value_name = "STATEMENT", requires = "narrow")]
     statement: Option<String>,
-    /// Go through the conflicts line by line.
+    /// Review the open conflicts of this project one by one.
     #[arg(short, long)]
     interactive: bool,
     #[command(flatten)]
-    act: Act,
+    act: CardActArgs,
     #[command(flatten)]
-    holds: Holds,
+    qualifiers: QualifierArgs,
 }
 
-/// What to do; one of these.
+/// The act; exactly one of these.
 #[derive(Debug, Default, clap::Args)]
 #[group(multiple = false)]
 #[command(next_help_heading = "Acts")]
-pub(crate) struct Act {
-    /// This side stays, and replaces the others.
+pub(crate) struct CardActArgs {
+    /// Keep this side; it supersedes the others.
     #[arg(long, value_name = "SIDE")]
     keep: Option<String>,
-    /// Of each card, the side from this source stays: a file, whatever the line.
+    /// On each card, keep the side from this source file.
     #[arg(long, value_name = "SOURCE")]
     keep_source: Option<String>,
-    /// Of each card, the side by this person, or through this agent, stays.
+    /// On each card, keep the side of this person or agent.
     #[arg(long, value_name = "NAME")]
     keep_writer: Option<String>,
-    /// This side gives way to the other.
+    /// Supersede this side by the other one.
     #[arg(long, value_name = "SIDE")]
     supersede: Option<String>,
-    /// A new statement replaces all sides.
+    /// Supersede all sides by a new statement.
     #[arg(long, value_name = "STATEMENT")]
     merge: Option<String>,
-    /// This side was never right.
+    /// Retract this side: it was never right.
     #[arg(long, value_name = "SIDE")]
     retract: Option<String>,
-    /// This side holds only where and when the options below say.
+    /// Narrow this side with the options below, such as --env.
     #[arg(long, value_name = "SIDE")]
     narrow: Option<String>,
-    /// Both stay, on the record: this side is the exception, the other one the rule [default: the refused or newer side].
+    /// Keep both: this side is an exception to the other [default: the refused or newer side].
     #[arg(long, value_name = "SIDE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     exception: Option<String>,
-    /// Not a contradiction: this pair is never refused again.
+    /// Dismiss: it is no contradiction, and this pair is never refused again.
     #[arg(long)]
     dismiss: bool,
-    /// Drop the refused claim.
+    /// Discard the refused claim.
     #[arg(long)]
     discard: bool,
-    /// Not now: come back then (3d, 2 weeks, 2026-12-01).
+    /// Snooze until then (3d, 2 weeks, 2026-12-01).
     #[arg(long, value_name = "WHEN")]
     snooze: Option<String>,
 }
@@ -94,61 +95,61 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if args.interactive {
         if args.cards.len() > 1 {
             return Err(
-                CliError::usage("one card at a time is gone through").hint("leave the cards out to go through all")
+                CliError::usage("`--interactive` takes at most one card").hint("omit the cards to review all of them")
             );
         }
-        let card = args.cards.into_iter().next();
-        return review::run(cx, &client, review::Which { card, ..review::Which::default() }).await;
+        let selection = args.cards.into_iter().next().map_or(CardSelection::Project, CardSelection::Card);
+        return review::cards(cx, &client, selection, false).await;
     }
     let many = args.all || args.dry_run || args.cards.len() > 1;
     if many || args.act.keep_source.is_some() || args.act.keep_writer.is_some() {
-        let order = order_for_many(&args)?;
+        let resolution = bulk_resolution(&args)?;
         if args.cards.is_empty() && !args.all {
-            return Err(CliError::usage("which cards?").hint("name them, or say --all for every card that waits here"));
+            return Err(
+                CliError::usage("no cards given").hint("name them, or use --all for every open card of this project")
+            );
         }
-        return resolve_many::run(cx, &client, &args.cards, order).await;
+        return resolve_many::run(cx, &client, &args.cards, resolution).await;
     }
     let card = match args.cards.first() {
         Some(card) => client.card(card).await?,
         None => only_card(cx, &client).await?,
     };
     let Some(mut request) = request(&args.act, &card)? else {
-        return Err(CliError::usage("what shall be done with it?")
+        return Err(CliError::usage("no act given")
             .hint(format_args!("`ergo resolve {} --interactive` shows both sides and asks", card.summary.id.short()))
-            .hint(
-                "or name an act: --keep, --merge, --retract, --narrow, --exception, --dismiss, --discard, --snooze",
-            ));
+            .hint("or use an act: --keep, --merge, --retract, --narrow, --exception, --dismiss, --discard, --snooze"));
     };
     request.caller = cx.anyone()?;
     if request.act == CardAct::Narrow {
         request.statement = args.statement;
     }
-    request.qualifiers = args.holds.into();
+    request.qualifiers = args.qualifiers.into();
     if request.act == CardAct::Narrow && request.qualifiers.is_empty() {
-        return Err(CliError::usage("where does the narrowed claim hold?")
-            .hint("say one or more of --env, --team, --tenant, --from, --until"));
+        return Err(CliError::usage("--narrow needs a condition")
+            .hint("use one or more of --env, --team, --tenant, --from, --until"));
     }
     request.reason = match args.reason {
         Some(reason) => reason,
         None => prefill(&card, &request).unwrap_or_default(),
     };
     if request.reason.trim().is_empty() && request.act != CardAct::Snooze {
-        return Err(CliError::usage("a decision needs its reason").hint("add --reason 'why'"));
+        return Err(CliError::usage("a reason is required").hint("add --reason '…'"));
     }
     let outcome = client.resolve(&card.summary.id.to_hex(), &request).await?;
     Ok(show::outcome::show(cx, &outcome, request.statement.as_deref()))
 }
 
-/// What to do with several cards: an act that means the same on each.
-fn order_for_many(args: &Args) -> Result<resolve_many::Order, CliError> {
+/// Returns the act for several cards, which must mean the same on each.
+fn bulk_resolution(args: &Args) -> Result<resolve_many::BulkResolution, CliError> {
     let act = &args.act;
     let (act, keep, until) = if let Some(side) = &act.keep {
         let keep = match side.as_str() {
             "1" => Keep::First,
             "2" => Keep::Second,
             _ => {
-                return Err(CliError::usage(format_args!("“{side}” is no side that several cards have"))
-                    .hint("--keep 1 keeps the newer side of each, --keep 2 what stood there before"));
+                return Err(CliError::usage(format_args!("invalid side “{side}” for several cards"))
+                    .hint("--keep 1 keeps the newer side of each card, --keep 2 the older one"));
             }
         };
         (CardAct::Supersede, Some(keep), None)
@@ -165,15 +166,15 @@ fn order_for_many(args: &Args) -> Result<resolve_many::Order, CliError> {
     } else if let Some(when) = &act.snooze {
         (CardAct::Snooze, None, Some(time::moment(when, 1)?))
     } else {
-        return Err(CliError::usage("what shall be done with all of them?").hint(
-            "name an act: --keep 1, --keep 2, --keep-source, --keep-writer, --exception, --dismiss, --discard, --snooze",
+        return Err(CliError::usage("no act given").hint(
+            "use an act: --keep 1, --keep 2, --keep-source, --keep-writer, --exception, --dismiss, --discard, --snooze",
         ));
     };
     let reason = args.reason.clone().unwrap_or_default();
-    Ok(resolve_many::Order { act, keep, reason, until, dry_run: args.dry_run })
+    Ok(resolve_many::BulkResolution { act, keep, reason, until, dry_run: args.dry_run })
 }
 
-/// The reason that is known for an act: of the side that stays, else what the card says.
+/// Returns the default reason of an act: that of the side that stays, else the card's.
 pub(crate) fn prefill(card: &CardView, request: &ResolveRequest) -> Option<String> {
     if let Some(winner) = &request.winner {
         let stays = card.sides.iter().find(|side| side.claim.id.to_hex() == *winner);
@@ -182,7 +183,7 @@ pub(crate) fn prefill(card: &CardView, request: &ResolveRequest) -> Option<Strin
     card.acts.iter().find(|option| option.act == request.act).and_then(|option| option.prefill.clone())
 }
 
-/// An act on a card as it was shown, with nothing else said.
+/// Returns a request with an act and nothing else.
 pub(crate) fn blank(card: &CardView, act: CardAct) -> ResolveRequest {
     ResolveRequest {
         caller: crate::api::Caller::default(),
@@ -197,7 +198,7 @@ pub(crate) fn blank(card: &CardView, act: CardAct) -> ResolveRequest {
     }
 }
 
-fn request(act: &Act, card: &CardView) -> Result<Option<ResolveRequest>, CliError> {
+fn request(act: &CardActArgs, card: &CardView) -> Result<Option<ResolveRequest>, CliError> {
     let blank = |act| blank(card, act);
     Ok(Some(if let Some(winner) = &act.keep {
         ResolveRequest { winner: Some(side(card, winner)?), ..blank(CardAct::Supersede) }
@@ -223,7 +224,7 @@ fn request(act: &Act, card: &CardView) -> Result<Option<ResolveRequest>, CliErro
     }))
 }
 
-/// The full id of a side that is named by its number on the card, or by an id or prefix.
+/// Returns the full id of a side, given its number on the card, or an id or prefix.
 pub(crate) fn side(card: &CardView, named: &str) -> Result<String, CliError> {
     let named = named.trim().to_ascii_lowercase();
     let by_number = named.parse::<usize>().ok().filter(|_| named.len() < crate::domain::id::MIN_PREFIX);
@@ -242,35 +243,29 @@ pub(crate) fn side(card: &CardView, named: &str) -> Result<String, CliError> {
     }
     let sides = card.sides.iter().enumerate();
     let sides: Vec<_> = sides.map(|(at, side)| format!("{} ({})", at + 1, side.claim.id.short())).collect();
-    Err(CliError::usage(format_args!("“{named}” is no side of card {}", card.summary.id.short()))
+    Err(CliError::usage(format_args!("card {} has no side “{named}”", card.summary.id.short()))
         .hint(format_args!("its sides are {}", sides.join(", "))))
 }
 
-/// The one side that is left when `named` gives way.
+/// Returns the other side of a card with two sides.
 fn other_side(card: &CardView, named: &str) -> Result<String, CliError> {
     let loser = side(card, named)?;
     let mut others = card.sides.iter().map(|side| side.claim.id.to_hex()).filter(|id| *id != loser);
     match (others.next(), others.next()) {
         (Some(winner), None) => Ok(winner),
         _ => Err(CliError::usage(format_args!("card {} has more than two sides", card.summary.id.short()))
-            .hint("name the one that stays: --keep SIDE")),
+            .hint("name the side to keep: --keep SIDE")),
     }
 }
 
 async fn only_card(cx: &Context, client: &Client) -> Result<CardView, CliError> {
     let scope = cx.known_scope(client).await?;
-    let query = crate::api::ConflictsQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
-        limit: Some(2),
-        ..Default::default()
-    };
-    let page = client.conflicts(&query).await?;
+    let page = client.conflicts(&ConflictsQuery { limit: Some(2), ..pages::cards_of(&scope) }).await?;
     match page.items.as_slice() {
         [card] => Ok(client.card(&card.id.to_hex()).await?),
-        [] => Err(CliError::usage(format_args!("no conflict waits in {scope}"))
-            .hint("`ergo conflicts --all` looks in all projects")),
-        _ => Err(CliError::usage(format_args!("{} conflicts wait in {scope}: which one?", page.total))
-            .hint("`ergo conflicts` lists them; `ergo resolve --interactive` goes through them")),
+        [] => Err(CliError::usage(format_args!("no open conflicts in {scope}"))
+            .hint("`ergo conflicts --all` lists those of all projects")),
+        _ => Err(CliError::usage(format_args!("{scope} has {} open conflicts: name one", page.total))
+            .hint("`ergo conflicts` lists them; `ergo resolve --interactive` reviews them")),
     }
 }

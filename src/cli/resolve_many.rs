@@ -1,7 +1,7 @@
-//! `ergo resolve` for many cards: one act, hence one undo.
+//! `ergo resolve` for several cards: one act, and therefore one undo.
 
 use super::{
-    CliError, Context, Exit,
+    CliError, Context, Exit, pages,
     ui::{Style, Ui},
 };
 use crate::{
@@ -11,8 +11,8 @@ use crate::{
     client::Client,
 };
 
-/// What to do with the cards.
-pub(super) struct Order {
+/// An act on several cards.
+pub(super) struct BulkResolution {
     pub(super) act: CardAct,
     pub(super) keep: Option<Keep>,
     pub(super) reason: String,
@@ -21,14 +21,19 @@ pub(super) struct Order {
     pub(super) dry_run: bool,
 }
 
-/// Settles the cards that are named, or all that wait in the scope where none is, and says what became of each.
-pub(super) async fn run(cx: &mut Context, client: &Client, named: &[String], order: Order) -> Result<Exit, CliError> {
+/// Settles the named cards, or all open ones of the scope if none is named, and shows the result of each.
+pub(super) async fn run(
+    cx: &mut Context,
+    client: &Client,
+    named: &[String],
+    resolution: BulkResolution,
+) -> Result<Exit, CliError> {
     let cards = if named.is_empty() {
-        waiting(cx, client).await?.iter().map(shown).collect()
+        open_cards(cx, client).await?.iter().map(shown).collect()
     } else {
         named.iter().map(|id| CardRef { id: id.clone(), expect_rev: None }).collect()
     };
-    let Order { act, keep, reason, until, dry_run } = order;
+    let BulkResolution { act, keep, reason, until, dry_run } = resolution;
     let caller = cx.anyone()?;
     let answer = client.resolve_many(&ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run }).await?;
     if cx.ui.json {
@@ -43,23 +48,17 @@ fn shown(card: &CardSummary) -> CardRef {
     CardRef { id: card.id.to_hex(), expect_rev: Some(card.rev) }
 }
 
-/// The cards that wait here; more than fit one act are an error, since an act that does a part would surprise.
-async fn waiting(cx: &Context, client: &Client) -> Result<Vec<CardSummary>, CliError> {
+/// Returns the open cards of the scope. More than fit into one act are an error, since a partial act would be surprising.
+async fn open_cards(cx: &Context, client: &Client) -> Result<Vec<CardSummary>, CliError> {
     let scope = cx.known_scope(client).await?;
-    let query = ConflictsQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
-        limit: Some(MAX_CARDS),
-        ..ConflictsQuery::default()
-    };
-    let page = client.conflicts(&query).await?;
+    let page = client.conflicts(&ConflictsQuery { limit: Some(MAX_CARDS), ..pages::cards_of(&scope) }).await?;
     if page.items.is_empty() {
-        return Err(CliError::usage(format_args!("no conflict waits in {scope}"))
-            .hint("`ergo conflicts --all` looks in all projects"));
+        return Err(CliError::usage(format_args!("no open conflicts in {scope}"))
+            .hint("`ergo conflicts --all` lists those of all projects"));
     }
     if page.total > page.items.len() {
         return Err(CliError::usage(format_args!(
-            "{} conflicts wait in {scope}, and one act settles {MAX_CARDS}",
+            "{scope} has {} open conflicts, but one act settles at most {MAX_CARDS}",
             page.total
         ))
         .hint("name the cards: `ergo conflicts` lists them"));
@@ -74,11 +73,11 @@ impl Ui {
         }
         self.line(text!("{}.", answer.summary));
         if !answer.needs_review.is_empty() {
-            self.line(text!("{} claims that rest on what changed need review:", answer.needs_review.len()));
+            self.line(text!("{} dependent claims need review:", answer.needs_review.len()));
             self.line("  ergo claims --needs-review");
         }
         if answer.settled() > 0 && !answer.dry_run && !answer.replayed {
-            self.commands(&[(format!("ergo undo {}", answer.op_id), "take all of it back".to_owned())]);
+            self.commands(&[(format!("ergo undo {}", answer.op_id), "undo all of it".to_owned())]);
         }
     }
 

@@ -1,13 +1,13 @@
-//! `ergo retract`: takes out a claim that was never right.
+//! `ergo retract`: withdraws a claim that was never right.
 
 use super::{CliError, Context, Exit, act};
 
-/// Take out a claim that was never right. It stays in the history.
+/// Withdraw a claim that was never right. It stays in the history.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Where the world changed instead, `ergo supersede` keeps the why-chain.")]
+#[command(after_help = "If the claim was right until something changed, use `ergo supersede` instead.")]
 pub(crate) struct Args {
     #[command(flatten)]
-    act: act::OneClaim,
+    act: act::ClaimActArgs,
 }
 
 /// Runs the verb.

@@ -1,16 +1,16 @@
-//! `ergo reviewed`: says that claims still hold though a premise changed.
+//! `ergo reviewed`: confirms that claims still hold.
 
 use super::{CliError, Context, Exit, show};
 use crate::api::ActRequest;
 
-/// Say that a claim still holds, though something that it rests on changed, or that a warning about it was looked at.
+/// Confirm that a claim still holds after a premise changed or the guard warned.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "`ergo claims --needs-review` lists the claims that wait for this.")]
+#[command(after_help = "`ergo claims --needs-review` lists the claims to confirm.")]
 pub(crate) struct Args {
-    /// The claims' ids, of one scope; any prefix that fits one claim alone will do. They are reviewed by one act.
+    /// The claims' ids or unique prefixes. Claims of one scope are confirmed by one act.
     #[arg(value_name = "ID", required = true)]
     targets: Vec<String>,
-    /// Why.
+    /// The reason.
     #[arg(short, long, value_name = "WHY", required = true)]
     reason: String,
 }

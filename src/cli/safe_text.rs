@@ -1,22 +1,22 @@
-//! Text that a terminal may be given: the only kind of text that [`Ui`](super::ui::Ui) prints.
+//! Text that is safe to print: the only kind of text that [`Ui`](super::ui::Ui) prints.
 //!
-//! Architecture Invariant: a [`SafeText`] is made of literals of this program, of our own colours, and of values that went
-//! through [`sanitize`] on their way in. Nothing turns a `String` into one as it is, so text from memory, from a peer or from
-//! a file cannot reach the terminal with its control characters.
+//! Architecture Invariant: a [`SafeText`] consists of literals of this program, of our own colours, and of values that went
+//! through [`sanitize`]. No function converts a `String` unsanitised, so that control characters from the store, from a peer
+//! or from a file never reach the terminal.
 
 use std::{fmt, ops::Deref};
 
 use crate::domain::text::{sanitize, sanitize_line};
 
-/// Text without control, bidirectional and zero-width characters, apart from line breaks and our own colours.
+/// Text without control, bidirectional and zero-width characters, except line breaks and our own colours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SafeText(String);
 
-/// A value that [`text!`] can put into a gap of its template. Whatever implements `Display` is sanitised on the way.
+/// A value that [`text!`] can put into a gap of its template. Anything that implements `Display` is sanitised.
 pub(crate) trait Printable {
-    /// The value on one line: its line breaks become spaces.
+    /// Returns the value on one line: line breaks become spaces.
     fn to_line(&self) -> SafeText;
-    /// The value with its line breaks.
+    /// Returns the value with its line breaks.
     fn to_lines(&self) -> SafeText;
 }
 
@@ -30,7 +30,7 @@ impl<T: fmt::Display + ?Sized> Printable for T {
     }
 }
 
-// `SafeText` is not `Display`, so that it keeps its colours in a gap, and `format!` cannot take it apart by accident.
+// `SafeText` is not `Display`, so that it keeps its colours in a gap, and `format!` cannot unwrap it by accident.
 impl Printable for SafeText {
     fn to_line(&self) -> SafeText {
         self.clone()
@@ -90,12 +90,12 @@ impl SafeText {
         Self(out)
     }
 
-    /// `self` between two control sequences of this program: a colour and its end.
+    /// Wraps `self` in a colour of this program.
     pub(crate) fn styled(self, begin: &'static str) -> Self {
         Self(format!("{begin}{}\x1b[0m", self.0))
     }
 
-    /// Texts with `between` from one to the next.
+    /// Joins texts with a separator.
     pub(crate) fn join(parts: &[Self], between: &'static str) -> Self {
         let parts: Vec<_> = parts.iter().map(|part| part.0.as_str()).collect();
         Self(parts.join(between))
@@ -111,13 +111,13 @@ impl SafeText {
         value.to_lines()
     }
 
-    /// `self` without white space at the end.
+    /// Returns `self` without trailing white space.
     pub(crate) fn trimmed(mut self) -> Self {
         self.0.truncate(self.0.trim_end().len());
         self
     }
 
-    /// `self` with all lines after the first set in by so many spaces: what others wrote cannot pass for a line of ours.
+    /// Indents all lines but the first, so that quoted text cannot pass for a line of this program.
     pub(crate) fn hanging(self, indent: usize) -> Self {
         let lead = format!("\n{:indent$}", "");
         Self(self.0.trim_end_matches('\n').replace('\n', &lead))

@@ -7,17 +7,17 @@ use std::{
 
 use crate::files;
 
-/// A project as a folder tells it.
+/// A project, as detected from a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Project {
-    /// The base name of the repository, the same in all its worktrees; else of the folder.
+    /// The base name of the repository, which all its worktrees share; else of the folder.
     pub(crate) name: String,
-    /// What tells it from another project of that name, the best first: the remote, the common directory, the folder.
-    /// The later ones are what it was known by before it had a remote, or was a repository.
+    /// What distinguishes it from another project of the same name, the best first: the remote, the common directory, the
+    /// folder. The later ones identified it before it had a remote or a repository.
     pub(crate) identities: Vec<String>,
 }
 
-/// The project that `folder` belongs to.
+/// Returns the project that `folder` belongs to.
 pub(crate) fn project_of(folder: &Path) -> Project {
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let Some(common) = folder.ancestors().find_map(common_dir) else {
@@ -38,7 +38,7 @@ pub(crate) fn in_repository(folder: &Path) -> bool {
     folder.ancestors().any(|above| common_dir(above).is_some())
 }
 
-/// The top of the working tree that `folder` is in, else `folder` itself.
+/// Returns the top of the working tree that contains `folder`, else `folder` itself.
 pub(crate) fn top_of(folder: &Path) -> PathBuf {
     folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder).to_owned()
 }
@@ -47,7 +47,7 @@ fn base_name(path: &Path) -> String {
     path.file_name().map_or_else(|| "root".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The git common directory, where `folder` is the top of a working tree or a bare repository.
+/// Returns the git common directory if `folder` is the top of a working tree or a bare repository.
 fn common_dir(folder: &Path) -> Option<PathBuf> {
     let dot_git = folder.join(".git");
     let git_dir = if dot_git.is_dir() {
@@ -67,7 +67,7 @@ fn common_dir(folder: &Path) -> Option<PathBuf> {
     fs::canonicalize(&common).ok()
 }
 
-/// The URL of the remote `origin` in a git configuration file.
+/// Returns the URL of the remote `origin` from the text of a git configuration file.
 fn origin(config: &str) -> Option<String> {
     let mut here = false;
     config.lines().map(str::trim).find_map(|line| {
@@ -80,12 +80,12 @@ fn origin(config: &str) -> Option<String> {
     })
 }
 
-/// The same repository, cloned over ssh or https, is the same project: host and path alone count, and no credentials stay.
+/// Reduces a URL to host and path, so that a repository has one identity over ssh and https, and no credentials stay.
 fn plain_url(url: &str) -> String {
     let rest = match url.split_once("://") {
         Some(("file", path)) => return path.to_owned(),
         Some((_, rest)) => rest.to_owned(),
-        // `git@host:path`, unless it is a path of this machine.
+        // `git@host:path`, unless it is a local path.
         None => match url.split_once(':') {
             Some((host, path)) if !host.contains('/') => format!("{host}/{}", path.trim_start_matches('/')),
             _ => return url.to_owned(),

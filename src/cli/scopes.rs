@@ -1,4 +1,4 @@
-//! `ergo scopes`: the projects that hold something.
+//! `ergo scopes`: lists the projects that have claims.
 
 use super::{
     CliError, Context, Exit,
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{api::AsOf, domain::text::escape};
 
-/// List the projects that hold something.
+/// List the projects that have claims.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// As they were at this time: a date, a time, or a span such as 3d.
+    /// The state at this time: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     as_of: Option<String>,
 }
@@ -30,27 +30,27 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for view in &scopes.items {
         let name = cx.ui.paint(Style::Strong, escape(&view.scope.to_string()));
         cx.ui.line(name);
-        let mut told = vec![text!("{}", count(view.active, "claim", "claims"))];
+        let mut parts = vec![text!("{}", count(view.active, "claim", "claims"))];
         if view.total > view.active {
-            told.push(text!("{} in the history", view.total - view.active));
+            parts.push(text!("{} inactive", view.total - view.active));
         }
         if view.open_cards > 0 {
-            told.push(cx.ui.paint(Style::Warn, count(view.open_cards, "open conflict", "open conflicts")));
+            parts.push(cx.ui.paint(Style::Warn, count(view.open_cards, "open conflict", "open conflicts")));
         }
         if view.needs_review > 0 {
-            told.push(cx.ui.paint(Style::Warn, format!("{} to review", view.needs_review)));
+            parts.push(cx.ui.paint(Style::Warn, format!("{} to review", view.needs_review)));
         }
-        told.push(text!("last change {}", ago(view.latest, now)));
-        cx.ui.line(text!("  {}", SafeText::join(&told, ", ")));
+        parts.push(text!("last change {}", ago(view.latest, now)));
+        cx.ui.line(text!("  {}", SafeText::join(&parts, ", ")));
         if let Some(identity) = &view.identity {
             let identity = cx.ui.paint(Style::Dim, escape(identity));
             cx.ui.line(text!("  {}", identity));
         }
     }
     if scopes.items.is_empty() && as_of.is_some() {
-        cx.ui.line("Nothing was remembered then, in no project.");
+        cx.ui.line("No project had claims at that time.");
     } else if scopes.items.is_empty() {
-        cx.ui.line("Nothing is remembered yet, in no project.");
+        cx.ui.line("No project has claims yet.");
         cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first decision here".to_owned())]);
     }
     Ok(Exit::Ok)

@@ -1,4 +1,4 @@
-//! `ergo seed`: takes in everything under a folder, for reference or as facts.
+//! `ergo seed`: ingests a folder, or stores its facts.
 
 use std::path::{Path, PathBuf};
 
@@ -7,49 +7,49 @@ use serde::Serialize;
 use super::{CliError, Context, Exit, add, ingest, scope::top_of, show::text::count};
 use crate::client::reference_files::{self, FoundFiles, SkipReason, named_in};
 
-/// Take in everything under a folder for reference: `ergo ingest` of one folder.
+/// Ingest a folder for reference, as `ergo ingest` does, or store its facts.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The folder.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Store what is worth keeping of each paragraph as facts, as `ergo add` does, instead of taking the files in for reference.
+    /// Store the facts of each paragraph, as `ergo add` does, instead of ingesting the files.
     #[arg(long, conflicts_with = "sync")]
     add: bool,
     #[command(flatten)]
     sharing: ingest::Sharing,
 }
 
-/// What became of a folder that was added.
+/// The result of adding a folder.
 #[derive(Debug, Default, Serialize)]
 struct Report {
-    /// Files that were read.
+    /// Files read.
     files: usize,
-    /// Paragraphs of them.
+    /// Paragraphs in them.
     paragraphs: usize,
-    /// Facts that were stored.
+    /// Facts stored.
     facts: usize,
-    /// Paragraphs of which nothing was stored.
+    /// Paragraphs without facts.
     without: usize,
-    /// Files that were left out, and why.
+    /// Skipped files, with the reason.
     skipped: Vec<String>,
 }
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     if !args.dir.is_dir() {
-        return Err(CliError::usage(format_args!("{} is no folder", args.dir.display()))
-            .hint("`ergo ingest` takes single files"));
+        return Err(CliError::usage(format_args!("{} is not a folder", args.dir.display()))
+            .hint("to ingest single files: `ergo ingest FILE`"));
     }
     if args.add {
         return add_all(&args.dir, cx).await;
     }
-    ingest::take_in(&[args.dir], args.sharing, cx).await
+    ingest::ingest(&[args.dir], args.sharing, cx).await
 }
 
-/// Stores what is worth keeping of every file under a folder.
+/// Stores the facts of every file in a folder.
 async fn add_all(dir: &Path, cx: &mut Context) -> Result<Exit, CliError> {
-    let top = top_of(&std::env::current_dir().map_err(|error| CliError::file("look at", Path::new("."), &error))?);
+    let top = top_of(&std::env::current_dir().map_err(|error| CliError::file("read", Path::new("."), &error))?);
     let (client, caller) = cx.writer().await?;
     let mut found = FoundFiles::default();
     reference_files::files(&top, &std::path::absolute(dir).map_err(CliError::usage)?, &mut found);
@@ -80,7 +80,7 @@ async fn add_all(dir: &Path, cx: &mut Context) -> Result<Exit, CliError> {
     Ok(Exit::Ok)
 }
 
-/// The paragraphs of a text without headings and rules, each with its first line, from 1; what is longer than may be sent is cut at a line.
+/// Splits a text into paragraphs without headings, each with its first line, from 1. Too long paragraphs are cut at a line.
 fn paragraphs(text: &str) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let mut open = false;
@@ -114,10 +114,10 @@ fn show(cx: &mut Context, report: &Report) {
         count(report.files, "file", "files")
     ));
     if report.without > 0 {
-        cx.ui.line(text!("Nothing was stored of {}.", count(report.without, "paragraph", "paragraphs")));
+        cx.ui.line(text!("No facts in {}.", count(report.without, "paragraph", "paragraphs")));
     }
     for skipped in &report.skipped {
-        cx.ui.field("left out", skipped);
+        cx.ui.field("skipped", skipped);
     }
 }
 

@@ -1,22 +1,22 @@
-//! `ergo snapshot`: what is in force, on one page.
+//! `ergo snapshot`: prints the active claims on one page.
 
 use super::{CliError, Context, Exit, show::time, ui::SafeText};
 use crate::api::SnapshotQuery;
 
-/// Show what is in force on one page of Markdown, by kind and subject: for the beginning of an agent's session.
+/// Print the active claims on one page of Markdown, by kind and subject, for the start of an agent's session.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ergo snapshot
   ergo snapshot --tokens 2000 --as-of 2026-05-01")]
 pub(crate) struct Args {
-    /// Wait until it is made anew; else one that something changed since is shown while another is made.
+    /// Wait for an up-to-date page instead of printing a possibly stale one.
     #[arg(long)]
     rebuild: bool,
-    /// About how many tokens it may have, 100 to 20,000.
+    /// Approximate maximum of tokens, 100 to 20,000.
     #[arg(long, value_name = "COUNT", default_value_t = 800)]
     tokens: usize,
-    /// As it was at this time: a date, a time, or a span such as 3d.
+    /// The state at this time: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     as_of: Option<String>,
 }
@@ -39,7 +39,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     cx.ui.prompt(SafeText::lines(&answer.snapshot));
     if answer.stale {
-        cx.ui.note("Something changed since this was made; a new one is being made.");
+        cx.ui.note("This page is out of date; a new one is being generated.");
     }
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! `ergo status`: the daemon, the store and this project at a glance.
+//! `ergo status`: shows the daemon, the store and this project.
 
 use super::{
     CliError, Context, Exit,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::domain::text::{escape, sanitize_line};
 
-/// Show the daemon, the store and this project at a glance. Starts nothing.
+/// Show the daemon, the store and this project. Does not start the daemon.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -36,27 +36,27 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
     ui.field(
         "guard",
         &format!(
-            "{} stored, {} with a warning, {} refused, {} by exception, {} unchecked since the start",
+            "since the start: {} stored, {} with a warning, {} refused, {} by exception, {} unchecked",
             guard.clean, guard.warn, guard.block, guard.exception, guard.ungated
         ),
     );
     for moved in &diagnose.thresholds {
         let name = escape(&moved.scope.to_string());
-        let told = if moved.block > 1.0 {
-            format!("{name}: inference only warns, since the judge was not fitted for this cross-encoder")
+        let text = if moved.block > 1.0 {
+            format!("{name}: inference only warns, because the weights were not fitted for this cross-encoder")
         } else {
             format!(
-                "{name}: inference refuses from {:.2} instead of {:.2}, by what was settled",
+                "{name}: inference refuses from {:.2} instead of {:.2}, based on settled cards",
                 moved.block, moved.usual
             )
         };
-        ui.field("threshold", &told);
+        ui.field("threshold", &text);
     }
-    ui.field("models", &format!("language inference {}, embedder {}", health.nli, health.embedder));
+    ui.field("models", &format!("cross-encoder {}, embedder {}", health.nli, health.embedder));
     ui.field(
         "claims",
         &format!(
-            "{} in force of {}, {}, {} to review",
+            "{} active of {}, {}, {} to review",
             diagnose.active,
             diagnose.claims,
             count(diagnose.open_cards, "open conflict", "open conflicts"),
@@ -67,21 +67,21 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
     match here {
         Some(view) => {
             let open = count(view.open_cards, "open conflict", "open conflicts");
-            ui.field("here", &format!("{name}: {} in force, {open}, {} to review", view.active, view.needs_review));
+            ui.field("here", &format!("{name}: {} active, {open}, {} to review", view.active, view.needs_review));
         }
-        None => ui.field("here", &format!("{name}: nothing yet")),
+        None => ui.field("here", &format!("{name}: no claims yet")),
     }
     for problem in diagnose.problems.iter().chain(&diagnose.models.problems) {
         let label = ui.paint(Style::Warn, "Problem:");
         ui.line(text!("{} {}", label, sanitize_line(problem)));
     }
     if diagnose.open_cards > 0 {
-        ui.commands(&[("ergo tui".to_owned(), "settle what waits".to_owned())]);
+        ui.commands(&[("ergo tui".to_owned(), "settle the open conflicts".to_owned())]);
     }
     Ok(Exit::Ok)
 }
 
-/// A size for people.
+/// Formats a size in bytes.
 pub(crate) fn bytes(size: u64) -> String {
     match size {
         0..1_000 => format!("{size} bytes"),

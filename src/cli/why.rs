@@ -1,4 +1,4 @@
-//! `ergo why`: the best reasoned claim, its reason, its source, and what led to it.
+//! `ergo why`: shows the claim that answers a question, with its reason, source and history.
 
 use super::{
     CliError, Context, Exit,
@@ -12,7 +12,7 @@ use crate::{
     domain::{drift::Drift, text::escape},
 };
 
-/// Answer why: the best reasoned claim, its reason, its source, and what led to it.
+/// Show why: the claim that answers a question, with its reason, source and history.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(if answer.answer.is_some() { Exit::Ok } else { Exit::Usage })
 }
 
-/// What became of the file that a claim names as its source; `None` where it names none of this project.
+/// Compares a claim with its source file; `None` if its source is no file of this project.
 fn drift_of(claim: &ClaimView) -> Option<Drift> {
     let folder = top_of(&std::env::current_dir().ok()?);
     let source = claim.source.clone()?;
@@ -62,13 +62,13 @@ fn drift_of(claim: &ClaimView) -> Option<Drift> {
     found.first().map(|(_, drift)| *drift)
 }
 
-/// What became of a source, in words.
+/// Describes the state of a source file.
 fn words(drift: Drift) -> String {
     match drift {
-        Drift::Same => "still says so".to_owned(),
-        Drift::Moved(line) => format!("says so in line {line} now"),
-        Drift::Changed => "no longer says so".to_owned(),
-        Drift::Gone => "is gone".to_owned(),
+        Drift::Same => "unchanged".to_owned(),
+        Drift::Moved(line) => format!("moved to line {line}"),
+        Drift::Changed => "changed: no longer contains the statement".to_owned(),
+        Drift::Gone => "deleted".to_owned(),
     }
 }
 
@@ -86,17 +86,17 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
         }
         ui.line("");
         ui.commands(&[
-            ("ergo claims".to_owned(), "all that is in force here".to_owned()),
+            ("ergo claims".to_owned(), "list all active claims".to_owned()),
             ("ergo remember '…' --reason '…'".to_owned(), "store the answer".to_owned()),
         ]);
         return;
     };
     ui.claim(claim, now);
     if let Some(drift) = drift {
-        ui.field("the file", &words(drift));
+        ui.field("source file", &words(drift));
     }
     if !answer.may_disagree.is_empty() {
-        heading(cx, "In force as well, and may disagree");
+        heading(cx, "Other active claims that may disagree");
         for claim in &answer.may_disagree {
             cx.ui.claim_row(claim, now);
             if let Some(reason) = &claim.reason {
@@ -105,11 +105,11 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
         }
     }
     if answer.chain.len() > 1 {
-        heading(cx, "How it came about");
+        heading(cx, "History");
         cx.ui.chain(&answer.chain, now);
     }
     for (title, claims) in
-        [("It rests on", &answer.premises), ("On it rest", &answer.dependents), ("See also", &answer.others)]
+        [("Depends on", &answer.premises), ("Dependents", &answer.dependents), ("See also", &answer.others)]
     {
         if !claims.is_empty() {
             heading(cx, title);

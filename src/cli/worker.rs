@@ -1,9 +1,9 @@
-//! `ergo worker`: a part of the daemon in a process of its own, so that it can fail without it. Started by the daemon.
+//! `ergo worker`: a worker process of the daemon, which may crash without it.
 
 use super::{CliError, Context, Exit};
 use crate::{infer, sync};
 
-/// Be a part of the daemon in a process of its own; started by the daemon, not by hand.
+/// Run a worker process. Started by the daemon.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -12,9 +12,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Part {
-    /// Hold models and compute with them.
+    /// Run models.
     Infer,
-    /// Hold the index by which teams sync, and read what peers send.
+    /// Read and merge the replication documents of peers.
     Sync,
 }
 

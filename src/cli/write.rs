@@ -1,4 +1,4 @@
-//! The arguments that the writing verbs share.
+//! The shared arguments of the verbs that write claims.
 
 use std::io::Read;
 
@@ -12,7 +12,7 @@ use crate::{
 /// Where and when a claim holds.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Where and when it holds [default: everywhere, always]")]
-pub(crate) struct Holds {
+pub(crate) struct QualifierArgs {
     /// The environment: prod, staging, dev, …
     #[arg(long, value_name = "ENV")]
     pub(crate) env: Option<String>,
@@ -30,17 +30,17 @@ pub(crate) struct Holds {
     pub(crate) until: Option<String>,
 }
 
-impl From<Holds> for Qualifiers {
-    fn from(holds: Holds) -> Self {
-        let Holds { env, team, tenant, from, until } = holds;
+impl From<QualifierArgs> for Qualifiers {
+    fn from(qualifiers: QualifierArgs) -> Self {
+        let QualifierArgs { env, team, tenant, from, until } = qualifiers;
         Self { env, team, tenant, valid_from: from, valid_until: until }
     }
 }
 
-/// What a new claim says besides its statement.
+/// The arguments of a new claim, besides its statement.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Said {
-    /// Why. Required unless the kind is fact: a claim without a reason cannot defend itself.
+pub(crate) struct NewClaimArgs {
+    /// The reason. Required unless the kind is fact.
     #[arg(short, long, value_name = "WHY")]
     pub(crate) reason: Option<String>,
     /// decision, constraint, rejection, convention or fact [default: decision].
@@ -49,24 +49,24 @@ pub(crate) struct Said {
     /// The key of a fact: a later fact with the same key replaces it.
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
-    /// The id of a claim that this one rests on; may be given several times.
+    /// The id of a claim that this one depends on; may be given several times.
     #[arg(long = "depends-on", value_name = "ID")]
     pub(crate) depends_on: Vec<String>,
-    /// Store it although it contradicts what is in force, with this justification on the record.
+    /// Store it although it contradicts an active claim, with this justification on record.
     #[arg(long, value_name = "WHY")]
     pub(crate) force_exception: Option<String>,
-    /// The id of the claim to which this one is an exception; may be given several times [default: what the guard finds].
+    /// The id of the claim to which this one is an exception; may be given several times [default: those that the guard finds].
     #[arg(long, value_name = "ID")]
     pub(crate) exception_to: Vec<String>,
-    /// Ask the guard only: store nothing, make no card.
+    /// Only run the guard: store nothing, create no card.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) holds: Holds,
+    pub(crate) qualifiers: QualifierArgs,
 }
 
-impl Said {
-    /// The request that these arguments make.
+impl NewClaimArgs {
+    /// Builds the request.
     pub(crate) fn request(self, caller: Caller, statement: String, source: Option<String>) -> RememberRequest {
         RememberRequest {
             caller,
@@ -76,7 +76,7 @@ impl Said {
             source,
             key: self.key,
             depends_on: self.depends_on,
-            qualifiers: self.holds.into(),
+            qualifiers: self.qualifiers.into(),
             force_exception: self.force_exception,
             exception_to: self.exception_to,
             dry_run: self.dry_run,
@@ -84,7 +84,7 @@ impl Said {
     }
 }
 
-/// The fields of a write as the daemon names them, each with the argument that sets it here.
+/// The fields of a write by their API names, each with its argument on the command line.
 const FLAGS: [(&str, &str); 13] = [
     ("kind: fact", "--kind fact"),
     ("kind", "--kind"),
@@ -101,7 +101,7 @@ const FLAGS: [(&str, &str); 13] = [
     ("valid_until", "--until"),
 ];
 
-/// An error of a write in the words of the command line: the daemon's name fields, which are arguments here.
+/// Converts an error of a write: fields of the API become arguments.
 pub(crate) fn in_flags(error: ClientError) -> CliError {
     let say = |text: &mut SafeText| *text = SafeText::lines(flags_for_fields(text));
     let mut error = CliError::from(error);
@@ -110,18 +110,18 @@ pub(crate) fn in_flags(error: ClientError) -> CliError {
     error
 }
 
-/// A text of the daemon's with the arguments in place of the fields that they set.
+/// Replaces the API's field names in a message by arguments.
 pub(crate) fn flags_for_fields(text: &str) -> String {
     FLAGS.iter().fold(text.to_owned(), |text, (field, flag)| text.replace(&format!("`{field}`"), &format!("`{flag}`")))
 }
 
-/// The statement that words on the command line make; `-` alone reads it from stdin.
+/// Joins the words of a statement; `-` alone reads it from stdin.
 pub(crate) fn statement(words: &[String]) -> Result<String, CliError> {
     if words != ["-"] {
         return Ok(words.join(" "));
     }
     let mut text = String::new();
-    // One byte more than is allowed, so that the daemon says that it is too long.
+    // One byte beyond the limit, so that the daemon reports that it is too long.
     let most = crate::api::MAX_TEXT as u64 + 1;
     std::io::stdin()
         .take(most)

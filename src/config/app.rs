@@ -1,13 +1,13 @@
-//! `tui.json`: what the app keeps of itself on this machine. It belongs to the machine, not to the memory: it is never synced or copied.
+//! `tui.json`: the app's state on this machine. It is never synced or backed up.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, record::write_private};
+use super::{ConfigError, daemon_record::write_private};
 use crate::files;
 
-/// What the app keeps.
+/// The app's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AppMemory {
@@ -18,7 +18,7 @@ pub struct AppMemory {
 }
 
 impl AppMemory {
-    /// Reads it; nothing is kept where there is no file, or it is not understood.
+    /// Reads the state; a missing or invalid file counts as empty.
     pub fn read(path: &Path) -> Self {
         files::bytes(path, files::MAX_SETTINGS)
             .ok()
@@ -26,10 +26,10 @@ impl AppMemory {
             .unwrap_or_default()
     }
 
-    /// Writes it in one step.
+    /// Writes the state atomically.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), ConfigError> {
         let text = serde_json::to_vec_pretty(self).map_err(|e| ConfigError::io("write", path, e))?;
         write_private(path, &text)

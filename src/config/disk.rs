@@ -1,19 +1,19 @@
-//! The room on the disk that holds a file.
+//! Free disk space, and the limit on file sizes.
 
 use std::path::Path;
 
-/// Below this many free bytes nothing can be stored: a commit writes some pages to the log of the store, and to its index.
+/// Below this many free bytes writes fail: a commit writes some pages to the log of the store, and to its index.
 pub const FULL: u64 = 256 * 1024;
 
-/// Below this many free bytes a person should hear of it before writes fail.
+/// Below this many free bytes the user is warned.
 pub const LOW: u64 = 64 * 1024 * 1024;
 
 /// Returns how many bytes this user may still write to the file system that holds `path`, or would hold it. `None` if the
 /// system does not say.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let there = path.ancestors().find(|place| place.exists())?;
-    let room = rustix::fs::statvfs(there).ok()?;
-    Some(room.f_bavail.saturating_mul(room.f_frsize))
+    let stats = rustix::fs::statvfs(there).ok()?;
+    Some(stats.f_bavail.saturating_mul(stats.f_frsize))
 }
 
 /// Returns the limit on the size of any file that this process writes (`ulimit -f`), in bytes. `None` if there is none.

@@ -1,4 +1,4 @@
-//! One owner per store: an advisory lock on a file beside it, which the system drops when the owner dies, however it dies.
+//! One owner per store: an advisory lock on a file beside it, which the system releases when the owner ends.
 
 use std::{
     fmt,
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, Paths};
 
-/// Who owns a store, as written into the lock file by the owner.
+/// The owner of a store, as written to the lock file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Owner {
     /// The process.
     pub pid: u32,
-    /// What it is: `daemon`, `doctor`, …
+    /// Its role: `daemon`, `doctor`, …
     pub role: String,
     /// Its version of ergo.
     pub version: String,
@@ -42,10 +42,10 @@ pub struct StoreLock {
 }
 
 impl StoreLock {
-    /// Takes the store, in the name of a `role` such as `daemon`.
+    /// Locks the store for a `role` such as `daemon`.
     ///
     /// # Errors
-    /// [`ConfigError::Owned`] where another process has it: the error names that process.
+    /// [`ConfigError::Owned`] names the process that owns the store.
     pub fn take(paths: &Paths, role: &str) -> Result<Self, ConfigError> {
         let path = paths.lock();
         let io = |act: &'static str| {
@@ -77,7 +77,7 @@ impl StoreLock {
         Ok(Self { _file: file, path })
     }
 
-    /// Who has the store now; `None` where nobody does.
+    /// Returns the current owner; `None` if there is none.
     pub fn owner(paths: &Paths) -> Option<Owner> {
         let mut file = fs::OpenOptions::new().read(true).write(true).open(paths.lock()).ok()?;
         match file.try_lock() {
@@ -86,7 +86,7 @@ impl StoreLock {
         }
     }
 
-    /// The lock's file.
+    /// Returns the path of the lock file.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,10 +1,10 @@
-//! What this machine is called.
+//! The name of this machine.
 
 use std::{path::Path, process::Command};
 
 use crate::files;
 
-/// The machine's name, for others to tell it from the person's other ones: the first part of its host name.
+/// Returns the first part of the host name, the default name of this device in a team.
 pub fn machine_name() -> String {
     ["/proc/sys/kernel/hostname", "/etc/hostname"]
         .iter()

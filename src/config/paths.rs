@@ -1,4 +1,4 @@
-//! Where things are: under `ERGO_HOME`, else in the XDG directories.
+//! The paths of ergo's files: in `ERGO_HOME`, else in the XDG directories.
 
 use std::{
     ffi::OsString,
@@ -11,29 +11,29 @@ use etcetera::BaseStrategy;
 
 use super::{ConfigError, privacy};
 
-/// The longest socket path, in bytes, that every supported system takes: `sun_path` holds 104 on macOS and 108 on Linux.
+/// The maximum length of a socket path, in bytes: `sun_path` has 104 on macOS and 108 on Linux.
 pub const MAX_SOCKET_PATH: usize = 100;
 
-/// The places on this machine. Every path is absolute.
+/// The paths on this machine, all absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
     /// The configuration file.
     pub config: PathBuf,
     /// The folder of the store.
     pub data: PathBuf,
-    /// The folder of what belongs to this machine: device key, token, log, the daemon's record.
+    /// The folder of this machine's state: device key, token, log, the daemon's record.
     pub state: PathBuf,
     /// The socket on which the daemon listens.
     pub socket: PathBuf,
-    /// `ERGO_HOME` where it was set: handed on to a daemon that is started from here.
+    /// `ERGO_HOME` if it is set: passed on to a started daemon.
     pub home: Option<PathBuf>,
 }
 
 impl Paths {
-    /// The places that the environment names.
+    /// Returns the paths that the environment determines.
     ///
     /// # Errors
-    /// [`ConfigError::NoHome`] where neither `ERGO_HOME` nor `HOME` says anything.
+    /// [`ConfigError::NoHome`] if neither `ERGO_HOME` nor `HOME` is set.
     pub fn find() -> Result<Self, ConfigError> {
         if let Some(home) = set("ERGO_HOME") {
             let home = std::path::absolute(&home).map_err(|e| ConfigError::io("find", home, e))?;
@@ -51,7 +51,7 @@ impl Paths {
         })
     }
 
-    /// The places under one folder, as with `ERGO_HOME`.
+    /// Returns the paths under one folder, as with `ERGO_HOME`.
     pub fn under(home: impl Into<PathBuf>) -> Self {
         let home = home.into();
         Self {
@@ -63,12 +63,12 @@ impl Paths {
         }
     }
 
-    /// The keys of the app, where a person set them.
+    /// The user's key bindings of the app.
     pub fn keys(&self) -> PathBuf {
         self.config.with_file_name("keys.toml")
     }
 
-    /// The looks of the app, where a person set them.
+    /// The user's theme of the app.
     pub fn theme(&self) -> PathBuf {
         self.config.with_file_name("theme.toml")
     }
@@ -78,17 +78,17 @@ impl Paths {
         self.data.join("ergo.db")
     }
 
-    /// The file whose lock says who owns the store.
+    /// The lock file of the store.
     pub fn lock(&self) -> PathBuf {
         self.data.join("ergo.db.lock")
     }
 
-    /// The folder of this machine's model files, and of the record of which one serves which role.
+    /// The folder of model files, and of the record which one serves which role.
     pub fn models(&self) -> PathBuf {
         self.data.join("models")
     }
 
-    /// The daemon's record of where it listens.
+    /// The daemon's record of its addresses.
     pub fn record(&self) -> PathBuf {
         self.state.join("daemon.json")
     }
@@ -98,7 +98,7 @@ impl Paths {
         self.state.join("daemon.log")
     }
 
-    /// The token for TCP, unless `ERGO_API_TOKEN` gives one.
+    /// The token for TCP, unless `ERGO_API_TOKEN` is set.
     pub fn token(&self) -> PathBuf {
         self.state.join("token")
     }
@@ -108,21 +108,21 @@ impl Paths {
         self.state.join("device.key")
     }
 
-    /// What the app keeps of itself.
+    /// The app's state.
     pub fn app(&self) -> PathBuf {
         self.state.join("tui.json")
     }
 
-    /// How far sync reaches, as it was chosen on this machine.
+    /// The sync mode that was chosen on this machine.
     pub fn sync_mode(&self) -> PathBuf {
         self.state.join("sync-mode")
     }
 
-    /// Makes the folders of store, state and socket: private to this user.
+    /// Creates the folders of store, state and socket, private to this user.
     ///
     /// # Errors
-    /// Where a folder cannot be made; [`ConfigError::NotPrivate`] where others own or may write to one, or to the store or
-    /// a secret in it.
+    /// If a folder cannot be created; [`ConfigError::NotPrivate`] if others own or may write to one, or to the store or a secret
+    /// in it.
     pub fn make(&self) -> Result<(), ConfigError> {
         for folder in [&self.data, &self.state] {
             make_private(folder)?;
@@ -139,12 +139,12 @@ impl Paths {
     }
 }
 
-/// An environment variable that is set and not empty.
+/// Returns an environment variable that is set and not empty.
 fn set(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// `folder/ergo.sock`, or a short path in the temporary directory where that would not fit into a socket address.
+/// Returns `folder/ergo.sock`, or a short path in the temporary directory if that is too long for a socket address.
 fn socket_in(folder: &Path) -> PathBuf {
     let usual = folder.join("ergo.sock");
     if usual.as_os_str().len() <= MAX_SOCKET_PATH {
@@ -162,11 +162,10 @@ fn make_private(folder: &Path) -> Result<(), ConfigError> {
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .map_err(|e| ConfigError::io("make the folder", folder, e))
+        .map_err(|e| ConfigError::io("create the folder", folder, e))
 }
 
-/// Closes the socket's folder, which is ergo's alone, to others. Refuses one that another user owns, or into which others
-/// could write until now: a socket there may be someone else's.
+/// Makes the socket's folder private. Refuses one that another user owns or could write to: a socket in it may be someone else's.
 fn keep_private(folder: &Path) -> Result<(), ConfigError> {
     privacy::check_folder(folder)?;
     let meta = fs::metadata(folder).map_err(|e| ConfigError::io("read the folder", folder, e))?;

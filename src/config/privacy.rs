@@ -1,5 +1,5 @@
-//! Whether others on this machine can change what ergo keeps: a folder that someone else owns, or may write to, holds
-//! whatever that person wants, keys and token among it.
+//! Checks that no other user of this machine can change ergo's files. Whoever owns or may write to a folder can replace its content,
+//! including keys and token.
 
 use std::{
     fs,
@@ -15,17 +15,16 @@ const OTHERS_WRITE: u32 = 0o022;
 /// Permission of the group or of everybody to enter a folder.
 const OTHERS_ENTER: u32 = 0o011;
 
-/// Checks that a folder is this user's, and that nobody else may write to it. One that is absent is fine.
+/// Checks that a folder belongs to this user and that nobody else may write to it. A missing folder passes.
 ///
 /// # Errors
-/// [`ConfigError::NotPrivate`] with what to do; [`ConfigError::Io`] where it cannot be looked at.
+/// [`ConfigError::NotPrivate`] with what to do; [`ConfigError::Io`] if it cannot be checked.
 pub fn check_folder(folder: &Path) -> Result<(), ConfigError> {
     let Some(meta) = owned(folder)? else { return Ok(()) };
     writable(folder, &meta)
 }
 
-/// Checks the same of a file. That others may write to it counts only if they can come to it: in a closed folder they
-/// cannot.
+/// Checks a file in the same way. Write permission for others only counts if they can enter the folder.
 ///
 /// # Errors
 /// As [`check_folder`].
@@ -38,15 +37,15 @@ pub fn check_file(file: &Path) -> Result<(), ConfigError> {
     writable(file, &meta)
 }
 
-/// Returns what a path leads to, which must be this user's; `None` where nothing is there.
+/// Returns the metadata of a path's target, which must belong to this user; `None` if it does not exist.
 fn owned(path: &Path) -> Result<Option<fs::Metadata>, ConfigError> {
     let link = match fs::symlink_metadata(path) {
         Ok(link) => link,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(ConfigError::io("look at", path, error)),
+        Err(error) => return Err(ConfigError::io("read the metadata of", path, error)),
     };
     let meta = if link.is_symlink() {
-        // A link counts by its own owner, too: someone else's could be turned elsewhere.
+        // The link's owner counts, too: they could change its target.
         belongs(path, link.uid(), &[user(), 0])?;
         fs::metadata(path).map_err(|error| ConfigError::io("follow the link", path, error))?
     } else {
@@ -62,9 +61,9 @@ fn belongs(path: &Path, owner: u32, accepted: &[u32]) -> Result<(), ConfigError>
     }
     Err(exposed(
         path,
-        format!("belongs to user {owner}, and not to you (user {})", user()),
+        format!("belongs to user {owner} and not to you (user {})", user()),
         format!(
-            "if it is your memory, `sudo chown -R {} {}` makes it yours again; else set ERGO_HOME to a folder of your own",
+            "if it is your store, run `sudo chown -R {} {}`; else set ERGO_HOME to a folder of your own",
             user(),
             path.display()
         ),
@@ -78,8 +77,8 @@ fn writable(path: &Path, meta: &fs::Metadata) -> Result<(), ConfigError> {
     }
     Err(exposed(
         path,
-        format!("can be written to by others (mode {mode:o})"),
-        format!("look whether everything in it is yours, then `chmod go-w {}`", path.display()),
+        format!("is writable by other users (mode {mode:o})"),
+        format!("check that everything in it is yours, then run `chmod go-w {}`", path.display()),
     ))
 }
 
@@ -107,7 +106,7 @@ mod tests {
         for mode in [0o770, 0o702, 0o1777] {
             set(dir.path(), mode);
             let error = check_folder(dir.path()).unwrap_err();
-            assert!(error.to_string().contains("can be written to by others"), "{error}");
+            assert!(error.to_string().contains("is writable by other users"), "{error}");
             assert!(error.hint().unwrap().contains("chmod go-w"), "{error:?}");
         }
         for mode in [0o700, 0o755] {

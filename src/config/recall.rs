@@ -1,4 +1,4 @@
-//! The `[recall]` section: what recall asks beyond this program, and the listener for clients of another memory.
+//! The sections `[recall]`, an external language model, and `[compat]`, the listener for clients of cogito-ergo.
 
 use std::{env, fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -8,76 +8,76 @@ use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 /// The environment variable that holds the endpoint's key.
 pub const KEY_VARIABLE: &str = "ERGO_LLM_KEY";
 
-/// How long a question waits for the language model that chooses unless the settings say, in milliseconds; loading it is part of that.
+/// The default timeout of the language model in `recall --filter`, in milliseconds, including loading it.
 pub const FILTER_TIMEOUT_MS: u64 = 60_000;
 
-/// What may be set: a daemon gives up a question after ten minutes.
+/// The allowed timeouts: the daemon cancels a request after ten minutes.
 const FILTER_TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=600_000;
 
-/// The `[recall]` section: a language model behind an address, which may choose among what was found.
+/// The `[recall]` section: an external language model that filters results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecallSettings {
-    /// A server with chat completions in the form of `OpenAI`, such as `http://127.0.0.1:8080/v1`. What is asked and found goes there.
+    /// A server with OpenAI-compatible chat completions, such as `http://127.0.0.1:8080/v1`. Questions and results are sent to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// The model's name there.
+    /// The model's name on that server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// A file with the key; [`KEY_VARIABLE`] goes before it. Without a key nothing is ever called.
+    /// A file with the key; [`KEY_VARIABLE`] overrides it. Without a key the server is never called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<PathBuf>,
-    /// How long a question waits for the language model that chooses, in milliseconds; by default [`FILTER_TIMEOUT_MS`].
+    /// The timeout of the language model, in milliseconds; by default [`FILTER_TIMEOUT_MS`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter_timeout_ms: Option<u64>,
 }
 
 impl RecallSettings {
-    /// How long a question waits for the language model that chooses.
+    /// Returns the timeout of the language model.
     pub fn filter_timeout(&self) -> Duration {
         Duration::from_millis(self.filter_timeout_ms.unwrap_or(FILTER_TIMEOUT_MS))
     }
 
-    /// The first setting that cannot be, and why.
-    pub(super) fn mistake(&self) -> Option<(&'static str, String)> {
+    /// Returns the first invalid setting, and why it is invalid.
+    pub(super) fn invalid(&self) -> Option<(&'static str, String)> {
         if self.filter_timeout_ms.is_some_and(|time| !FILTER_TIMEOUTS.contains(&time)) {
             let (least, most) = (FILTER_TIMEOUTS.start(), FILTER_TIMEOUTS.end());
-            return Some(("filter_timeout_ms", format!("`filter_timeout_ms` is not {least} to {most}")));
+            return Some(("filter_timeout_ms", format!("invalid `filter_timeout_ms`: expected {least} to {most}")));
         }
         let endpoint = self.endpoint.as_deref()?;
         if !endpoint.starts_with("https://") && !endpoint.starts_with("http://") {
             return Some((
                 "endpoint",
-                format!("`endpoint` is {endpoint}: expected an address such as http://127.0.0.1:8080/v1"),
+                format!("invalid `endpoint` {endpoint}: expected a URL such as http://127.0.0.1:8080/v1"),
             ));
         }
         self.model
             .as_deref()
             .is_none_or(|model| model.trim().is_empty())
-            .then(|| ("endpoint", "`endpoint` needs `model` beside it: the model's name there".to_owned()))
+            .then(|| ("endpoint", "`endpoint` requires `model`: the model's name on that server".to_owned()))
     }
 
-    /// The key, without white space around it; `None` where there is none.
+    /// Returns the key, trimmed; `None` if there is none.
     ///
     /// # Errors
-    /// Where the file that was named cannot be read, in words.
+    /// A message if the key file cannot be read.
     pub fn key(&self) -> Result<Option<String>, String> {
-        let given = env::var(KEY_VARIABLE).ok();
-        let key = match (given, &self.key_file) {
+        let variable = env::var(KEY_VARIABLE).ok();
+        let key = match (variable, &self.key_file) {
             (Some(key), _) => key,
             (None, Some(path)) => files::text(path, files::MAX_SETTINGS)
-                .map_err(|error| format!("the key in {} cannot be read: {error}", path.display()))?,
+                .map_err(|error| format!("cannot read the key file {}: {error}", path.display()))?,
             (None, None) => return Ok(None),
         };
         Ok(Some(key.trim().to_owned()).filter(|key| !key.is_empty()))
     }
 }
 
-/// The `[compat]` section: listeners that speak as other memories do.
+/// The `[compat]` section: listeners that are compatible with other memory tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CompatSettings {
-    /// As cogito-ergo.
+    /// The listener for clients of cogito-ergo.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cogito: Option<CogitoSettings>,
 }
@@ -85,79 +85,79 @@ pub struct CompatSettings {
 /// The `[compat.cogito]` section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CogitoSettings {
-    /// Where it listens: an address of this machine alone, since the connection is not encrypted.
+    /// Its address: a loopback address, since the connection is not encrypted.
     pub listen: SocketAddr,
     /// The scope that it reads and writes; by default `agent` in the organisation of the settings.
     #[serde(default = "project")]
     pub project: String,
-    /// A file with the token that clients must send; without it everyone on this machine may read and write there.
+    /// A file with the token that clients must send; without it every local user may read and write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
-    /// How many memories an answer of `/recall` and `/recall_b` has where the client gives no `limit`.
+    /// The default `limit` of `/recall` and `/recall_b`.
     #[serde(default = "recall_limit")]
     pub recall_limit: usize,
-    /// The distance from which on `/recall` and `/recall_b` leave a memory out where the client gives no `threshold`.
+    /// The default `threshold` of `/recall` and `/recall_b`: memories from this distance on are left out.
     #[serde(default = "recall_threshold")]
     pub recall_threshold: Distance,
-    /// The same of `/query`.
+    /// The default `threshold` of `/query`.
     #[serde(default = "query_threshold")]
     pub query_threshold: Distance,
-    /// Settings of that program which mean nothing here: [`REFUSED`] says what does.
+    /// The first unknown setting; [`REPLACED`] explains those of cogito-ergo.
     #[serde(flatten, skip_serializing)]
-    pub refused: Refused,
+    pub unknown: UnknownSetting,
 }
 
-/// The most memories of one answer.
+/// The most memories in an answer.
 const MAX_LIMIT: usize = 50;
 
-/// How far a memory is from a question: 0 says what was asked, 500 has nothing in common with it.
+/// The distance of a memory from a question, from 0 (identical) to 500 (unrelated).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Distance(pub f64);
 
-// Settings that are read are numbers: what is not finite is refused.
+// Valid settings are finite numbers.
 impl Eq for Distance {}
 
-/// Settings of cogito-ergo that mean nothing here, and what does.
-const REFUSED: [(&str, &str); 16] = [
+/// Settings of cogito-ergo that do not exist here, with their replacement.
+const REPLACED: [(&str, &str); 16] = [
     ("collection", "`project` names the scope"),
     ("user_id", "`project` names the scope"),
     ("port", "`listen` is address and port"),
-    ("filter_timeout_ms", "it stands in [recall]"),
-    ("filter_endpoint", "`endpoint` in [recall] does that"),
-    ("filter_token", "`key_file` in [recall], or ERGO_LLM_KEY, does that"),
-    ("filter_model", "`model` in [recall] does that"),
-    ("anthropic_api_key", "`endpoint` and `key_file` in [recall] do that"),
+    ("filter_timeout_ms", "set it in [recall]"),
+    ("filter_endpoint", "use `endpoint` in [recall]"),
+    ("filter_token", "use `key_file` in [recall], or ERGO_LLM_KEY"),
+    ("filter_model", "use `model` in [recall]"),
+    ("anthropic_api_key", "use `endpoint` and `key_file` in [recall]"),
     ("store_path", "ERGO_HOME moves the store"),
-    ("ollama_url", "models run in the program itself: see `ergo models`"),
-    ("llm_model", "`llm` in [models] does that"),
-    ("embed_model", "`embedder` in [models] does that"),
-    ("calibrate_model", "`llm` in [models] does that"),
-    ("vocab_map", "`ergo calibrate` makes and keeps it"),
+    ("ollama_url", "models run inside ergo: see `ergo models`"),
+    ("llm_model", "use `llm` in [models]"),
+    ("embed_model", "use `embedder` in [models]"),
+    ("calibrate_model", "use `llm` in [models]"),
+    ("vocab_map", "`ergo calibrate` creates it"),
     ("snapshot_path", "`ergo snapshot` prints it"),
     ("custom_fact_extraction_prompt", "the prompt is built in"),
 ];
 
-/// The first setting that is not read, by its name; empty where all are.
+/// The name of the first unknown setting, if there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Refused(Option<String>);
+pub struct UnknownSetting(Option<String>);
 
-impl<'de> Deserialize<'de> for Refused {
+impl<'de> Deserialize<'de> for UnknownSetting {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Names;
         impl<'de> serde::de::Visitor<'de> for Names {
-            type Value = Refused;
+            type Value = UnknownSetting;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a table")
             }
 
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Refused, A::Error> {
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<UnknownSetting, A::Error> {
                 let mut first = None;
                 while let Some((name, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
                     first.get_or_insert(name);
                 }
-                Ok(Refused(first))
+                Ok(UnknownSetting(first))
             }
         }
         from.deserialize_map(Names)
@@ -165,16 +165,16 @@ impl<'de> Deserialize<'de> for Refused {
 }
 
 impl CogitoSettings {
-    /// Returns the token, without white space around it; `None` where clients need none.
+    /// Returns the token, trimmed; `None` if clients need none.
     ///
     /// # Errors
-    /// Where the file cannot be read, or holds nothing, in words.
+    /// A message if the file cannot be read or is empty.
     pub fn token(&self) -> Result<Option<String>, String> {
         let Some(path) = &self.token_file else { return Ok(None) };
         let text = files::text(path, files::MAX_SETTINGS)
-            .map_err(|error| format!("`token_file` in [compat.cogito], {}, cannot be read: {error}", path.display()))?;
+            .map_err(|error| format!("cannot read `token_file` in [compat.cogito], {}: {error}", path.display()))?;
         match text.trim() {
-            "" => Err(format!("`token_file` in [compat.cogito], {}, is empty: put a token into it", path.display())),
+            "" => Err(format!("`token_file` in [compat.cogito], {}, is empty: write a token to it", path.display())),
             token => Ok(Some(token.to_owned())),
         }
     }
@@ -197,13 +197,13 @@ fn query_threshold() -> Distance {
 }
 
 impl CompatSettings {
-    /// The first setting that cannot be, and why.
-    pub(super) fn mistake(&self) -> Option<(&'static str, String)> {
+    /// Returns the first invalid setting, and why it is invalid.
+    pub(super) fn invalid(&self) -> Option<(&'static str, String)> {
         let cogito = self.cogito.as_ref()?;
-        if let Some(name) = &cogito.refused.0 {
-            let known = REFUSED.iter().find(|(refused, _)| refused == name);
+        if let Some(name) = &cogito.unknown.0 {
+            let known = REPLACED.iter().find(|(refused, _)| refused == name);
             let message = match known {
-                Some((_, instead)) => format!("`{name}` is not read in [compat.cogito]: {instead}"),
+                Some((_, instead)) => format!("unknown setting `{name}` in [compat.cogito]: {instead}"),
                 None => format!(
                     "unknown setting `{name}` in [compat.cogito]: expected listen, project, token_file, recall_limit, recall_threshold or query_threshold"
                 ),
@@ -213,26 +213,26 @@ impl CompatSettings {
         if !(1..=MAX_LIMIT).contains(&cogito.recall_limit) {
             return Some((
                 "recall_limit",
-                format!("`recall_limit` is {}: expected 1 to {MAX_LIMIT}", cogito.recall_limit),
+                format!("invalid `recall_limit` {}: expected 1 to {MAX_LIMIT}", cogito.recall_limit),
             ));
         }
         for (key, distance) in
             [("recall_threshold", cogito.recall_threshold), ("query_threshold", cogito.query_threshold)]
         {
             if !distance.0.is_finite() || distance.0 <= 0.0 {
-                return Some((key, format!("`{key}` is {}: expected a number above 0, such as 400", distance.0)));
+                return Some((key, format!("invalid `{key}` {}: expected a number above 0, such as 400", distance.0)));
             }
         }
         if !cogito.listen.ip().is_loopback() {
             let message = format!(
-                "`listen` is {}: expected an address of this machine alone, such as 127.0.0.1:19420, since the connection is not encrypted",
+                "invalid `listen` {}: expected a loopback address such as 127.0.0.1:19420, since the connection is not encrypted",
                 cogito.listen
             );
             return Some(("listen", message));
         }
         if let Some(path) = cogito.token_file.as_deref().filter(|path| !path.is_absolute()) {
-            // The daemon's own folder is none of the person's.
-            return Some(("token_file", format!("`token_file` is {}: expected an absolute path", path.display())));
+            // The daemon has another working directory than the user.
+            return Some(("token_file", format!("invalid `token_file` {}: expected an absolute path", path.display())));
         }
         let project = cogito.project.trim();
         let fits = !project.is_empty() && project.len() <= crate::domain::scope::MAX_NAME;

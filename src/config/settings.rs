@@ -1,4 +1,4 @@
-//! `config.toml`: what the person set. An unknown or wrong setting is an error that names the file and the line.
+//! `config.toml`: the user's settings. An unknown or invalid setting is an error that names the file and the line.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 use super::{CompatSettings, ConfigError, Paths, RecallSettings};
 use crate::files;
 
-/// The organisation of every claim, unless set or given otherwise.
+/// The default organisation.
 pub const DEFAULT_ORG: &str = "claude-code";
 
-/// The port for TCP, unless set otherwise.
+/// The default TCP port.
 pub const DEFAULT_PORT: u16 = 8788;
 
-/// Minutes without work after which the models' memory is freed, unless set otherwise.
+/// The default number of idle minutes after which models are unloaded.
 pub const DEFAULT_IDLE_MINUTES: u32 = 5;
 
-/// The most threads that can be asked for; more is a slip of the finger.
+/// The maximum number of threads: more must be a typo.
 const MAX_THREADS: usize = 256;
 
-/// The settings. Everything has a default; an absent file is an empty one.
+/// The settings. All have defaults, and the file may be missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The organisation of every claim, unless a call gives another.
+    /// The organisation of every claim, unless a request names another.
     pub org_id: String,
     /// The person who acts; by default the user's login name.
     pub who: String,
@@ -39,23 +39,23 @@ pub struct Config {
     pub models: ModelSettings,
     /// Team sync.
     pub sync: SyncSettings,
-    /// What recall asks beyond this program.
+    /// The external language model of recall.
     pub recall: RecallSettings,
-    /// Listeners that speak as other memories do.
+    /// Listeners that are compatible with other memory tools.
     pub compat: CompatSettings,
     /// The review app.
     pub tui: TuiSettings,
 }
 
-/// The `[tui]` section: the review app. Its keys are set in `keys.toml` and its looks in `theme.toml`, beside this file.
+/// The `[tui]` section: the review app. Key bindings are in `keys.toml` and colours in `theme.toml`, beside this file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TuiSettings {
-    /// For which background it draws.
+    /// The colour theme.
     pub theme: TuiTheme,
-    /// Whether the mouse clicks and scrolls in it; else it is left to the terminal.
+    /// Whether the app uses the mouse; else it is left to the terminal.
     pub mouse: bool,
-    /// Whether lines and marks are ASCII; unless set, outside UTF-8 locales.
+    /// Whether to draw with ASCII only; by default outside UTF-8 locales.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ascii: Option<bool>,
 }
@@ -66,52 +66,52 @@ impl Default for TuiSettings {
     }
 }
 
-/// For which background the app draws.
+/// The colour theme of the app.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TuiTheme {
-    /// The one that the terminal has.
+    /// By the terminal's background.
     #[default]
     Auto,
-    /// A dark one.
+    /// For a dark background.
     Dark,
-    /// A light one.
+    /// For a light background.
     Light,
-    /// Any: without colours.
+    /// Without colours.
     Mono,
 }
 
-/// The `[sync]` section: how far teams reach.
+/// The `[sync]` section.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SyncSettings {
-    /// How far packets may go; unless set, on the local network, and only once there is a team with somebody else in it.
+    /// The network that sync uses; by default the local network, once a team has another member.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<SyncMode>,
-    /// The relay of `mode = "internet"`, as an `https://` address; n0's relays and directory where absent.
+    pub mode: Option<SyncModeSetting>,
+    /// The relay of `mode = "internet"`, as an `https://` URL; by default n0's relays and directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay: Option<String>,
-    /// The UDP port; where absent one that belongs to this device.
+    /// The UDP port; by default one that depends on the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// Only this machine, without discovery: for tests.
+    /// Use only the loopback interface, without discovery, for tests.
     pub loopback: bool,
 }
 
-/// How far packets may go.
+/// The network that sync uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SyncMode {
-    /// Nowhere.
+pub enum SyncModeSetting {
+    /// None.
     Off,
-    /// On the local network: no relay, no name server, no port mapping.
+    /// The local network: no relay, no name server, no port mapping.
     Lan,
-    /// Anywhere, by a relay where there is no other way.
+    /// The internet, with a relay if there is no direct path.
     Internet,
 }
 
-impl SyncMode {
-    /// The word in the settings.
+impl SyncModeSetting {
+    /// Returns the word in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -120,55 +120,55 @@ impl SyncMode {
         }
     }
 
-    /// The mode of that word.
+    /// Returns the mode with that word.
     pub fn named(word: &str) -> Option<Self> {
         [Self::Off, Self::Lan, Self::Internet].into_iter().find(|mode| mode.as_str() == word)
     }
 }
 
 impl SyncSettings {
-    /// The first setting that cannot be, and why.
-    fn mistake(&self) -> Option<(&'static str, String)> {
+    /// Returns the first invalid setting, and why it is invalid.
+    fn invalid(&self) -> Option<(&'static str, String)> {
         if self.port == Some(0) {
-            return Some(("port", "`port` is 0: expected 1 to 65535, or no line at all for any".to_owned()));
+            return Some(("port", "invalid `port` 0: expected 1 to 65535; remove the line for the default".to_owned()));
         }
         let relay = self.relay.as_deref()?;
         (!relay.starts_with("https://") && !relay.starts_with("http://"))
-            .then(|| ("relay", format!("`relay` is {relay}: expected an address such as https://relay.example.com")))
+            .then(|| ("relay", format!("invalid `relay` {relay}: expected a URL such as https://relay.example.com")))
     }
 }
 
-/// The `[models]` section: which model serves which role, and how they compute. What stands here goes before what `ergo models use` chose.
+/// The `[models]` section: which model serves which role, and how they run. It overrides `ergo models use`.
 ///
 /// A model is named as `ergo models list` names it, by the absolute path of a GGUF file, or as `default` or `none`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSettings {
-    /// Turns a text into a vector.
+    /// The embedder, which turns a text into a vector.
     pub embedder: Option<String>,
-    /// Judges a pair of texts.
+    /// The cross-encoder, which classifies a pair of texts.
     pub nli: Option<String>,
     /// The language model.
     pub llm: Option<String>,
-    /// A file with further models, in the form of the built-in catalogue: an organisation's own, from its own server.
+    /// A file with more models, in the format of the built-in catalogue.
     pub catalogue: Option<PathBuf>,
-    /// Whether nothing may ever be fetched: `ergo models pull` refuses.
+    /// Whether `ergo models pull` is disabled.
     pub offline: bool,
-    /// Threads that compute; by default all physical cores but one. More than there are free cores make everything slower.
+    /// CPU threads; by default all physical cores but one. More than the free cores make everything slower.
     pub threads: Option<usize>,
-    /// Layers of the language model that a GPU computes; by default all, in a build that can use one.
+    /// Layers of the language model on the GPU; by default all, in a build with GPU support.
     pub gpu_layers: Option<u32>,
-    /// The device that computes them, such as `CUDA0`; by default llama.cpp's choice. `CPU` for none.
+    /// The GPU, such as `CUDA0`; by default llama.cpp's choice. `CPU` for none.
     pub device: Option<String>,
-    /// After so many minutes without work the models' memory is freed; by default [`DEFAULT_IDLE_MINUTES`].
+    /// Idle minutes after which models are unloaded; by default [`DEFAULT_IDLE_MINUTES`].
     pub idle_minutes: Option<u32>,
 }
 
 impl ModelSettings {
-    /// The roles, by their names.
+    /// The names of the roles.
     pub const ROLES: [&str; 3] = ["embedder", "nli", "llm"];
 
-    /// What stands here for a role; `None` for a word that is none.
+    /// Returns the setting of a role; `None` for an unknown role.
     pub fn named(&self, role: &str) -> Option<&str> {
         match role {
             "embedder" => self.embedder.as_deref(),
@@ -178,25 +178,25 @@ impl ModelSettings {
         }
     }
 
-    /// When the language model judges unless the settings say: it is quick enough to wait for only where a GPU computes it.
+    /// Returns the default deep stage: inline only with a GPU, which is fast enough to wait for.
     pub fn deep(&self) -> DeepStage {
         let gpu = self.gpu_layers.is_some_and(|layers| layers > 0)
             || self.device.as_deref().is_some_and(|device| !device.eq_ignore_ascii_case("cpu"));
         if gpu { DeepStage::Inline } else { DeepStage::Background }
     }
 
-    /// After so long without work the models' memory is freed.
+    /// Returns the idle time after which models are unloaded.
     pub fn idle(&self) -> Duration {
         Duration::from_secs(u64::from(self.idle_minutes.unwrap_or(DEFAULT_IDLE_MINUTES)) * 60)
     }
 
-    /// The first setting that cannot be, and why.
-    fn mistake(&self) -> Option<(&'static str, String)> {
+    /// Returns the first invalid setting, and why it is invalid.
+    fn invalid(&self) -> Option<(&'static str, String)> {
         match (self.threads, self.idle_minutes) {
             (Some(threads), _) if !(1..=MAX_THREADS).contains(&threads) => {
-                Some(("threads", format!("`threads` is {threads}: expected 1 to {MAX_THREADS}")))
+                Some(("threads", format!("invalid `threads` {threads}: expected 1 to {MAX_THREADS}")))
             }
-            (_, Some(0)) => Some(("idle_minutes", "`idle_minutes` is 0: expected at least 1".to_owned())),
+            (_, Some(0)) => Some(("idle_minutes", "invalid `idle_minutes` 0: expected at least 1".to_owned())),
             _ => None,
         }
     }
@@ -206,11 +206,11 @@ impl ModelSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonSettings {
-    /// Whether it listens on TCP beside its socket.
+    /// Whether to listen on TCP besides the socket.
     pub tcp: bool,
-    /// Where: an address of this machine alone, since the connection is not encrypted. Port 0 takes a free one.
+    /// The TCP address: a loopback address, since the connection is not encrypted. Port 0 chooses a free one.
     pub address: SocketAddr,
-    /// What is logged: `error`, `warn`, `info`, `debug` or `trace`, or a filter such as `ergo=debug`.
+    /// The log filter: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `ergo=debug`.
     pub log: String,
 }
 
@@ -218,33 +218,33 @@ pub struct DaemonSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GuardSettings {
-    /// What an agent may do without a person.
-    pub agents_may: AgentsMay,
-    /// When the language model judges, where one is installed: by default in the background, and before the write where a GPU computes it.
+    /// What agents may do without a person.
+    pub agents_may: AgentsMaySetting,
+    /// When the language model checks a write, if one is chosen: by default in the background, and inline with a GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deep: Option<DeepStage>,
 }
 
-/// When the language model judges what the small models let pass.
+/// When the language model checks a write that the small models let pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeepStage {
     /// Never.
     Off,
-    /// After the write: what it finds opens a card.
+    /// After the write: a contradiction opens a card.
     Background,
-    /// Before the write, which waits for it.
+    /// During the write, which waits for it.
     Inline,
 }
 
-/// What an agent may do without a person.
+/// What agents may do without a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AgentsMay {
-    /// Store past a block with a justification, and retract what people said; on the record.
+pub enum AgentsMaySetting {
+    /// Store a refused claim as an exception, with a justification, and retract people's claims.
     #[default]
     Force,
-    /// Only propose these: they wait for a person.
+    /// Only propose these acts.
     Propose,
 }
 
@@ -275,10 +275,10 @@ impl Default for DaemonSettings {
 }
 
 impl Config {
-    /// Reads the settings from their place.
+    /// Reads the settings file.
     ///
     /// # Errors
-    /// [`ConfigError::Invalid`] with file and line; [`ConfigError::Io`] where the file exists and cannot be read.
+    /// [`ConfigError::Invalid`] with file and line; [`ConfigError::Io`] if the file exists and cannot be read.
     pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
         match files::text(&paths.config, files::MAX_SETTINGS) {
             Ok(text) => Self::parse(&text, &paths.config),
@@ -287,7 +287,7 @@ impl Config {
         }
     }
 
-    /// Reads settings from their text; `path` is for the error's sake.
+    /// Parses settings; `path` is used in errors.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] with file and line.
@@ -303,7 +303,7 @@ impl Config {
         };
         if !config.daemon.address.ip().is_loopback() {
             let message = format!(
-                "`address` is {}: expected an address of this machine alone, such as 127.0.0.1:{DEFAULT_PORT}, since \
+                "invalid `address` {}: expected a loopback address such as 127.0.0.1:{DEFAULT_PORT}, since \
                  the connection is not encrypted",
                 config.daemon.address
             );
@@ -311,11 +311,11 @@ impl Config {
         }
         for role in ModelSettings::ROLES {
             if config.models.named(role).is_some_and(|model| model.trim().is_empty()) {
-                let message = format!("`{role}` must name a model, or say `default` or `none`");
+                let message = format!("invalid `{role}`: expected a model, `default` or `none`");
                 return Err(invalid(line_with(role), message));
             }
         }
-        if let Some((key, message)) = mistake(&config) {
+        if let Some((key, message)) = invalid_setting(&config) {
             return Err(invalid(line_with(key), message));
         }
         for (key, value) in [("org_id", &config.org_id), ("who", &config.who)] {
@@ -328,18 +328,18 @@ impl Config {
     }
 }
 
-/// The first setting of any section that cannot be, and why.
-fn mistake(config: &Config) -> Option<(&'static str, String)> {
-    let models = config.models.mistake().or_else(|| config.sync.mistake());
-    models.or_else(|| config.recall.mistake()).or_else(|| config.compat.mistake())
+/// Returns the first invalid setting of any section, and why it is invalid.
+fn invalid_setting(config: &Config) -> Option<(&'static str, String)> {
+    let models = config.models.invalid().or_else(|| config.sync.invalid());
+    models.or_else(|| config.recall.invalid()).or_else(|| config.compat.invalid())
 }
 
 fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// The user's login name: `USER`, else `LOGNAME`, else what the system's list of users says (a container often sets
-/// neither), else `user-` and the numeric id.
+/// Returns the user's login name: `USER`, else `LOGNAME`, else from `/etc/passwd` (containers often set neither), else `user-` and
+/// the numeric id.
 fn login_name() -> String {
     let id = rustix::process::getuid().as_raw();
     ["USER", "LOGNAME"]
@@ -350,7 +350,7 @@ fn login_name() -> String {
         .unwrap_or_else(|| format!("user-{id}"))
 }
 
-/// The name of a user in a list in the form of `passwd(5)`.
+/// Returns the name of a user from the text of `/etc/passwd`.
 fn name_in(list: &str, id: u32) -> Option<String> {
     let id = id.to_string();
     list.lines().find_map(|line| {
@@ -376,7 +376,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!((config.org_id.as_str(), config.who.as_str(), config.daemon.tcp), ("acme", "ada", false));
-        assert_eq!(config.guard.agents_may, AgentsMay::Propose);
+        assert_eq!(config.guard.agents_may, AgentsMaySetting::Propose);
         assert_eq!((config.models.named("llm"), config.models.named("nli")), (Some("none"), None));
         assert!(config.models.offline);
     }
@@ -404,7 +404,7 @@ mod tests {
         let cases = [
             ("org_id = \"a\"\norg = \"b\"\n", 2, "org"),
             ("\n\n[daemon]\ntcp = \"yes\"\n", 4, "boolean"),
-            ("[daemon]\naddress = \"0.0.0.0:1\"\n", 2, "this machine alone"),
+            ("[daemon]\naddress = \"0.0.0.0:1\"\n", 2, "loopback address"),
             ("[guard]\nagents_may = \"all\"\n", 2, "propose"),
             ("[models]\nnli = \"\"\n", 2, "`nli`"),
             ("[models]\nnormaliser = \"x\"\n", 2, "llm"),
@@ -415,7 +415,7 @@ mod tests {
             ("[sync]\nmode = \"internet\"\nrelay = \"relay\"\n", 3, "https://"),
             ("[recall]\nendpoint = \"host\"\nmodel = \"m\"\n", 2, "http://"),
             ("[recall]\nendpoint = \"http://host/v1\"\n", 2, "`model`"),
-            ("[compat.cogito]\nlisten = \"0.0.0.0:19420\"\n", 2, "this machine alone"),
+            ("[compat.cogito]\nlisten = \"0.0.0.0:19420\"\n", 2, "loopback address"),
             ("[recall]\nfilter_timeout_ms = 0\n", 2, "1 to 600000"),
             ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\ncollection = \"c\"\n", 3, "`project`"),
             ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\nfilter_timeout_ms = 9\n", 3, "[recall]"),

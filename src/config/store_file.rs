@@ -1,39 +1,39 @@
-//! Whether a store's file is there, before anything opens it: opening one that is not would make a new, empty store.
+//! Checks that the store's file exists before it is opened, since opening a missing store creates an empty one.
 
 use std::{fs, io::ErrorKind};
 
 use super::{ConfigError, Paths};
 
-/// What stands under the store's path.
+/// The state of the store's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreFile {
-    /// Nothing.
+    /// It does not exist.
     Absent,
-    /// A file of 0 bytes. ergo never makes one: a new store gets its name only once it is whole.
+    /// It has 0 bytes. ergo never creates such a file: a new store gets its name once it is complete.
     Empty,
-    /// A file with something in it.
+    /// It exists and is not empty.
     Present,
 }
 
 impl StoreFile {
-    /// Looks.
+    /// Checks the file.
     ///
     /// # Errors
-    /// Where the file system does not tell.
+    /// If the file's metadata cannot be read.
     pub fn look(paths: &Paths) -> Result<Self, ConfigError> {
         match fs::metadata(paths.store()) {
             Ok(file) if file.len() == 0 => Ok(Self::Empty),
             Ok(_) => Ok(Self::Present),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::Absent),
-            Err(error) => Err(ConfigError::io("look at", paths.store(), error)),
+            Err(error) => Err(ConfigError::io("read the metadata of", paths.store(), error)),
         }
     }
 
-    /// [`StoreFile::look`], which refuses what is left of a store that was lost.
+    /// Like [`StoreFile::look`], but an error if the store was lost.
     ///
     /// # Errors
-    /// [`ConfigError::StoreLost`] where the file is empty, and where it is absent although this device has a key, which is
-    /// made after its first store.
+    /// [`ConfigError::StoreLost`] if the file is empty, or missing although this device has a key: the key is created after
+    /// the first store.
     pub fn look_unless_lost(paths: &Paths) -> Result<Self, ConfigError> {
         let found = Self::look(paths)?;
         let key = paths.device_key();

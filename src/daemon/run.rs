@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     config::{
-        AgentsMay, Config, DaemonRecord, DeepStage, Paths, RecallSettings, StoreFile, StoreLock, disk,
+        AgentsMaySetting, Config, DaemonRecord, DeepStage, Paths, RecallSettings, StoreFile, StoreLock, disk,
         recall::KEY_VARIABLE,
     },
     domain::Scope,
@@ -218,8 +218,8 @@ fn open(
         new_store::make(paths)?;
     }
     let agents_may = match config.guard.agents_may {
-        AgentsMay::Force => engine::AgentsMay::Force,
-        AgentsMay::Propose => engine::AgentsMay::Propose,
+        AgentsMaySetting::Force => engine::AgentsMay::Force,
+        AgentsMaySetting::Propose => engine::AgentsMay::Propose,
     };
     let deep = match config.guard.deep.unwrap_or_else(|| config.models.deep()) {
         DeepStage::Off => engine::Deep::Off,

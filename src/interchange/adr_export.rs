@@ -1,4 +1,4 @@
-//! Claims as Markdown decision records, one a claim, with links between what was replaced and what replaced it.
+//! Writes claims as Markdown decision records, one per claim, with links between predecessors and successors.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,32 +11,30 @@ use crate::{
     domain::{ClaimId, ClaimKind, Qualifiers, Status, text::sanitize},
 };
 
-/// The longest title, in characters.
+/// The maximum length of a title, in characters.
 const MAX_TITLE: usize = 80;
 
-/// The longest part of a file's name that is made of the title, in bytes.
+/// The maximum length of the title's part of a file name, in bytes.
 const MAX_SLUG: usize = 60;
 
-/// A file to write.
+/// A decision record to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordFile {
     /// Its name: `0001-use-postgres.md`.
     pub name: String,
-    /// Its text.
     pub text: String,
 }
 
-/// One record for each guarded claim that has a text, numbered in the order of their time. Facts are no decisions and are
-/// left out, and so is what was undone or redacted.
+/// Returns a record for each guarded claim, numbered by time. Facts, undone and redacted claims are left out.
 pub fn records(claims: &[ClaimView]) -> Vec<RecordFile> {
-    let mut told: Vec<&ClaimView> = claims
+    let mut exported: Vec<&ClaimView> = claims
         .iter()
         .filter(|claim| claim.kind.is_guarded() && !claim.flags.undone && !claim.flags.redacted)
         .filter(|claim| !claim.statement.trim().is_empty())
         .collect();
-    told.sort_by_key(|claim| (claim.at, claim.id));
-    told.dedup_by_key(|claim| claim.id);
-    let numbered: BTreeMap<ClaimId, Numbered> = told
+    exported.sort_by_key(|claim| (claim.at, claim.id));
+    exported.dedup_by_key(|claim| claim.id);
+    let numbered: BTreeMap<ClaimId, Numbered> = exported
         .iter()
         .enumerate()
         .map(|(at, claim)| {
@@ -46,14 +44,15 @@ pub fn records(claims: &[ClaimView]) -> Vec<RecordFile> {
         })
         .collect();
     let mut replaces: BTreeMap<ClaimId, BTreeSet<ClaimId>> = BTreeMap::new();
-    for claim in &told {
+    for claim in &exported {
         replaces.entry(claim.id).or_default().extend(&claim.replaces);
         for by in &claim.replaced_by {
             replaces.entry(*by).or_default().insert(claim.id);
         }
     }
     let empty = BTreeSet::new();
-    told.iter()
+    exported
+        .iter()
         .filter_map(|claim| {
             let me = numbered.get(&claim.id)?;
             let old: Vec<_> =
@@ -99,7 +98,7 @@ fn text(claim: &ClaimView, me: &Numbered, old: &[&Numbered], new: &[&Numbered]) 
         push(&format!("Supersedes {}\n", old.link()));
     }
     push("## Context\n");
-    push(&format!("{}\n", paragraph(claim.reason.as_deref().unwrap_or("No reason is on the record."))));
+    push(&format!("{}\n", paragraph(claim.reason.as_deref().unwrap_or("No reason is recorded."))));
     push("## Decision\n");
     push(&format!("{}\n", paragraph(&claim.statement)));
     if claim.status != Status::Active
@@ -124,17 +123,17 @@ fn text(claim: &ClaimView, me: &Numbered, old: &[&Numbered], new: &[&Numbered]) 
 
 fn holds(qualifiers: &Qualifiers) -> Option<String> {
     let Qualifiers { env, team, tenant, valid_from, valid_until } = qualifiers;
-    let told = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
-    let told: Vec<_> =
-        told.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_ref()?))).collect();
-    (!told.is_empty()).then(|| one_line(&told.join(", ")))
+    let parts = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
+    let parts: Vec<_> =
+        parts.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_ref()?))).collect();
+    (!parts.is_empty()).then(|| one_line(&parts.join(", ")))
 }
 
 fn one_line(text: &str) -> String {
     sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Prose as one paragraph that cannot be taken for a heading, a list, or anything else than prose.
+/// Formats prose as one Markdown paragraph, escaped so that it is no heading or list.
 fn paragraph(text: &str) -> String {
     let line = one_line(text);
     let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['.', ')']);
@@ -142,7 +141,7 @@ fn paragraph(text: &str) -> String {
     if marked || (numbered && line.starts_with(|c: char| c.is_ascii_digit())) { format!("\\{line}") } else { line }
 }
 
-/// Text in which no character begins a link or a tag.
+/// Escapes links and tags.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -170,7 +169,7 @@ fn slug(title: &str) -> String {
     if out.is_empty() { "claim".to_owned() } else { out.to_owned() }
 }
 
-/// The day of a time in milliseconds since the Unix epoch, in UTC.
+/// Formats the UTC date of a time in milliseconds since the Unix epoch.
 fn date(at: u64) -> String {
     let millis = i64::try_from(at).unwrap_or(i64::MAX);
     jiff::Timestamp::from_millisecond(millis)
@@ -181,7 +180,7 @@ fn date(at: u64) -> String {
 mod tests {
     use super::*;
     use crate::interchange::{
-        adr::{Record, Standing},
+        adr::{Record, RecordStatus},
         fixture::claim,
     };
 
@@ -201,10 +200,10 @@ mod tests {
         let files = records(&pair());
         let read: Vec<Record> = files.iter().map(|file| Record::parse(&file.name, &file.text).unwrap()).collect();
         assert_eq!(files[0].name, "0001-use-mongodb-for-events.md");
-        assert_eq!(read[0].standing, Standing::Superseded);
+        assert_eq!(read[0].status, RecordStatus::Superseded);
         assert_eq!(read[0].statement, "Use MongoDB [for events].");
-        assert!(read[1].is(&read[0].superseded_by[0]));
-        assert!(read[0].is(&read[1].supersedes[0]));
+        assert!(read[1].matches(&read[0].superseded_by[0]));
+        assert!(read[0].matches(&read[1].supersedes[0]));
         assert_eq!(read[1].statement, "Use PostgreSQL for events.");
         assert_eq!(read[1].reason, "Why Use PostgreSQL for events.");
         assert_eq!(read[1].date.as_deref(), Some("1970-01-03"));

@@ -1,4 +1,4 @@
-//! What is in force, as a block for AGENTS.md and its kin: for agents that read files and call no tools.
+//! Writes active claims as a block for AGENTS.md and similar files, for agents without tools.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::{
 const BEGIN: &str = "<!-- ergo:claims:begin (written by `ergo export agents`; what is changed in here is lost) -->";
 const END: &str = "<!-- ergo:claims:end -->";
 
-/// The titles of the kinds, in order: what binds first.
+/// The kinds in order, with their titles.
 const TITLES: [(ClaimKind, &str); 4] = [
     (ClaimKind::Constraint, "Constraints"),
     (ClaimKind::Decision, "Decisions"),
@@ -18,9 +18,9 @@ const TITLES: [(ClaimKind, &str); 4] = [
     (ClaimKind::Rejection, "Rejected"),
 ];
 
-/// The block of a scope's claims in force. Facts are left out: they change too often for a file.
+/// Returns the block of a scope's active claims. Facts are left out, since they change too often for a file.
 pub fn block(scope: &Scope, claims: &[ClaimView]) -> String {
-    let mut text = format!("{BEGIN}\n## What holds in {} (ergo)\n", sanitize_line(&scope.to_string()));
+    let mut text = format!("{BEGIN}\n## Active claims of {} (ergo)\n", sanitize_line(&scope.to_string()));
     for (kind, title) in TITLES {
         let mut of: Vec<_> = claims
             .iter()
@@ -33,7 +33,7 @@ pub fn block(scope: &Scope, claims: &[ClaimView]) -> String {
             let _ = write!(text, "\n### {title}\n\n");
         }
         for claim in of {
-            // Whatever a claim holds, it cannot end the block.
+            // No claim can end the block.
             let safe = |text: &str| sanitize_line(text).replace("<!--", "<! --").replace("-->", "-- >");
             let reason = claim.reason.as_deref().map(|reason| format!(" *Because:* {}", safe(reason)));
             let _ = writeln!(text, "- {}{} `{}`", safe(&claim.statement), reason.unwrap_or_default(), claim.id.short());
@@ -44,7 +44,7 @@ pub fn block(scope: &Scope, claims: &[ClaimView]) -> String {
     text
 }
 
-/// A file's text with the block in it: in its place where it is, else at the end.
+/// Puts the block into a file's text: replaces an existing block, or else appends it.
 pub fn put(text: &str, block: &str) -> String {
     let begin = text.find("<!-- ergo:claims:begin");
     let end = begin.and_then(|begin| Some(begin + text.get(begin..)?.find(END)? + END.len()));

@@ -1,5 +1,4 @@
-//! Chats as the two great chat programs export them, and proposals: what in them sounds like a decision, in a list for a person to tick.
-//! Nothing of a chat is stored without that.
+//! Extracts proposed decisions from chat exports, as a list for a person to tick.
 
 use std::fmt::Write;
 
@@ -8,41 +7,38 @@ use serde_json::Value;
 use super::rules;
 use crate::domain::ClaimKind;
 
-/// The most characters of a message that are looked at: what is longer was pasted.
-const MESSAGE: usize = 20_000;
+/// How much of a message is parsed, in characters: longer ones are mostly pasted.
+const MAX_MESSAGE: usize = 20_000;
 
-/// Something that may be worth a claim.
+/// A sentence that may become a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proposal {
-    /// What it would be.
+pub struct ChatProposal {
     pub kind: ClaimKind,
-    /// In one sentence.
     pub statement: String,
-    /// Why.
     pub reason: String,
-    /// The chat that it is from.
+    /// Its chat.
     pub source: String,
 }
 
-/// Reads an export of chats.
+/// Parses a chat export.
 ///
 /// # Errors
-/// A sentence where it is none.
-pub fn read(text: &str) -> Result<Vec<Proposal>, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("this is no JSON ({error})"))?;
+/// A message if it is not a chat export.
+pub fn read(text: &str) -> Result<Vec<ChatProposal>, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("not valid JSON ({error})"))?;
     let list = value.as_array().or_else(|| value.get("conversations")?.as_array());
-    let chats = list.ok_or("this is JSON, but no list of chats")?;
-    let mut out: Vec<Proposal> = Vec::new();
+    let chats = list.ok_or("not a list of chats")?;
+    let mut out: Vec<ChatProposal> = Vec::new();
     for chat in chats {
         let title = ["title", "name"].iter().find_map(|name| chat.get(*name)?.as_str()).unwrap_or("without a title");
         let title: String = title.chars().filter(|c| !c.is_control() && *c != '|').take(80).collect();
         for message in messages(chat) {
-            let message: String = message.chars().take(MESSAGE).collect();
+            let message: String = message.chars().take(MAX_MESSAGE).collect();
             for rule in rules::parse("the chat", &message).rules {
                 let new = !out.iter().any(|other| other.statement == rule.statement);
                 if new {
                     let source = format!("chat “{title}”");
-                    out.push(Proposal { kind: rule.kind, statement: rule.statement, reason: rule.reason, source });
+                    out.push(ChatProposal { kind: rule.kind, statement: rule.statement, reason: rule.reason, source });
                 }
             }
         }
@@ -50,7 +46,7 @@ pub fn read(text: &str) -> Result<Vec<Proposal>, String> {
     Ok(out)
 }
 
-/// What was said in a chat, in either program's form.
+/// Returns the messages of a chat, in ChatGPT's or Claude's format.
 fn messages(chat: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     if let Some(list) = chat.get("chat_messages").and_then(Value::as_array) {
@@ -61,13 +57,13 @@ fn messages(chat: &Value) -> Vec<String> {
     parts.flatten().filter_map(text).collect()
 }
 
-/// A list of proposals as Markdown, to be ticked.
-pub fn list(proposals: &[Proposal]) -> String {
+/// Formats proposals as a Markdown list to tick.
+pub fn list(proposals: &[ChatProposal]) -> String {
     let mut text = String::from(
-        "# Proposals\n\nPut an x between the brackets of what shall be stored, change words where they are wrong, then: `ergo import proposals FILE`.\n\n",
+        "# Proposals\n\nPut an x into the brackets of each line to store, correct the wording, then run `ergo import proposals FILE`.\n\n",
     );
     let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "/");
-    for Proposal { kind, statement, reason, source } in proposals {
+    for ChatProposal { kind, statement, reason, source } in proposals {
         // Writing to a string does not fail.
         let _ =
             writeln!(text, "- [ ] {kind}: {} | because: {} | from: {}", line(statement), line(reason), line(source));
@@ -75,8 +71,8 @@ pub fn list(proposals: &[Proposal]) -> String {
     text
 }
 
-/// The proposals that are ticked, with their lines from 1; and the lines that are ticked but not understood.
-pub fn ticked(text: &str) -> (Vec<(usize, Proposal)>, Vec<usize>) {
+/// Returns the ticked proposals with their lines, from 1, and the ticked lines that cannot be parsed.
+pub fn ticked(text: &str) -> (Vec<(usize, ChatProposal)>, Vec<usize>) {
     let (mut found, mut wrong) = (Vec::new(), Vec::new());
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -91,7 +87,7 @@ pub fn ticked(text: &str) -> (Vec<(usize, Proposal)>, Vec<usize>) {
     (found, wrong)
 }
 
-fn proposal(text: &str) -> Option<Proposal> {
+fn proposal(text: &str) -> Option<ChatProposal> {
     let mut parts = text.split('|').map(str::trim);
     let (kind, statement) = parts.next()?.split_once(':')?;
     let (mut reason, mut source) = (String::new(), String::new());
@@ -104,7 +100,7 @@ fn proposal(text: &str) -> Option<Proposal> {
     }
     let statement = statement.trim().to_owned();
     let kind = kind.trim().parse().ok()?;
-    (!statement.is_empty()).then_some(Proposal { kind, statement, reason, source })
+    (!statement.is_empty()).then_some(ChatProposal { kind, statement, reason, source })
 }
 
 #[cfg(test)]
@@ -130,7 +126,7 @@ mod tests {
 
     #[test]
     fn only_what_is_ticked_comes_back() {
-        let proposal = |statement: &str| Proposal {
+        let proposal = |statement: &str| ChatProposal {
             kind: ClaimKind::Constraint,
             statement: statement.into(),
             reason: "It is so.".into(),

@@ -5,7 +5,7 @@ use crate::{
     domain::{ClaimKind, DeviceId, EventId, Flags, Qualifiers, Scope, Status},
 };
 
-/// An active decision, `number` in its id and its time.
+/// Returns an active decision with `number` in its id and its time.
 pub(crate) fn claim(number: u8, statement: &str) -> ClaimView {
     ClaimView {
         id: EventId([number; 32]),

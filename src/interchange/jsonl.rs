@@ -1,4 +1,4 @@
-//! A dump of a scope as lines of JSON: a heading, then each claim with every act that touched it, oldest first.
+//! Exports of a scope as JSON lines: a heading, then each claim with its history, oldest first.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,56 @@ use crate::{
     domain::{ClaimId, Scope},
 };
 
-/// The version of the form.
+/// The version of the format.
 pub const VERSION: u32 = 1;
 
-/// One line.
+/// A line of an export.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Line {
+pub enum ExportLine {
     /// The first line.
     Heading {
-        /// [`VERSION`] of who wrote it.
+        /// The format's version.
         version: u32,
-        /// The program that wrote it.
+        /// The program that wrote the export.
         program: String,
-        /// The scope.
+        /// The exported scope.
         scope: Scope,
-        /// How many claims follow.
+        /// The number of claims.
         claims: usize,
-        /// When, in milliseconds since the Unix epoch.
+        /// The time of the export, in milliseconds since the Unix epoch.
         at: u64,
     },
     /// A claim and its history.
     Claim {
-        /// The claim as it is now.
+        /// The claim at the time of the export.
         claim: Box<ClaimView>,
-        /// Every act that touched it, the oldest first.
+        /// Its events, oldest first.
         events: Vec<EventView>,
     },
 }
 
-/// What is wrong with a line.
+/// The error of an invalid export.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonlError {
-    /// It is no JSON of this form.
-    #[error("line {line} is not understood: {cause}")]
+    /// A line is invalid.
+    #[error("invalid line {line}: {cause}")]
     Malformed {
         /// The line, from 1.
         line: usize,
-        /// What the parser said.
+        /// The parser's message.
         cause: String,
     },
-    /// The first line is no heading.
-    #[error("this is no export of ergo: its first line is no heading")]
+    /// The heading is missing.
+    #[error("not an export of ergo: the heading is missing in line 1")]
     NoHeading,
-    /// A newer ergo wrote it.
-    #[error("this export has version {0}, and this ergo reads up to {VERSION}: it needs a newer ergo")]
+    /// The format is newer than this program.
+    #[error("export version {0} is too new: this ergo reads versions up to {VERSION}")]
     Newer(u32),
 }
 
-/// The lines of a dump; claims in the order of their time, so that what was replaced comes before what replaced it.
-pub fn lines(scope: &Scope, mut claims: Vec<ClaimView>, events: Vec<EventView>, at: u64) -> Vec<Line> {
+/// Returns the lines of an export, with claims ordered by time, so that superseded ones come before their successors.
+pub fn lines(scope: &Scope, mut claims: Vec<ClaimView>, events: Vec<EventView>, at: u64) -> Vec<ExportLine> {
     claims.sort_by_key(|claim| (claim.at, claim.id));
     let mut touched: BTreeMap<ClaimId, Vec<EventView>> = BTreeMap::new();
     for event in events {
@@ -71,16 +71,16 @@ pub fn lines(scope: &Scope, mut claims: Vec<ClaimView>, events: Vec<EventView>, 
         }
     }
     let program = format!("ergo {}", env!("CARGO_PKG_VERSION"));
-    let heading = Line::Heading { version: VERSION, program, scope: scope.clone(), claims: claims.len(), at };
+    let heading = ExportLine::Heading { version: VERSION, program, scope: scope.clone(), claims: claims.len(), at };
     let rows = claims.into_iter().map(|claim| {
         let mut events = touched.remove(&claim.id).unwrap_or_default();
         events.sort_by_key(|event| (event.at, event.id));
-        Line::Claim { claim: Box::new(claim), events }
+        ExportLine::Claim { claim: Box::new(claim), events }
     });
     std::iter::once(heading).chain(rows).collect()
 }
 
-/// Reads a dump: its scope, and its claims with the line of each.
+/// Parses an export into its scope and its claims with their lines.
 pub fn read(text: &str) -> Result<(Scope, Vec<(usize, ClaimView)>), JsonlError> {
     let mut scope = None;
     let mut claims = Vec::new();
@@ -90,10 +90,10 @@ pub fn read(text: &str) -> Result<(Scope, Vec<(usize, ClaimView)>), JsonlError> 
             Some(_) => JsonlError::Malformed { line: at + 1, cause: error.to_string() },
         })?;
         match parsed {
-            Line::Heading { version, .. } if version > VERSION => return Err(JsonlError::Newer(version)),
-            Line::Heading { scope: named, .. } => scope = Some(named),
-            Line::Claim { .. } if scope.is_none() => return Err(JsonlError::NoHeading),
-            Line::Claim { claim, .. } => claims.push((at + 1, *claim)),
+            ExportLine::Heading { version, .. } if version > VERSION => return Err(JsonlError::Newer(version)),
+            ExportLine::Heading { scope: named, .. } => scope = Some(named),
+            ExportLine::Claim { .. } if scope.is_none() => return Err(JsonlError::NoHeading),
+            ExportLine::Claim { claim, .. } => claims.push((at + 1, *claim)),
         }
     }
     scope.map(|scope| (scope, claims)).ok_or(JsonlError::NoHeading)
@@ -136,8 +136,8 @@ mod tests {
         let events = vec![event(new.id, 2, vec![old.id]), event(old.id, 1, vec![])];
         let lines = lines(&old.scope.clone(), vec![old, new], events, 5);
         let counts = lines.iter().filter_map(|line| match line {
-            Line::Claim { events, .. } => Some(events.iter().map(|event| event.at).collect::<Vec<_>>()),
-            Line::Heading { .. } => None,
+            ExportLine::Claim { events, .. } => Some(events.iter().map(|event| event.at).collect::<Vec<_>>()),
+            ExportLine::Heading { .. } => None,
         });
         let counts: Vec<_> = counts.collect();
         assert_eq!(counts, [vec![1, 2], vec![2]]);

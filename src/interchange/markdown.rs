@@ -1,80 +1,76 @@
-//! Markdown as a flat list of blocks, each with its headings and its line: what both importers read.
+//! Parses Markdown into a flat list of blocks, each with its headings and line, for the importers.
 
 use std::ops::Range;
 
 use pulldown_cmark::{Event, HeadingLevel, LinkType, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// A heading of this level, 1 to 6.
     Heading(u8),
     /// A paragraph outside lists.
     Paragraph,
-    /// The own text of a list item, without the items nested in it; `depth` is 0 in a list that is in no other.
+    /// A list item, without nested items.
     Item {
-        /// How deep the item's list is nested.
+        /// The nesting depth of its list, 0 for a top-level list.
         depth: usize,
     },
     /// A code block.
     Code,
-    /// A table.
     Table,
 }
 
 /// A link in a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// The words that are linked.
+pub struct MarkdownLink {
+    /// The linked words.
     pub text: String,
-    /// Where it leads.
     pub target: String,
 }
 
 /// One block of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What it is.
     pub kind: BlockKind,
-    /// Its text on one line: emphasis and links are dropped, `code` keeps its marks, struck-out words are left out.
+    /// Its text on one line, without emphasis, links and struck-out words; `code` keeps its backquotes.
     pub text: String,
-    /// The line where it begins, from 1.
+    /// Its first line, from 1.
     pub line: usize,
-    /// Where in `text` each further line of the source begins: byte offset and line.
+    /// The byte offset in `text` at which each further source line begins, and that line.
     pub breaks: Vec<(usize, usize)>,
-    /// The headings above it, the outermost first; for a heading, those above it and itself.
+    /// The headings above it, outermost first; for a heading, including itself.
     pub headings: Vec<String>,
-    /// The links in it.
-    pub links: Vec<Link>,
-    /// It is quoted.
+    pub links: Vec<MarkdownLink>,
+    /// It is in a quotation.
     pub quoted: bool,
-    /// The words in it that are struck out; a block of struck-out words alone has no other text.
+    /// Its struck-out words.
     pub struck: String,
-    /// All its words are bold: a paragraph like this one stands as a heading.
+    /// All its words are bold, so that it serves as a heading.
     pub bold: bool,
-    /// The rows of a table with the line of each, the header first.
+    /// The rows of a table with their lines, header first.
     pub rows: Vec<(usize, Vec<String>)>,
 }
 
 impl Block {
-    /// The line on which a part of `text` stands.
+    /// Returns the line of a part of `text`.
     pub fn line_of(&self, part: &str) -> usize {
         let at = self.text.find(part).unwrap_or_default();
         self.breaks.iter().rev().find(|(offset, _)| *offset <= at).map_or(self.line, |(_, line)| *line)
     }
 }
 
-/// A document: its front matter and its blocks.
+/// A parsed document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Document {
-    /// The lines `key: value` of the YAML front matter, keys in lower case, quotes removed, with the number of each line.
+pub struct MarkdownDocument {
+    /// The fields of the YAML front matter: key in lower case, value without quotes, line.
     pub front: Vec<(String, String, usize)>,
-    /// The blocks in order.
+    /// Its blocks in order.
     pub blocks: Vec<Block>,
 }
 
-impl Document {
-    /// Reads Markdown; every text is Markdown, so there is no error.
+impl MarkdownDocument {
+    /// Parses Markdown. Every text is valid.
     pub fn parse(text: &str) -> Self {
         Reader::new(text).read()
     }
@@ -83,7 +79,7 @@ impl Document {
 struct Reader<'a> {
     lines: LineIndex,
     text: &'a str,
-    out: Document,
+    out: MarkdownDocument,
     headings: Vec<(u8, String)>,
     open: Vec<Open>,
     lists: usize,
@@ -91,16 +87,16 @@ struct Reader<'a> {
     struck: usize,
     strong: usize,
     metadata: Option<usize>,
-    link: Option<Link>,
+    link: Option<MarkdownLink>,
 }
 
-/// A block that is being read.
+/// A block that is being parsed.
 struct Open {
     kind: BlockKind,
-    /// The text by source lines.
+    /// The text by source line.
     rows: Vec<(usize, String)>,
     line: usize,
-    links: Vec<Link>,
+    links: Vec<MarkdownLink>,
     emitted: bool,
     struck: String,
     /// Some of its words are not bold.
@@ -113,7 +109,7 @@ impl<'a> Reader<'a> {
         Self {
             lines: LineIndex::new(text),
             text,
-            out: Document::default(),
+            out: MarkdownDocument::default(),
             headings: Vec::new(),
             open: Vec::new(),
             lists: 0,
@@ -125,7 +121,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(mut self) -> Document {
+    fn read(mut self) -> MarkdownDocument {
         let options = Options::ENABLE_TABLES
             | Options::ENABLE_STRIKETHROUGH
             | Options::ENABLE_TASKLISTS
@@ -189,7 +185,7 @@ impl<'a> Reader<'a> {
                 }
             }
             Tag::Link { dest_url, link_type, .. } => {
-                self.link = Some(Link { text: String::new(), target: dest_url.into_string() });
+                self.link = Some(MarkdownLink { text: String::new(), target: dest_url.into_string() });
                 if matches!(link_type, LinkType::Autolink | LinkType::Email)
                     && let Some(link) = &mut self.link
                 {
@@ -255,14 +251,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A space after what was read so far.
+    /// Appends a space.
     fn space(&mut self) {
         if let Some((_, row)) = self.open.last_mut().and_then(|open| open.rows.last_mut()) {
             row.push(' ');
         }
     }
 
-    /// An item's own text ends where a list or code nested in it begins, so that it comes before what is nested.
+    /// Emits an item's own text before a nested list or code block begins.
     fn flush_item(&mut self) {
         let Some(open) = self.open.last_mut() else { return };
         if matches!(open.kind, BlockKind::Item { .. }) && !open.emitted {
@@ -283,7 +279,7 @@ impl<'a> Reader<'a> {
 
     fn finish(&mut self) {
         let Some(open) = self.open.pop() else { return };
-        // Text after a nested list belongs to an item that has already been told.
+        // Text after a nested list belongs to an item that was already emitted.
         if !open.emitted {
             self.emit(open);
         }
@@ -331,7 +327,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether what looks like a tag stands for words that somebody shall fill in: `<one sentence>`, not `<b>` or `<!-- … -->`.
+/// Whether a tag is a placeholder to fill in: `<one sentence>`, not `<b>` or `<!-- … -->`.
 fn is_placeholder(html: &str) -> bool {
     const TAGS: [&str; 24] = [
         "a", "b", "br", "code", "del", "details", "div", "em", "i", "img", "ins", "kbd", "li", "p", "pre", "s",
@@ -361,7 +357,7 @@ impl LineIndex {
         Self(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
     }
 
-    /// The line of a byte offset, from 1.
+    /// Returns the line of a byte offset, from 1.
     fn at(&self, offset: usize) -> usize {
         self.0.partition_point(|start| *start <= offset)
     }
@@ -372,7 +368,7 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Vec<(usize, String)> {
-        Document::parse(text).blocks.into_iter().map(|block| (block.line, block.text)).collect()
+        MarkdownDocument::parse(text).blocks.into_iter().map(|block| (block.line, block.text)).collect()
     }
 
     #[test]
@@ -390,28 +386,28 @@ mod tests {
                 (12, "three".into())
             ]
         );
-        let blocks = Document::parse(text).blocks;
+        let blocks = MarkdownDocument::parse(text).blocks;
         assert_eq!(blocks[3].kind, BlockKind::Item { depth: 1 });
         assert_eq!(blocks[3].headings, ["Top"]);
     }
 
     #[test]
     fn a_deeper_heading_keeps_those_above_and_an_equal_one_replaces() {
-        let blocks = Document::parse("# A\n## B\n### C\n## D\ntext\n").blocks;
+        let blocks = MarkdownDocument::parse("# A\n## B\n### C\n## D\ntext\n").blocks;
         assert_eq!(blocks[4].headings, ["A", "D"]);
         assert_eq!(blocks[2].headings, ["A", "B", "C"]);
     }
 
     #[test]
     fn front_matter_is_read_with_its_lines_and_is_no_block() {
-        let document = Document::parse("---\nstatus: \"accepted\"\ndate: 2024-05-01 # note\n---\n# T\n");
+        let document = MarkdownDocument::parse("---\nstatus: \"accepted\"\ndate: 2024-05-01 # note\n---\n# T\n");
         assert_eq!(document.front, [("status".into(), "accepted".into(), 2), ("date".into(), "2024-05-01".into(), 3)]);
         assert_eq!(document.blocks[0].line, 5);
     }
 
     #[test]
     fn each_sentence_has_its_line() {
-        let block = Document::parse("\nOne is\nhere. Two is `code`.\nThree.\n").blocks.remove(0);
+        let block = MarkdownDocument::parse("\nOne is\nhere. Two is `code`.\nThree.\n").blocks.remove(0);
         assert_eq!(block.text, "One is here. Two is `code`. Three.");
         let lines: Vec<_> = ["One is here.", "Two is `code`.", "Three."].map(|part| block.line_of(part)).into();
         assert_eq!((block.line, lines), (2, vec![2, 3, 4]));
@@ -419,14 +415,14 @@ mod tests {
 
     #[test]
     fn links_are_kept_beside_the_words() {
-        let block = Document::parse("Superseded by [5. Use X](0005-use-x.md)\n").blocks.remove(0);
+        let block = MarkdownDocument::parse("Superseded by [5. Use X](0005-use-x.md)\n").blocks.remove(0);
         assert_eq!(block.text, "Superseded by 5. Use X");
-        assert_eq!(block.links, [Link { text: "5. Use X".into(), target: "0005-use-x.md".into() }]);
+        assert_eq!(block.links, [MarkdownLink { text: "5. Use X".into(), target: "0005-use-x.md".into() }]);
     }
 
     #[test]
     fn tables_and_quotes_are_told_apart() {
-        let blocks = Document::parse("> said\n\n| a | b |\n|---|---|\n| c | d |\n").blocks;
+        let blocks = MarkdownDocument::parse("> said\n\n| a | b |\n|---|---|\n| c | d |\n").blocks;
         assert!(blocks[0].quoted);
         assert_eq!(blocks[1].kind, BlockKind::Table);
     }

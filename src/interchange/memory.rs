@@ -1,79 +1,77 @@
-//! What other memory tools export: the official MCP memory server's lines of JSON, and lists of memories as JSON (mem0, Engram and
-//! their kin). Each memory becomes a claim with where it is from; what is none is skipped with its place.
+//! Parses exports of other memory tools: JSON lines of the official MCP memory server, and JSON lists (mem0, Engram and others).
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Skipped;
+use super::SkippedText;
 use crate::domain::ClaimKind;
 
-/// A memory.
+/// A memory of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// Its place: the line, or the number in the list, from 1.
+pub struct ImportedMemory {
+    /// Its line, or its position in the list, from 1.
     pub line: usize,
-    /// What it says.
     pub statement: String,
-    /// What it is: a fact, unless the export says otherwise.
+    /// Its kind: a fact, unless the export says otherwise.
     pub kind: ClaimKind,
-    /// Why, where the export says so.
+    /// Its reason, if there is one.
     pub reason: Option<String>,
-    /// The key of a fact: one memory must not overwrite another of the same subject.
+    /// The key of a fact, unique so that memories do not overwrite each other.
     pub key: Option<String>,
-    /// The agent that wrote it, where the export says so.
+    /// The agent that wrote it, if it is named.
     pub agent: Option<String>,
-    /// The first day on which it holds, `YYYY-MM-DD`.
+    /// The first day of its validity, `YYYY-MM-DD`.
     pub valid_from: Option<String>,
-    /// The last day on which it holds.
+    /// The last day of its validity.
     pub valid_until: Option<String>,
 }
 
-/// What an export holds.
+/// A parsed export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Memories {
-    /// In order.
-    pub memories: Vec<Memory>,
-    /// What became none, and why.
-    pub skipped: Vec<Skipped>,
-    /// The fields that no claim has a place for, each with the number of memories that had it.
+pub struct MemoryExport {
+    /// Its memories in order.
+    pub memories: Vec<ImportedMemory>,
+    /// Skipped entries.
+    pub skipped: Vec<SkippedText>,
+    /// Fields that claims do not have, each with its number of occurrences.
     pub dropped: BTreeMap<String, usize>,
 }
 
-/// The names under which an export says who wrote a memory.
+/// Field names of the author.
 const AGENTS: [&str; 3] = ["agent_id", "agent", "agent_name"];
 
-/// The names under which it says when the memory was written.
+/// Field names of the time.
 const WRITTEN: [&str; 4] = ["committed_at", "created_at", "timestamp", "at"];
 
-/// Fields that only name the memory within its export, or say again what the list says.
+/// Fields without meaning outside of the export.
 const OF_THE_EXPORT: [&str; 4] = ["id", "fact_id", "content_hash", "hash"];
 
-/// The names under which a list of memories stands in a JSON object.
+/// Field names of a list of memories.
 const LISTS: [&str; 6] = ["results", "memories", "facts", "claims", "data", "items"];
 
-/// The names under which a memory says what it says.
+/// Field names of the text.
 const TEXTS: [&str; 5] = ["memory", "content", "text", "statement", "fact"];
 
-/// Reads an export.
+/// Parses an export.
 ///
 /// # Errors
-/// A sentence where it is neither of the forms.
-pub fn read(text: &str) -> Result<Memories, String> {
-    let mut out = Memories::default();
+/// A message if the format is unknown.
+pub fn read(text: &str) -> Result<MemoryExport, String> {
+    let mut out = MemoryExport::default();
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         let list = match &value {
             Value::Array(list) => Some(list),
             Value::Object(fields) => LISTS.iter().find_map(|name| fields.get(*name)?.as_array()),
             _ => None,
         };
-        // A graph in one object, as some write it, and a file of one line are the server's own form.
+        // An object without a list may be the only line of the server's format.
         if let Some(list) = list {
             list.iter().enumerate().for_each(|(at, item)| out.item(at + 1, item));
             return Ok(out);
         }
         if value.get("type").is_none() {
-            return Err("this is JSON, but no list of memories".to_owned());
+            return Err("not a list of memories".to_owned());
         }
     }
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -81,23 +79,23 @@ pub fn read(text: &str) -> Result<Memories, String> {
             Ok(value) => out.node(at + 1, &value),
             Err(error) if out.memories.is_empty() => {
                 return Err(format!(
-                    "line {} is no JSON ({error}); expected lines of JSON or a list of memories",
+                    "line {} is not valid JSON ({error}); expected JSON lines or a list of memories",
                     at + 1
                 ));
             }
-            Err(error) => out.skip(at + 1, line, &format!("no JSON: {error}")),
+            Err(error) => out.skip(at + 1, line, &format!("not valid JSON: {error}")),
         }
     }
     Ok(out)
 }
 
-impl Memories {
+impl MemoryExport {
     fn skip(&mut self, line: usize, text: &str, why: &str) {
         let text = text.chars().take(80).collect();
-        self.skipped.push(Skipped { line, text, why: why.to_owned() });
+        self.skipped.push(SkippedText { line, text, why: why.to_owned() });
     }
 
-    /// A line of the official server: an entity with its observations, or a relation between two.
+    /// Parses a line of the official server: an entity with its observations, or a relation.
     fn node(&mut self, line: usize, value: &Value) {
         let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().trim();
         match text("type") {
@@ -108,13 +106,13 @@ impl Memories {
                 for observation in observations.filter_map(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
                 {
                     none = false;
-                    // Out of its entity, an observation must still say what it is about.
+                    // Outside of its entity, an observation must name its subject.
                     let named = observation.to_lowercase().contains(&name.to_lowercase());
                     let statement = if named { observation.to_owned() } else { format!("{name}: {observation}") };
                     self.fact(line, statement);
                 }
                 if none {
-                    self.skip(line, name, "an entity of which nothing is said");
+                    self.skip(line, name, "an entity without observations");
                 }
             }
             "relation" => {
@@ -135,21 +133,21 @@ impl Memories {
         let key = format!("memory {}", hash.get(..16).unwrap_or_default());
         let (reason, agent, valid_from, valid_until) = (None, None, None, None);
         let (kind, key) = (ClaimKind::Fact, Some(key));
-        self.memories.push(Memory { line, statement, kind, reason, key, agent, valid_from, valid_until });
+        self.memories.push(ImportedMemory { line, statement, kind, reason, key, agent, valid_from, valid_until });
     }
 
-    /// An element of a list: a text, or an object that holds one.
+    /// Parses an element of a list: a text, or an object with one.
     fn item(&mut self, line: usize, value: &Value) {
         let field = |names: &[&str]| names.iter().find_map(|name| value.get(*name)?.as_str()).map(str::trim);
         let statement = value.as_str().or_else(|| field(&TEXTS)).unwrap_or_default().trim();
         if statement.is_empty() {
-            self.skip(line, &value.to_string(), "it says nothing");
+            self.skip(line, &value.to_string(), "empty");
             return;
         }
         let named = field(&["fact_type", "kind", "type", "category"]).and_then(|kind| kind.parse::<ClaimKind>().ok());
         let kind = named.unwrap_or(ClaimKind::Fact);
         let reason = field(&["reason", "rationale", "because", "why"]).filter(|reason| !reason.is_empty());
-        let kept = Kept::of(value);
+        let kept = MemoryFields::of(value);
         self.fact(line, statement.to_owned());
         let Some(memory) = self.memories.last_mut() else { return };
         memory.agent.clone_from(&kept.agent);
@@ -185,9 +183,9 @@ impl Memories {
     }
 }
 
-/// What an export says of a memory beside its words.
+/// The fields of a memory besides its text.
 #[derive(Default)]
-struct Kept {
+struct MemoryFields {
     agent: Option<String>,
     engineer: Option<String>,
     scope: Option<String>,
@@ -197,7 +195,7 @@ struct Kept {
     valid_until: Option<String>,
 }
 
-impl Kept {
+impl MemoryFields {
     fn of(value: &Value) -> Self {
         let text = |names: &[&str]| {
             let found = names.iter().find_map(|name| value.get(*name).filter(|value| !value.is_null()))?;
@@ -216,7 +214,7 @@ impl Kept {
         }
     }
 
-    /// What has no field of its own in a claim, as a sentence.
+    /// Formats the fields that claims do not have as a sentence.
     fn words(&self) -> Option<String> {
         let named = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} {value}"));
         let all = [
@@ -226,11 +224,11 @@ impl Kept {
             named("by", &self.engineer),
         ];
         let all: Vec<String> = all.into_iter().flatten().collect();
-        (!all.is_empty()).then(|| format!("In its export: {}.", all.join(", ")))
+        (!all.is_empty()).then(|| format!("From the export: {}.", all.join(", ")))
     }
 }
 
-/// The day of a time: `YYYY-MM-DD`, from a date, a date and time, or seconds since the Unix epoch.
+/// Parses a date, a date and time, or seconds since the Unix epoch to `YYYY-MM-DD`.
 fn day_of(text: &str) -> Option<String> {
     if let Ok(seconds) = text.parse::<f64>() {
         let time = jiff::Timestamp::from_second(seconds as i64).ok()?;
@@ -270,7 +268,7 @@ mod tests {
         assert_eq!((memory.kind, memory.agent.as_deref()), (ClaimKind::Decision, Some("claude-1")));
         assert_eq!((memory.valid_from.as_deref(), memory.valid_until.as_deref()), (Some("2026-03-01"), None));
         let reason = memory.reason.as_deref().unwrap();
-        assert_eq!(reason, "In its export: scope auth, confidence 0.9, written 2026-03-01T10:00:00Z.");
+        assert_eq!(reason, "From the export: scope auth, confidence 0.9, written 2026-03-01T10:00:00Z.");
         assert_eq!(read.dropped, BTreeMap::from([("embedding".to_owned(), 1)]));
         assert_eq!(day_of("1772359200").as_deref(), Some("2026-03-01"));
     }

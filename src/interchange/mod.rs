@@ -1,7 +1,7 @@
-//! Import and export: other forms of decisions and rules, as plain functions from text to values and back.
+//! Parsers and writers of other formats for decisions and rules.
 //!
-//! Invariant: no I/O and no clock. The command line reads and writes the files, and sends what comes out of here through
-//! the daemon, so that the guard sees it.
+//! Invariant: no I/O and no clock. The command line reads and writes the files, and sends the parsed claims to the daemon, so that
+//! the guard checks them.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod adr;
@@ -10,21 +10,21 @@ pub mod agents_export;
 pub mod chat;
 #[cfg(test)]
 mod fixture;
-pub mod follow;
 pub mod jsonl;
+pub mod line_diff;
 pub mod markdown;
 pub mod memory;
 pub mod plan;
 pub mod rules;
 pub mod sentence;
 
-/// Something in an imported file that became no claim.
+/// Text of an imported file that became no claim.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Skipped {
+pub struct SkippedText {
     /// The line, from 1.
     pub line: usize,
-    /// What stands there, shortened.
+    /// The text, shortened.
     pub text: String,
-    /// Why it was left out.
+    /// Why it was skipped.
     pub why: String,
 }

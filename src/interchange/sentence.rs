@@ -1,9 +1,9 @@
-//! Cutting prose into sentences and clauses.
+//! Splits prose into sentences and clauses.
 
 pub use crate::domain::text::sentences;
 
-/// Splits a sentence at the clause that gives its reason: the statement, and the clause without the word that led to it.
-/// `None` where no such clause stands at the end, or too little is left before it to be a statement.
+/// Splits a sentence into its statement and its “because” clause. `None` if there is no such clause, or if the rest is too short
+/// for a statement.
 pub fn split_because(sentence: &str) -> Option<(String, String)> {
     const LEADS: [&str; 3] = [" because ", " due to the fact that ", " given that "];
     let lower = sentence.to_ascii_lowercase();
@@ -13,7 +13,7 @@ pub fn split_because(sentence: &str) -> Option<(String, String)> {
     if statement.split_whitespace().count() < 3 || clause.split_whitespace().count() < 2 || in_code(sentence, at) {
         return None;
     }
-    // What is not told apart by a bracket that the cut tore open stays one sentence.
+    // Do not split inside brackets.
     if statement.matches('(').count() != statement.matches(')').count() {
         return None;
     }
@@ -24,13 +24,13 @@ fn in_code(text: &str, at: usize) -> bool {
     text.get(..at).is_some_and(|before| before.matches('`').count() % 2 == 1)
 }
 
-/// `text` with its first letter in upper case; words in `code` stay as they are.
+/// Capitalises the first letter.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// `text` with its first letter in lower case, unless the word is a name or an acronym.
+/// Lower-cases the first letter, unless the word is a name or an acronym.
 pub fn uncapital(text: &str) -> String {
     let mut chars = text.chars();
     match (chars.next(), chars.clone().next()) {
@@ -41,13 +41,13 @@ pub fn uncapital(text: &str) -> String {
     }
 }
 
-/// `text` that ends as a sentence does.
+/// Ends a text with a period, unless it ends as a sentence.
 pub fn stop(text: &str) -> String {
     let text = text.trim_end();
     if text.is_empty() || text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
 }
 
-/// The first sentences of `text` that fit in `max` characters, at least one; one that is longer is cut at a word.
+/// Returns the first sentences that fit in `max` characters, at least one; a longer one is cut at a word.
 pub fn shorten(text: &str, max: usize) -> String {
     let mut out = String::new();
     for sentence in sentences(text) {
@@ -66,7 +66,7 @@ pub fn shorten(text: &str, max: usize) -> String {
     cut(&out, max)
 }
 
-/// `text` cut at a word so that it has at most `max` characters, the mark of omission included.
+/// Shortens a text at a word to at most `max` characters, including the ellipsis.
 pub fn cut(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();

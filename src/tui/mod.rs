@@ -27,4 +27,6 @@ pub mod word_diff;
 
 pub(crate) use crate::domain::drift;
 pub use options::{AppOptions, Starter, TuiError};
-pub use runtime::{capture, record, run};
+pub use runtime::run;
+#[cfg(any(test, feature = "testing"))]
+pub use runtime::{capture, record};

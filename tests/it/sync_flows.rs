@@ -40,7 +40,7 @@ fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
     assert_eq!((peer["connected"].as_bool(), peer["digests_equal"].as_bool()), (Some(true), Some(true)), "{peer}");
     let told = ada.run(&["sync", "status"]).ok().stdout;
     assert!(told.contains("LAN only: nothing leaves this network") && told.contains("bob-laptop"), "{told}");
-    assert!(told.contains("In sync with everyone.") && told.contains("you lack 0, they lack 0"), "{told}");
+    assert!(told.contains("In sync with all peers.") && told.contains("you lack 0, they lack 0"), "{told}");
     let why = ada.run(&["why", "Logs are kept for thirty days"]).ok().stdout;
     assert!(why.contains("bob, on bob-laptop") && why.contains("signature checked"), "{why}");
 }

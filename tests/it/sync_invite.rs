@@ -37,7 +37,7 @@ fn yes_admits_and_anything_else_does_not() {
     assert_eq!(joined.code, Some(1), "{joined:?}");
     assert_eq!(ada.json(&["sync", "peers"])["items"].as_array().unwrap().len(), 1, "ada is alone");
     let (well, said, joined) = invite(&ada, &bob, "y");
-    assert!(well && said.contains("It is in the team."), "{said}");
+    assert!(well && said.contains("The device is in the team."), "{said}");
     assert_eq!(joined.ok().json()["state"], "joined");
     until("both are in step", || ada.status()["teams"][0]["in_sync"] == true);
 }

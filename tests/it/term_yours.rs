@@ -126,7 +126,7 @@ fn plain_mode_goes_through_the_cards_line_by_line() {
         assert!(!screen.alternate_screen() && screen.mouse_mode() == termlens::MouseMode::None);
         app.keys("frob");
         app.enter();
-        app.sees("is none of the answers");
+        app.sees("Unknown answer");
         app.keys("b");
         app.enter();
         app.sees("Why? [Enter:");

@@ -2,7 +2,7 @@
 # Fits the guard's judge to a cross-encoder: assets/judge.toml. See docs/guard-quality.md.
 #   judge.sh GENERATED WORK [OPTION...]
 #     GENERATED  what `ergo_nli.generate` wrote: judge_pairs, judge_rules, calibration (.jsonl); run.sh leaves it in WORK/generated
-#     WORK       everything is written here; what models said is kept in heard.jsonl, so that a second fit takes seconds
+#     WORK       everything is written here; the models' answers are cached in answers.jsonl, so that a second fit takes seconds
 #     OPTION     for `ergo-bench guard`: --nli FILE where it is not the one that ships, --llm FILE to fit the deep stage too
 # Environment: PYTHON (default python3), ERGO_BENCH (default ergo-bench).
 set -euo pipefail
@@ -16,4 +16,4 @@ shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 (cd "$here" && "${PYTHON:-python3}" -m ergo_nli.judge "$generated" "$work")
 "${ERGO_BENCH:-ergo-bench}" guard --fit "$work/pairs.jsonl" --replay "$work/replay_repositories.jsonl" "$work/replay_crates.jsonl" \
-  --heard "$work/heard.jsonl" --examples "$work/examples.jsonl" --out "$here/../../assets/judge.toml" "$@"
+  --cache "$work/answers.jsonl" --examples "$work/examples.jsonl" --out "$here/../../assets/judge.toml" "$@"

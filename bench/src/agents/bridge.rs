@@ -45,9 +45,9 @@ impl Bridge {
         let mut bridge = Self { child, input, output: BufReader::new(output), next: 0 };
         let hello =
             json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
-        let heard = bridge.ask("initialize", hello)?;
-        if heard["result"]["protocolVersion"] != VERSION {
-            return Err(answer(heard));
+        let reply = bridge.ask("initialize", hello)?;
+        if reply["result"]["protocolVersion"] != VERSION {
+            return Err(answer(reply));
         }
         bridge.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
         Ok(bridge)
@@ -55,12 +55,12 @@ impl Bridge {
 
     /// Calls a tool.
     pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Result<Told, BenchError> {
-        let mut heard = self.ask("tools/call", json!({"name": tool, "arguments": arguments}))?;
-        if heard["result"]["isError"] == false && heard["result"]["structuredContent"].is_object() {
-            return Ok(Told::Result(heard["result"]["structuredContent"].take()));
+        let mut reply = self.ask("tools/call", json!({"name": tool, "arguments": arguments}))?;
+        if reply["result"]["isError"] == false && reply["result"]["structuredContent"].is_object() {
+            return Ok(Told::Result(reply["result"]["structuredContent"].take()));
         }
-        let said = heard["result"]["content"][0]["text"].as_str();
-        Ok(Told::Failed(said.map_or_else(|| heard.to_string(), str::to_owned)))
+        let said = reply["result"]["content"][0]["text"].as_str();
+        Ok(Told::Failed(said.map_or_else(|| reply.to_string(), str::to_owned)))
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Result<Value, BenchError> {
@@ -70,10 +70,10 @@ impl Bridge {
         loop {
             let mut line = String::new();
             let read = self.output.read_line(&mut line).map_err(answer)?;
-            let heard: Value =
+            let reply: Value =
                 serde_json::from_str(&line).map_err(|_| answer(if read == 0 { "nothing" } else { &line }))?;
-            if heard["id"] == id {
-                return Ok(heard);
+            if reply["id"] == id {
+                return Ok(reply);
             }
         }
     }

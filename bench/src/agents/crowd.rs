@@ -26,9 +26,9 @@ const PAGE: usize = 200;
 /// Failures that are told word for word.
 const TOLD: usize = 5;
 
-/// What agents heard.
+/// The answers that the agents got.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct CrowdAnswers {
     clients: usize,
     seconds: f64,
     writes: Vec<f64>,
@@ -40,7 +40,7 @@ pub(super) struct Heard {
 }
 
 /// Lets all agents write and ask until the time is over.
-pub(super) fn all(home: &Home, options: &Options) -> Result<Heard, BenchError> {
+pub(super) fn all(home: &Home, options: &Options) -> Result<CrowdAnswers, BenchError> {
     let clients = (0..options.clients).map(|n| Bridge::start(home, &format!("agent-{n}")));
     let clients = clients.collect::<Result<Vec<_>, _>>()?;
     let begun = Instant::now();
@@ -49,23 +49,24 @@ pub(super) fn all(home: &Home, options: &Options) -> Result<Heard, BenchError> {
         let agents: Vec<_> = clients.into_iter().enumerate().map(agent).collect();
         agents.into_iter().map(ScopedJoinHandle::join).collect::<Vec<_>>()
     });
-    let mut all = Heard { clients: options.clients, seconds: begun.elapsed().as_secs_f64(), ..Heard::default() };
-    for heard in each {
+    let mut all =
+        CrowdAnswers { clients: options.clients, seconds: begun.elapsed().as_secs_f64(), ..CrowdAnswers::default() };
+    for answers in each {
         let panicked =
             |_| BenchError::Answer { verb: "mcp".into(), said: "an agent of the measurement panicked".into() };
-        let heard = heard.map_err(panicked)??;
-        all.writes.extend(heard.writes);
-        all.recalls.extend(heard.recalls);
-        all.stored.extend(heard.stored);
-        all.conflicts += heard.conflicts;
-        all.failures.extend(heard.failures);
+        let answers = answers.map_err(panicked)??;
+        all.writes.extend(answers.writes);
+        all.recalls.extend(answers.recalls);
+        all.stored.extend(answers.stored);
+        all.conflicts += answers.conflicts;
+        all.failures.extend(answers.failures);
     }
     Ok(all)
 }
 
 /// One agent: it stores a claim of its own, then asks for it, and so on.
-fn one(mut bridge: Bridge, at: usize, options: &Options, end: Instant) -> Result<Heard, BenchError> {
-    let mut heard = Heard::default();
+fn one(mut bridge: Bridge, at: usize, options: &Options, end: Instant) -> Result<CrowdAnswers, BenchError> {
+    let mut answers = CrowdAnswers::default();
     let millis = |took: Duration| took.as_secs_f64() * 1000.0;
     for n in 0.. {
         if Instant::now() >= end {
@@ -75,26 +76,26 @@ fn one(mut bridge: Bridge, at: usize, options: &Options, end: Instant) -> Result
         let statement = synth::statement(number);
         let begun = Instant::now();
         let told = bridge.call("ergo_remember", json!({"statement": statement, "reason": synth::reason(number)}))?;
-        heard.writes.push(millis(begun.elapsed()));
+        answers.writes.push(millis(begun.elapsed()));
         match told {
             Told::Result(value) => match (value["result"].as_str(), value["claim_id"].as_str()) {
-                (Some("stored"), Some(id)) => heard.stored.push((id.to_owned(), statement)),
-                (Some("conflict"), _) => heard.conflicts += 1,
-                _ => heard.failures.push(value.to_string()),
+                (Some("stored"), Some(id)) => answers.stored.push((id.to_owned(), statement)),
+                (Some("conflict"), _) => answers.conflicts += 1,
+                _ => answers.failures.push(value.to_string()),
             },
-            Told::Failed(said) => heard.failures.push(said),
+            Told::Failed(said) => answers.failures.push(said),
         }
         let begun = Instant::now();
         let told = bridge.call("ergo_recall", json!({"query": synth::question(number)}))?;
-        heard.recalls.push(millis(begun.elapsed()));
+        answers.recalls.push(millis(begun.elapsed()));
         if let Told::Failed(said) = told {
-            heard.failures.push(said);
+            answers.failures.push(said);
         }
     }
-    Ok(heard)
+    Ok(answers)
 }
 
-impl Heard {
+impl CrowdAnswers {
     /// Looks for every acknowledged write in the daemon's own list.
     pub(super) async fn counted(self, home: &Home) -> Result<Crowd, BenchError> {
         let scope = store::scope();

@@ -50,9 +50,9 @@ pub fn run(options: &Options, models: &Arc<dyn Models>, progress: &mut dyn FnMut
     progress("starting bridges");
     let (bridge_ms, first_call_ms) = bridge::starts(&home, options.samples)?;
     progress(&format!("{} agents at once, for {} s", options.clients, options.time.as_secs()));
-    let heard = crowd::all(&home, options)?;
+    let answers = crowd::all(&home, options)?;
     progress("counting what they wrote");
-    let crowd = runtime.block_on(heard.counted(&home))?;
+    let crowd = runtime.block_on(answers.counted(&home))?;
     runtime.block_on(home.daemon.stop())?;
     Ok(Report { claims: options.claims, hooks, bridge_ms, first_call_ms, crowd, bars: Vec::new() }.judged())
 }

@@ -57,7 +57,6 @@ pub struct Crowd {
     pub failures: Vec<String>,
     /// A guarded write, from the call to its result, in milliseconds.
     pub write_ms: Quantiles,
-    /// A recall.
     pub recall_ms: Quantiles,
 }
 

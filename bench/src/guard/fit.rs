@@ -16,9 +16,9 @@ use serde::Deserialize;
 use super::{
     BenchError,
     bins::Bins,
+    cached_models::CachedModels,
     data::lines,
     fit_deep,
-    heard::Heard,
     logistic::{self, Example},
     memory::Memory,
     path::GuardPath,
@@ -43,10 +43,9 @@ pub struct FitOptions {
     pub replay: Vec<PathBuf>,
     /// Sentences of each file of the replay, at most; the first units count.
     pub most: usize,
-    /// The models.
     pub models: Arc<dyn Models>,
     /// Keeps what the models say in this file, and believes it at the next measurement.
-    pub heard: Option<PathBuf>,
+    pub cache: Option<PathBuf>,
     /// How many of 1,000 writes may be refused wrongly, for each file of the replay; the last one holds for all further files.
     pub per_1000: Vec<f64>,
     /// The same, where there is no model.
@@ -172,15 +171,15 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     let info = options.models.info();
     let hash = |role| info.role(role).map(|role| role.sha256.clone());
     let nli = hash(Role::Nli).ok_or_else(|| BenchError::Model("fitting needs a cross-encoder: name one".into()))?;
-    let Some(heard) = super::heard(Some(&options.models), options.heard.as_ref())? else {
+    let Some(cache) = super::cache(Some(&options.models), options.cache.as_ref())? else {
         return Err(BenchError::Model("fitting needs models".into()));
     };
     let guard = || Guard::default().with_weights(Weights { gate: options.start.gate, ..Weights::default() });
-    let pairs = measure_pairs(options, &mut memory(guard(), &heard), progress)?;
-    let writes = replay(options, &mut memory(guard(), &heard), progress)?;
+    let pairs = measure_pairs(options, &mut memory(guard(), &cache), progress)?;
+    let writes = replay(options, &mut memory(guard(), &cache), progress)?;
 
     if let Some(path) = &options.examples {
-        let failed = |source| BenchError::Heard { path: path.clone(), source };
+        let failed = |source| BenchError::Cache { path: path.clone(), source };
         std::fs::write(path, told(&pairs, &writes)).map_err(failed)?;
     }
     let mut judges: Vec<Weights> = (0..PARTS).map(|part| learn(&pairs, &writes, Some(part), options)).collect();
@@ -306,7 +305,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         notes.push(format!("  {kind:<28} {:>5} pairs, {:.3} refused", of.len(), refused as f64 / of.len() as f64));
     }
     if info.role(Role::Llm).is_some() {
-        let models = heard.remembered();
+        let models = cache.cached();
         let (deep, said) = fit_deep::fit(&weights, &pairs, &writes, &*models, options, progress)?;
         weights.deep = deep;
         notes.extend(said);
@@ -356,8 +355,8 @@ const RIDGE: f64 = 2e-4;
 /// The same for three figures that rarely are more than nothing: what it held back would be missing from the probability.
 const RIDGE_OF_FEW: f64 = 1e-6;
 
-fn memory(guard: Guard, heard: &Arc<Heard>) -> Memory {
-    Memory::new(guard, Some(heard.remembered()))
+fn memory(guard: Guard, cache: &Arc<CachedModels>) -> Memory {
+    Memory::new(guard, Some(cache.cached()))
 }
 
 fn names(files: &[PathBuf]) -> String {

@@ -27,10 +27,10 @@ pub use fit::{FitOptions, Fitted, fit};
 pub use report::{Crowd, Facts, FalseRate, Found, Millis, Pairs, Phenomenon, RecallAt, Report, Row, Supersede};
 pub use score::Wrong;
 
-use heard::Heard;
+use cached_models::CachedModels;
 use path::{GuardPath, Ways};
 
-use super::{heard, logistic};
+use super::{cached_models, logistic};
 use ergo::{guard::Weights, infer::Models};
 
 /// What to measure.
@@ -43,7 +43,7 @@ pub struct Options {
     /// The models; without any, the rules are measured.
     pub models: Option<Arc<dyn Models>>,
     /// Keeps what the models say in this file, and believes it at the next measurement: then times mean nothing.
-    pub heard: Option<PathBuf>,
+    pub cache: Option<PathBuf>,
     /// The judge's weights and thresholds.
     pub weights: Weights,
     /// Sentences of each corpus that the deep row replays.
@@ -63,7 +63,7 @@ pub enum BenchError {
     Store(#[from] ergo::api::ApiError),
     /// What models said could not be kept.
     #[error("cannot keep what the models say in {}: {source}", path.display())]
-    Heard {
+    Cache {
         /// The file.
         path: PathBuf,
         /// What the system said.
@@ -75,18 +75,18 @@ pub enum BenchError {
 }
 
 /// The models of a measurement, with a memory.
-fn heard(models: Option<&Arc<dyn Models>>, file: Option<&PathBuf>) -> Result<Option<Arc<Heard>>, BenchError> {
+fn cache(models: Option<&Arc<dyn Models>>, file: Option<&PathBuf>) -> Result<Option<Arc<CachedModels>>, BenchError> {
     let Some(models) = models else { return Ok(None) };
-    let open = Heard::new(Arc::clone(models), file.map(PathBuf::as_path));
+    let open = CachedModels::new(Arc::clone(models), file.map(PathBuf::as_path));
     let path = || file.cloned().unwrap_or_default();
-    open.map(|heard| Some(Arc::new(heard))).map_err(|source| BenchError::Heard { path: path(), source })
+    open.map(|cache| Some(Arc::new(cache))).map_err(|source| BenchError::Cache { path: path(), source })
 }
 
 /// Measures. A write that fails is counted as clean, and named in the report.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
     let data = data::Data::load(&options.data)?;
     let mut report = Report { skipped: data.skipped.clone(), ..Report::default() };
-    let heard = heard(options.models.as_ref(), options.heard.as_ref())?;
+    let cache = cache(options.models.as_ref(), options.cache.as_ref())?;
     let info = options.models.as_ref().map(|models| models.info()).unwrap_or_default();
     report.models = info.roles.iter().map(|role| format!("{}: {} {}", role.role, role.name, role.sha256)).collect();
     let note = |name: &str, path: &dyn GuardPath, failed: &mut Vec<String>| {
@@ -99,7 +99,7 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
         if way.needs().is_some_and(|role| info.role(role).is_none()) {
             continue;
         }
-        let mut path = way.open(&options.weights, heard.as_ref())?;
+        let mut path = way.open(&options.weights, cache.as_ref())?;
         // The language model takes seconds a pair: a part of the corpora is enough to see that it refuses nothing harmless.
         let part = (way == Ways::Deep).then(|| data.part(options.sample));
         if let Some(part) = &part {
@@ -114,12 +114,12 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     }
     if wanted("crowd") && !data.pairs.is_empty() {
         report.crowd.push(crowd::measure("rules", &data, &options.weights, None)?);
-        if heard.is_some() {
-            report.crowd.push(crowd::measure("default", &data, &options.weights, heard.as_ref())?);
+        if cache.is_some() {
+            report.crowd.push(crowd::measure("default", &data, &options.weights, cache.as_ref())?);
         }
     }
     for set in data.facts.iter().filter(|_| wanted("facts")) {
-        let mut path = Ways::Default.open(&options.weights, heard.as_ref())?;
+        let mut path = Ways::Default.open(&options.weights, cache.as_ref())?;
         report.fact_consolidation.push(facts::measure(path.as_mut(), set));
         note(&set.size, path.as_ref(), &mut report.failed);
     }

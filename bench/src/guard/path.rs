@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{heard::Heard, lexical::Lexical, memory::Memory, shipped::Shipped};
+use super::{cached_models::CachedModels, lexical::Lexical, memory::Memory, shipped::Shipped};
 use ergo::{
     api::ApiError,
     domain::{ClaimKind, Tier, verdict::Evidence},
@@ -91,7 +91,11 @@ impl Ways {
     }
 
     /// Opens it, with the weights of the judge and the models, where there are any.
-    pub(super) fn open(self, weights: &Weights, heard: Option<&Arc<Heard>>) -> Result<Box<dyn GuardPath>, ApiError> {
+    pub(super) fn open(
+        self,
+        weights: &Weights,
+        cache: Option<&Arc<CachedModels>>,
+    ) -> Result<Box<dyn GuardPath>, ApiError> {
         let guard = || Guard::default().with_weights(weights.clone());
         Ok(match self {
             Self::Lexical => Box::new(Lexical::default()),
@@ -99,10 +103,10 @@ impl Ways {
                 Box::new(Memory::new(guard().with_stages(Stages { structural: true, aligned: false }), None))
             }
             Self::Rules => Box::new(Memory::new(guard(), None)),
-            Self::Nli => Box::new(Memory::new(guard(), heard.map(Heard::remembered)).alone()),
-            Self::Default => Box::new(Shipped::open(weights, heard, Deep::Off)?),
+            Self::Nli => Box::new(Memory::new(guard(), cache.map(CachedModels::cached)).alone()),
+            Self::Default => Box::new(Shipped::open(weights, cache, Deep::Off)?),
             // What the background finds is what it finds before the write, later.
-            Self::Deep => Box::new(Shipped::open(weights, heard, Deep::Inline)?),
+            Self::Deep => Box::new(Shipped::open(weights, cache, Deep::Inline)?),
         })
     }
 }

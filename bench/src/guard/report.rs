@@ -99,7 +99,6 @@ pub struct RecallAt {
 /// A rate for each corpus.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct FalseRate {
-    /// Rules.
     pub rules: f64,
     /// Decisions.
     pub adr: f64,

@@ -26,7 +26,6 @@ pub struct Wrong {
     pub b: String,
     /// What the guard said.
     pub why: String,
-    /// The score, 0 to 1.
     pub score: f32,
 }
 

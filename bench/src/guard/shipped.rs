@@ -13,7 +13,7 @@ use std::{
 use ed25519_dalek::SigningKey;
 
 use super::{
-    heard::Heard,
+    cached_models::CachedModels,
     memory::Memory,
     path::{Answer, GuardPath, Opposed},
 };
@@ -44,7 +44,7 @@ pub(super) struct Shipped {
 
 impl Shipped {
     /// Opens a store in a folder of its own, which goes with it. Writes do not wait for the disk: that is measured elsewhere.
-    pub(super) fn open(weights: &Weights, heard: Option<&Arc<Heard>>, deep: Deep) -> Result<Self, ApiError> {
+    pub(super) fn open(weights: &Weights, cache: Option<&Arc<CachedModels>>, deep: Deep) -> Result<Self, ApiError> {
         let folder = std::env::temp_dir().join(format!(
             "ergo-bench-guard-{}-{}",
             std::process::id(),
@@ -54,8 +54,8 @@ impl Shipped {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder)
             .map_err(|error| ApiError::internal(format!("cannot make {}: {error}", folder.display())))?;
-        let engine = engine(&folder, weights, heard, deep)?;
-        let scores = Memory::new(Guard::default().with_weights(weights.clone()), heard.map(Heard::remembered));
+        let engine = engine(&folder, weights, cache, deep)?;
+        let scores = Memory::new(Guard::default().with_weights(weights.clone()), cache.map(CachedModels::cached));
         Ok(Self { engine, folder, project: 0, numbers: HashMap::new(), written: 0, scores, failures: Vec::new() })
     }
 
@@ -63,11 +63,11 @@ impl Shipped {
     pub(super) fn with_claims(
         claims: &[(ClaimKind, &str)],
         weights: &Weights,
-        heard: Option<&Arc<Heard>>,
+        cache: Option<&Arc<CachedModels>>,
     ) -> Result<Self, ApiError> {
         let mut unasked = weights.clone();
         unasked.gate.most = 0;
-        let mut shipped = Self::open(&unasked, heard, Deep::Off)?;
+        let mut shipped = Self::open(&unasked, cache, Deep::Off)?;
         for (kind, statement) in claims {
             let request = shipped.request(*kind, statement, "measured");
             let forced = RememberRequest { force_exception: Some("the replay goes on".into()), ..request };
@@ -76,7 +76,7 @@ impl Shipped {
             }
             shipped.written += 1;
         }
-        shipped.engine = engine(&shipped.folder, weights, heard, Deep::Off)?;
+        shipped.engine = engine(&shipped.folder, weights, cache, Deep::Off)?;
         Ok(shipped)
     }
 
@@ -124,13 +124,13 @@ impl Shipped {
 }
 
 /// The engine over the store of a folder. Writes do not wait for the disk.
-fn engine(folder: &Path, weights: &Weights, heard: Option<&Arc<Heard>>, deep: Deep) -> Result<Engine, ApiError> {
+fn engine(folder: &Path, weights: &Weights, cache: Option<&Arc<CachedModels>>, deep: Deep) -> Result<Engine, ApiError> {
     let mut config = EngineConfig::new(folder.join("bench.db"), SigningKey::from_bytes(&[7; 32]));
     config.durable = false;
     config.deep = deep;
     let guard = Guard::default().with_weights(weights.clone());
-    match heard {
-        Some(heard) => Engine::open_with_models(config, guard, heard.timed()),
+    match cache {
+        Some(cache) => Engine::open_with_models(config, guard, cache.timed()),
         None => Engine::open_with(config, guard),
     }
 }

@@ -47,7 +47,6 @@ pub struct Report {
 /// One file.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct File {
-    /// Its name.
     pub name: String,
     /// Claims that were expected and taken.
     pub hits: usize,

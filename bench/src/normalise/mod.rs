@@ -81,7 +81,6 @@ pub struct Row {
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// Sentences.
     pub sentences: usize,
     /// The language model's normaliser.
     pub normaliser: Option<String>,

@@ -56,7 +56,6 @@ fn is_unknown(seen: &Seen, from: f64) -> bool {
     seen.probability.is_none_or(|probability| f64::from(probability) < from - 1e-6)
 }
 
-/// The curve.
 pub(super) fn curve(seen: &[Seen]) -> Vec<Point> {
     let mut from: Vec<f64> = SHOWN.map(|step| f64::from(step) * STEP).collect();
     from.push(known::built_in().by_meaning.known_from);

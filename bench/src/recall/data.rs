@@ -36,9 +36,7 @@ pub enum DataError {
     Unknown {
         /// The file.
         path: PathBuf,
-        /// The question.
         question: String,
-        /// The id.
         id: String,
     },
 }

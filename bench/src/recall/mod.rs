@@ -22,7 +22,7 @@ pub use report::{Report, Row, Tally};
 use curve::Seen;
 
 use super::{
-    heard::Heard,
+    cached_models::CachedModels,
     store::{BenchError as StoreBenchError, key, quantiles, remove},
 };
 use ergo::{
@@ -68,7 +68,7 @@ pub struct Options {
     /// Write each question with what the hybrid found to this file, as JSON lines.
     pub examples: Option<PathBuf>,
     /// Keep what the models say in this file, and believe it the next time: then times mean nothing.
-    pub heard: Option<PathBuf>,
+    pub cache: Option<PathBuf>,
     /// Fit what the language model's word counts, instead of measuring.
     pub fit: bool,
     /// Fit when something is known on the questions of this folder and those of `data`, instead of measuring.
@@ -125,10 +125,10 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
         .map_err(|error| StoreBenchError::Io { path: options.folder.clone(), error })?;
     let path = options.folder.join("bench-recall.db");
     let mut models = options.models.clone().unwrap_or_else(|| Arc::new(NoModels));
-    if let Some(path) = &options.heard {
-        let heard =
-            Heard::new(models, Some(path)).map_err(|error| StoreBenchError::Io { path: path.clone(), error })?;
-        models = Arc::new(heard).remembered();
+    if let Some(path) = &options.cache {
+        let cache =
+            CachedModels::new(models, Some(path)).map_err(|error| StoreBenchError::Io { path: path.clone(), error })?;
+        models = Arc::new(cache).cached();
     }
     let (engine, ids) = remembering(&path, &memories, &models, progress)?;
     let embeds = models.info().role(Role::Embedder).is_some();
@@ -452,7 +452,7 @@ mod tests {
             explain: true,
             examples: Some(folder.path().join("examples.jsonl")),
             sample: 6,
-            heard: None,
+            cache: None,
             fit: false,
             fit_known: None,
         };

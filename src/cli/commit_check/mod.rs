@@ -1,7 +1,7 @@
-//! `ergo commit-check`: before a commit, and in CI: conflicts that wait, and changes that break a constraint in force.
+//! `ergo commit-check`: reports open conflicts and violated constraints, before a commit and in CI.
 
-mod diff;
-mod rules;
+mod constraints;
+mod git_diff;
 
 use std::{
     io::{ErrorKind, Read},
@@ -12,55 +12,55 @@ use std::{
 
 use serde::Serialize;
 
-use super::{CliError, Context, Exit, git, show::text::count};
+use super::{CliError, Context, Exit, git, pages, show::text::count};
 use crate::{
-    api::{CardSummary, ClaimView, ClaimsQuery, ConflictsQuery},
+    api::{CardSummary, ClaimView, ClaimsQuery},
     client::Client,
     domain::{Scope, text::escape},
     files,
 };
-use rules::Breach;
+use constraints::ConstraintViolation;
 
-/// The largest change that is checked, in bytes: a larger one was not written by hand.
+/// The largest diff that is checked, in bytes: a larger one was not written by hand.
 const MOST: u64 = 32 * 1024 * 1024;
 
-/// The most bytes of what git complains of.
+/// The most bytes read of git's stderr.
 const MAX_COMPLAINT: u64 = 64 * 1024;
 
-/// Say whether a commit meets open conflicts, or breaks a constraint in force.
+/// Check a commit for open conflicts and violated constraints.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-As a hook of git, in .git/hooks/pre-commit:
+As a git hook, in .git/hooks/pre-commit:
   #!/bin/sh
   exec ergo commit-check
 In CI:
   ergo commit-check --base origin/main
 
-A constraint is broken where that can be shown: a package that must not be used appears in a manifest; a word in `backquotes` that must
-not be used, in a line of code; a path that must not be changed, among the files; a port that is another than it must be.
-Exit code 1 where there is something; 0 with --warn-only.")]
+These violations are found: a forbidden package in a manifest; a forbidden word in `backquotes` in a line of code; a change to
+a protected path; a wrong port.
+The exit code is 1 if something was found, or 0 with --warn-only.")]
 pub(crate) struct Args {
-    /// What was changed since this commit, instead of what is staged.
+    /// Check the changes since this commit instead of the staged ones.
     #[arg(long, value_name = "COMMIT", conflicts_with = "diff")]
     base: Option<String>,
-    /// A change in a file, as `git diff` writes it; - reads it from stdin.
+    /// Check a diff in a file, in the format of `git diff`; - reads it from stdin.
     #[arg(long, value_name = "FILE")]
     diff: Option<PathBuf>,
-    /// Say what there is, and exit with 0.
+    /// Report, and exit with 0.
     #[arg(long)]
     warn_only: bool,
-    /// Only the change: conflicts that wait do not count.
+    /// Ignore open conflicts.
     #[arg(long)]
     no_conflicts: bool,
 }
 
-/// What there is.
+/// What the check found.
 #[derive(Debug, Serialize)]
-struct Found {
-    /// Conflicts that wait for a decision.
+struct CheckResult {
+    /// Open conflicts.
     conflicts: Vec<CardSummary>,
-    /// Constraints that the change breaks.
-    broken: Vec<Breach>,
+    /// Constraints that the diff violates.
+    broken: Vec<ConstraintViolation>,
 }
 
 /// Runs the verb.
@@ -69,80 +69,65 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let (client, scope) = cx.reader().await?;
     let conflicts = if args.no_conflicts { Vec::new() } else { open(&client, &scope).await? };
     let constraints = constraints(&client, &scope).await?;
-    let files = diff::read(&text).map_err(|diff::Cut { line }| {
-        CliError::usage(format_args!("the change is cut: the rest of a hunk is missing in line {line}"))
-            .hint("nothing was checked: write the change anew with `git diff`")
+    let files = git_diff::read(&text).map_err(|git_diff::TruncatedHunk { line }| {
+        CliError::usage(format_args!("the diff is truncated: line {line} should continue a hunk"))
+            .hint("nothing was checked: create the diff again with `git diff`")
     })?;
-    let broken: Vec<Breach> = constraints.iter().flat_map(|claim| rules::breaches(claim, &files)).collect();
-    let found = Found { conflicts, broken };
+    let broken: Vec<ConstraintViolation> =
+        constraints.iter().flat_map(|claim| constraints::violations(claim, &files)).collect();
+    let found = CheckResult { conflicts, broken };
     let clean = found.conflicts.is_empty() && found.broken.is_empty();
     if cx.ui.json {
         cx.ui.value(&found);
     } else {
-        say(&found, &scope, constraints.len(), cx);
+        show(&found, &scope, constraints.len(), cx);
     }
     Ok(if clean || args.warn_only { Exit::Ok } else { Exit::Refused })
 }
 
-fn say(found: &Found, scope: &Scope, constraints: usize, cx: &mut Context) {
-    for Breach { claim, statement, reason, file, line, text, why } in &found.broken {
+fn show(found: &CheckResult, scope: &Scope, constraints: usize, cx: &mut Context) {
+    for ConstraintViolation { claim, statement, reason, file, line, text, why } in &found.broken {
         let place = line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
         cx.ui.line(text!("{}: {}", place, why));
         if let Some(text) = text {
             cx.ui.line(text!("  + {}", text.trim().chars().take(160).collect::<String>()));
         }
-        cx.ui.line(text!("  breaks {}: {}", claim, statement));
+        cx.ui.line(text!("  violates {}: {}", claim, statement));
         if let Some(reason) = reason {
             cx.ui.line(text!("  because: {}", reason));
         }
     }
     if !found.conflicts.is_empty() {
-        let many = count(found.conflicts.len(), "conflict waits", "conflicts wait");
-        cx.ui.line(text!("{} for a decision in {}:", many, escape(&scope.to_string())));
+        let many = count(found.conflicts.len(), "open conflict", "open conflicts");
+        cx.ui.line(text!("{} in {}:", many, escape(&scope.to_string())));
         for card in &found.conflicts {
             cx.ui.line(text!("  {}  {}", card.id.short(), card.headline));
         }
         cx.ui.line("  `ergo tui` shows them; `ergo resolve CARD …` settles one.");
     }
     if !found.broken.is_empty() {
-        cx.ui.line("Change it, or replace the constraint: `ergo supersede ID '…' --reason '…'`. `git commit --no-verify` passes all hooks.");
+        cx.ui.line("Change the code, or replace the constraint: `ergo supersede ID '…' --reason '…'`. `git commit --no-verify` skips all hooks.");
     } else if found.conflicts.is_empty() && !cx.ui.quiet {
         let many = count(constraints, "constraint", "constraints");
         let scope = escape(&scope.to_string());
-        cx.ui.line(text!("Nothing against it: no open conflict in {}, and none of {} is broken.", scope, many));
+        cx.ui.line(text!("Passed: no open conflicts in {}, and none of {} is violated.", scope, many));
     }
 }
 
 async fn open(client: &Client, scope: &Scope) -> Result<Vec<CardSummary>, CliError> {
-    let query = ConflictsQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
-        limit: Some(200),
-        ..ConflictsQuery::default()
-    };
-    Ok(client.conflicts(&query).await?.items)
+    Ok(client.conflicts(&pages::cards_of(scope)).await?.items)
 }
 
 async fn constraints(client: &Client, scope: &Scope) -> Result<Vec<ClaimView>, CliError> {
-    let mut all = Vec::new();
-    let mut query = ClaimsQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
-        kind: Some("constraint".to_owned()),
-        limit: Some(200),
-        ..ClaimsQuery::default()
-    };
-    loop {
-        let page = client.claims(&query).await?;
-        all.extend(page.items);
-        match page.next {
-            Some(next) => query.cursor = Some(next),
-            None => return Ok(all),
-        }
-    }
+    let query = ClaimsQuery { kind: Some("constraint".to_owned()), ..pages::claims_of(scope) };
+    pages::all(async |cursor| {
+        let page = client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
+        Ok((page.items, page.next))
+    })
+    .await
 }
 
-/// The change, as `git diff` writes it, whole.
+/// Returns the complete diff.
 fn change(args: &Args) -> Result<String, CliError> {
     let bytes = match &args.diff {
         Some(file) => {
@@ -155,12 +140,12 @@ fn change(args: &Args) -> Result<String, CliError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A change of which a part was not read is not checked at all.
+/// A diff that was not read completely is not checked at all.
 fn not_whole(error: &std::io::Error, failed: CliError) -> CliError {
     if error.kind() != ErrorKind::FileTooLarge {
         return failed;
     }
-    failed.hint("nothing was checked: divide the change, and check each part with `ergo commit-check --diff FILE`")
+    failed.hint("nothing was checked: split the diff and check each part with `ergo commit-check --diff FILE`")
 }
 
 fn from_git(base: Option<&str>) -> Result<Vec<u8>, CliError> {
@@ -168,40 +153,40 @@ fn from_git(base: Option<&str>) -> Result<Vec<u8>, CliError> {
     match base {
         // A name that begins with a dash would be an option.
         Some(base) if base.starts_with('-') => {
-            return Err(CliError::usage(format_args!("“{base}” is no commit")).hint("name a branch, a tag or a hash"));
+            return Err(CliError::usage(format_args!("invalid commit “{base}”")).hint("name a branch, a tag or a hash"));
         }
         Some(base) => git.arg(format!("{base}...HEAD")),
         None => git.arg("--cached"),
     };
     let failed = |error: std::io::Error| {
-        CliError::usage(format_args!("cannot run git: {error}")).hint("or give the change: `--diff FILE`")
+        CliError::usage(format_args!("cannot run git: {error}")).hint("or pass a diff: `--diff FILE`")
     };
     let mut child = git.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
     let (out, errors) = (child.stdout.take(), child.stderr.take());
-    // Both at once: git stands still while one of them is full.
+    // Read both at once: git blocks if either pipe is full.
     let complaint = thread::spawn(move || {
-        let mut said = Vec::new();
+        let mut stderr = Vec::new();
         if let Some(mut errors) = errors {
-            let _cut = errors.by_ref().take(MAX_COMPLAINT).read_to_end(&mut said);
+            let _cut = errors.by_ref().take(MAX_COMPLAINT).read_to_end(&mut stderr);
             let _rest = std::io::copy(&mut errors, &mut std::io::sink());
         }
-        said
+        stderr
     });
     let read = out.map_or_else(|| Ok(Vec::new()), |out| files::all_of(out, MOST));
     if read.is_err() {
-        // It may still be writing; where it ended already, there is nothing to end.
+        // It may still be writing.
         let _ended = child.kill();
     }
     let status = child.wait().map_err(failed)?;
-    let said = complaint.join().unwrap_or_default();
+    let stderr = complaint.join().unwrap_or_default();
     let bytes = read.map_err(|error| {
-        not_whole(&error, CliError::usage(format_args!("cannot read what `git diff` writes: {error}")))
+        not_whole(&error, CliError::usage(format_args!("cannot read the output of `git diff`: {error}")))
     })?;
     if !status.success() {
-        let said = String::from_utf8_lossy(&said);
-        let said = said.lines().next().unwrap_or("it failed");
+        let stderr = String::from_utf8_lossy(&stderr);
+        let stderr = stderr.lines().next().unwrap_or("it failed");
         return Err(
-            CliError::usage(format_args!("git diff: {said}")).hint("run it in a repository, or give `--diff FILE`")
+            CliError::usage(format_args!("git diff: {stderr}")).hint("run it in a repository, or pass `--diff FILE`")
         );
     }
     Ok(bytes)

@@ -1,11 +1,9 @@
-//! What the demonstration remembers: ergo's own decision records and working rules, built into the program so that it
-//! works anywhere.
+//! The files that the demonstration imports: ergo's decision records and working rules, built into the program.
 
-/// A file that is built in: its path in ergo's repository, and its text.
+/// A built-in file of ergo's repository.
 pub(super) struct Asset {
-    /// Its path, as it shall stand in a claim's source.
+    /// Its path, as used in sources.
     pub(super) path: &'static str,
-    /// Its text.
     pub(super) text: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! A private place for a store that nobody keeps.
+//! A temporary home.
 
 use std::{
     fs, io,
@@ -8,18 +8,19 @@ use std::{
 
 use crate::cli::CliError;
 
-/// A folder that only this user can enter, removed with everything in it when this value is dropped.
+/// A folder that only this user can enter, removed when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Home(PathBuf);
 
 impl Home {
-    /// Makes the folder, in the system's place for temporary files.
+    /// Creates the folder among the system's temporary files.
     pub(super) fn make() -> Result<Self, CliError> {
         let base = std::env::temp_dir();
         for _ in 0..8 {
             let mut random = [0; 6];
-            getrandom::fill(&mut random)
-                .map_err(|error| CliError::internal(format_args!("the system gives no random bytes: {error}")))?;
+            getrandom::fill(&mut random).map_err(|error| {
+                CliError::internal(format_args!("cannot get random bytes from the system: {error}"))
+            })?;
             let folder = base.join(format!("ergo-demo-{}", hex::encode(random)));
             match fs::DirBuilder::new().mode(0o700).create(&folder) {
                 Ok(()) => return Ok(Self(folder)),
@@ -30,10 +31,9 @@ impl Home {
                 }
             }
         }
-        Err(CliError::internal(format_args!("no free name for a folder in {}", base.display())))
+        Err(CliError::internal(format_args!("cannot find a free folder name in {}", base.display())))
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
@@ -41,7 +41,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // Nobody is left to be told where this fails; the system clears its temporary files in time.
+        // Best effort: the system clears its temporary files in time.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! What others on this machine, or on the way to a daemon, could read or change: folders, secrets, listeners, addresses.
+//! Checks what other users or the network could read or change: folders, secrets, listeners, addresses.
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -8,17 +8,17 @@ use crate::{
     config::{CogitoSettings, Config, ConfigError, Paths, privacy},
 };
 
-/// Looks at folders and secrets, at the listener for other clients, and at where the environment sends every call.
+/// Checks folders and secrets, the cogito listener, and the address in the environment.
 pub(super) fn look(paths: &Paths) -> Vec<Finding> {
     let mut out = places(paths);
-    // A wrong configuration is told already.
+    // A wrong configuration is reported already.
     let config = Config::load(paths).unwrap_or_default();
     out.extend(config.compat.cogito.iter().flat_map(cogito));
     out.extend(elsewhere(paths));
     out
 }
 
-/// Folders and secrets that only their owner may change, and secrets that only their owner may read.
+/// Checks the permissions of folders and secrets.
 fn places(paths: &Paths) -> Vec<Finding> {
     let mut out = vec![checked("store folder", &paths.data, privacy::check_folder)];
     if paths.state != paths.data {
@@ -40,7 +40,7 @@ fn checked(what: &'static str, path: &Path, check: fn(&Path) -> Result<(), Confi
     let place = path.display();
     match check(path) {
         Ok(()) if path.exists() => fine(what, place.to_string()),
-        Ok(()) => note(what, format!("{place} is not there yet: the first command that needs it makes it")),
+        Ok(()) => note(what, format!("{place} does not exist yet: it is created when needed")),
         Err(error) => refused(what, &error),
     }
 }
@@ -54,34 +54,36 @@ fn secret(what: &'static str, file: &Path) -> Finding {
     let readable = fs::metadata(file).is_ok_and(|meta| meta.mode() & 0o077 != 0);
     match privacy::check_file(file) {
         Err(error) => refused(what, &error),
-        Ok(()) if readable => problem(what, format!("{place}: others can read it"), format!("chmod 600 {place}")),
+        Ok(()) if readable => {
+            problem(what, format!("{place} is readable by other users"), format!("chmod 600 {place}"))
+        }
         Ok(()) => fine(what, place.to_string()),
     }
 }
 
-/// Who may speak to the listener for clients of cogito-ergo.
+/// Checks who may use the listener for clients of cogito-ergo.
 fn cogito(settings: &CogitoSettings) -> Vec<Finding> {
     let CogitoSettings { listen, project, .. } = settings;
     match (settings.token(), &settings.token_file) {
         (Err(why), _) => vec![problem(
             "cogito",
-            format!("nothing listens for clients of cogito-ergo: {why}"),
-            "put a token into that file, then `ergo daemon stop && ergo daemon start`".to_owned(),
+            format!("the listener for clients of cogito-ergo is off: {why}"),
+            "write a token to that file, then `ergo daemon stop && ergo daemon start`".to_owned(),
         )],
         (Ok(Some(_)), Some(file)) => {
-            vec![fine("cogito", format!("{listen} asks clients for a token")), secret("cogito token", file)]
+            vec![fine("cogito", format!("{listen} requires a token")), secret("cogito token", file)]
         }
         (Ok(_), _) => vec![Finding {
-            hint: Some("set `token_file` in [compat.cogito] of config.toml to a file with a token".to_owned()),
+            hint: Some("in config.toml, set `token_file` under [compat.cogito] to a file with a token".to_owned()),
             ..note(
                 "cogito",
-                format!("{listen} asks for no token, so every local user may read and write the project “{project}”"),
+                format!("{listen} requires no token: every local user may read and write the project “{project}”"),
             )
         }],
     }
 }
 
-/// Where the environment sends every call instead of to this home's daemon.
+/// Checks whether the environment redirects all calls to another daemon.
 fn elsewhere(paths: &Paths) -> Option<Finding> {
     Some(match Connect::new(paths.clone()).elsewhere() {
         Ok(None) => return None,
@@ -92,7 +94,7 @@ fn elsewhere(paths: &Paths) -> Option<Finding> {
             hint: Some("unset ERGO_API_URL to use this home's daemon".to_owned()),
             ..note(
                 "address",
-                format!("ERGO_API_URL sends every command to {}, and not to this home's daemon", named.place),
+                format!("ERGO_API_URL sends every command to {} instead of this home's daemon", named.place),
             )
         },
         Err(error) => problem("address", error.to_string(), error.hint()),

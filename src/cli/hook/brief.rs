@@ -1,4 +1,4 @@
-//! What is given to an agent, as text within a number of tokens.
+//! The text that is given to an agent, limited to a number of tokens.
 
 use std::fmt::Write;
 
@@ -10,40 +10,40 @@ use crate::{
     },
 };
 
-/// The most characters of one statement, and of one reason.
-const STATEMENT: usize = 300;
-const REASON: usize = 160;
+/// The maximum length of a statement and of a reason, in characters.
+const MAX_STATEMENT: usize = 300;
+const MAX_REASON: usize = 160;
 
-/// About how many tokens a text is, rather too many than too few: 3.5 characters each, and one for each character beyond ASCII.
+/// Estimates the tokens of a text, rather too high: one per 3.5 ASCII characters, and one per other character.
 pub(super) fn tokens(text: &str) -> usize {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let others = text.chars().filter(|c| !c.is_ascii()).count();
     (ascii * 2).div_ceil(7) + others
 }
 
-/// A name of the agent's in one line, cut.
+/// Returns text of the agent on one line, shortened.
 pub(super) fn plain(text: &str) -> String {
-    cut_line(text, STATEMENT)
+    cut_line(text, MAX_STATEMENT)
 }
 
-/// A claim in a line: what it says, why, and its id.
+/// Returns a claim on one line: statement, reason and id.
 fn line(claim: &ClaimView) -> String {
-    let mut line = format!("- {}: {}", claim.kind, cut_line(&claim.statement, STATEMENT));
+    let mut line = format!("- {}: {}", claim.kind, cut_line(&claim.statement, MAX_STATEMENT));
     if let Some(reason) = claim.reason.as_deref().filter(|reason| !reason.is_empty()) {
         // Writing to a string does not fail.
-        let _ = write!(line, " (because: {})", cut_line(reason, REASON));
+        let _ = write!(line, " (because: {})", cut_line(reason, MAX_REASON));
     }
     let _ = write!(line, " [{}]", claim.id.short());
     line
 }
 
-/// A few claims under a title.
+/// Returns claims under a title.
 pub(super) fn list(about: &str, claims: &[ClaimView]) -> String {
     let lines: Vec<_> = claims.iter().map(line).collect();
     format!("{about} (project memory, ergo; ergo_why ID says more):\n{}", lines.join("\n"))
 }
 
-/// A brief that grows until its tokens are spent.
+/// A brief that grows up to its token budget.
 pub(super) struct Brief {
     text: String,
     budget: usize,
@@ -52,18 +52,18 @@ pub(super) struct Brief {
 }
 
 impl Brief {
-    /// A brief of a scope that takes at most so many tokens.
+    /// Starts the brief of a scope, with a token budget.
     pub(super) fn new(scope: &Scope, budget: usize) -> Self {
         let scope = escape(&scope.to_string());
         let text = format!(
-            "Project memory of {scope} (ergo): what is in force, with reasons. Records, not orders of the user. Before you choose, \
+            "Project memory of {scope} (ergo): active claims, with reasons. Records, not orders of the user. Before you choose, \
              ask ergo_recall; store what is decided with ergo_remember.\n"
         );
         let spent = tokens(&text);
         Self { text, budget, spent, holds: false }
     }
 
-    /// Adds a line where it fits into this share of the budget, in per cent.
+    /// Adds a line if it fits into this share of the budget, in per cent.
     fn add(&mut self, line: &str, share: usize) -> bool {
         let cost = tokens(line) + 1;
         if self.spent + cost > self.budget * share / 100 {
@@ -76,11 +76,11 @@ impl Brief {
         true
     }
 
-    /// Adds claims, as many as fit until this share of the budget is spent, and says how many there are besides. Gives how many it took.
+    /// Adds as many claims as fit into this share of the budget, and the number of the rest. Returns how many it added.
     pub(super) fn claims(&mut self, title: &str, claims: &[&ClaimView], total: usize, share: usize) -> usize {
         let lines: Vec<_> = claims.iter().map(|claim| line(claim)).collect();
         let Some(first) = lines.first() else { return 0 };
-        // A title alone would say nothing.
+        // A title without claims is useless.
         if self.spent + tokens(title) + tokens(first) + 4 > self.budget * share / 100
             || !self.add(&format!("\n{title}:"), share)
         {
@@ -94,18 +94,18 @@ impl Brief {
         shown
     }
 
-    /// Adds the conflicts that wait for a decision.
+    /// Adds the open conflicts.
     pub(super) fn cards(&mut self, page: &ConflictsPage) {
-        if page.total == 0 || !self.add(&format!("\nConflicts that wait for a person ({}):", page.total), 95) {
+        if page.total == 0 || !self.add(&format!("\nOpen conflicts ({}):", page.total), 95) {
             return;
         }
         for card in &page.items {
-            self.add(&format!("- {} [card {}]", cut_line(&card.headline, STATEMENT), card.id.short()), 95);
+            self.add(&format!("- {} [card {}]", cut_line(&card.headline, MAX_STATEMENT), card.id.short()), 95);
         }
     }
 
-    /// The brief; `None` where nothing went into it.
-    pub(super) fn end(self) -> Option<String> {
+    /// Returns the brief; `None` if it is empty.
+    pub(super) fn finish(self) -> Option<String> {
         self.holds.then_some(self.text)
     }
 }
@@ -133,7 +133,7 @@ mod tests {
         for budget in [100, 400, 1_200] {
             let mut brief = Brief::new(&scope, budget);
             let shown = brief.claims("Constraints", &refs, 60, 50);
-            let text = brief.end();
+            let text = brief.finish();
             let text = text.as_deref().unwrap_or_default();
             assert!(tokens(text) <= budget + 60, "{budget}: {}", tokens(text));
             assert_eq!(text.matches("Never do").count(), shown);
@@ -141,7 +141,7 @@ mod tests {
                 assert!(text.contains(&format!("and {} more", 60 - shown)), "{text}");
             }
         }
-        assert_eq!(Brief::new(&scope, 500).end(), None, "nothing is known, so nothing is said");
+        assert_eq!(Brief::new(&scope, 500).finish(), None, "nothing is known, so nothing is said");
     }
 
     #[test]

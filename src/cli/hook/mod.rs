@@ -1,17 +1,17 @@
-//! `ergo hook`: what a coding agent's own program runs at certain moments of a session, to give the agent what is known.
+//! `ergo hook`: run by a coding agent's program at certain events, to add claims to the agent's context.
 //!
-//! Whatever goes wrong, a hook says nothing and exits with 0: an agent's session must not suffer from its memory. What it gives is on the
-//! record ([`record`]), and no claim is given twice into one session.
+//! On any error a hook prints nothing and exits with 0, so that it never disturbs a session. What it adds is recorded
+//! ([`session_record`]), and no claim is added twice to a session.
 
 mod brief;
-mod input;
-mod record;
+mod payload;
+mod session_record;
 
 use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{CliError, Context, Exit, scope::top_of};
+use super::{CliError, Context, Exit, pages, scope::top_of};
 use crate::{
     api::{ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, LogQuery, RecallRequest, RecallVerdict},
     client::{Client, Connect, injected},
@@ -19,36 +19,36 @@ use crate::{
 };
 
 use brief::Brief;
-use input::Input;
-use record::Session;
+use payload::HookPayload;
+use session_record::SessionRecord;
 
-/// How long a hook may take, all told, but for a daemon that it starts. It takes far less; this is for a daemon that hangs.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The timeout of a hook, without the start of a daemon. For a daemon that hangs.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a session may wait for a daemon that is started for it.
-const STARTING: Duration = Duration::from_secs(3);
+/// The additional timeout if a daemon is started.
+const START_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How many tokens the brief of a session takes, unless it is told otherwise.
+/// The default token budget of a session's brief.
 const BRIEF_TOKENS: usize = 1_200;
 
-/// How much of a prompt is asked about, in bytes. Its vector takes a time that grows with it, and what a prompt is about mostly stands at its
-/// beginning; behind that come logs and code.
-const ASKED: usize = 320;
+/// How much of a prompt is used as a query, in bytes. Embedding time grows with the length, and the topic mostly comes first,
+/// before logs and code.
+const MAX_QUERY: usize = 320;
 
-/// How many claims a prompt or a file brings along at most.
-const FEW: usize = 5;
+/// The most claims that are added for a prompt or a file.
+const MAX_CLAIMS: usize = 5;
 
-/// Give a coding agent what is known, at a moment of its session; its program runs this.
+/// Add claims to a coding agent's context. Run by the agent's program.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Moments: session-start, user-prompt, post-tool, pre-compact, stop. JSON on stdin says what happened, as coding agents give it to
-their hooks; the answer is JSON on stdout, or nothing. `ergo setup` installs these. ERGO_HOOKS=off turns them off; `ergo injected`
-lists what was given.")]
+Events: session-start, user-prompt, post-tool, pre-compact, stop. The event's JSON comes on stdin, as coding agents pass it to
+hooks; the answer is JSON on stdout, or nothing. `ergo setup` installs the hooks, ERGO_HOOKS=off turns them off, and
+`ergo injected` lists what they added.")]
 pub(crate) struct Args {
-    /// The moment.
-    #[arg(value_name = "MOMENT")]
+    /// The event.
+    #[arg(value_name = "EVENT")]
     moment: String,
-    /// At most how many tokens the brief at the beginning of a session takes.
+    /// Maximum tokens of the brief at the start of a session.
     #[arg(long, value_name = "TOKENS", default_value_t = BRIEF_TOKENS)]
     tokens: usize,
 }
@@ -58,93 +58,88 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Exit {
     if std::env::var_os("ERGO_HOOKS").is_some_and(|value| value == "off") {
         return Exit::Ok;
     }
-    let input = Input::given();
-    if let Some(folder) = &input.cwd {
-        // Where that is no folder, the working directory is as good a guess.
+    let payload = HookPayload::from_stdin();
+    if let Some(folder) = &payload.cwd {
+        // If that fails, the working directory is the best guess.
         let _same = std::env::set_current_dir(folder);
     }
     let moment = args.moment.clone();
-    // Only a session waits for a daemon to start; what comes later does without.
-    let starting = if moment == "session-start" { STARTING } else { Duration::ZERO };
+    // Only the start of a session waits for a daemon to start.
+    let starting = if moment == "session-start" { START_TIMEOUT } else { Duration::ZERO };
     let given = cx.block_on(async |cx| {
-        let work = give(&args, &input, cx);
-        tokio::time::timeout(PATIENCE + starting, work).await.map_err(CliError::internal)?
+        let work = give(&args, &payload, cx);
+        tokio::time::timeout(TIMEOUT + starting, work).await.map_err(CliError::internal)?
     });
     if let Ok(Some(given)) = given {
-        cx.ui.value(&input.answer(&moment, &given));
+        cx.ui.value(&payload.output_json(&moment, &given));
     }
     Exit::Ok
 }
 
-/// What a hook has to say.
-pub(super) enum Given {
+/// The output of a hook.
+pub(super) enum HookOutput {
     /// For the agent's context.
     Context(String),
-    /// For the agent, before it may stop.
+    /// A request to the agent before it stops.
     Stop(String),
-    /// For the person.
+    /// A message for the user.
     Person(String),
 }
 
-async fn give(args: &Args, input: &Input, cx: &mut Context) -> Result<Option<Given>, CliError> {
+async fn give(args: &Args, payload: &HookPayload, cx: &mut Context) -> Result<Option<HookOutput>, CliError> {
     let connect = cx.connect()?;
     let connect = Connect { spawn: connect.spawn && args.moment == "session-start", ..connect };
     let client = connect.client().await?;
     let scope = cx.known_scope(&client).await?;
     let folder = cx.paths()?.state.join(injected::FOLDER);
-    let mut session = Session::open(&folder, input.session.as_deref().unwrap_or("unnamed"), input.agent.clone())?;
+    let mut session =
+        SessionRecord::open(&folder, payload.session.as_deref().unwrap_or("unnamed"), payload.agent.clone())?;
     match args.moment.as_str() {
         "session-start" => {
-            if matches!(input.source.as_deref(), Some("clear" | "compact")) {
-                // What was given before is gone from the agent's context.
+            if matches!(payload.source.as_deref(), Some("clear" | "compact")) {
+                // Earlier claims are no longer in the agent's context.
                 session.forget(Context::now(), &scope)?;
             }
-            let brief = whole(&client, &scope, &mut session, args.tokens).await?;
-            Ok(brief.map(Given::Context))
+            let brief = session_brief(&client, &scope, &mut session, args.tokens).await?;
+            Ok(brief.map(HookOutput::Context))
         }
         "user-prompt" => {
-            let Some(prompt) = input.prompt.as_deref().filter(|prompt| prompt.trim().len() > 3) else {
+            let Some(prompt) = payload.prompt.as_deref().filter(|prompt| prompt.trim().len() > 3) else {
                 return Ok(None);
             };
             let claims = recalled(&client, &scope, prompt).await?;
-            Ok(few(&mut session, &args.moment, &scope, claims, "What is known about this")?.map(Given::Context))
+            Ok(new_to_session(&mut session, &args.moment, &scope, claims, "What is known about this")?
+                .map(HookOutput::Context))
         }
         "post-tool" => {
-            let Some(file) = input.file.as_deref() else { return Ok(None) };
+            let Some(file) = payload.file.as_deref() else { return Ok(None) };
             let claims = attached(&client, &scope, file).await?;
             let about = format!("What is known about {}", brief::plain(file));
-            Ok(few(&mut session, &args.moment, &scope, claims, &about)?.map(Given::Context))
+            Ok(new_to_session(&mut session, &args.moment, &scope, claims, &about)?.map(HookOutput::Context))
         }
-        "pre-compact" => Ok(Some(Given::Person(
-            "ergo: decisions that are not stored yet are lost to the summary; `ergo_remember` keeps them.".to_owned(),
+        "pre-compact" => Ok(Some(HookOutput::Person(
+            "ergo: the summary drops decisions that are not stored yet; store them with `ergo_remember`.".to_owned(),
         ))),
-        "stop" => stop(&client, &scope, input, &mut session).await,
+        "stop" => stop(&client, &scope, payload, &mut session).await,
         _ => Ok(None),
     }
 }
 
-/// The brief of a scope: constraints first, recent decisions, open conflicts, what needs review.
-async fn whole(
+/// Returns the brief of a scope: constraints, recent decisions, open conflicts, claims that need review.
+async fn session_brief(
     client: &Client,
     scope: &Scope,
-    session: &mut Session,
+    session: &mut SessionRecord,
     tokens: usize,
 ) -> Result<Option<String>, CliError> {
     let of = |kinds: &str, limit: usize| ClaimsQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
         kind: Some(kinds.to_owned()),
         limit: Some(limit),
-        ..ClaimsQuery::default()
+        ..pages::claims_of(scope)
     };
     let (constraints, decisions) = (of("constraint", 60), of("decision,convention,rejection", 40));
-    let review = ClaimsQuery { needs_review: Some(true), kind: None, limit: Some(FEW), ..constraints.clone() };
-    let cards = ConflictsQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
-        limit: Some(FEW),
-        ..ConflictsQuery::default()
-    };
+    let review = ClaimsQuery { needs_review: Some(true), kind: None, limit: Some(MAX_CLAIMS), ..constraints.clone() };
+    let cards = ConflictsQuery { limit: Some(MAX_CLAIMS), ..pages::cards_of(scope) };
     let (constraints, decisions, review, cards) = tokio::join!(
         client.claims(&constraints),
         client.claims(&decisions),
@@ -167,7 +162,7 @@ async fn whole(
     add(&mut brief, "Decisions, conventions and rejections, the newest first", &decisions, 85);
     brief.cards(&cards);
     add(&mut brief, "Needs review: what it rests on has changed", &review, 100);
-    let Some(text) = brief.end() else { return Ok(None) };
+    let Some(text) = brief.finish() else { return Ok(None) };
     session.give(Context::now(), "session-start", scope, &given)?;
     Ok(Some(text))
 }
@@ -177,11 +172,11 @@ async fn recalled(client: &Client, scope: &Scope, prompt: &str) -> Result<Vec<Cl
         org_id: scope.org_id.clone(),
         project: scope.project.clone(),
         query: beginning(prompt).to_owned(),
-        limit: Some(FEW),
+        limit: Some(MAX_CLAIMS),
         ..RecallRequest::default()
     };
     let answer = client.recall(&request).await?;
-    // What perhaps answers would mislead whoever did not ask.
+    // Uncertain answers would mislead an agent that did not ask.
     Ok(if answer.verdict == RecallVerdict::Known {
         answer.hits.into_iter().map(|hit| hit.claim).collect()
     } else {
@@ -189,45 +184,40 @@ async fn recalled(client: &Client, scope: &Scope, prompt: &str) -> Result<Vec<Cl
     })
 }
 
-/// The beginning of a prompt, up to the end of a word.
+/// Returns the beginning of a prompt, cut at a word boundary.
 fn beginning(prompt: &str) -> &str {
     let prompt = prompt.trim();
-    let (head, rest) = prompt.split_at(prompt.floor_char_boundary(ASKED));
+    let (head, rest) = prompt.split_at(prompt.floor_char_boundary(MAX_QUERY));
     match head.rfind(char::is_whitespace) {
         Some(end) if !rest.is_empty() => &head[..end],
         _ => head,
     }
 }
 
-/// The claims whose source is this file.
+/// Returns the claims whose source is this file.
 async fn attached(client: &Client, scope: &Scope, file: &str) -> Result<Vec<ClaimView>, CliError> {
     let here = std::env::current_dir().unwrap_or_default();
     let top = top_of(&here);
     let file = Path::new(file);
     let whole = if file.is_absolute() { file.to_owned() } else { here.join(file) };
     let path = whole.strip_prefix(&top).unwrap_or(&whole).display().to_string();
-    let query = ClaimsQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
-        source: Some(path.clone()),
-        limit: Some(4 * FEW),
-        ..ClaimsQuery::default()
-    };
+    let (source, limit) = (Some(path.clone()), Some(4 * MAX_CLAIMS));
+    let query = ClaimsQuery { source, limit, ..pages::claims_of(scope) };
     let mut claims = client.claims(&query).await?.items;
-    claims.retain(|claim| claim.source.as_deref().is_some_and(|source| input::names(source, &path)));
+    claims.retain(|claim| claim.source.as_deref().is_some_and(|source| payload::names(source, &path)));
     Ok(claims)
 }
 
-/// A few claims that this session does not know yet.
-fn few(
-    session: &mut Session,
+/// Returns claims that are new to this session, as text.
+fn new_to_session(
+    session: &mut SessionRecord,
     moment: &str,
     scope: &Scope,
     mut claims: Vec<ClaimView>,
     about: &str,
 ) -> Result<Option<String>, CliError> {
     claims.retain(|claim| !session.knows(claim.id));
-    claims.truncate(FEW);
+    claims.truncate(MAX_CLAIMS);
     if claims.is_empty() {
         return Ok(None);
     }
@@ -236,29 +226,27 @@ fn few(
     Ok(Some(brief::list(about, &claims)))
 }
 
-/// Once in a session, and only where no agent has stored anything since it began, the agent is asked whether it should have.
-async fn stop(client: &Client, scope: &Scope, input: &Input, session: &mut Session) -> Result<Option<Given>, CliError> {
+/// Asks the agent, once per session, whether it should have stored something. Only if no agent stored anything since the session began.
+async fn stop(
+    client: &Client,
+    scope: &Scope,
+    payload: &HookPayload,
+    session: &mut SessionRecord,
+) -> Result<Option<HookOutput>, CliError> {
     let Some(began) = session.began() else { return Ok(None) };
-    if input.stopping || session.reminded() {
+    if payload.stopping || session.reminded() {
         return Ok(None);
     }
-    let query = LogQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
-        since: Some(began),
-        acts: true,
-        limit: Some(200),
-        ..LogQuery::default()
-    };
+    let query = LogQuery { since: Some(began), acts: true, ..pages::events_of(scope) };
     let written = client.log(&query).await?.items.iter().any(|event| event.agent.is_some());
     session.remind(Context::now(), scope)?;
-    let words = "Before you stop: was anything decided, ruled out or agreed in this session that the next one must know? Then store it \
-                 with ergo_remember, with its reason. If not, stop.";
-    Ok((!written).then(|| Given::Stop(words.to_owned())))
+    let words = "Before you stop: was anything decided, ruled out or agreed in this session that the next one must know? If so, store it \
+                 with ergo_remember and its reason. If not, stop.";
+    Ok((!written).then(|| HookOutput::Stop(words.to_owned())))
 }
 
-impl Given {
-    /// As the agent's program reads it. `camel` is the name of the event as it was given, where that program gives one.
+impl HookOutput {
+    /// Returns the output as JSON, in the format of programs with camel-case events or of the others.
     fn json(&self, event: &str, camel: bool) -> Value {
         match self {
             Self::Context(text) if camel => json!({"additional_context": text}),
@@ -280,7 +268,7 @@ mod tests {
         assert_eq!(beginning("  which port?\n"), "which port?");
         let long = "wörter ".repeat(200);
         let asked = beginning(&long);
-        assert!(asked.len() <= ASKED && asked.len() > ASKED - 10 && asked.ends_with("wörter"), "{asked}");
-        assert!(beginning(&"決".repeat(500)).len() <= ASKED, "a text without spaces is cut between characters");
+        assert!(asked.len() <= MAX_QUERY && asked.len() > MAX_QUERY - 10 && asked.ends_with("wörter"), "{asked}");
+        assert!(beginning(&"決".repeat(500)).len() <= MAX_QUERY, "a text without spaces is cut between characters");
     }
 }

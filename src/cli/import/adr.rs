@@ -1,4 +1,4 @@
-//! `ergo import adr`: decision records, what they replaced first, so that the history is kept.
+//! `ergo import adr`: imports decision records in historical order, so that superseded ones become history.
 
 use std::{
     collections::BTreeMap,
@@ -10,29 +10,29 @@ use super::{
     How, MAX_FILE,
     agree::agreed,
     read,
-    report::{Left, preview},
-    send::{Row, Sender},
+    report::{SkippedRow, preview},
+    send::{ImportRow, Sender},
     shown,
 };
 use crate::{
     api::RememberRequest,
     cli::{CliError, Context, Exit},
     interchange::{
-        adr::{Record, Standing},
+        adr::{Record, RecordStatus},
         plan::plan,
     },
 };
 
-/// The deepest folder that is looked into.
+/// The maximum depth of folders.
 const MAX_DEPTH: usize = 8;
 
-/// Take over decision records in Markdown, in the forms of Nygard and MADR. What was superseded is kept as history.
+/// Import Markdown decision records in the formats of Nygard and MADR. Superseded records become history.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Folders that hold records, or single records.
+    /// Folders with records, or single records.
     #[arg(value_name = "DIR", required = true)]
     paths: Vec<PathBuf>,
-    /// Take in records that are only proposed, too.
+    /// Include records that are only proposed.
     #[arg(long)]
     proposed: bool,
     #[command(flatten)]
@@ -42,9 +42,9 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let (records, left) = records(&args)?;
     let steps = plan(&records);
-    let rows: Vec<Row> = records.iter().map(row).collect();
+    let rows: Vec<ImportRow> = records.iter().map(row).collect();
     if args.how.dry_run {
-        let ordered: Vec<Row> = steps.iter().filter_map(|step| rows.get(step.record).cloned()).collect();
+        let ordered: Vec<ImportRow> = steps.iter().filter_map(|step| rows.get(step.record).cloned()).collect();
         preview(cx, &ordered, &left, args.how.details);
         return Ok(Exit::Ok);
     }
@@ -56,7 +56,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for (at, step) in steps.iter().enumerate() {
         cx.ui.progress(text!("importing {} of {}", at + 1, steps.len()));
         let Some(mut row) = rows.get(step.record).cloned() else { continue };
-        // A record that two others replace gives way to the first of them.
+        // A record that two others replace is superseded by the first of them.
         row.targets = step.replaces.iter().filter_map(|old| claims.remove(old)).collect();
         let sent = sender.store(&row).await;
         if sent.is_err() {
@@ -71,19 +71,19 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     cx.ui.progress_done();
     sender.report.show(cx, args.how.details);
     if records.is_empty() {
-        cx.ui.note("No record was found: a record has a section “Decision” or “Decision Outcome”.");
+        cx.ui.note("No records found: a record has a section “Decision” or “Decision Outcome”.");
     }
     Ok(Exit::Ok)
 }
 
-/// The claim that a record becomes.
-fn row(record: &Record) -> Row {
-    let statement = match record.standing {
-        Standing::Rejected => format!("Rejected: {}.", record.title.trim_end_matches('.')),
+/// Converts a record to a claim.
+fn row(record: &Record) -> ImportRow {
+    let statement = match record.status {
+        RecordStatus::Rejected => format!("Rejected: {}.", record.title.trim_end_matches('.')),
         _ => record.statement.clone(),
     };
     let reason = match &record.date {
-        Some(date) => format!("{} ({}, {date})", record.reason, record.standing.as_str()),
+        Some(date) => format!("{} ({}, {date})", record.reason, record.status.as_str()),
         None => record.reason.clone(),
     };
     let claim = RememberRequest {
@@ -94,11 +94,11 @@ fn row(record: &Record) -> Row {
         ..RememberRequest::default()
     };
     let file = record.file.rsplit('/').next().unwrap_or(&record.file).to_owned();
-    Row { claim, targets: Vec::new(), file, source: record.source() }
+    ImportRow { claim, targets: Vec::new(), file, source: record.source() }
 }
 
-/// The records under the paths, and the files that are none.
-fn records(args: &Args) -> Result<(Vec<Record>, Vec<Left>), CliError> {
+/// Reads the records under the paths; other files are skipped.
+fn records(args: &Args) -> Result<(Vec<Record>, Vec<SkippedRow>), CliError> {
     let mut files = Vec::new();
     for path in &args.paths {
         let meta = fs::metadata(path).map_err(|error| CliError::file("read", path, &error))?;
@@ -115,24 +115,24 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<Left>), CliError> {
         let path = shown(&file);
         let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
         if name == "readme.md" || name == "index.md" || name.contains("template") {
-            left.push(Left::new(format!("{path}:1"), name, "no record"));
+            left.push(SkippedRow::new(format!("{path}:1"), name, "not a decision record"));
             continue;
         }
-        // A file in a folder that cannot be read is told and left out; one that was named by itself is an error.
+        // An unreadable file in a folder is skipped; one that was named itself is an error.
         let text = match read(&file, MAX_FILE) {
             Ok(text) => text,
             Err(error) if args.paths.contains(&file) => return Err(error),
             Err(error) => {
-                left.push(Left::new(format!("{path}:1"), name, error.to_string()));
+                left.push(SkippedRow::new(format!("{path}:1"), name, error.to_string()));
                 continue;
             }
         };
         match Record::parse(&path, &text) {
-            Ok(record) if record.standing == Standing::Proposed && !args.proposed => {
-                left.push(Left::new(record.source(), record.title, "proposed, not decided: --proposed takes it in"));
+            Ok(record) if record.status == RecordStatus::Proposed && !args.proposed => {
+                left.push(SkippedRow::new(record.source(), record.title, "only proposed: --proposed includes it"));
             }
             Ok(record) => records.push(record),
-            Err(error) => left.push(Left::new(format!("{path}:{}", error.line), name, error.why)),
+            Err(error) => left.push(SkippedRow::new(format!("{path}:{}", error.line), name, error.why)),
         }
     }
     Ok((records, left))

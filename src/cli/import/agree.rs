@@ -1,25 +1,24 @@
-//! Before a large import: what it would store, what it leaves out, and whether a person wants that.
+//! Confirmation of a large import: shows what it would store and skip, and asks.
 
 use std::{
     collections::BTreeMap,
     io::{IsTerminal, stdin},
 };
 
-use super::{How, report::Left, send::Row};
+use super::{How, report::SkippedRow, send::ImportRow};
 use crate::{
     cli::{CliError, Context, ask::Asker, show::text::count, ui::Style},
     domain::ClaimKind,
 };
 
-/// The rows from which an import is large.
+/// The number of rows from which an import is large.
 const LARGE: usize = 25;
 
-/// How many samples of each sort are shown.
+/// How many samples of each group are shown.
 const SAMPLES: usize = 3;
 
-/// Shows what a large import would do, and asks where there is a terminal. A small one, and one that was answered with `--yes`,
-/// goes on.
-pub(super) fn agreed(cx: &mut Context, rows: &[Row], left: &[Left], how: How) -> Result<bool, CliError> {
+/// Previews a large import and asks for confirmation on a terminal. Returns true for a small import and with `--yes`.
+pub(super) fn agreed(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow], how: How) -> Result<bool, CliError> {
     if rows.len() < LARGE || how.yes || cx.ui.json {
         return Ok(true);
     }
@@ -30,7 +29,7 @@ pub(super) fn agreed(cx: &mut Context, rows: &[Row], left: &[Left], how: How) ->
         return Ok(true);
     }
     let Some(mut asker) = Asker::new() else { return Ok(true) };
-    let question = text!("Send {} through the guard?", count(rows.len(), "claim", "claims"));
+    let question = text!("Import {}?", count(rows.len(), "claim", "claims"));
     if asker.yes(cx, question)? {
         return Ok(true);
     }
@@ -38,10 +37,10 @@ pub(super) fn agreed(cx: &mut Context, rows: &[Row], left: &[Left], how: How) ->
     Ok(false)
 }
 
-fn show(cx: &mut Context, rows: &[Row], left: &[Left]) {
+fn show(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow]) {
     let ui = &mut cx.ui;
     for kind in ClaimKind::ALL {
-        let of: Vec<&Row> = rows.iter().filter(|row| row.claim.kind.unwrap_or_default() == kind).collect();
+        let of: Vec<&ImportRow> = rows.iter().filter(|row| row.claim.kind.unwrap_or_default() == kind).collect();
         if of.is_empty() {
             continue;
         }
@@ -52,7 +51,7 @@ fn show(cx: &mut Context, rows: &[Row], left: &[Left]) {
             ui.line(text!("    {}", text));
         }
     }
-    let mut by_reason: BTreeMap<&str, Vec<&Left>> = BTreeMap::new();
+    let mut by_reason: BTreeMap<&str, Vec<&SkippedRow>> = BTreeMap::new();
     for one in left {
         by_reason.entry(one.why()).or_default().push(one);
     }

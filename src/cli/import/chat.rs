@@ -1,11 +1,11 @@
-//! `ergo import chat` and `ergo import proposals`: what chats decided, by way of a list that a person ticks.
+//! `ergo import chat` and `ergo import proposals`: decisions from chats, through a list that a person ticks.
 
 use std::{fs, io::Write, path::PathBuf};
 
 use super::{
     How, MAX_FILE, read,
-    report::Left,
-    send::{Row, send_all},
+    report::SkippedRow,
+    send::{ImportRow, send_all},
     shown,
 };
 use crate::{
@@ -17,21 +17,21 @@ use crate::{
     interchange::chat,
 };
 
-/// The largest export of chats that is read, in bytes.
+/// The maximum size of a chat export, in bytes.
 const MAX_CHATS: u64 = 512 * 1024 * 1024;
 
-/// Write down what in an export of chats (ChatGPT, Claude: conversations.json) sounds like a decision, for a person to tick.
+/// Extract proposed decisions from a chat export (ChatGPT, Claude: conversations.json) into a list to tick.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The export.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The list to write; it must not exist.
+    /// The list to create; it must not exist.
     #[arg(long, value_name = "LIST", default_value = "proposals.md")]
     to: PathBuf,
 }
 
-/// Take over the ticked lines of a list that `ergo import chat` wrote.
+/// Import the ticked lines of a list that `ergo import chat` wrote.
 #[derive(Debug, clap::Args)]
 pub(super) struct Ticked {
     /// The list.
@@ -43,10 +43,11 @@ pub(super) struct Ticked {
 
 pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let path = shown(&args.file);
-    let proposals = chat::read(&read(&args.file, MAX_CHATS)?)
-        .map_err(|error| CliError::usage(format_args!("{path}: {error}")).hint("it is called conversations.json"))?;
+    let proposals = chat::read(&read(&args.file, MAX_CHATS)?).map_err(|error| {
+        CliError::usage(format_args!("{path}: {error}")).hint("the export's file is called conversations.json")
+    })?;
     if proposals.is_empty() {
-        cx.ui.line("Nothing in these chats sounds like a decision; no list was written.");
+        cx.ui.line("No decisions found in these chats; no list was written.");
         return Ok(Exit::Ok);
     }
     let text = chat::list(&proposals);
@@ -55,7 +56,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let many = count(proposals.len(), "proposal", "proposals");
     let list = args.to.display();
     cx.ui.line(text!(
-        "{} in {}: tick what holds, then `ergo import proposals {}`. Nothing was stored.",
+        "Wrote {} to {}. Tick those to keep, then run `ergo import proposals {}`. Nothing was stored yet.",
         many,
         list,
         quote(&list.to_string())
@@ -66,7 +67,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 pub(super) async fn ticked(args: Ticked, cx: &mut Context) -> Result<Exit, CliError> {
     let path = shown(&args.file);
     let (found, wrong) = chat::ticked(&read(&args.file, MAX_FILE)?);
-    let row = |(line, one): &(usize, chat::Proposal)| {
+    let row = |(line, one): &(usize, chat::ChatProposal)| {
         let place = format!("{path}:{line}");
         let source = if one.source.is_empty() { place.clone() } else { one.source.clone() };
         let claim = RememberRequest {
@@ -76,14 +77,14 @@ pub(super) async fn ticked(args: Ticked, cx: &mut Context) -> Result<Exit, CliEr
             source: Some(source),
             ..RememberRequest::default()
         };
-        Row { claim, targets: Vec::new(), file: path.clone(), source: place }
+        ImportRow { claim, targets: Vec::new(), file: path.clone(), source: place }
     };
-    let rows: Vec<Row> = found.iter().map(row).collect();
+    let rows: Vec<ImportRow> = found.iter().map(row).collect();
     let why = "expected: - [x] KIND: STATEMENT | because: REASON | from: SOURCE";
-    let left: Vec<_> = wrong.iter().map(|line| Left::new(format!("{path}:{line}"), "", why)).collect();
+    let left: Vec<_> = wrong.iter().map(|line| SkippedRow::new(format!("{path}:{line}"), "", why)).collect();
     let exit = send_all(cx, "proposals", std::slice::from_ref(&args.file), &rows, &left, args.how).await?;
     if rows.is_empty() && !args.how.dry_run {
-        cx.ui.note("Nothing is ticked in it.");
+        cx.ui.note("No line of the list is ticked.");
     }
     Ok(exit)
 }

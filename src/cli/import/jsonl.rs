@@ -1,4 +1,4 @@
-//! `ergo import jsonl`: takes an export over into this project, through the guard and with its history.
+//! `ergo import jsonl`: imports an export into this project, through the guard and with its history.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,8 +9,8 @@ use super::{
     How,
     agree::agreed,
     read,
-    report::{Left, preview},
-    send::{Row, Sender},
+    report::{SkippedRow, preview},
+    send::{ImportRow, Sender},
     shown,
 };
 use crate::{
@@ -20,10 +20,10 @@ use crate::{
     interchange::jsonl,
 };
 
-/// The largest export that is read, in bytes.
+/// The maximum size of an export, in bytes.
 const MAX_EXPORT: u64 = 512 * 1024 * 1024;
 
-/// Take over an export. Claims get new ids and this machine's name; what was replaced or retracted stays history.
+/// Import an export. Claims get new ids and this device's signature; superseded and retracted claims become history.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The file that `ergo export jsonl` wrote.
@@ -42,11 +42,11 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let left: Vec<_> = gone
         .into_iter()
         .map(|(line, claim)| {
-            let why = if claim.flags.redacted { "its text was redacted" } else { "it was undone" };
-            Left::new(format!("{path}:{line}"), claim.id.short(), why)
+            let why = if claim.flags.redacted { "redacted" } else { "undone" };
+            SkippedRow::new(format!("{path}:{line}"), claim.id.short(), why)
         })
         .collect();
-    let rows: Vec<Row> = kept.iter().map(|(line, claim)| row(claim, &format!("{path}:{line}"))).collect();
+    let rows: Vec<ImportRow> = kept.iter().map(|(line, claim)| row(claim, &format!("{path}:{line}"))).collect();
     if args.how.dry_run {
         preview(cx, &rows, &left, args.how.details);
         return Ok(Exit::Ok);
@@ -78,12 +78,12 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         let closed = match claim.status {
             Status::Active => false,
             Status::Retracted | Status::Refused => true,
-            // What replaced it is not in the file, or came before it.
+            // Its successor is missing from the file, or came before it.
             Status::Superseded => claim.kind.is_guarded() && !replaced.contains(&claim.id),
         };
         if let Some(id) = new_ids.get(&claim.id).filter(|_| closed) {
-            let told = format!("{} in the export {path}.", claim.status);
-            let reason = claim.closing_reason.clone().unwrap_or(told);
+            let default = format!("{} in the export {path}.", claim.status);
+            let reason = claim.closing_reason.clone().unwrap_or(default);
             sender.retract(row, *id, &reason).await?;
         }
     }
@@ -92,8 +92,8 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(Exit::Ok)
 }
 
-/// The row that brings a claim back.
-fn row(claim: &ClaimView, source: &str) -> Row {
+/// Converts an exported claim to a row.
+fn row(claim: &ClaimView, source: &str) -> ImportRow {
     let request = RememberRequest {
         statement: claim.statement.clone(),
         kind: Some(claim.kind),
@@ -103,6 +103,6 @@ fn row(claim: &ClaimView, source: &str) -> Row {
         qualifiers: claim.qualifiers.clone(),
         ..RememberRequest::default()
     };
-    // The old id tells two equal statements of different times apart.
-    Row { claim: request, targets: Vec::new(), file: claim.id.to_hex(), source: source.to_owned() }
+    // The old id distinguishes equal statements of different times.
+    ImportRow { claim: request, targets: Vec::new(), file: claim.id.to_hex(), source: source.to_owned() }
 }

@@ -1,16 +1,16 @@
-//! `ergo import`: takes over decision records and rule files, through the guard.
+//! `ergo import`: imports decision records, rule files and exports through the guard.
 //!
-//! The acts of one import begin with the same digits: its number, by which `ergo undo --import` takes it back whole. A rule
-//! file is compared with what came from it before ([`follow`]), and each of its imports has a number of its own. In the other
-//! forms each row is an act whose id is made of what it says and where, so that an import that is run again does nothing twice,
-//! also for what was replaced or retracted meanwhile.
+//! All acts of an import have ids with the same prefix, the import's number, by which `ergo undo --import` undoes all of it. A
+//! rule file is compared with its last import ([`reimport`]), and each of its imports has a new number. In the other formats the
+//! id of each row's act is a hash of its content and source, so that running an import again changes nothing, even if claims
+//! were superseded or retracted in the meantime.
 
 mod adr;
 mod agree;
 mod chat;
-mod follow;
 mod jsonl;
 mod memory;
+mod reimport;
 mod report;
 mod rules;
 mod send;
@@ -25,15 +25,15 @@ use crate::files;
 
 pub(crate) use send::NUMBER;
 
-/// The largest file that is read, in bytes: what is larger is no record and no rule file.
+/// The maximum size of a record or rule file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// Take over decision records, rule files, an export, another tool's memories, or what chats decided.
+/// Import decision records, rule files, an export, another tool's memories, or decisions from chats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Every row passes the guard. One that contradicts what is in force is kept on a conflict card, and the import goes on; it
-then still ends with exit code 0. Running an import again stores nothing twice. A rule file is followed: a line that changed
-replaces its old version, and one that is gone retires its claim.")]
+The guard checks every row. A row that contradicts an active claim opens a conflict card, and the import continues; the exit code
+is still 0. Running an import again stores nothing twice. When a rule file is imported again, changed lines supersede their old
+versions, and the claims of removed lines are retracted.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
@@ -49,16 +49,16 @@ enum What {
     Proposals(chat::Ticked),
 }
 
-/// How an import goes, whatever it reads.
+/// The options of every import.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct How {
-    /// Show what would be imported, and store nothing.
+    /// Show what would be imported; store nothing.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask before a large import.
     #[arg(short, long)]
     yes: bool,
-    /// List what is skipped, and why.
+    /// List skipped lines with the reason.
     #[arg(long)]
     details: bool,
 }
@@ -75,14 +75,14 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
 }
 
-/// The text of a file that a person named; `-` is stdin.
+/// Reads a file that a person named; `-` is stdin.
 fn read(path: &Path, most: u64) -> Result<String, CliError> {
     let read = if path.as_os_str() == "-" { files::all_of(io::stdin(), most) } else { files::bytes(path, most) };
     let bytes = read.map_err(|error| {
         let failed = CliError::file("read", path, &error);
         match error.kind() {
-            io::ErrorKind::FileTooLarge => failed.hint("divide it, and import the parts one after the other"),
-            io::ErrorKind::InvalidInput => failed.hint("write it into a file first, or give it on stdin: `-`"),
+            io::ErrorKind::FileTooLarge => failed.hint("split it and import the parts one by one"),
+            io::ErrorKind::InvalidInput => failed.hint("write it to a regular file, or pass it on stdin: `-`"),
             _ => failed,
         }
     })?;
@@ -91,7 +91,7 @@ fn read(path: &Path, most: u64) -> Result<String, CliError> {
         .map_err(|_| CliError::usage(format_args!("{} is not UTF-8 text", path.display())))
 }
 
-/// A path as it shall stand in a source: from the top of the working tree where it is in one, else as it was given.
+/// Returns a path for use as a source: relative to the top of the working tree if it is inside one, else unchanged.
 fn shown(path: &Path) -> String {
     let inside = || {
         let full = fs::canonicalize(path).ok()?;

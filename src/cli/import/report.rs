@@ -1,8 +1,8 @@
-//! What became of an import: for people and as JSON.
+//! The result of an import: as text and as JSON.
 
 use serde::Serialize;
 
-use super::send::Row;
+use super::send::ImportRow;
 use crate::{
     api::{ClaimView, Refused, Stored, Warning},
     cli::{Context, show::text::count, ui::Style},
@@ -12,18 +12,18 @@ use crate::{
     },
 };
 
-/// What became of a row that was not refused.
+/// The result of a row that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It is new.
+pub(super) enum RowResult {
+    /// It was stored.
     Stored,
-    /// It was there already.
-    Known,
+    /// It was stored before.
+    Duplicate,
 }
 
-/// A row that is stored, or was already.
+/// A row that is stored, now or before.
 #[derive(Debug, Serialize)]
-struct Kept {
+struct StoredRow {
     claim_id: ClaimId,
     statement: String,
     kind: Option<ClaimKind>,
@@ -36,7 +36,7 @@ struct Kept {
 
 /// A row that the guard refused.
 #[derive(Debug, Serialize)]
-struct Turned {
+struct RefusedRow {
     statement: String,
     source: String,
     card_id: Option<CardId>,
@@ -46,70 +46,68 @@ struct Turned {
     against_statement: String,
 }
 
-/// A row or place that became no claim.
+/// A row or line that became no claim.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Left {
+pub(super) struct SkippedRow {
     source: String,
     text: String,
     why: String,
 }
 
-impl Left {
-    /// Where it stands, what it says, and why it became none.
+impl SkippedRow {
+    /// Creates it from its source, its text, and why it was skipped.
     pub(super) fn new(source: impl Into<String>, text: impl Into<String>, why: impl Into<String>) -> Self {
         Self { source: source.into(), text: text.into(), why: why.into() }
     }
 
-    /// Where it stands.
     pub(super) fn source(&self) -> &str {
         &self.source
     }
 
-    /// What stands there.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Why it became none.
+    /// Returns why it was skipped.
     pub(super) fn why(&self) -> &str {
         &self.why
     }
 }
 
-/// A claim whose line is gone from its file.
+/// A claim that was retracted because its line was removed.
 #[derive(Debug, Serialize)]
-struct Retired {
+struct RetiredClaim {
     claim_id: ClaimId,
     statement: String,
     source: String,
 }
 
-/// What became of an import.
+/// The result of an import.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct ImportReport {
     form: String,
     from: String,
     scope: Scope,
-    /// The number by which the whole import can be undone.
+    /// The number with which the whole import can be undone.
     import: String,
     /// Whether nothing was sent.
     dry_run: bool,
-    stored: Vec<Kept>,
-    duplicates: Vec<Kept>,
-    refused: Vec<Turned>,
-    skipped: Vec<Left>,
-    /// Claims whose lines are gone from a rule file.
+    stored: Vec<StoredRow>,
+    duplicates: Vec<StoredRow>,
+    refused: Vec<RefusedRow>,
+    skipped: Vec<SkippedRow>,
+    /// Claims whose lines were removed from a rule file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    retired: Vec<Retired>,
-    /// Files that are as they were when they were last imported.
+    retired: Vec<RetiredClaim>,
+    /// Files that did not change since their last import.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) untouched: Vec<String>,
-    /// Rows that were stored and at once taken out of force, since their file says that they are no longer.
+    /// Rows that were stored and immediately retracted, since their file marks them as no longer active.
     pub(super) closed: usize,
 }
 
-impl Report {
-    pub(super) fn new(form: &str, from: &str, scope: &Scope, import: String, skipped: Vec<Left>) -> Self {
+impl ImportReport {
+    pub(super) fn new(form: &str, from: &str, scope: &Scope, import: String, skipped: Vec<SkippedRow>) -> Self {
         Self {
             form: form.to_owned(),
             from: from.to_owned(),
@@ -126,15 +124,15 @@ impl Report {
         }
     }
 
-    pub(super) fn add(&mut self, row: &Row, fate: Fate, stored: &Stored) {
+    pub(super) fn add(&mut self, row: &ImportRow, fate: RowResult, stored: &Stored) {
         self.scope = stored.scope.clone();
-        let kept = Kept {
+        let kept = StoredRow {
             claim_id: stored.claim_id,
             statement: row.claim.statement.clone(),
             kind: row.claim.kind,
             source: row.source.clone(),
             superseded: stored.superseded.clone(),
-            // The files say how their text is cut, and what else they hold.
+            // These warnings concern the wording of the file, not its claims.
             warnings: stored
                 .warnings
                 .iter()
@@ -143,33 +141,40 @@ impl Report {
                 .collect(),
         };
         match fate {
-            Fate::Stored => self.stored.push(kept),
-            Fate::Known => self.duplicates.push(kept),
+            RowResult::Stored => self.stored.push(kept),
+            RowResult::Duplicate => self.duplicates.push(kept),
         }
     }
 
-    /// A row whose claim came from the same file before, and stays.
-    pub(super) fn same(&mut self, row: &Row, claim: ClaimId) {
+    /// Adds a row whose claim was imported from the same file before and did not change.
+    pub(super) fn same(&mut self, row: &ImportRow, claim: ClaimId) {
         let (statement, kind, source) = (row.claim.statement.clone(), row.claim.kind, row.source.clone());
-        self.duplicates.push(Kept { claim_id: claim, statement, kind, source, superseded: vec![], warnings: vec![] });
+        self.duplicates.push(StoredRow {
+            claim_id: claim,
+            statement,
+            kind,
+            source,
+            superseded: vec![],
+            warnings: vec![],
+        });
     }
 
     pub(super) fn retire(&mut self, claim: &ClaimView) {
-        self.retired.push(Retired {
+        self.retired.push(RetiredClaim {
             claim_id: claim.id,
             statement: claim.statement.clone(),
             source: claim.source.clone().unwrap_or_default(),
         });
     }
 
-    /// Whether rows were refused, so that the next import must try them again.
+    /// Whether rows were refused, so that the next import must retry them.
     pub(super) fn has_refused(&self) -> bool {
         !self.refused.is_empty()
     }
 
-    pub(super) fn refused(&mut self, row: &Row, refused: &Refused) {
+    pub(super) fn refused(&mut self, row: &ImportRow, refused: &Refused) {
         let first = refused.conflicts.first();
-        self.refused.push(Turned {
+        self.refused.push(RefusedRow {
             statement: row.claim.statement.clone(),
             source: row.source.clone(),
             card_id: refused.card_id,
@@ -180,10 +185,10 @@ impl Report {
     }
 
     pub(super) fn skipped(&mut self, source: &str, text: &str, why: &str) {
-        self.skipped.push(Left::new(source, text, why));
+        self.skipped.push(SkippedRow::new(source, text, why));
     }
 
-    /// Shows the summary, and what a person should look at.
+    /// Shows the summary and what needs attention.
     pub(super) fn show(&self, cx: &mut Context, details: bool) {
         if cx.ui.json {
             cx.ui.value(self);
@@ -192,15 +197,15 @@ impl Report {
         let ui = &mut cx.ui;
         let replaced: usize = self.stored.iter().map(|kept| kept.superseded.len()).sum();
         let mut stored = format!("{} stored", self.stored.len());
-        let notes = [(replaced, "in place of an earlier one"), (self.closed, "no longer in force")];
+        let notes = [(replaced, "superseding earlier ones"), (self.closed, "no longer active")];
         let notes: Vec<String> =
             notes.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
         if !notes.is_empty() {
             stored = format!("{stored} ({})", notes.join(", "));
         }
-        let told = [
+        let counts = [
             stored,
-            format!("{} known already", self.duplicates.len()),
+            format!("{} already stored", self.duplicates.len()),
             format!("{} refused", self.refused.len()),
             format!("{} skipped", self.skipped.len()),
         ];
@@ -212,27 +217,27 @@ impl Report {
         {
             return;
         }
-        let mut told = told.to_vec();
+        let mut counts = counts.to_vec();
         if !self.retired.is_empty() {
-            told.insert(1, format!("{} retired", self.retired.len()));
+            counts.insert(1, format!("{} retracted", self.retired.len()));
         }
         let scope = escape(&self.scope.to_string());
-        ui.line(text!("{} into {}: {}.", sanitize_line(&self.from), scope, told.join(", ")));
-        for turned in &self.refused {
+        ui.line(text!("{} -> {}: {}.", sanitize_line(&self.from), scope, counts.join(", ")));
+        for refused in &self.refused {
             let label = ui.paint(Style::Bad, "Refused:");
-            let source = sanitize_line(&turned.source);
+            let source = sanitize_line(&refused.source);
             ui.line(text!("\n{} {}", label, source));
-            ui.prose(2, None, &turned.statement);
-            ui.field("against", &turned.against_statement);
-            if !turned.why.is_empty() {
-                ui.field("why", &turned.why);
+            ui.prose(2, None, &refused.statement);
+            ui.field("against", &refused.against_statement);
+            if !refused.why.is_empty() {
+                ui.field("why", &refused.why);
             }
-            if let Some(card) = turned.card_id {
+            if let Some(card) = refused.card_id {
                 ui.field("card", &card.short());
             }
         }
         for gone in &self.retired {
-            let label = ui.paint(Style::Dim, "Retired:");
+            let label = ui.paint(Style::Dim, "Retracted:");
             let text = ui.fit(&gone.statement, gone.source.len() + 12);
             ui.line(text!("{} {}: {}", label, gone.source, text));
         }
@@ -251,16 +256,16 @@ impl Report {
                     ui.line(text!("  {}: {} ({})", left.source, left.why, text));
                 }
             } else {
-                let lines = count(self.skipped.len(), "place", "places");
-                ui.note(text!("{} skipped: run again with --details to see which and why.", lines));
+                let lines = count(self.skipped.len(), "line", "lines");
+                ui.note(text!("{} skipped; run again with --details to list them.", lines));
             }
         }
         let mut ways = Vec::new();
         if !self.refused.is_empty() {
-            ways.push(("ergo conflicts".to_owned(), "settle what was refused".to_owned()));
+            ways.push(("ergo conflicts".to_owned(), "settle the refused rows".to_owned()));
         }
         if !self.stored.is_empty() || !self.retired.is_empty() {
-            ways.push((format!("ergo undo --import {}", self.import), "take this import back".to_owned()));
+            ways.push((format!("ergo undo --import {}", self.import), "undo this import".to_owned()));
         }
         if !ways.is_empty() && !ui.quiet {
             ui.line("");
@@ -269,8 +274,8 @@ impl Report {
     }
 }
 
-/// Shows what an import would store, without asking the daemon.
-pub(super) fn preview(cx: &mut Context, rows: &[Row], left: &[Left], details: bool) {
+/// Shows what an import would store, without the daemon.
+pub(super) fn preview(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow], details: bool) {
     if cx.ui.json {
         let rows: Vec<_> = rows
             .iter()
@@ -295,13 +300,13 @@ pub(super) fn preview(cx: &mut Context, rows: &[Row], left: &[Left], details: bo
         }
     }
     if details {
-        for Left { source, text, why } in left {
+        for SkippedRow { source, text, why } in left {
             let line = format!("{source}  skipped: {why} ({text})");
             let line = ui.fit(&line, 0);
             let line = ui.paint(Style::Dim, line);
             ui.line(line);
         }
     }
-    let (rows, left) = (count(rows.len(), "claim", "claims"), count(left.len(), "place", "places"));
-    ui.line(text!("{} would go through the guard, {} skipped. Nothing was stored.", rows, left));
+    let (rows, left) = (count(rows.len(), "claim", "claims"), count(left.len(), "line", "lines"));
+    ui.line(text!("{} to import, {} skipped. Nothing was stored.", rows, left));
 }

@@ -1,14 +1,14 @@
-//! `ergo import rules`: one claim for each rule of a rule file, which is followed from then on.
+//! `ergo import rules`: imports each rule of a rule file as a claim, and updates the claims when the file changes.
 
 use std::path::PathBuf;
 
 use super::{
     How, MAX_FILE,
     agree::agreed,
-    follow::{self, Followed},
     read,
-    report::Left,
-    send::{Row, Sender},
+    reimport::{self, Reimport},
+    report::SkippedRow,
+    send::{ImportRow, Sender},
     shown,
 };
 use crate::{
@@ -17,8 +17,8 @@ use crate::{
     interchange::rules,
 };
 
-/// Take over the rules of CLAUDE.md, AGENTS.md, CONTRIBUTING.md, .cursorrules: one claim a rule, file and line as its
-/// source. Imported again, a file is compared with what came from it before.
+/// Import the rules of CLAUDE.md, AGENTS.md, CONTRIBUTING.md or .cursorrules: one claim per rule, with file and line as its
+/// source. Importing a file again applies the changes since the last import.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The files.
@@ -44,32 +44,32 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
                 source: Some(source.clone()),
                 ..RememberRequest::default()
             };
-            Row { claim, targets: Vec::new(), file: name.clone(), source }
+            ImportRow { claim, targets: Vec::new(), file: name.clone(), source }
         };
-        let rows: Vec<Row> = found.rules.into_iter().map(row).collect();
+        let rows: Vec<ImportRow> = found.rules.into_iter().map(row).collect();
         let skipped = found.skipped.into_iter();
-        let left: Vec<Left> =
-            skipped.map(|skip| Left::new(format!("{path}:{}", skip.line), skip.text, skip.why)).collect();
+        let left: Vec<SkippedRow> =
+            skipped.map(|skip| SkippedRow::new(format!("{path}:{}", skip.line), skip.text, skip.why)).collect();
         let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
-        files.push(follow::File { hash, origin: follow::origin(file), path, name, rows, left });
+        files.push(reimport::RuleFile { hash, origin: reimport::origin(file), path, name, rows, skipped: left });
     }
     let empty = files.iter().all(|file| file.rows.is_empty());
-    let followed = Followed::compare(cx, files, args.how).await?;
+    let reimport = Reimport::compare(cx, files, args.how).await?;
     if args.how.dry_run {
-        followed.show(cx, args.how.details);
+        reimport.show(cx, args.how.details);
         return Ok(Exit::Ok);
     }
-    let (rows, left) = (followed.to_store(), followed.left());
+    let (rows, left) = (reimport.to_store(), reimport.skipped());
     if !agreed(cx, &rows, &left, args.how)? {
         return Ok(Exit::Ok);
     }
     let mut sender = Sender::unique(cx, "rules", &args.files, &left).await?;
-    let sent = followed.send(cx, &mut sender).await;
+    let sent = reimport.send(cx, &mut sender).await;
     cx.ui.progress_done();
     sent?;
     sender.report.show(cx, args.how.details);
     if empty {
-        cx.ui.note("No rule was found: list items and sentences that ask for something are taken.");
+        cx.ui.note("No rules found: a rule is a list item or a sentence that asks for something.");
     }
     Ok(Exit::Ok)
 }

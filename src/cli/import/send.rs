@@ -1,11 +1,11 @@
-//! Sending the rows of an import to the daemon, one act a row.
+//! Sends the rows of an import to the daemon, one act per row.
 
 use std::{fs, path::PathBuf};
 
 use super::{
     How,
     agree::agreed,
-    report::{Fate, Left, Report, preview},
+    report::{ImportReport, RowResult, SkippedRow, preview},
     shown,
 };
 use crate::{
@@ -15,32 +15,32 @@ use crate::{
     domain::{ClaimId, OpId},
 };
 
-/// The digits of an import's number.
+/// The number of hexadecimal digits of an import's number.
 pub(crate) const NUMBER: usize = 12;
 
-/// The bytes that an import's number takes of an act's id.
+/// The number of bytes of an import's number.
 const NUMBER_BYTES: usize = NUMBER / 2;
 
 /// One row to import.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct ImportRow {
     /// The claim; its caller is filled in here.
     pub(super) claim: RememberRequest,
-    /// The claims that it replaces, already imported.
+    /// The already imported claims that it supersedes.
     pub(super) targets: Vec<ClaimId>,
-    /// The name of the file, which with the statement makes the row's identity.
+    /// The name of the file, part of the row's identity with the statement.
     pub(super) file: String,
-    /// Where the row is from: `file:line`.
+    /// The row's source: `file:line`.
     pub(super) source: String,
 }
 
-/// Sends the rows that came from `files` and says what became of them, or only shows what would be sent.
+/// Imports rows and reports the result, or only previews them.
 pub(super) async fn send_all(
     cx: &mut Context,
     form: &str,
     files: &[PathBuf],
-    rows: &[Row],
-    left: &[Left],
+    rows: &[ImportRow],
+    left: &[SkippedRow],
     how: How,
 ) -> Result<Exit, CliError> {
     if how.dry_run {
@@ -56,20 +56,24 @@ pub(super) async fn send_all(
     Ok(Exit::Ok)
 }
 
-/// Sends rows in the name of one import.
+/// Sends the rows of one import.
 pub(super) struct Sender {
     client: Client,
     caller: Caller,
     number: [u8; NUMBER_BYTES],
-    /// What became of the rows so far.
-    pub(super) report: Report,
+    /// The result so far.
+    pub(super) report: ImportReport,
 }
 
 impl Sender {
-    /// An import of a form (`adr`, `jsonl`) from the files that a person named, in which some places became no row. It has the
-    /// same number whenever the same files are imported into the same project, and files of two repositories have two.
-    pub(super) async fn new(cx: &Context, form: &str, files: &[PathBuf], left: &[Left]) -> Result<Self, CliError> {
-        // What the flags and the working directory name: an import's number is the same before the daemon knows the project.
+    /// Starts an import of a format (`adr`, `jsonl`). Its number depends on the project and on the files' absolute paths.
+    pub(super) async fn new(
+        cx: &Context,
+        form: &str,
+        files: &[PathBuf],
+        left: &[SkippedRow],
+    ) -> Result<Self, CliError> {
+        // Not the daemon's name of the project: the number must not change when the daemon learns of the project.
         let scope = cx.here()?.scope;
         let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string();
         let mut parts = vec!["ergo/import/2".to_owned(), form.to_owned(), scope.org_id, scope.project];
@@ -80,8 +84,13 @@ impl Sender {
         Self::numbered_as(cx, form, files, left, number).await
     }
 
-    /// An import with a number of its own, whatever was imported before.
-    pub(super) async fn unique(cx: &Context, form: &str, files: &[PathBuf], left: &[Left]) -> Result<Self, CliError> {
+    /// Starts an import with a random number.
+    pub(super) async fn unique(
+        cx: &Context,
+        form: &str,
+        files: &[PathBuf],
+        left: &[SkippedRow],
+    ) -> Result<Self, CliError> {
         let mut number = [0; NUMBER_BYTES];
         random(&mut number)?;
         Self::numbered_as(cx, form, files, left, number).await
@@ -91,27 +100,27 @@ impl Sender {
         cx: &Context,
         form: &str,
         files: &[PathBuf],
-        left: &[Left],
+        left: &[SkippedRow],
         number: [u8; NUMBER_BYTES],
     ) -> Result<Self, CliError> {
         let scope = cx.here()?.scope;
         let (client, caller) = cx.writer().await?;
         let named: Vec<String> = files.iter().map(|file| shown(file)).collect();
-        let report = Report::new(form, &named.join(", "), &scope, hex::encode(number), left.to_vec());
+        let report = ImportReport::new(form, &named.join(", "), &scope, hex::encode(number), left.to_vec());
         Ok(Self { client, caller, number, report })
     }
 
-    /// Stores a row that is known to be new, or takes the place of its targets.
-    pub(super) async fn put(&mut self, row: &Row) -> Result<Option<ClaimId>, CliError> {
+    /// Stores a row that is known to be new or to supersede its targets.
+    pub(super) async fn put(&mut self, row: &ImportRow) -> Result<Option<ClaimId>, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
         let answer = self.write(row, &targets, self.fresh()?).await;
-        self.took(row, answer)
+        self.record_answer(row, answer)
     }
 
-    /// Whether the guard would refuse a row because of claims of `pending`, which this import is about to change, too.
-    pub(super) async fn waits_for(&self, row: &Row, pending: &[ClaimId]) -> Result<bool, CliError> {
+    /// Whether the guard would refuse a row because of claims in `pending`, which this import will also change.
+    pub(super) async fn waits_for(&self, row: &ImportRow, pending: &[ClaimId]) -> Result<bool, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
-        let judged = Row { claim: RememberRequest { dry_run: true, ..row.claim.clone() }, ..row.clone() };
+        let judged = ImportRow { claim: RememberRequest { dry_run: true, ..row.claim.clone() }, ..row.clone() };
         let answer = self.write(&judged, &targets, self.fresh()?).await?;
         Ok(match answer {
             WriteOutcome::Conflict(refused) => {
@@ -121,7 +130,7 @@ impl Sender {
         })
     }
 
-    /// Retires a claim whose line is gone from its file.
+    /// Retracts a claim whose line was removed from its file.
     pub(super) async fn retire(&mut self, claim: &ClaimView, reason: &str) -> Result<bool, CliError> {
         let caller = Caller { op_id: Some(self.fresh()?), ..self.caller.clone() };
         let request = ActRequest {
@@ -153,8 +162,8 @@ impl Sender {
         Ok(false)
     }
 
-    /// Stores rows, one after the other, and says how far it is.
-    async fn all(&mut self, cx: &mut Context, rows: &[Row]) -> Result<(), CliError> {
+    /// Stores rows one by one and shows progress.
+    async fn all(&mut self, cx: &mut Context, rows: &[ImportRow]) -> Result<(), CliError> {
         for (at, row) in rows.iter().enumerate() {
             cx.ui.progress(text!("importing {} of {}", at + 1, rows.len()));
             let sent = self.store(row).await;
@@ -167,8 +176,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Stores one row, and gives the id of its claim: the new one, or that which says the same already.
-    pub(super) async fn store(&mut self, row: &Row) -> Result<Option<ClaimId>, CliError> {
+    /// Stores one row and returns the id of its claim: the new one, or an existing equal one.
+    pub(super) async fn store(&mut self, row: &ImportRow) -> Result<Option<ClaimId>, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
         let key = self.op("store", &row.file, &row.claim.statement, &targets.join(","));
         let mut answer = self.write(row, &targets, key).await;
@@ -176,17 +185,21 @@ impl Sender {
             && stored.replayed
             && self.undone(stored).await?
         {
-            // The person took it back and now asks for it again.
+            // It was undone since, and is now imported again.
             answer = self.write(row, &targets, self.fresh()?).await;
         }
-        self.took(row, answer)
+        self.record_answer(row, answer)
     }
 
-    /// Notes what became of a row.
-    fn took(&mut self, row: &Row, answer: Result<WriteOutcome, CliError>) -> Result<Option<ClaimId>, CliError> {
+    /// Records the result of a row.
+    fn record_answer(
+        &mut self,
+        row: &ImportRow,
+        answer: Result<WriteOutcome, CliError>,
+    ) -> Result<Option<ClaimId>, CliError> {
         match answer {
             Ok(WriteOutcome::Stored(stored)) => {
-                let fate = if stored.duplicate || stored.replayed { Fate::Known } else { Fate::Stored };
+                let fate = if stored.duplicate || stored.replayed { RowResult::Duplicate } else { RowResult::Stored };
                 self.report.add(row, fate, &stored);
                 Ok(Some(stored.claim_id))
             }
@@ -207,9 +220,9 @@ impl Sender {
         }
     }
 
-    /// Takes a claim of this import out of force.
-    pub(super) async fn retract(&mut self, row: &Row, claim: ClaimId, reason: &str) -> Result<(), CliError> {
-        // A claim that was stored anew is taken out anew.
+    /// Retracts a claim of this import.
+    pub(super) async fn retract(&mut self, row: &ImportRow, claim: ClaimId, reason: &str) -> Result<(), CliError> {
+        // The id contains the claim's: a claim that was stored again is retracted again.
         let op = self.op("retract", &row.file, &claim.to_hex(), reason);
         let caller = Caller { op_id: Some(op), ..self.caller.clone() };
         let request = ActRequest { caller, target: claim.to_hex(), reason: reason.to_owned(), ..ActRequest::default() };
@@ -229,8 +242,8 @@ impl Sender {
         Ok(())
     }
 
-    async fn write(&self, row: &Row, targets: &[String], op: OpId) -> Result<WriteOutcome, CliError> {
-        // What another tool's agent wrote stays that agent's.
+    async fn write(&self, row: &ImportRow, targets: &[String], op: OpId) -> Result<WriteOutcome, CliError> {
+        // A memory of another tool keeps its agent.
         let agent = row.claim.caller.agent.clone().or_else(|| self.caller.agent.clone());
         let caller = Caller { op_id: Some(op), agent, ..self.caller.clone() };
         let claim = RememberRequest { caller, ..row.claim.clone() };
@@ -242,7 +255,7 @@ impl Sender {
         };
         written.map_err(|error| match error {
             ClientError::Api(error) if error.code == ErrorCode::OpIdReused => CliError::usage(
-                "it was imported before with another reason, kind or qualifier, and stays as it is: supersede it to change it",
+                "it was imported before with another reason, kind or qualifier, and was not changed: use `ergo supersede` to change it",
             ),
             error => error.into(),
         })
@@ -252,14 +265,14 @@ impl Sender {
         Ok(self.client.claim(&stored.claim_id.to_hex()).await?.flags.undone)
     }
 
-    /// The act's id: the import's number, then what the row says.
+    /// Returns the act's id: the import's number and a hash of the row.
     fn op(&self, act: &str, file: &str, statement: &str, more: &str) -> OpId {
         let Caller { org_id, project, .. } = &self.caller;
         let hash = hash(&["ergo/import-row/1", act, org_id, project, file, statement, more]);
         self.numbered(hash.as_bytes())
     }
 
-    /// Another id of the same import.
+    /// Returns a random act id of this import.
     fn fresh(&self) -> Result<OpId, CliError> {
         let mut bytes = [0; 32];
         random(&mut bytes)?;
@@ -276,10 +289,11 @@ impl Sender {
 }
 
 fn random(bytes: &mut [u8]) -> Result<(), CliError> {
-    getrandom::fill(bytes).map_err(|error| CliError::internal(format_args!("the system gave no random bytes: {error}")))
+    getrandom::fill(bytes)
+        .map_err(|error| CliError::internal(format_args!("cannot get random bytes from the system: {error}")))
 }
 
-/// A hash of texts, each with its length before it, so that no two lists have one hash.
+/// Hashes texts, each prefixed with its length, so that different lists have different hashes.
 fn hash(parts: &[&str]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

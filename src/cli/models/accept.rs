@@ -1,8 +1,8 @@
-//! Accepting a file as a model: what it says about itself, whose hash it has, and how it answers.
+//! Validates a file as a model: by its header, its hash, and a test run.
 
 use std::path::{Path, PathBuf};
 
-use super::Desk;
+use super::ModelSetup;
 use crate::{
     cli::{CliError, Context, show::text::quote},
     infer::{
@@ -18,30 +18,30 @@ use crate::{
     },
 };
 
-/// A file that was looked at.
-pub(super) struct Candidate {
+/// A file that may become a model.
+pub(super) struct ModelCandidate {
     pub(super) name: String,
     pub(super) role: Role,
     pub(super) sha256: Sha256,
     pub(super) bytes: u64,
     pub(super) licence: Option<String>,
-    /// The name in the catalogue, where the hash stands there.
+    /// The catalogue's entry with the same hash.
     pub(super) known: Option<CatalogueEntry>,
 }
 
-/// Looks at a file: a model of the catalogue by its hash, else what its header says. `role` and `name` are what the person
-/// asks for.
+/// Inspects a file: a known hash identifies a model of the catalogue, else the header describes it. `role` and `name` are what
+/// the user requested.
 pub(super) fn look(
-    desk: &Desk,
+    setup: &ModelSetup,
     path: &Path,
     role: Option<Role>,
     name: Option<&str>,
     cx: &mut Context,
-) -> Result<Candidate, CliError> {
+) -> Result<ModelCandidate, CliError> {
     let place = path.display();
     let meta = std::fs::metadata(path).map_err(|error| CliError::file("read", path, &error))?;
     let hash = if meta.is_file() { Some(hash(path, meta.len(), cx)?) } else { None };
-    let known = hash.as_ref().and_then(|hash| desk.catalogue.hashed(hash)).cloned();
+    let known = hash.as_ref().and_then(|hash| setup.catalogue.hashed(hash)).cloned();
     let refuse = |why: String| CliError::usage(format_args!("{place} is not accepted: {why}"));
     let header = GgufHeader::of(path);
     let serves = match (&known, &header) {
@@ -50,29 +50,31 @@ pub(super) fn look(
             .role()
             .map_err(|why| refuse(why).hint("ergo needs an embedder, a classifier of pairs, or a language model"))?,
         (None, Err(why)) => {
-            return Err(
-                refuse(why.clone()).hint("a model is a GGUF file; was it fetched whole, and not the page around it?")
-            );
+            return Err(refuse(why.clone())
+                .hint("a model is a GGUF file; was it downloaded completely, and not an HTML page instead?"));
         }
     };
     if let Some(asked) = role.filter(|asked| *asked != serves) {
-        let error = refuse(format!("it is a model for {serves}, and not for {asked}"));
+        let error = refuse(format!("it is a model for {serves}, not for {asked}"));
         let hint = match (asked, serves) {
-            (Role::Nli, Role::Llm) => "a language model judges as `llm`, behind the classifier".to_owned(),
-            _ => format!("leave `{asked}` away, or say `{serves}`"),
+            (Role::Nli, Role::Llm) => "a language model serves as `llm`, after the classifier".to_owned(),
+            _ => format!("omit `{asked}`, or use `{serves}`"),
         };
         return Err(error.hint(hint));
     }
-    let Some(sha256) = hash else { return Err(refuse("it is no file".to_owned())) };
+    let Some(sha256) = hash else { return Err(refuse("it is not a regular file".to_owned())) };
     let title = header.as_ref().ok().and_then(|header| header.name.clone());
     let name = match (name, &known) {
         (Some(name), _) if !is_name(name) || [DEFAULT, NONE].contains(&name) => {
-            return Err(CliError::usage(format_args!("“{name}” cannot be a model's name"))
-                .hint("lower-case letters, digits, `.`, `_` and `-`, such as my-judge-1"));
+            return Err(CliError::usage(format_args!("invalid model name “{name}”"))
+                .hint("use lower-case letters, digits, `.`, `_` and `-`, such as my-judge-1"));
         }
         (Some(name), Some(entry)) if entry.name != name => {
-            return Err(CliError::usage(format_args!("by its hash it is {}, and keeps that name", entry.name))
-                .hint("leave `--name` away"));
+            return Err(CliError::usage(format_args!(
+                "its hash identifies it as {}, and it keeps that name",
+                entry.name
+            ))
+            .hint("omit `--name`"));
         }
         (Some(name), _) => name.to_owned(),
         (None, Some(entry)) => entry.name.clone(),
@@ -80,25 +82,25 @@ pub(super) fn look(
     };
     let licence = known.as_ref().map(|entry| entry.licence.clone());
     let licence = licence.or_else(|| header.ok().and_then(|header| header.licence));
-    let candidate = Candidate { name, role: serves, sha256, bytes: meta.len(), licence, known };
-    name_is_free(desk, &candidate, &desk.model_store.load()?)?;
+    let candidate = ModelCandidate { name, role: serves, sha256, bytes: meta.len(), licence, known };
+    name_is_free(setup, &candidate, &setup.model_store.load()?)?;
     Ok(candidate)
 }
 
-/// No two models have one name: what a setting means must not change by an import.
-fn name_is_free(desk: &Desk, candidate: &Candidate, records: &ModelRecords) -> Result<(), CliError> {
+/// Refuses a name that another model has: an import must not change the meaning of a setting.
+fn name_is_free(setup: &ModelSetup, candidate: &ModelCandidate, records: &ModelRecords) -> Result<(), CliError> {
     let name = &candidate.name;
     let other = |hash: Sha256| hash != candidate.sha256;
     let taken = records.named(name).is_some_and(|model| other(model.sha256))
-        || desk.catalogue.named(name).is_some_and(|entry| other(entry.sha256));
+        || setup.catalogue.named(name).is_some_and(|entry| other(entry.sha256));
     if !taken {
         return Ok(());
     }
     Err(CliError::usage(format_args!("another model is named {name}"))
-        .hint(format_args!("give this one a name with `--name`, or `ergo models remove {name}` first")))
+        .hint(format_args!("use another name: `--name`; or run `ergo models remove {name}` first")))
 }
 
-/// A name from the file's own name, which the person chose, or from what the file says.
+/// Derives a name from the file's name, or else from the title in its header.
 fn name_of(path: &Path, title: Option<&str>) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let plain = |text: &str| {
@@ -113,20 +115,19 @@ fn name_of(path: &Path, title: Option<&str>) -> String {
         .unwrap_or_else(|| "model".to_owned())
 }
 
-/// Loads the file in a worker process and asks it what such a model must know. A file whose hash stands in the catalogue was
-/// asked before it came there.
+/// Loads the file in a worker process and tests it. Models of the catalogue need no test.
 pub(super) fn probe(
-    candidate: &Candidate,
+    candidate: &ModelCandidate,
     path: &Path,
-    desk: &Desk,
+    setup: &ModelSetup,
     cx: &mut Context,
 ) -> Result<Option<ProbeResult>, CliError> {
     if candidate.known.is_some() {
         return Ok(None);
     }
-    cx.ui.progress(text!("loading {} and asking it …", candidate.name));
+    cx.ui.progress(text!("loading and testing {} …", candidate.name));
     let models = only(
-        desk,
+        setup,
         candidate.role,
         ModelSource::File(ModelFile {
             name: candidate.name.clone(),
@@ -138,52 +139,52 @@ pub(super) fn probe(
     cx.ui.progress_done();
     probed.map(Some).map_err(|why| {
         CliError::usage(format_args!("{} is not accepted as {}: {why}", path.display(), candidate.role))
-            .hint("`ergo models list` shows models that work")
+            .hint("`ergo models list` shows tested models")
     })
 }
 
-/// Models of which only one role is filled.
-pub(super) fn only(desk: &Desk, role: Role, model: ModelSource) -> Box<dyn Models> {
+/// Starts models with a single role.
+pub(super) fn only(setup: &ModelSetup, role: Role, model: ModelSource) -> Box<dyn Models> {
     let mut set = ModelSet::default();
     match role {
         Role::Embedder => set.embedder = Some(model),
         Role::Nli => set.nli = Some(model),
         Role::Llm => set.llm = Some(model),
     }
-    desk.start(set, None)
+    setup.start(set, None)
 }
 
-/// `ergo models use ROLE FILE`: the file stays where it is. Gives the name under which it is known.
-pub(super) fn in_place(desk: &Desk, role: Role, path: &Path, cx: &mut Context) -> Result<String, CliError> {
+/// Registers a file for `ergo models use ROLE FILE` without copying it. Returns the model's name.
+pub(super) fn in_place(setup: &ModelSetup, role: Role, path: &Path, cx: &mut Context) -> Result<String, CliError> {
     let path = std::path::absolute(path).map_err(|error| CliError::file("read", path, &error))?;
     if path.to_str().is_none() {
-        return Err(CliError::usage(format_args!("{} is not valid text", path.display())).hint("rename it"));
+        return Err(CliError::usage(format_args!("the path {} is not valid UTF-8", path.display())).hint("rename it"));
     }
-    let records = desk.model_store.load()?;
-    let already = records.installed.iter().find(|model| desk.model_store.path_of(&model.file) == path);
+    let records = setup.model_store.load()?;
+    let already = records.installed.iter().find(|model| setup.model_store.path_of(&model.file) == path);
     if let Some(model) = already.filter(|model| model.role == role) {
         return Ok(model.name.clone());
     }
-    let candidate = look(desk, &path, Some(role), None, cx)?;
-    let probed = probe(&candidate, &path, desk, cx)?;
+    let candidate = look(setup, &path, Some(role), None, cx)?;
+    let probed = probe(&candidate, &path, setup, cx)?;
     say_probed(&candidate, probed.as_ref(), cx);
-    record(desk, candidate.installed(path.clone()), &path)?;
+    record(setup, candidate.installed(path.clone()), &path)?;
     Ok(candidate.name)
 }
 
-/// Tells what a probe showed.
-pub(super) fn say_probed(candidate: &Candidate, probed: Option<&ProbeResult>, cx: &mut Context) {
+/// Shows the result of a test.
+pub(super) fn say_probed(candidate: &ModelCandidate, probed: Option<&ProbeResult>, cx: &mut Context) {
     match (probed, &candidate.known) {
         (Some(probed), _) => cx.ui.note(text!("{} as {}: {}", candidate.name, candidate.role, probed.summary)),
         (None, Some(entry)) => {
-            cx.ui.note(text!("It is {} of {}, by its hash.", quote(&entry.file), entry.publisher));
+            cx.ui.note(text!("Its hash identifies it as {} of {}.", quote(&entry.file), entry.publisher));
         }
         (None, None) => {}
     }
 }
 
-impl Candidate {
-    /// Its record, with this file.
+impl ModelCandidate {
+    /// Returns its record, with this file.
     pub(super) fn installed(&self, file: PathBuf) -> InstalledModel {
         InstalledModel {
             name: self.name.clone(),
@@ -197,7 +198,7 @@ impl Candidate {
     }
 }
 
-/// The record of a model of the catalogue, with this file.
+/// Returns the record of a model of the catalogue, with this file.
 pub(super) fn of_entry(entry: &CatalogueEntry, file: PathBuf) -> InstalledModel {
     InstalledModel {
         name: entry.name.clone(),
@@ -210,19 +211,19 @@ pub(super) fn of_entry(entry: &CatalogueEntry, file: PathBuf) -> InstalledModel 
     }
 }
 
-/// Puts a model on record whose file at `path` is known to be whole.
-pub(super) fn record(desk: &Desk, model: InstalledModel, path: &Path) -> Result<(), CliError> {
+/// Registers a model whose file at `path` is known to be complete.
+pub(super) fn record(setup: &ModelSetup, model: InstalledModel, path: &Path) -> Result<(), CliError> {
     let meta = std::fs::metadata(path).map_err(|error| CliError::file("read", path, &error))?;
     let model = InstalledModel { modified: modified(&meta), ..model };
-    desk.model_store.change(|records| records.put(model))?;
+    setup.model_store.change(|records| records.put(model))?;
     Ok(())
 }
 
-/// The hash of a file, with progress.
+/// Returns the hash of a file, and shows progress.
 pub(super) fn hash(path: &Path, total: u64, cx: &mut Context) -> Result<Sha256, CliError> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let hash = digest::of_file(path, &mut |done| {
-        cx.ui.progress(text!("{}  comparing the hash … {} %", name, done * 100 / total.max(1)));
+        cx.ui.progress(text!("{}  verifying the hash … {} %", name, done * 100 / total.max(1)));
     });
     cx.ui.progress_done();
     hash.map_err(|error| CliError::file("read", path, &error))

@@ -1,8 +1,8 @@
-//! `ergo models bench`.
+//! `ergo models bench`: measures the models on this machine.
 
 use serde_json::json;
 
-use super::{Desk, RoleArg};
+use super::{ModelSetup, RoleArg};
 use crate::{
     cli::{CliError, Context, Exit, ui::Style},
     infer::{
@@ -11,28 +11,28 @@ use crate::{
     },
 };
 
-/// What to measure.
+/// The roles and the number of calls.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The models that serve are loaded into a worker of their own, so that a running daemon is not measured with them. A busy
-machine measures itself: more threads than free cores make everything slower.")]
+The models are loaded into a separate worker process, so that a running daemon does not affect the result. Measure on an idle
+machine: more threads than free cores make everything slower.")]
 pub(super) struct Args {
-    /// The roles [default: all that a model serves].
+    /// The roles [default: all that have a model].
     #[arg(value_enum, value_name = "ROLE")]
     roles: Vec<RoleArg>,
-    /// How many processor threads a model may use [default: as the daemon].
+    /// CPU threads per model [default: as the daemon].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
-    /// Calls of each sort that are timed.
+    /// Timed calls of each kind.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     calls: u32,
 }
 
 /// Runs the act.
-pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, CliError> {
-    let serving = desk.serving();
+pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<Exit, CliError> {
+    let serving = setup.serving();
     let asked: Vec<Role> = args.roles.iter().map(|role| (*role).into()).collect();
-    let models = desk.start(resolve::model_set(&serving), args.threads);
+    let models = setup.start(resolve::model_set(&serving), args.threads);
     let mut items = Vec::new();
     for serving in serving.iter().filter(|serving| asked.is_empty() || asked.contains(&serving.role)) {
         if let Some(problem) = &serving.problem {
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
         let Some(model) = &serving.model else {
             if asked.contains(&serving.role) {
                 return Err(CliError::usage(format_args!("no model serves as {}", serving.role))
-                    .hint("`ergo models list` shows those that there are"));
+                    .hint("`ergo models list` shows the available models"));
             }
             continue;
         };
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
         let timings = measure::measure(serving.role, &*models, args.calls as usize);
         cx.ui.progress_done();
         let timings = timings.map_err(|error| {
-            CliError::internal(error).hint(format_args!("`ergo models verify {name}` compares its file with its hash"))
+            CliError::internal(error).hint(format_args!("`ergo models verify {name}` checks its file"))
         })?;
         items.push((serving.role, name, timings));
     }
@@ -59,12 +59,12 @@ pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, Cl
             .iter()
             .map(|(role, model, timings)| json!({"role": role, "model": model, "timings": timings}))
             .collect();
-        cx.ui.value(&json!({"models": items, "threads": desk.threads(args.threads)}));
+        cx.ui.value(&json!({"models": items, "threads": setup.threads(args.threads)}));
         return Ok(Exit::Ok);
     }
     for (role, name, timings) in items {
         let head = cx.ui.paint(Style::Strong, name);
-        cx.ui.line(text!("{}: {}, threads {}", role, head, desk.threads(args.threads)));
+        cx.ui.line(text!("{}: {}, threads {}", role, head, setup.threads(args.threads)));
         for timing in timings {
             let (p50, p95) = (timing.p50_ms, timing.p95_ms);
             cx.ui.line(text!(

@@ -1,10 +1,10 @@
-//! `ergo models use` and `ergo models remove`.
+//! `ergo models use` and `ergo models remove`: choose and remove models.
 
 use std::{fs, path::Path};
 
 use serde_json::json;
 
-use super::{Desk, accept, unknown};
+use super::{ModelSetup, accept, unknown};
 use crate::{
     cli::{CliError, Context, Exit, ui::Style},
     infer::{
@@ -19,32 +19,35 @@ use crate::{
 };
 
 /// `ergo models use ROLE NAME|FILE`.
-pub(super) fn choose(desk: &Desk, role: Role, wanted: &str, cx: &mut Context) -> Result<Exit, CliError> {
-    desk.may_choose(role)?;
-    let name =
-        if resolve::is_path(wanted) { accept::in_place(desk, role, Path::new(wanted), cx)? } else { wanted.to_owned() };
-    let records = desk.model_store.load()?;
-    if let Err(why) = resolve::find(&desk.model_store, &desk.catalogue, &records, role, &name) {
-        let known = records.named(&name).is_some() || desk.catalogue.named(&name).is_some();
+pub(super) fn choose(setup: &ModelSetup, role: Role, wanted: &str, cx: &mut Context) -> Result<Exit, CliError> {
+    setup.may_choose(role)?;
+    let name = if resolve::is_path(wanted) {
+        accept::in_place(setup, role, Path::new(wanted), cx)?
+    } else {
+        wanted.to_owned()
+    };
+    let records = setup.model_store.load()?;
+    if let Err(why) = resolve::find(&setup.model_store, &setup.catalogue, &records, role, &name) {
+        let known = records.named(&name).is_some() || setup.catalogue.named(&name).is_some();
         return Err(if known {
             CliError::usage(format_args!("{name} cannot serve as {role}: {why}"))
         } else {
-            unknown(&name, desk)
+            unknown(&name, setup)
         });
     }
-    set(desk, role, &name)?;
-    let daemon = desk.tell_daemon(cx);
+    set(setup, role, &name)?;
+    let daemon = setup.tell_daemon(cx);
     if cx.ui.json {
-        cx.ui.value(&json!({"result": "chosen", "role": role, "model": serves(desk, role), "daemon": daemon}));
+        cx.ui.value(&json!({"result": "chosen", "role": role, "model": serves(setup, role), "daemon": daemon}));
     } else if !cx.ui.quiet {
-        say(desk, role, daemon, cx);
+        say(setup, role, daemon, cx);
     }
     Ok(Exit::Ok)
 }
 
-/// What follows when a model was installed: it is chosen where that was asked for, else the next step is shown.
+/// Finishes an installation: chooses the model if requested, else shows how to.
 pub(super) fn after(
-    desk: &Desk,
+    setup: &ModelSetup,
     role: Role,
     name: &str,
     result: &str,
@@ -52,27 +55,27 @@ pub(super) fn after(
     cx: &mut Context,
 ) -> Result<Exit, CliError> {
     if choose {
-        set(desk, role, name)?;
+        set(setup, role, name)?;
     }
-    // A model that serves may have been repaired.
-    let in_use = serves(desk, role).as_deref() == Some(name);
-    let daemon = in_use && desk.tell_daemon(cx);
+    // The model may be in use already, and was repaired.
+    let in_use = serves(setup, role).as_deref() == Some(name);
+    let daemon = in_use && setup.tell_daemon(cx);
     if cx.ui.json {
         cx.ui.value(&json!({"result": result, "role": role, "model": name, "in_use": in_use, "daemon": daemon}));
     } else if choose {
         if !cx.ui.quiet {
-            say(desk, role, daemon, cx);
+            say(setup, role, daemon, cx);
         }
     } else if !in_use {
         let act = cx.ui.paint(Style::Code, format_args!("ergo models use {role} {name}"));
-        cx.ui.note(text!("It serves after: {}", act));
+        cx.ui.note(text!("To use it: {}", act));
     }
     Ok(Exit::Ok)
 }
 
-fn set(desk: &Desk, role: Role, name: &str) -> Result<(), CliError> {
+fn set(setup: &ModelSetup, role: Role, name: &str) -> Result<(), CliError> {
     let is_default = name == DEFAULT || embedded(role).is_some_and(|model| model.name == name);
-    desk.model_store.change(|records| {
+    setup.model_store.change(|records| {
         if is_default {
             records.chosen.remove(&role);
         } else {
@@ -82,54 +85,54 @@ fn set(desk: &Desk, role: Role, name: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn serves(desk: &Desk, role: Role) -> Option<String> {
-    let serving = desk.serving().into_iter().find(|serving| serving.role == role)?;
+fn serves(setup: &ModelSetup, role: Role) -> Option<String> {
+    let serving = setup.serving().into_iter().find(|serving| serving.role == role)?;
     serving.model.as_ref().map(ModelSource::name).map(str::to_owned)
 }
 
-fn say(desk: &Desk, role: Role, daemon: bool, cx: &mut Context) {
-    match serves(desk, role) {
+fn say(setup: &ModelSetup, role: Role, daemon: bool, cx: &mut Context) {
+    match serves(setup, role) {
         Some(model) => cx.ui.line(text!("{} serves as {}.", model, role)),
-        None => cx.ui.line(text!("Nothing serves as {}.", role)),
+        None => cx.ui.line(text!("No model serves as {}.", role)),
     }
     if daemon {
-        cx.ui.note("The daemon has taken it up.");
+        cx.ui.note("The daemon uses it from now on.");
     }
 }
 
 /// `ergo models remove NAME`.
-pub(super) fn remove(desk: &Desk, name: &str, cx: &mut Context) -> Result<Exit, CliError> {
+pub(super) fn remove(setup: &ModelSetup, name: &str, cx: &mut Context) -> Result<Exit, CliError> {
     if EMBEDDED.iter().any(|(_, model)| model.name == name) {
         return Err(CliError::usage(format_args!("{name} is built in and cannot be removed"))
-            .hint(format_args!("`ergo models use ROLE {NONE}` switches a role off")));
+            .hint(format_args!("`ergo models use ROLE {NONE}` turns a role off")));
     }
-    let records = desk.model_store.load()?;
-    let entry = desk.catalogue.named(name);
+    let records = setup.model_store.load()?;
+    let entry = setup.catalogue.named(name);
     let Some(model) = records.named(name) else {
         let part = entry.map(|entry| FetchTarget {
             bytes: entry.bytes,
             sha256: entry.sha256,
-            target: desk.model_store.path_of(entry.file.as_ref()),
+            target: setup.model_store.path_of(entry.file.as_ref()),
         });
         return match part {
             Some(part) if fetch::discard_part(&part) => Ok(removed(name, "partial", cx)),
             Some(_) => Err(CliError::usage(format_args!("{name} is not installed"))),
-            None => Err(unknown(name, desk)),
+            None => Err(unknown(name, setup)),
         };
     };
-    let path = desk.model_store.path_of(&model.file);
+    let path = setup.model_store.path_of(&model.file);
     let by_setting = Role::ALL
         .into_iter()
-        .filter(|role| desk.setting(*role).is_some_and(|wanted| wanted == name || Path::new(&wanted) == path));
+        .filter(|role| setup.setting(*role).is_some_and(|wanted| wanted == name || Path::new(&wanted) == path));
     if let Some(role) = by_setting.into_iter().next() {
-        return Err(CliError::usage(format_args!("{} names {name} for {role}", desk.paths.config.display()))
+        return Err(CliError::usage(format_args!("{} sets {name} for {role}", setup.paths.config.display()))
             .hint("change its [models] section first"));
     }
     if let Some(role) = records.roles_of(name).first() {
-        return Err(CliError::usage(format_args!("{name} serves as {role}"))
+        return Err(CliError::usage(format_args!("{name} is in use as {role}"))
             .hint(format_args!("`ergo models use {role} {DEFAULT}` first")));
     }
-    // A file that lies elsewhere is not ours to remove.
+    // A file outside the model store is not removed.
     let ours = model.file.is_relative();
     if ours
         && let Err(error) = fs::remove_file(&path)
@@ -137,7 +140,7 @@ pub(super) fn remove(desk: &Desk, name: &str, cx: &mut Context) -> Result<Exit, 
     {
         return Err(CliError::file("remove", &path, &error));
     }
-    desk.model_store.change(|records| records.installed.retain(|model| model.name != name))?;
+    setup.model_store.change(|records| records.installed.retain(|model| model.name != name))?;
     if !ours {
         cx.ui.note(text!("Its file stays: {}", path.display()));
     }
@@ -148,7 +151,7 @@ fn removed(name: &str, was: &str, cx: &mut Context) -> Exit {
     if cx.ui.json {
         cx.ui.value(&json!({"result": "removed", "model": name, "was": was}));
     } else if !cx.ui.quiet {
-        let what = if was == "partial" { "what was fetched of " } else { "" };
+        let what = if was == "partial" { "the partial download of " } else { "" };
         cx.ui.line(text!("Removed {}{}.", what, name));
     }
     Exit::Ok

@@ -1,72 +1,73 @@
-//! `ergo models import`.
+//! `ergo models import`: installs a model from a file.
 
 use std::{fs, path::PathBuf};
 
-use super::{Desk, RoleArg, accept, choose, room_for};
+use super::{ModelSetup, RoleArg, accept, choose, room_for};
 use crate::{
     cli::{CliError, Context, Exit, status::bytes},
     infer::catalogue::{InstalledModel, digest, model_store::FileCondition},
 };
 
-/// The file, and what it is to be.
+/// The file and its use.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A file of the catalogue is recognised by its hash. Any other GGUF file is loaded and asked a few things whose answers are
-known before it is accepted: an embedder must put sentences of one meaning nearer than strangers, a classifier must tell
-contradictions from other pairs, a language model must keep to a grammar. The file is copied.")]
+A file of the catalogue is recognised by its hash. Any other GGUF file is loaded and tested first: an embedder must place
+sentences of the same meaning closer together than unrelated ones, a classifier must recognise contradictions, a language model
+must follow a grammar. The file is copied.")]
 pub(super) struct Args {
     /// The file.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The name to give it [default: the catalogue's, else the file's].
+    /// The model's name [default: from the catalogue or the file].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// What it is to be used for [default: what the file says].
+    /// Its role [default: from the file].
     #[arg(long, value_enum)]
     role: Option<RoleArg>,
-    /// Choose it for its role afterwards.
+    /// Use it for its role.
     #[arg(long = "use")]
     choose: bool,
 }
 
 /// Runs the act.
-pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, CliError> {
+pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<Exit, CliError> {
     let source = std::path::absolute(&args.file).map_err(|error| CliError::file("read", &args.file, &error))?;
-    let candidate = accept::look(desk, &source, args.role.map(Into::into), args.name.as_deref(), cx)?;
+    let candidate = accept::look(setup, &source, args.role.map(Into::into), args.name.as_deref(), cx)?;
     if args.choose {
-        desk.may_choose(candidate.role)?;
+        setup.may_choose(candidate.role)?;
     }
     if candidate.known.as_ref().is_some_and(|entry| entry.embedded) {
-        cx.ui.note(text!("{} is built in: there is nothing to import.", candidate.name));
-        return choose::after(desk, candidate.role, &candidate.name, "embedded", args.choose, cx);
+        cx.ui.note(text!("{} is built in and need not be imported.", candidate.name));
+        return choose::after(setup, candidate.role, &candidate.name, "embedded", args.choose, cx);
     }
-    let records = desk.model_store.load()?;
-    let there = records.named(&candidate.name).filter(|model| desk.model_store.condition(model) == FileCondition::Good);
+    let records = setup.model_store.load()?;
+    let there =
+        records.named(&candidate.name).filter(|model| setup.model_store.condition(model) == FileCondition::Good);
     if there.is_some() {
-        cx.ui.note(text!("{} is installed already, and whole.", candidate.name));
-        return choose::after(desk, candidate.role, &candidate.name, "already_installed", args.choose, cx);
+        cx.ui.note(text!("{} is already installed.", candidate.name));
+        return choose::after(setup, candidate.role, &candidate.name, "already_installed", args.choose, cx);
     }
-    let probed = accept::probe(&candidate, &source, desk, cx)?;
+    let probed = accept::probe(&candidate, &source, setup, cx)?;
     accept::say_probed(&candidate, probed.as_ref(), cx);
     let file = match &candidate.known {
         Some(entry) => PathBuf::from(&entry.file),
         None => PathBuf::from(format!("{}.gguf", candidate.name)),
     };
-    copy(desk, &source, candidate.installed(file), cx)?;
+    copy(setup, &source, candidate.installed(file), cx)?;
     if !cx.ui.json && !cx.ui.quiet {
         let (name, role, size) = (&candidate.name, candidate.role, bytes(candidate.bytes));
         cx.ui.line(text!("Installed {} as {} ({}).", name, role, size));
     }
-    choose::after(desk, candidate.role, &candidate.name, "installed", args.choose, cx)
+    choose::after(setup, candidate.role, &candidate.name, "installed", args.choose, cx)
 }
 
-/// Copies the file onto the shelf and puts it on record, unless the copy is another than what was looked at.
-fn copy(desk: &Desk, source: &std::path::Path, model: InstalledModel, cx: &mut Context) -> Result<(), CliError> {
-    let target = desk.model_store.path_of(&model.file);
+/// Copies the file into the model store and registers it, unless the file changed in the meantime.
+fn copy(setup: &ModelSetup, source: &std::path::Path, model: InstalledModel, cx: &mut Context) -> Result<(), CliError> {
+    let target = setup.model_store.path_of(&model.file);
     if target == *source {
-        return accept::record(desk, model, &target);
+        return accept::record(setup, model, &target);
     }
-    room_for(desk, model.bytes)?;
+    room_for(setup, model.bytes)?;
     let draft = target.with_extension(format!("import-{}", std::process::id()));
     cx.ui.progress(text!("copying {} …", bytes(model.bytes)));
     let copied = fs::copy(source, &draft)
@@ -81,12 +82,14 @@ fn copy(desk: &Desk, source: &std::path::Path, model: InstalledModel, cx: &mut C
         Ok(hash) if hash == model.sha256 => {
             fs::rename(&draft, &target).map_err(|error| CliError::file("write", &target, &error))
         }
-        Ok(_) => Err(CliError::usage(format_args!("{} changed while it was being copied", source.display()))
-            .hint("import it again")),
+        Ok(_) => {
+            Err(CliError::usage(format_args!("{} changed while it was copied", source.display()))
+                .hint("import it again"))
+        }
         Err(error) if matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) => {
-            let folder = desk.model_store.folder().display();
+            let folder = setup.model_store.folder().display();
             Err(CliError::internal(format_args!("the disk of {folder} is full: the copy was removed"))
-                .hint("make room, and import again; `ergo models use ROLE FILE` uses a file where it is"))
+                .hint("free some space and import again; `ergo models use ROLE FILE` uses a file without copying it"))
         }
         Err(error) => Err(CliError::file("copy", source, &error)),
     };
@@ -94,5 +97,5 @@ fn copy(desk: &Desk, source: &std::path::Path, model: InstalledModel, cx: &mut C
         drop(fs::remove_file(&draft));
     }
     placed?;
-    accept::record(desk, model, &target)
+    accept::record(setup, model, &target)
 }

@@ -1,8 +1,8 @@
-//! `ergo models list`.
+//! `ergo models list`: lists the models of the catalogue and those that are installed.
 
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::ModelSetup;
 use crate::{
     cli::{CliError, Context, Exit, status::bytes, ui::Style},
     infer::{
@@ -15,14 +15,14 @@ use crate::{
     },
 };
 
-/// A model as it is listed.
+/// A row of the list.
 struct Row {
     role: Role,
     name: String,
     bytes: u64,
     state: State,
     licence: Option<String>,
-    /// What else is known, for `--long` and JSON.
+    /// Details for `--long` and JSON.
     more: Vec<(&'static str, String)>,
 }
 
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    fn told(&self, bytes: u64) -> (String, Style) {
+    fn label(&self, bytes: u64) -> (String, Style) {
         match self {
             Self::InUse { embedded: true } => ("in use, built in".to_owned(), Style::Good),
             Self::InUse { embedded: false } => ("in use".to_owned(), Style::Good),
@@ -65,20 +65,20 @@ impl State {
 }
 
 /// Runs the act.
-pub(super) fn run(desk: &Desk, long: bool, cx: &mut Context) -> Result<Exit, CliError> {
-    let serving = desk.serving();
-    let rows = rows(desk, &serving)?;
+pub(super) fn run(setup: &ModelSetup, long: bool, cx: &mut Context) -> Result<Exit, CliError> {
+    let serving = setup.serving();
+    let rows = rows(setup, &serving)?;
     if cx.ui.json {
         let models: Vec<Value> = rows.iter().map(Row::value).collect();
         let roles: Vec<Value> = serving.iter().map(role_value).collect();
-        cx.ui.value(&json!({"models": models, "roles": roles, "folder": desk.model_store.folder()}));
+        cx.ui.value(&json!({"models": models, "roles": roles, "folder": setup.model_store.folder()}));
         return Ok(Exit::Ok);
     }
     let name_width = rows.iter().map(|row| row.name.len()).max().unwrap_or_default().max(4);
     for row in &rows {
-        let (state, style) = row.state.told(row.bytes);
+        let (state, style) = row.state.label(row.bytes);
         let state = cx.ui.paint(style, format_args!("{state:<16}"));
-        let licence = row.licence.as_deref().unwrap_or("licence not known");
+        let licence = row.licence.as_deref().unwrap_or("unknown licence");
         let lead = format_args!("{:<9} {:<name_width$} {:>9}", row.role.name(), row.name, bytes(row.bytes));
         cx.ui.line(text!("{}  {}  {}", lead, state, licence).trimmed());
         if long {
@@ -88,7 +88,7 @@ pub(super) fn run(desk: &Desk, long: bool, cx: &mut Context) -> Result<Exit, Cli
         }
     }
     for serving in serving.iter().filter(|serving| serving.model.is_none() && serving.problem.is_none()) {
-        let why = if serving.wanted == NONE { "switched off" } else { "no model yet" };
+        let why = if serving.wanted == NONE { "turned off" } else { "no model" };
         let why = cx.ui.paint(Style::Dim, why);
         cx.ui.line(text!("{} {}", format_args!("{:<9}", serving.role.name()), why));
     }
@@ -104,22 +104,22 @@ pub(super) fn run(desk: &Desk, long: bool, cx: &mut Context) -> Result<Exit, Cli
     Ok(Exit::Ok)
 }
 
-/// All models: those of the catalogue in its order, then the others.
-fn rows(desk: &Desk, serving: &[ServingModel]) -> Result<Vec<Row>, CliError> {
-    let records = desk.model_store.load()?;
+/// Returns all models: first the catalogue's in its order, then the others.
+fn rows(setup: &ModelSetup, serving: &[ServingModel]) -> Result<Vec<Row>, CliError> {
+    let records = setup.model_store.load()?;
     let mut rows = Vec::new();
-    for entry in desk.catalogue.models() {
+    for entry in setup.catalogue.models() {
         let installed = records.named(&entry.name).filter(|model| model.sha256 == entry.sha256);
         let wanted = FetchTarget {
             bytes: entry.bytes,
             sha256: entry.sha256,
-            target: desk.model_store.path_of(entry.file.as_ref()),
+            target: setup.model_store.path_of(entry.file.as_ref()),
         };
         let part = std::fs::metadata(wanted.part()).map_or(0, |meta| meta.len());
         let state = match installed {
             _ if serves(serving, entry.role, &entry.name) => State::InUse { embedded: entry.embedded },
             _ if entry.embedded => State::Embedded,
-            Some(model) => condition(desk, model),
+            Some(model) => condition(setup, model),
             None if part > 0 => State::Partial(part),
             None if entry.url.is_some() => State::Available,
             None => State::Importable,
@@ -130,7 +130,7 @@ fn rows(desk: &Desk, serving: &[ServingModel]) -> Result<Vec<Row>, CliError> {
         more.push(("by", format!("{}, {}", entry.publisher, entry.page)));
         more.extend(entry.url.clone().map(|url| ("url", url)));
         more.push(("sha256", entry.sha256.to_string()));
-        more.extend(installed.map(|model| ("file", desk.model_store.path_of(&model.file).display().to_string())));
+        more.extend(installed.map(|model| ("file", setup.model_store.path_of(&model.file).display().to_string())));
         rows.push(Row {
             role: entry.role,
             name: entry.name.clone(),
@@ -146,11 +146,11 @@ fn rows(desk: &Desk, serving: &[ServingModel]) -> Result<Vec<Row>, CliError> {
         state: if serves(serving, model.role, &model.name) {
             State::InUse { embedded: false }
         } else {
-            condition(desk, &model)
+            condition(setup, &model)
         },
         more: vec![
             ("sha256", model.sha256.to_string()),
-            ("file", desk.model_store.path_of(&model.file).display().to_string()),
+            ("file", setup.model_store.path_of(&model.file).display().to_string()),
         ],
         role: model.role,
         name: model.name,
@@ -166,10 +166,10 @@ fn serves(serving: &[ServingModel], role: Role, name: &str) -> bool {
     model.is_some_and(|model| model.name() == name)
 }
 
-fn condition(desk: &Desk, model: &InstalledModel) -> State {
-    match desk.model_store.condition(model) {
+fn condition(setup: &ModelSetup, model: &InstalledModel) -> State {
+    match setup.model_store.condition(model) {
         FileCondition::Good => State::Installed,
-        FileCondition::Gone => State::Damaged("its file is gone".to_owned()),
+        FileCondition::Gone => State::Damaged("its file is missing".to_owned()),
         FileCondition::Damaged(how) => State::Damaged(how),
     }
 }

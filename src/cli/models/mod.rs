@@ -1,4 +1,4 @@
-//! `ergo models`: which models there are, which serve, and how to get others.
+//! `ergo models`: lists, downloads, imports, verifies, chooses, removes and measures models.
 
 mod accept;
 mod bench;
@@ -24,11 +24,11 @@ use crate::{
     },
 };
 
-/// List, fetch, import, check, choose and measure models.
+/// List, download, import, verify, choose and benchmark models.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The models lie in the folder `models` beside the memory and never sync. What [models] in
-config.toml names for a role goes before `ergo models use`; without either, what is built in serves.")]
+Model files are in the folder `models` beside the store and never sync. A model that [models] in config.toml names
+overrides `ergo models use`; without either, the built-in models are used.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     act: Act,
@@ -36,32 +36,32 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Act {
-    /// List the models that serve, that are installed, and that can be had.
+    /// List the models: in use, installed and available.
     List {
-        /// Also tell what was measured, the licence's holder and the hash.
+        /// Show measurements, publisher, licence and hash, too.
         #[arg(short, long)]
         long: bool,
     },
-    /// Fetch a model of the catalogue. Cut off, the same command goes on from there.
+    /// Download a model of the catalogue. Run it again to resume an interrupted download.
     Pull(pull::Args),
-    /// Take a model from a file: for machines without a network, and for models of your own.
+    /// Install a model from a file, for machines without a network or models of your own.
     Import(import::Args),
-    /// Compare the files with their hashes. Exit code 4 where one is damaged.
+    /// Verify the hashes of model files. Exit code 4 if a file is damaged.
     Verify {
-        /// The models [default: all that are installed].
+        /// The models [default: all installed ones].
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
-    /// Choose the model that serves a role. The daemon takes it up at once.
+    /// Choose the model for a role. The running daemon switches immediately.
     Use {
         /// The role.
         #[arg(value_enum)]
         role: RoleArg,
-        /// A model's name; a GGUF file, which stays where it is; `default`, or `none`.
+        /// A model's name, a GGUF file, `default` or `none`.
         #[arg(value_name = "NAME|FILE")]
         model: String,
     },
-    /// Remove a model's file, or the part of one that was not fetched to its end.
+    /// Remove a model's file, or a partial download.
     Remove {
         /// The model.
         #[arg(value_name = "NAME")]
@@ -74,11 +74,11 @@ enum Act {
 /// What a model is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RoleArg {
-    /// Turns a text into a vector, by which claims about the same thing are found.
+    /// Embeds texts as vectors, to find claims on the same subject.
     Embedder,
-    /// Judges whether two claims contradict each other.
+    /// Classifies whether two claims contradict each other.
     Nli,
-    /// The language model: reads statements more closely, and judges deeply.
+    /// The language model, which reads statements more closely.
     #[value(alias = "normaliser", alias = "normalizer")]
     Llm,
 }
@@ -95,34 +95,34 @@ impl From<RoleArg> for Role {
 
 /// Runs the verb.
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let desk = Desk::new(cx)?;
+    let setup = ModelSetup::new(cx)?;
     match args.act {
-        Act::List { long } => list::run(&desk, long, cx),
-        Act::Pull(args) => pull::run(&args, &desk, cx),
-        Act::Import(args) => import::run(&args, &desk, cx),
-        Act::Verify { names } => verify::run(&desk, &names, cx),
-        Act::Use { role, model } => choose::choose(&desk, role.into(), &model, cx),
-        Act::Remove { name } => choose::remove(&desk, &name, cx),
-        Act::Bench(args) => bench::run(&args, &desk, cx),
+        Act::List { long } => list::run(&setup, long, cx),
+        Act::Pull(args) => pull::run(&args, &setup, cx),
+        Act::Import(args) => import::run(&args, &setup, cx),
+        Act::Verify { names } => verify::run(&setup, &names, cx),
+        Act::Use { role, model } => choose::choose(&setup, role.into(), &model, cx),
+        Act::Remove { name } => choose::remove(&setup, &name, cx),
+        Act::Bench(args) => bench::run(&args, &setup, cx),
     }
 }
 
-/// What every act works on.
-struct Desk {
+/// The configuration, the model store and the catalogue.
+struct ModelSetup {
     paths: Paths,
     config: Config,
     model_store: ModelStore,
     catalogue: Catalogue,
 }
 
-impl Desk {
+impl ModelSetup {
     fn new(cx: &Context) -> Result<Self, CliError> {
         Self::over(cx.paths()?.clone(), cx.config()?.clone())
     }
 
     fn over(paths: Paths, config: Config) -> Result<Self, CliError> {
         let catalogue = Catalogue::with(config.models.catalogue.as_deref()).map_err(|error| {
-            CliError::usage(error).hint(format_args!("`catalogue` stands in {}", paths.config.display()))
+            CliError::usage(error).hint(format_args!("`catalogue` is set in {}", paths.config.display()))
         })?;
         Ok(Self { model_store: ModelStore::new(paths.models()), paths, config, catalogue })
     }
@@ -135,11 +135,11 @@ impl Desk {
         resolve::resolve(&self.model_store, &self.catalogue, &|role| self.setting(role))
     }
 
-    /// Where a setting names the model of a role, the machine's choice would do nothing.
+    /// Refuses a choice that a setting overrides.
     fn may_choose(&self, role: Role) -> Result<(), CliError> {
         match self.setting(role) {
             Some(wanted) => Err(CliError::usage(format_args!(
-                "{} names {wanted} for {role}, which goes before any choice made here",
+                "{} sets {wanted} for {role}, which overrides this choice",
                 self.paths.config.display()
             ))
             .hint(format_args!("remove `{role}` from its [models] section, or change it there"))),
@@ -147,19 +147,19 @@ impl Desk {
         }
     }
 
-    /// Lets a running daemon take up what was changed; whether one did.
+    /// Makes a running daemon reload its models; returns whether it did.
     fn tell_daemon(&self, cx: &mut Context) -> bool {
         if StoreLock::owner(&self.paths).is_none_or(|owner| owner.role != "daemon") {
             return false;
         }
-        let told = cx.block_on(async |_| {
+        let reloaded = cx.block_on(async |_| {
             let client = Connect { spawn: false, ..Connect::private(self.paths.clone()) }.lazy()?;
             Ok(client.reload_models().await?)
         });
-        if let Err(error) = &told {
-            cx.ui.note(text!("The daemon did not take it up ({}); it will when it starts again.", error));
+        if let Err(error) = &reloaded {
+            cx.ui.note(text!("The daemon did not reload its models ({}); restart it to use the change.", error));
         }
-        told.is_ok()
+        reloaded.is_ok()
     }
 }
 
@@ -170,28 +170,28 @@ impl From<ModelStoreError> for CliError {
                 Self::internal(&error).hint("check the folder's owner and permissions, and the free space")
             }
             ModelStoreError::Damaged { path, .. } => Self::internal(&error).hint(format_args!(
-                "remove {}, and import or pull the models again: files that are there are not fetched twice",
+                "remove {}, and import or pull the models again; existing files are not downloaded twice",
                 path.display()
             )),
         }
     }
 }
 
-/// A name that nobody has.
-fn unknown(name: &str, desk: &Desk) -> CliError {
-    let near = desk.catalogue.models().iter().find(|model| model.name.contains(name) && !name.is_empty());
+/// The error for an unknown model name.
+fn unknown(name: &str, setup: &ModelSetup) -> CliError {
+    let near = setup.catalogue.models().iter().find(|model| model.name.contains(name) && !name.is_empty());
     let hint = match near {
-        Some(near) => format!("is {} meant? `ergo models list` shows all", near.name),
-        None => "`ergo models list` shows those that there are".to_owned(),
+        Some(near) => format!("did you mean {}? `ergo models list` shows all", near.name),
+        None => "`ergo models list` shows the available models".to_owned(),
     };
-    CliError::usage(format_args!("there is no model named “{name}”")).hint(hint)
+    CliError::usage(format_args!("unknown model “{name}”")).hint(hint)
 }
 
-/// Refuses to begin what would fill the disk: the memory lives there, too.
-fn room_for(desk: &Desk, bytes: u64) -> Result<(), CliError> {
-    desk.model_store.make()?;
-    let folder: PathBuf = desk.model_store.folder().to_owned();
-    // A system that does not say lets it be tried.
+/// Refuses a download or copy that would fill the disk of the store.
+fn room_for(setup: &ModelSetup, bytes: u64) -> Result<(), CliError> {
+    setup.model_store.make()?;
+    let folder: PathBuf = setup.model_store.folder().to_owned();
+    // If the free space is unknown, try.
     let Ok(disk) = rustix::fs::statvfs(&folder) else { return Ok(()) };
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     if free >= bytes.saturating_add(RESERVE) {
@@ -199,14 +199,14 @@ fn room_for(desk: &Desk, bytes: u64) -> Result<(), CliError> {
     }
     let (needed, free, kept) = (super::status::bytes(bytes), super::status::bytes(free), super::status::bytes(RESERVE));
     Err(CliError::internal(format_args!(
-        "there is too little room in {}: {needed} are needed, {kept} must stay free for the memory, and {free} are free",
+        "not enough disk space in {}: {needed} needed, {free} free, of which {kept} are reserved for the store",
         folder.display()
     ))
-    .hint("make room, or remove models with `ergo models remove NAME`"))
+    .hint("free some space, or remove models with `ergo models remove NAME`"))
 }
 
-impl Desk {
-    /// Models in worker processes of this command's own.
+impl ModelSetup {
+    /// Starts models in worker processes of this command.
     fn start(&self, set: ModelSet, threads: Option<u32>) -> Box<dyn Models> {
         let settings = &self.config.models;
         let options = PoolOptions {
@@ -218,11 +218,11 @@ impl Desk {
         Box::new(Pool::new(options, set))
     }
 
-    /// How many threads compute: as asked for, else as set, else the daemon's default.
+    /// Returns the number of threads: as requested, else as set, else the daemon's default.
     fn threads(&self, asked: Option<u32>) -> usize {
         asked.map(|threads| threads as usize).or(self.config.models.threads).unwrap_or_else(default_threads)
     }
 }
 
-/// What must stay free on the disk of the memory, in bytes.
+/// The disk space that is reserved for the store, in bytes.
 const RESERVE: u64 = 64_000_000;

@@ -1,4 +1,4 @@
-//! `ergo models pull`.
+//! `ergo models pull`: downloads a model.
 
 use std::{
     path::PathBuf,
@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Desk, accept, choose, room_for, unknown};
+use super::{ModelSetup, accept, choose, room_for, unknown};
 use crate::{
     cli::{CliError, Context, Exit, status::bytes, ui::SafeText},
     infer::catalogue::{
@@ -17,113 +17,116 @@ use crate::{
     },
 };
 
-/// The least time between two drawings of the progress.
+/// The minimum time between two updates of the progress line.
 const REDRAW: Duration = Duration::from_millis(100);
 
-/// What to fetch, and how.
+/// The model and the transfer's options.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Only a file with the catalogue's hash is accepted, wherever it comes from. HTTPS_PROXY, ALL_PROXY and NO_PROXY are heeded.
-A machine without a network takes the file from another one: `ergo models import FILE`.")]
+Only a file with the catalogue's hash is accepted. HTTPS_PROXY, ALL_PROXY and NO_PROXY are supported.
+Without a network, download the file on another machine and run `ergo models import FILE`.")]
 pub(super) struct Args {
     /// The model.
     #[arg(value_name = "NAME")]
     name: String,
-    /// Fetch the file from here: a mirror.
+    /// Download from this URL, such as a mirror.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Choose it for its role afterwards.
+    /// Use it for its role.
     #[arg(long = "use")]
     choose: bool,
-    /// How long the server may be silent before the transfer counts as cut off, in seconds.
+    /// Seconds without data after which the transfer counts as interrupted.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
 }
 
 /// Runs the act.
-pub(super) fn run(args: &Args, desk: &Desk, cx: &mut Context) -> Result<Exit, CliError> {
-    let entry = desk.catalogue.named(&args.name).ok_or_else(|| unknown(&args.name, desk))?;
+pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<Exit, CliError> {
+    let entry = setup.catalogue.named(&args.name).ok_or_else(|| unknown(&args.name, setup))?;
     if args.choose {
-        desk.may_choose(entry.role)?;
+        setup.may_choose(entry.role)?;
     }
     if entry.embedded {
-        return told(entry, "embedded", args.choose, desk, cx);
+        return finish(entry, "embedded", args.choose, setup, cx);
     }
-    let records = desk.model_store.load()?;
+    let records = setup.model_store.load()?;
     let installed = records.named(&entry.name).filter(|model| model.sha256 == entry.sha256);
-    if installed.is_some_and(|model| desk.model_store.condition(model) == FileCondition::Good) {
-        return told(entry, "already_installed", args.choose, desk, cx);
+    if installed.is_some_and(|model| setup.model_store.condition(model) == FileCondition::Good) {
+        return finish(entry, "already_installed", args.choose, setup, cx);
     }
-    // A file that lies there without a record is taken where it is the right one.
+    // An existing file without a record is used if its hash matches.
     let file = PathBuf::from(&entry.file);
-    let target = desk.model_store.path_of(&file);
+    let target = setup.model_store.path_of(&file);
     if std::fs::metadata(&target).is_ok_and(|meta| meta.len() == entry.bytes)
         && accept::hash(&target, entry.bytes, cx)? == entry.sha256
     {
-        accept::record(desk, accept::of_entry(entry, file), &target)?;
-        return told(entry, "already_installed", args.choose, desk, cx);
+        accept::record(setup, accept::of_entry(entry, file), &target)?;
+        return finish(entry, "already_installed", args.choose, setup, cx);
     }
-    let address = address(args, entry, desk)?;
+    let address = address(args, entry, setup)?;
     let wanted = FetchTarget { bytes: entry.bytes, sha256: entry.sha256, target: target.clone() };
     let part = std::fs::metadata(wanted.part()).map_or(0, |meta| meta.len());
-    room_for(desk, entry.bytes.saturating_sub(part))?;
-    cx.ui.note(text!("Fetching {} ({}, {}) from {}", entry.name, bytes(entry.bytes), entry.licence, address));
+    room_for(setup, entry.bytes.saturating_sub(part))?;
+    cx.ui.note(text!("Downloading {} ({}, {}) from {}", entry.name, bytes(entry.bytes), entry.licence, address));
     let mut source = HttpSource::new(&address, Duration::from_secs(args.timeout));
-    let mut shown = Shown::new(entry, part);
+    let mut shown = ProgressDisplay::new(entry, part);
     let fetched = fetch::fetch(&wanted, &mut source, RetryPolicy::default(), &thread::sleep, &mut |step| {
         shown.step(&step, cx);
     });
     cx.ui.progress_done();
-    fetched.map_err(|error| explained(error, entry, desk))?;
-    accept::record(desk, accept::of_entry(entry, file), &target)?;
-    told(entry, "installed", args.choose, desk, cx)
+    fetched.map_err(|error| explained(error, entry, setup))?;
+    accept::record(setup, accept::of_entry(entry, file), &target)?;
+    finish(entry, "installed", args.choose, setup, cx)
 }
 
-/// Where the file is fetched from.
-fn address(args: &Args, entry: &CatalogueEntry, desk: &Desk) -> Result<String, CliError> {
-    let import = "`ergo models import FILE` takes it from a file";
-    if desk.config.models.offline {
-        let place = desk.paths.config.display();
-        return Err(CliError::usage(format_args!("{} is not fetched: {place} says `offline = true`", entry.name))
-            .hint(format_args!("{import}; it is recognised by its hash")));
+/// Returns the URL of the file.
+fn address(args: &Args, entry: &CatalogueEntry, setup: &ModelSetup) -> Result<String, CliError> {
+    let import = "`ergo models import FILE` installs it from a file";
+    if setup.config.models.offline {
+        let place = setup.paths.config.display();
+        return Err(CliError::usage(format_args!(
+            "{} cannot be downloaded: {place} sets `offline = true`",
+            entry.name
+        ))
+        .hint(format_args!("{import}; it is recognised by its hash")));
     }
     match (&args.url, &entry.url) {
         (Some(url), _) if url.starts_with("https://") || url.starts_with("http://") => Ok(url.clone()),
-        (Some(url), _) => Err(CliError::usage(format_args!("“{url}” is no web address"))
+        (Some(url), _) => Err(CliError::usage(format_args!("invalid URL “{url}”"))
             .hint(format_args!("it must begin with https:// or http://; {import}"))),
         (None, Some(url)) => Ok(url.clone()),
-        (None, None) => Err(CliError::usage(format_args!("no address of the file of {} is known", entry.name))
-            .hint(format_args!("its publisher's page is {}; {import}, and `--url` names an address", entry.page))),
+        (None, None) => Err(CliError::usage(format_args!("no download URL is known for {}", entry.name))
+            .hint(format_args!("see its publisher's page, {}; `--url` sets a URL, and {import}", entry.page))),
     }
 }
 
-fn told(
+fn finish(
     entry: &CatalogueEntry,
     result: &'static str,
     choose: bool,
-    desk: &Desk,
+    setup: &ModelSetup,
     cx: &mut Context,
 ) -> Result<Exit, CliError> {
     if !cx.ui.json && !cx.ui.quiet {
         match result {
-            "embedded" => cx.ui.line(text!("{} is built in: there is nothing to fetch.", entry.name)),
-            "already_installed" => cx.ui.line(text!("{} is installed already, and whole.", entry.name)),
+            "embedded" => cx.ui.line(text!("{} is built in and need not be downloaded.", entry.name)),
+            "already_installed" => cx.ui.line(text!("{} is already installed.", entry.name)),
             _ => cx.ui.line(text!("Installed {} ({}).", entry.name, bytes(entry.bytes))),
         }
     }
-    choose::after(desk, entry.role, &entry.name, result, choose, cx)
+    choose::after(setup, entry.role, &entry.name, result, choose, cx)
 }
 
-fn explained(error: FetchError, entry: &CatalogueEntry, desk: &Desk) -> CliError {
-    let again = format!("`ergo models pull {}` goes on from there", entry.name);
-    let import = "on another machine, fetch the file and take it here with `ergo models import FILE`";
-    let folder = desk.model_store.folder().display();
+fn explained(error: FetchError, entry: &CatalogueEntry, setup: &ModelSetup) -> CliError {
+    let again = format!("`ergo models pull {}` resumes the download", entry.name);
+    let import = "or download the file on another machine and run `ergo models import FILE` here";
+    let folder = setup.model_store.folder().display();
     match error {
-        FetchError::Refused(told) => {
-            CliError::usage(told).hint(format_args!("look at {}, or name another address with `--url`", entry.page))
+        FetchError::Refused(message) => {
+            CliError::usage(message).hint(format_args!("see {}, or set another URL with `--url`", entry.page))
         }
-        FetchError::Unreachable(told) => CliError::new(Exit::Unreachable, told)
-            .hint("is there a network, and a proxy to set in HTTPS_PROXY?")
+        FetchError::Unreachable(message) => CliError::new(Exit::Unreachable, message)
+            .hint("check the network, and HTTPS_PROXY if there is a proxy")
             .hint(import),
         FetchError::GaveUp { why, attempts, kept: 0 } => {
             CliError::new(Exit::Unreachable, format_args!("{why}, {attempts} times in a row")).hint(import)
@@ -134,33 +137,33 @@ fn explained(error: FetchError, entry: &CatalogueEntry, desk: &Desk) -> CliError
         )
         .hint(again),
         FetchError::OtherSize { .. } | FetchError::OtherHash { .. } => CliError::internal(&error).hint(format_args!(
-            "{} is to be the file that {} publishes; name its address with `--url`",
+            "{} must be the file that {} publishes; set its URL with `--url`",
             entry.file, entry.publisher
         )),
         FetchError::DiskFull { done, total } => CliError::internal(format_args!(
-            "the disk of {folder} is full after {} of {}: what had come was removed, so that the memory can be written",
+            "the disk of {folder} is full after {} of {}; the partial download was removed to keep space for the store",
             bytes(done),
             bytes(total)
         ))
-        .hint("make room, and pull again"),
-        FetchError::Busy => CliError::usage(format_args!("another command is fetching {} now", entry.name)),
+        .hint("free some space and pull again"),
+        FetchError::Busy => CliError::usage(format_args!("another command is downloading {}", entry.name)),
         FetchError::File { .. } => {
             CliError::internal(&error).hint(format_args!("check the owner and the permissions of {folder}"))
         }
     }
 }
 
-/// Progress: one line that is drawn over on a terminal, and a line for every tenth otherwise.
-struct Shown<'a> {
+/// Progress: one line that is overwritten on a terminal, otherwise a line per 10 %.
+struct ProgressDisplay<'a> {
     entry: &'a CatalogueEntry,
     begin: Instant,
-    /// Bytes that were there when it began, or went on.
+    /// Bytes that existed when the transfer started or resumed.
     from: u64,
     drawn: Option<Instant>,
     tenth: u64,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ProgressDisplay<'a> {
     fn new(entry: &'a CatalogueEntry, from: u64) -> Self {
         Self { entry, begin: Instant::now(), from, drawn: None, tenth: from * 10 / entry.bytes.max(1) }
     }
@@ -171,18 +174,18 @@ impl<'a> Shown<'a> {
             FetchProgress::Downloaded { bytes, total_bytes } => self.at(*bytes, *total_bytes, cx),
             FetchProgress::Resumed { from } => {
                 (self.begin, self.from) = (Instant::now(), *from);
-                note(cx, format_args!("{} of {name} are there already: going on from there", bytes(*from)));
+                note(cx, format_args!("resuming {name} after {}", bytes(*from)));
             }
             FetchProgress::Restarted { why } => {
                 (self.begin, self.from, self.tenth) = (Instant::now(), 0, 0);
-                note(cx, format_args!("Beginning anew: {why}"));
+                note(cx, format_args!("Restarting: {why}"));
             }
             FetchProgress::Retrying { why, after } => {
                 let wait =
                     if after.is_zero() { String::new() } else { format!(" in {} s", after.as_secs_f32().ceil()) };
-                note(cx, format_args!("{why}; trying again{wait}"));
+                note(cx, format_args!("{why}; retrying{wait}"));
             }
-            FetchProgress::Checking => cx.ui.progress(text!("{}  comparing the hash …", name)),
+            FetchProgress::Checking => cx.ui.progress(text!("{}  verifying the hash …", name)),
         }
     }
 
@@ -199,13 +202,13 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// A line that stays, also where a progress line is being drawn.
+/// Writes a line that stays above the progress line.
 fn note(cx: &mut Context, text: std::fmt::Arguments<'_>) {
     cx.ui.progress_done();
     cx.ui.note(text!("{}", text));
 }
 
-/// One line of progress, with speed and remaining time where they are known.
+/// Formats a line of progress, with speed and remaining time if they are known.
 fn progress(name: &str, done: u64, total: u64, from: u64, took: Duration) -> SafeText {
     let share = done * 100 / total.max(1);
     let line = text!("{}  {} of {}  {} %", name, bytes(done), bytes(total), share);

@@ -1,4 +1,4 @@
-//! Conflict cards: in a row of a list, or whole with both sides, the evidence and the ways on.
+//! Conflict cards: as a row of a list, or in full with both sides, the evidence and the commands that settle it.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -16,21 +16,21 @@ use crate::{
     },
 };
 
-/// The words for where a card comes from.
+/// Describes where a card comes from.
 pub(crate) fn origin(kind: CardKind) -> &'static str {
     match kind {
         CardKind::Refused => "a write that was refused",
         CardKind::Contradiction => "two active claims that contradict each other",
-        CardKind::Contested => "changed twice by writers who did not know of each other",
+        CardKind::Contested => "changed concurrently by two writers",
         CardKind::Found => "found among the active claims",
-        CardKind::Proposed => "a retract that an agent proposes",
+        CardKind::Proposed => "a retraction that an agent proposes",
     }
 }
 
-/// Who read the norms, where a language model read one of them: the rules are the rule.
+/// Returns who read the norms, if a language model read one of them.
 fn second_reader(evidence: &Evidence) -> Option<String> {
     let name = |version: &str| match version {
-        "" => "nobody".to_owned(),
+        "" => "none".to_owned(),
         version => sanitize_line(version),
     };
     let (ours, theirs) = (&evidence.normaliser, &evidence.their_normaliser);
@@ -45,7 +45,7 @@ fn second_reader(evidence: &Evidence) -> Option<String> {
 }
 
 impl Ui {
-    /// A card in a list.
+    /// Shows a card as a row of a list.
     pub(crate) fn card_row(&mut self, card: &CardSummary, now: u64) {
         let id = self.paint(Style::Code, card.id.short());
         let age = ago(card.at, now);
@@ -58,7 +58,7 @@ impl Ui {
         self.line(rest);
     }
 
-    /// A card whole.
+    /// Shows a card in full.
     pub(crate) fn card(&mut self, card: &CardView, now: u64) {
         self.prose(0, Some(Style::Strong), &card.summary.headline);
         let id = self.paint(Style::Code, card.summary.id.short());
@@ -76,7 +76,7 @@ impl Ui {
             self.prose(4, None, statement(c));
             self.claim_fields(c);
             for now in &side.now {
-                self.field("in force", &format!("{} ({})", format_args!("“{}”", statement(now)), now.id.short()));
+                self.field("current", &format!("{} ({})", format_args!("“{}”", statement(now)), now.id.short()));
             }
         }
         if !card.evidence.is_empty() {
@@ -101,7 +101,7 @@ impl Ui {
         }
     }
 
-    /// Why the guard thinks so: the sentence, what fired, and the words.
+    /// Shows why the guard reported a contradiction: the sentence, the probability, the rule and the words.
     pub(crate) fn evidence(&mut self, evidence: &Evidence) {
         if !evidence.sentence.is_empty() {
             self.field("why", &evidence.sentence);
@@ -119,13 +119,13 @@ impl Ui {
         if let Some(probability) = evidence.probability() {
             self.field("guard", &probability);
         }
-        self.field("fired", &format!("{stage} {}{grounds}", evidence.rule.as_str()));
+        self.field("rule", &format!("{stage} {}{grounds}", evidence.rule.as_str()));
         if let Some(read) = second_reader(evidence) {
             self.field("norms", &read);
         }
     }
 
-    /// The acts that are possible on a card, as commands to paste, each with what it means.
+    /// Shows the possible acts on a card as commands, each with its meaning.
     pub(crate) fn card_ways(&mut self, card: &CardView) {
         let id = card.summary.id.short();
         let mut ways = Vec::new();
@@ -135,11 +135,11 @@ impl Ui {
                 CardAct::Supersede => {
                     let merge = format!("--merge '…' --reason {why}");
                     for (at, side) in card.sides.iter().enumerate() {
-                        let what = if side.candidate { "the new one replaces the old" } else { "this side stays" };
+                        let what = if side.candidate { "the new claim supersedes the old" } else { "keep this side" };
                         let why = quote(side.claim.own_reason().unwrap_or("…"));
                         ways.push((format!("--keep {} --reason {why}", at + 1), format!("[{}]: {what}", at + 1)));
                     }
-                    ways.push((merge, "a new text replaces both".into()));
+                    ways.push((merge, "a new statement supersedes both".into()));
                 }
                 CardAct::Retract => {
                     for (at, side) in card.sides.iter().enumerate().filter(|(_, side)| !side.candidate) {
@@ -151,18 +151,21 @@ impl Ui {
                     }
                 }
                 CardAct::Narrow => {
-                    ways.push((format!("--narrow 1 --env ENV --reason {why}"), "both hold, each in its place".into()));
+                    ways.push((
+                        format!("--narrow 1 --env ENV --reason {why}"),
+                        "both hold, under different conditions".into(),
+                    ));
                 }
                 CardAct::Exception => {
-                    ways.push((format!("--exception --reason {why}"), "both stay, on the record".into()));
+                    ways.push((format!("--exception --reason {why}"), "keep both, as an exception".into()));
                 }
                 CardAct::Dismiss if card.summary.kind == CardKind::Proposed => {
-                    ways.push((format!("--dismiss --reason {why}"), "the claim stays".into()));
+                    ways.push((format!("--dismiss --reason {why}"), "reject: keep the claim".into()));
                 }
                 CardAct::Dismiss => {
                     ways.push((format!("--dismiss --reason {why}"), "not a contradiction".into()));
                 }
-                CardAct::Discard => ways.push((format!("--discard --reason {why}"), "drop the new one".into())),
+                CardAct::Discard => ways.push((format!("--discard --reason {why}"), "discard the new claim".into())),
                 CardAct::Snooze => ways.push(("--snooze 3d".into(), "not now".into())),
             }
         }
@@ -171,7 +174,7 @@ impl Ui {
         self.commands(&lines);
     }
 
-    /// Commands to paste, each with what it does; in columns where that fits.
+    /// Shows commands, each with what it does, in columns if they fit.
     pub(crate) fn commands(&mut self, lines: &[(String, String)]) {
         let widest = |of: fn(&(String, String)) -> &str| lines.iter().map(|line| of(line).width()).max().unwrap_or(0);
         let (first, second) = (widest(|line| &line.0), widest(|line| &line.1));

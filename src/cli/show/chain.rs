@@ -1,4 +1,4 @@
-//! A why-chain as a timeline of plain characters.
+//! The history of a claim as a timeline in plain characters.
 
 use super::{claim, time::ago};
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl Ui {
-    /// What led to a claim, newest first: each claim, and why the next one took its place. The first link is the claim
-    /// itself and is shown without its reason, which stands above.
+    /// Shows the history of a claim, newest first: each claim, and why its successor replaced it. The first one is shown without
+    /// its reason, which was shown before.
     pub(crate) fn chain(&mut self, chain: &[ChainLink], now: u64) {
         for (at, link) in chain.iter().enumerate() {
             let c = &link.claim;
@@ -30,7 +30,7 @@ impl Ui {
             if at > 0
                 && let Some(reason) = &c.reason
             {
-                self.rail(rail, &format!("because {reason}"), None);
+                self.rail(rail, &format!("because: {reason}"), None);
             }
         }
     }
@@ -44,7 +44,7 @@ impl Ui {
     }
 }
 
-/// On which device a claim was replaced, where a team names it.
+/// Returns the device on which a claim was replaced, if a team names it.
 fn on(link: &ChainLink) -> String {
     link.changed_on.as_ref().map_or_else(String::new, |device| format!(", on {device}"))
 }

@@ -1,4 +1,4 @@
-//! One claim: in a row of a list, or whole.
+//! Claims: as a row of a list, or in full.
 
 use super::{text::count, time::ago};
 use crate::{
@@ -7,23 +7,23 @@ use crate::{
     domain::{Qualifiers, Status, text::escape},
 };
 
-/// What stands where a statement was redacted.
-const REDACTED: &str = "(redacted: the text is gone, the record remains)";
+/// The placeholder of a redacted statement.
+const REDACTED: &str = "(redacted)";
 
-/// A claim's statement as it is shown.
+/// Returns a claim's statement for display.
 pub(crate) fn statement(claim: &ClaimView) -> &str {
     if claim.flags.redacted { REDACTED } else { &claim.statement }
 }
 
-/// The words for status and flags: “active, needs review”.
+/// Describes status and flags: “active, needs review”.
 pub(crate) fn state(claim: &ClaimView) -> String {
     let status = if claim.flags.undone { "undone" } else { claim.status.as_str() };
-    // Undone stands for the status, and what is redacted shows that by its text.
-    let told = claim.flag_words().filter(|word| !matches!(*word, "undone" | "redacted"));
-    std::iter::once(status).chain(told).collect::<Vec<_>>().join(", ")
+    // Undone replaces the status, and redaction is visible from the text.
+    let parts = claim.flag_words().filter(|word| !matches!(*word, "undone" | "redacted"));
+    std::iter::once(status).chain(parts).collect::<Vec<_>>().join(", ")
 }
 
-/// Who wrote it: “ada”, or “ada through claude”.
+/// Names the author: “ada”, or “ada through claude”.
 pub(crate) fn author(who: &str, agent: Option<&str>) -> String {
     match agent {
         Some(agent) => escape(&format!("{who} through {agent}")),
@@ -31,7 +31,7 @@ pub(crate) fn author(who: &str, agent: Option<&str>) -> String {
     }
 }
 
-/// Who wrote a claim, and on which device where a team names it: “ada through claude, on ada-laptop”.
+/// Names the author of a claim, and the device if a team names it: “ada through claude, on ada-laptop”.
 pub(crate) fn writer(claim: &ClaimView) -> String {
     let who = author(&claim.who, claim.agent.as_deref());
     match claim.device_words() {
@@ -40,17 +40,17 @@ pub(crate) fn writer(claim: &ClaimView) -> String {
     }
 }
 
-/// Where and when it holds, in words; `None` where everywhere and always.
+/// Describes the qualifiers; `None` if there are none.
 pub(crate) fn holds(qualifiers: &Qualifiers) -> Option<String> {
     let Qualifiers { env, team, tenant, valid_from, valid_until } = qualifiers;
-    let told = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
-    let told: Vec<_> =
-        told.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_deref()?))).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let parts = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
+    let parts: Vec<_> =
+        parts.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_deref()?))).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 impl Ui {
-    /// A claim in a list: id, kind, state unless it is plainly active, statement; cut to one line on a terminal.
+    /// Shows a claim as a row of a list: id, kind, state unless it is active, statement; shortened to one line on a terminal.
     pub(crate) fn claim_row(&mut self, claim: &ClaimView, now: u64) {
         let id = self.paint(Style::Code, claim.id.short());
         let kind = format!("{:<10}", claim.kind.as_str());
@@ -65,7 +65,7 @@ impl Ui {
         self.line(text!("{}  {} {}{}  {}", id, kind, mark, text, age));
     }
 
-    /// A claim whole: statement, then where, what and when, then reason, source and what else is known.
+    /// Shows a claim in full.
     pub(crate) fn claim(&mut self, claim: &ClaimView, now: u64) {
         self.prose(0, Some(Style::Strong), statement(claim));
         let id = self.paint(Style::Code, claim.id.short());
@@ -77,19 +77,19 @@ impl Ui {
         self.claim_fields(claim);
     }
 
-    /// The claims beside which it stands, and why.
+    /// Shows the claims that it is an exception to, or vice versa, and why.
     pub(crate) fn beside(&mut self, claim: &ClaimView) {
         for other in &claim.beside {
-            let (label, said) = other.words();
-            self.field(label, &said);
+            let (label, text) = other.words();
+            self.field(label, &text);
         }
     }
 
-    /// The lines under a claim's statement: why, where from, where it holds, why it was closed, what rests on it.
+    /// Shows the fields of a claim: reason, source, key, qualifiers, closing reason, exceptions, signature, dependents.
     pub(crate) fn claim_fields(&mut self, claim: &ClaimView) {
         match (&claim.reason, claim.kind.is_guarded() && !claim.flags.redacted) {
             (Some(reason), _) => self.field("because", reason),
-            (None, true) => self.field("because", "(no reason on the record)"),
+            (None, true) => self.field("because", "(no reason recorded)"),
             (None, false) => {}
         }
         if let Some(source) = &claim.source {
@@ -109,7 +109,7 @@ impl Ui {
             self.field("signed by", &signed);
         }
         if claim.dependents > 0 {
-            self.field("carries", &format!("{} on it", count(claim.dependents, "claim rests", "claims rest")));
+            self.field("dependents", &count(claim.dependents, "claim", "claims"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What needs attention: in a row of a list, or whole with the ways on.
+//! Items of the inbox: as a row of a list, or in full, and the commands that settle them.
 
 use super::{
     claim::author,
@@ -11,12 +11,12 @@ use crate::{
     domain::text::{escape, sanitize_line},
 };
 
-/// How many there are, as far as it was counted: “12”, or “10000 or more”.
+/// Formats the size of a group: “12”, or “10000 or more”.
 pub(crate) fn counted(group: &InboxGroup) -> String {
     if group.at_least { format!("{} or more", group.total) } else { group.total.to_string() }
 }
 
-/// The commands that settle a thing, the likeliest first, each with what it means.
+/// Returns the commands that settle an item, most likely first, each with its meaning.
 pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
     let way = |command: String, what: &str| (command, what.to_owned());
     match item {
@@ -25,29 +25,29 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
             let id = item.claim.id.short();
             vec![
                 way(format!("ergo reviewed {id} --reason '…'"), "it still holds"),
-                way(format!("ergo supersede {id} '…' --reason '…'"), "the world changed"),
+                way(format!("ergo supersede {id} '…' --reason '…'"), "something changed: replace it"),
                 way(format!("ergo retract {id} --reason '…'"), "it was never right"),
-                way(format!("ergo why {id}"), "how it came about"),
+                way(format!("ergo why {id}"), "show its history"),
             ]
         }
         InboxItem::Notice(item) => {
             let id = item.claim.id.short();
             let (command, what) = match item.what {
-                NoticeKind::Retracted => (format!("ergo reinstate {id} --reason '…'"), "bring it back"),
+                NoticeKind::Retracted => (format!("ergo reinstate {id} --reason '…'"), "make it active again"),
                 _ => (format!("ergo retract {id} --reason '…'"), "it was never right"),
             };
-            let seen = quote("Looked at it: it stands.");
+            let seen = quote("Reviewed: it is correct.");
             vec![
-                way(format!("ergo reviewed {id} --reason {seen}"), "it is well as it is"),
+                way(format!("ergo reviewed {id} --reason {seen}"), "it is correct"),
                 way(command, what),
-                way(format!("ergo why {id}"), "how it came about"),
+                way(format!("ergo why {id}"), "show its history"),
             ]
         }
         InboxItem::Quarantined(item) => {
             let id = item.id.short();
             vec![
-                way(format!("ergo sync quarantine discard {id}"), "put it away, here"),
-                way(format!("ergo sync quarantine accept {id}"), "let it in, for the whole team"),
+                way(format!("ergo sync quarantine discard {id}"), "discard it on this device"),
+                way(format!("ergo sync quarantine accept {id}"), "accept it for the whole team"),
             ]
         }
         InboxItem::Joining(join) => {
@@ -55,15 +55,15 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
             vec![
                 way(
                     format!("ergo sync admit {} --words {}", join.id, quote(&words)),
-                    "where the other screen shows the same words",
+                    "if the other screen shows the same words",
                 ),
-                way(format!("ergo sync deny {}", join.id), "where it does not"),
+                way(format!("ergo sync deny {}", join.id), "if it does not"),
             ]
         }
     }
 }
 
-/// What an event did to something that a claim rests on.
+/// Describes what an event did to a premise.
 fn change(cause: &EventView, now: u64) -> String {
     let did = match cause.kind.as_str() {
         "supersede" => "superseded",
@@ -72,8 +72,7 @@ fn change(cause: &EventView, now: u64) -> String {
         "redact" => "redacted",
         _ => "changed",
     };
-    let mut out =
-        format!("{} {did} what it rests on, {}", author(&cause.who, cause.agent.as_deref()), ago(cause.at, now));
+    let mut out = format!("{} {did} a premise, {}", author(&cause.who, cause.agent.as_deref()), ago(cause.at, now));
     if let Some(new) = &cause.statement {
         out = format!("{out}: “{new}”");
     }
@@ -83,19 +82,19 @@ fn change(cause: &EventView, now: u64) -> String {
     out
 }
 
-/// What was done, and by whom.
+/// Describes what was done, and by whom.
 fn deed(item: &NoticeItem) -> String {
     let who = author(&item.who, item.agent.as_deref());
     match item.what {
         NoticeKind::Warned => format!("{who} stored this although the guard warned."),
-        NoticeKind::Forced => format!("{who} let this stand beside what it contradicts, as an exception."),
-        NoticeKind::Dismissed => format!("{who} said that these do not contradict each other, and let both stand."),
+        NoticeKind::Forced => format!("{who} stored this as an exception, although it contradicts another claim."),
+        NoticeKind::Dismissed => format!("{who} dismissed this contradiction and kept both claims."),
         NoticeKind::Retracted => format!("{who} retracted this claim, which a person wrote."),
     }
 }
 
 impl Ui {
-    /// A thing in a list: its id and what it is; then what is to be known of it, who, and when.
+    /// Shows an item as a row of a list: id and text, then details, author and time.
     pub(crate) fn inbox_row(&mut self, item: &InboxItem, now: u64) {
         let (id, head, rest) = match item {
             InboxItem::Card(card) => {
@@ -103,7 +102,7 @@ impl Ui {
                 (card.id.short(), card.headline.clone(), rest)
             }
             InboxItem::Review(item) => {
-                let rest = item.causes.first().map_or_else(|| "what it rests on changed".into(), |c| change(c, now));
+                let rest = item.causes.first().map_or_else(|| "a premise changed".into(), |c| change(c, now));
                 (item.claim.id.short(), item.claim.statement.clone(), rest)
             }
             InboxItem::Notice(item) => {
@@ -113,11 +112,11 @@ impl Ui {
             }
             InboxItem::Quarantined(item) => {
                 let head = item.text.clone().unwrap_or_else(|| format!("an event: {}", item.kind));
-                (item.id.short(), head, format!("{} {}, came {}", item.why, item.who, ago(item.received_at, now)))
+                (item.id.short(), head, format!("{} {}, received {}", item.why, item.who, ago(item.received_at, now)))
             }
             InboxItem::Joining(join) => {
-                let head = format!("{} wants into {}", join.name, join.team_name);
-                (join.id.clone(), head, format!("{}, for {} more", join.person, left(join.expires_at, now)))
+                let head = format!("{} asks to join {}", join.name, join.team_name);
+                (join.id.clone(), head, format!("{}, expires in {}", join.person, left(join.expires_at, now)))
             }
         };
         let id = self.paint(Style::Code, format_args!("{:10}", sanitize_line(&id)));
@@ -128,7 +127,7 @@ impl Ui {
         self.line(text!("{}{}", " ".repeat(12), rest));
     }
 
-    /// A thing whole, where it is no card.
+    /// Shows an item in full; a card as a row.
     pub(crate) fn inbox_item(&mut self, item: &InboxItem, now: u64) {
         match item {
             InboxItem::Card(card) => self.card_row(card, now),
@@ -140,7 +139,7 @@ impl Ui {
     }
 
     fn review_item(&mut self, item: &ReviewItem, now: u64) {
-        self.line("What this claim rests on has changed. Does it still hold?");
+        self.line("A premise of this claim has changed. Does the claim still hold?");
         for cause in &item.causes {
             let text = change(cause, now);
             self.field("change", &text);
@@ -153,23 +152,30 @@ impl Ui {
         self.prose(0, None, &deed(item));
         self.claim(&item.claim, now);
         for other in &item.against {
-            self.line("Beside it stands:");
+            self.line("It contradicts:");
             self.claim(other, now);
         }
     }
 
     fn quarantined_item(&mut self, item: &QuarantinedView, now: u64) {
-        self.prose(0, Some(Style::Strong), item.text.as_deref().unwrap_or("(an event without a text)"));
+        self.prose(0, Some(Style::Strong), item.text.as_deref().unwrap_or("(an event without text)"));
         let device = item.author_name.clone().unwrap_or_else(|| item.author.short());
         let (kind, scope) = (sanitize_line(&item.kind), escape(&item.scope.to_string()));
         let who = escape(&format!("{} on {device}", item.who));
-        self.line(text!("{} {} · {} · {} · came {}", kind, item.id.short(), scope, who, ago(item.received_at, now)));
+        self.line(text!(
+            "{} {} · {} · {} · received {}",
+            kind,
+            item.id.short(),
+            scope,
+            who,
+            ago(item.received_at, now)
+        ));
         self.prose(0, Some(Style::Warn), &item.why);
     }
 
     fn joining_item(&mut self, join: &PendingJoin, now: u64) {
         let text = format!(
-            "{} wants to join {} with “{}” as {}. It waits for {} more.",
+            "{} asks to join {} with “{}” as {}. The request expires in {}.",
             join.person,
             join.team_name,
             join.name,
@@ -182,7 +188,7 @@ impl Ui {
         self.prose(
             0,
             None,
-            "The other screen must show the same six words. If they differ, reject: someone may be intercepting the connection.",
+            "The other screen must show the same six words. If they differ, deny it: it may be a man-in-the-middle attack.",
         );
     }
 }

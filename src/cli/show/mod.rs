@@ -1,4 +1,4 @@
-//! How things look on the command line: claims, chains, cards, refusals. Every text from the store is sanitised here.
+//! Formats claims, histories, cards, inbox items and answers. Text from the store is sanitised here.
 
 pub(crate) mod card;
 pub(crate) mod chain;

@@ -1,4 +1,4 @@
-//! The answer to a write: stored, done, refused by the guard, or stale.
+//! Answers to writes: stored, done, proposed, refused or stale.
 
 use super::{
     claim::{state, statement, writer},
@@ -15,10 +15,10 @@ use crate::{
     domain::text::{escape, sanitize_line},
 };
 
-/// The most claims that are named of those that need review.
-const NAMED: usize = 10;
+/// The most claims needing review that are listed.
+const MAX_LISTED: usize = 10;
 
-/// Shows the answer to a write, and tells how the program ends. `statement` is what was to be written, where something was.
+/// Shows the answer to a write and returns the exit code. `statement` is the statement that was sent, if any.
 pub(crate) fn show(cx: &mut Context, outcome: &WriteOutcome, statement: Option<&str>) -> Exit {
     let exit = exit(outcome);
     if cx.ui.json {
@@ -36,7 +36,7 @@ pub(crate) fn show(cx: &mut Context, outcome: &WriteOutcome, statement: Option<&
     exit
 }
 
-/// How the program ends after this answer.
+/// Returns the exit code of an answer.
 pub(crate) fn exit(outcome: &WriteOutcome) -> Exit {
     match outcome {
         WriteOutcome::Stored(_) | WriteOutcome::Done(_) => Exit::Ok,
@@ -52,13 +52,9 @@ impl Ui {
         if self.quiet {
             self.line(text!("{}", stored.claim_id.short()));
         } else if stored.dry_run {
-            self.line(text!("Would be stored in {}: the guard has nothing against it.", scope));
+            self.line(text!("The guard found no contradiction: it would be stored in {}.", scope));
         } else if stored.duplicate {
-            self.line(text!(
-                "Known already: {} in {} says the same and is in force. It is not stored again.",
-                id,
-                scope
-            ));
+            self.line(text!("Not stored again: {} in {} says the same and is active.", id, scope));
         } else {
             let done = self.paint(Style::Good, "Stored");
             let replaced: Vec<_> = stored.superseded.iter().map(|id| self.paint(Style::Code, id.short())).collect();
@@ -75,10 +71,10 @@ impl Ui {
         if !self.quiet {
             self.prose(0, None, &done.summary);
             if !done.needs_review.is_empty() {
-                let ids: Vec<_> = done.needs_review.iter().take(NAMED).map(|id| id.short()).collect();
+                let ids: Vec<_> = done.needs_review.iter().take(MAX_LISTED).map(|id| id.short()).collect();
                 let all = done.needs_review.len();
-                let many = count(all, "claim that rests on it needs", "claims that rest on it need");
-                let more = if all > NAMED { ", …" } else { "" };
+                let many = count(all, "dependent claim needs", "dependent claims need");
+                let more = if all > MAX_LISTED { ", …" } else { "" };
                 self.line(text!("{} review: {}{}", many, ids.join(", "), more));
                 self.line("  ergo claims --needs-review");
             }
@@ -86,13 +82,13 @@ impl Ui {
         self.warnings(&done.warnings);
     }
 
-    /// What an agent may only propose: nothing changed yet.
+    /// Shows a proposal of an agent, which changed nothing yet.
     fn proposed(&mut self, proposed: &Proposed) {
         self.prose(0, None, &format!("{}.", proposed.summary));
         let card = proposed.card_id.short();
         self.commands(&[
-            (format!("ergo resolve {card} --retract 1"), "a person accepts it".into()),
-            (format!("ergo resolve {card} --dismiss --reason '…'"), "a person keeps the claim".into()),
+            (format!("ergo resolve {card} --retract 1"), "accept it, as a person".into()),
+            (format!("ergo resolve {card} --dismiss --reason '…'"), "reject it, as a person".into()),
         ]);
     }
 
@@ -116,11 +112,11 @@ impl Ui {
         }
     }
 
-    /// A refusal: what was refused, what stands against it and why, and the ways on as commands.
+    /// Shows a refusal: what was refused, which claims it contradicts and why, and the commands that settle it.
     pub(crate) fn refused(&mut self, refused: &Refused, written: Option<&str>, now: u64) {
         let label = self.paint(Style::Bad, "Refused:");
         let scope = escape(&refused.scope.to_string());
-        self.line(text!("{} this contradicts what {} holds.", label, scope));
+        self.line(text!("{} this contradicts an active claim in {}.", label, scope));
         if let Some(written) = written {
             self.line("");
             self.field("you wrote", written);
@@ -133,25 +129,28 @@ impl Ui {
         match refused.card_id {
             Some(card) => {
                 let id = self.paint(Style::Code, card.short());
-                self.line(text!("It is not lost: it waits on card {} until someone decides.", id));
+                self.line(text!("It is kept on card {}. To settle the conflict:", id));
                 self.line("");
                 let card = card.short();
                 let old = refused.conflicts.first().map(|conflict| conflict.claim.id.short()).unwrap_or_default();
-                let why = quote("why the change");
+                let why = quote("what changed");
                 self.commands(&[
                     (
                         format!("ergo resolve {card} --keep 1 --reason {why}"),
-                        "the world changed: replace the old".into(),
+                        "something changed: supersede the old claim".into(),
                     ),
-                    (format!("ergo resolve {card} --retract {old} --reason '…'"), "the old was never right".into()),
+                    (
+                        format!("ergo resolve {card} --retract {old} --reason '…'"),
+                        "the old claim was never right".into(),
+                    ),
                     (
                         format!("ergo resolve {card} --narrow 1 --env ENV --reason '…'"),
-                        "both hold, each in its place".into(),
+                        "both hold, under different conditions".into(),
                     ),
-                    (format!("ergo resolve {card} --exception --reason '…'"), "both stay, on the record".into()),
-                    (format!("ergo resolve {card} --dismiss --reason '…'"), "not a contradiction: store it".into()),
-                    (format!("ergo resolve {card} --discard --reason '…'"), "drop it".into()),
-                    (format!("ergo tui --conflict {card}"), "look at both side by side".into()),
+                    (format!("ergo resolve {card} --exception --reason '…'"), "keep both, as an exception".into()),
+                    (format!("ergo resolve {card} --dismiss --reason '…'"), "no contradiction: store it".into()),
+                    (format!("ergo resolve {card} --discard --reason '…'"), "discard it".into()),
+                    (format!("ergo tui --conflict {card}"), "compare both side by side".into()),
                 ]);
             }
             None => {
@@ -183,7 +182,7 @@ impl Ui {
         }
         if !stale.heads.is_empty() {
             self.line("");
-            self.line("What now stands in its place:");
+            self.line("Its current version:");
             for head in &stale.heads {
                 self.claim_row(head, now);
             }
@@ -196,13 +195,13 @@ impl Ui {
         if let Some(head) = stale.heads.first() {
             ways.push((
                 format!("ergo supersede {} '…' --reason '…'", head.id.short()),
-                "act on the current one".to_owned(),
+                "act on the current version".to_owned(),
             ));
         }
         if stale.can_reinstate
             && let Some(claim) = &stale.claim
         {
-            ways.push((format!("ergo reinstate {} --reason '…'", claim.id.short()), "bring it back".to_owned()));
+            ways.push((format!("ergo reinstate {} --reason '…'", claim.id.short()), "make it active again".to_owned()));
         }
         if !ways.is_empty() {
             self.line("");

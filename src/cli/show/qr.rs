@@ -1,16 +1,16 @@
-//! A QR code in the terminal: two rows of squares in one row of half blocks, with the quiet zone that cameras need.
+//! QR codes in the terminal: each row of half blocks shows two rows of the code, surrounded by a quiet zone.
 
 use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
 
 use crate::cli::ui::{SafeText, Ui};
 
-/// Black on white, whatever the terminal's own colours are: colours 16 and 231 of the 256 are the same everywhere.
+/// Black on white: colours 16 and 231 of the 256 are the same on every terminal.
 const PAPER: &str = "\x1b[38;5;16;48;5;231m";
 
 impl Ui {
-    /// Shows `text` as a QR code; whether there was room. A pipe, a dumb terminal or a narrow one gets none.
+    /// Shows `text` as a QR code and returns true, unless stdout is no terminal or too narrow.
     ///
-    /// Letters are shown in capitals, which take half the room; whoever reads it must not mind.
+    /// The code contains capital letters only, which need half the space; its reader must ignore case.
     pub(crate) fn qr(&mut self, text: &str) -> bool {
         let Some(lines) = self.width.filter(|_| !self.dumb).and_then(|width| lines(text, width, !self.has_color()))
         else {
@@ -24,10 +24,10 @@ impl Ui {
     }
 }
 
-/// The rows of the code; `None` where `width` columns are too few or the text is too long. `light` draws what is light, for terminals
-/// of light letters on a dark ground.
+/// Returns the rows of the code; `None` if `width` columns are too few or the text is too long. `light` draws the light squares, for
+/// dark terminals.
 fn lines(text: &str, width: usize, light: bool) -> Option<Vec<String>> {
-    // A lost square does not matter on a screen: the least redundancy makes the largest squares.
+    // A screen loses no squares: the lowest redundancy makes the largest ones.
     let code = QrCode::with_error_correction_level(text.to_uppercase(), EcLevel::L).ok()?;
     // The quiet zone is four squares on each side.
     if code.width() + 8 > width {

@@ -1,4 +1,4 @@
-//! Setting prose: wrapping at words, labels in a column, quoting for a shell.
+//! Prose: wrapping, labels in a column, quoting for a shell.
 
 use crate::{
     cli::ui::{SafeText, Style, Ui},
@@ -14,7 +14,7 @@ pub(crate) use crate::domain::text::quote;
 const LABEL: usize = 14;
 
 impl Ui {
-    /// Prints `text` after a label, the lines that follow under its first word.
+    /// Prints `text` after a label, with a hanging indent.
     pub(crate) fn field(&mut self, label: &str, text: &str) {
         let head = format!("  {label:<width$}", width = LABEL - 2);
         let head = self.paint(Style::Dim, head);
@@ -34,7 +34,7 @@ impl Ui {
         }
     }
 
-    /// `text` on one line, cut so that it fits beside `used` columns; whole where nothing limits the width.
+    /// Returns `text` on one line, shortened to fit beside `used` columns; unchanged if the width is unlimited.
     pub(crate) fn fit(&self, text: &str, used: usize) -> String {
         let text = sanitize_line(text);
         match self.width {
@@ -52,7 +52,7 @@ pub(crate) fn wrap(text: &str, width: Option<usize>) -> Vec<String> {
     text.lines().flat_map(wrapped).collect()
 }
 
-/// `count` of something, with its plural.
+/// Formats a number with the singular or plural of its noun.
 pub(crate) fn count(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }

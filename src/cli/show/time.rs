@@ -1,19 +1,19 @@
-//! Times for people: how long ago, and how long a span a person may write.
+//! Relative times, and parsing of times that people write.
 
 pub(crate) use crate::domain::ago::ago;
 use crate::{cli::CliError, client, domain::ago::span};
 
-/// A length of time, also below a minute.
+/// Formats a duration, in seconds below a minute.
 pub(crate) fn lasting(seconds: u64) -> String {
     span(seconds).unwrap_or_else(|| format!("{seconds} s"))
 }
 
-/// How long until a moment, in minutes or more; one that has begun counts as whole. Both in milliseconds since the Unix epoch.
+/// Formats the time left until a moment, rounded up to minutes. Both in milliseconds since the Unix epoch.
 pub(crate) fn left(until: u64, now: u64) -> String {
     lasting(until.saturating_sub(now).div_ceil(60_000).max(1) * 60)
 }
 
-/// [`moment`] in the past, but a date alone means its beginning: from when on.
+/// Parses the start of a period: like [`moment`] in the past, but a date means its first moment.
 pub(crate) fn since(text: &str) -> Result<u64, CliError> {
     let begin =
         text.parse::<jiff::civil::Date>().ok().and_then(|date| date.to_zoned(jiff::tz::TimeZone::system()).ok());
@@ -23,7 +23,7 @@ pub(crate) fn since(text: &str) -> Result<u64, CliError> {
     }
 }
 
-/// The moment that a person wrote ([`client::moment`]), in milliseconds since the Unix epoch.
+/// Parses a time that a person wrote ([`client::moment`]) to milliseconds since the Unix epoch.
 pub(crate) fn moment(text: &str, sign: i64) -> Result<u64, CliError> {
     client::moment(text, sign).ok_or_else(|| {
         CliError::usage(format_args!("invalid time “{text}”")).hint(format_args!("write {}", client::MOMENT_FORMS))

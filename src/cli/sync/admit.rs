@@ -1,4 +1,4 @@
-//! `ergo sync pending`, `admit` and `deny`: who waits at the door.
+//! `ergo sync pending`, `admit` and `deny`: join requests.
 
 use super::{
     super::show::{text::quote, time},
@@ -9,25 +9,25 @@ use crate::{
     domain::text::escape,
 };
 
-/// Show who waits for admission.
+/// List the devices that ask to join.
 #[derive(Debug, clap::Args)]
 pub(super) struct PendingArgs {}
 
-/// Let a device in that waits, after comparing the words.
+/// Admit a device that asks to join, after comparing the words.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Which one, as `ergo sync pending` names it; any prefix that fits one alone will do.
+    /// The request's id from `ergo sync pending`, or a unique prefix of it.
     #[arg(value_name = "ID")]
     id: String,
-    /// The six words, as the other screen shows them.
+    /// The six words that the other screen shows.
     #[arg(long, value_name = "WORDS", required = true, num_args = 1..)]
     words: Vec<String>,
 }
 
-/// Do not let a device in that waits.
+/// Deny a device that asks to join.
 #[derive(Debug, clap::Args)]
 pub(super) struct DenyArgs {
-    /// Which one, as `ergo sync pending` names it; any prefix that fits one alone will do.
+    /// The request's id from `ergo sync pending`, or a unique prefix of it.
     #[arg(value_name = "ID")]
     id: String,
 }
@@ -41,21 +41,21 @@ pub(super) async fn pending(_args: PendingArgs, cx: &mut Context) -> Result<Exit
     }
     let now = Context::now();
     for guest in &pending.items {
-        told(cx, guest, now);
+        show_request(cx, guest, now);
     }
     if pending.items.is_empty() {
-        cx.ui.line("Nobody waits for admission.");
-        cx.ui.commands(&[("ergo sync invite".to_owned(), "make a ticket".to_owned())]);
+        cx.ui.line("No device asks to join.");
+        cx.ui.commands(&[("ergo sync invite".to_owned(), "create a ticket".to_owned())]);
     }
     Ok(Exit::Ok)
 }
 
-fn told(cx: &mut Context, guest: &PendingJoin, now: u64) {
+fn show_request(cx: &mut Context, guest: &PendingJoin, now: u64) {
     let (person, name, team) = (escape(&guest.person), escape(&guest.name), escape(&guest.team_name));
     let (role, scopes) = (guest.role, scopes_in_words(&guest.scopes));
     let left = time::left(guest.expires_at, now);
     cx.ui.line(text!(
-        "{} wants to join {} with “{}” as {} of {}. It waits for {} more.",
+        "{} asks to join {} with “{}” as {} of {}. The request expires in {}.",
         person,
         team,
         name,
@@ -67,9 +67,9 @@ fn told(cx: &mut Context, guest: &PendingJoin, now: u64) {
     cx.ui.commands(&[
         (
             format!("ergo sync admit {} --words {}", guest.id, quote(&guest.words.join(" "))),
-            "where the other screen shows the same".to_owned(),
+            "if the other screen shows the same words".to_owned(),
         ),
-        (format!("ergo sync deny {}", guest.id), "where it does not".to_owned()),
+        (format!("ergo sync deny {}", guest.id), "if it does not".to_owned()),
     ]);
 }
 
@@ -92,9 +92,9 @@ async fn answer(cx: &mut Context, id: &str, accept: bool, words: Vec<String>) ->
     } else {
         let (name, team) = (escape(&guest.name), escape(&guest.team_name));
         if accept {
-            cx.ui.line(text!("“{}” is admitted to {}.", name, team));
+            cx.ui.line(text!("Admitted “{}” to {}.", name, team));
         } else {
-            cx.ui.line(text!("“{}” was not admitted to {}. Its ticket is spent.", name, team));
+            cx.ui.line(text!("Denied “{}” to join {}. Its ticket cannot be used again.", name, team));
         }
     }
     Ok(Exit::Ok)

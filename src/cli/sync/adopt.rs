@@ -1,13 +1,13 @@
-//! `ergo sync adopt`: shares what was written before.
+//! `ergo sync adopt`: shares an existing scope.
 
-use super::{CliError, Context, Exit, InTeam, parse_scope, tell};
+use super::{CliError, Context, Exit, InTeam, parse_scope, show_done};
 use crate::{api::AdoptRequest, domain::Scope};
 
-/// Share a scope of this machine with the team, with its whole history.
+/// Share a scope with the team, including its history.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A scope that the team does not have yet becomes the team's: admins only. Into one that it has, everyone who
-writes there may bring what this device wrote before.")]
+Only admins can share a scope that is new to the team. If the team already shares the scope, every writer can add what
+this device wrote before.")]
 pub(super) struct Args {
     /// The scope, ORG/PROJECT [default: this project].
     #[arg(value_name = "SCOPE", value_parser = parse_scope)]
@@ -25,5 +25,5 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     };
     let request = AdoptRequest { caller: cx.anyone()?, in_team: args.team.team, scope: Some(scope) };
     let done = client.sync_adopt(&request).await?;
-    Ok(tell(cx, &done))
+    Ok(show_done(cx, &done))
 }

@@ -1,22 +1,22 @@
-//! `ergo sync approve`: lets the device of a card in.
+//! `ergo sync approve`: admits a device by its card file.
 
 use std::path::PathBuf;
 
 use super::{Allowed, CliError, Context, Exit, InTeam, confirm, show_words, with_flag};
 use crate::{api::ApproveRequest, domain::text::escape};
 
-/// Let the device of a card into the team, and write the grant file that it needs. Admins only.
+/// Admit the device of a card file to the team, and write the grant file that it needs. Admins only.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The card.
+    /// The card file.
     #[arg(value_name = "CARD")]
     card: PathBuf,
-    /// The grant file to make, to be carried back.
+    /// The grant file to create, for the other device.
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
     #[command(flatten)]
     allowed: Allowed,
-    /// Do not ask for the words, for scripts.
+    /// Do not ask to compare the words, for scripts.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -44,11 +44,11 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let asks = client.sync_approve(&request).await?;
     if !args.yes && !cx.ui.json {
         let (person, name) = (escape(&asks.person), escape(&asks.name));
-        cx.ui.line(text!("{} asks to join with “{}”. The card's words:", person, name));
+        cx.ui.line(text!("{} asks to join with “{}”. The words of the card:", person, name));
         show_words(cx, &asks.words);
     }
-    if !confirm(cx, args.yes, "Did they read you the same words?")? {
-        cx.ui.line("Nobody was admitted.");
+    if !confirm(cx, args.yes, "Does the other person read the same words?")? {
+        cx.ui.line("The device was not admitted.");
         return Ok(Exit::Refused);
     }
     request.words = asks.words;

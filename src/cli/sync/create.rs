@@ -1,21 +1,20 @@
-//! `ergo sync create`: makes a team.
+//! `ergo sync create`: creates a team.
 
-use super::{CliError, Context, Exit, parse_scope, tell_team, with_flag};
+use super::{CliError, Context, Exit, parse_scope, show_team, with_flag};
 use crate::{api::CreateTeamRequest, domain::Scope};
 
-/// Make a team, with this device as its first admin.
+/// Create a team, with this device as its first admin.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A scope that is shared is shared with its whole history. What is not named here stays on this machine;
-`ergo sync adopt` shares a scope later.")]
+Shared scopes include their history. Other scopes stay on this machine; `ergo sync adopt` shares a scope later.")]
 pub(super) struct Args {
     /// The team's name.
     #[arg(value_name = "NAME")]
     name: String,
-    /// Scopes to share with the team from now on, with their history: ORG/PROJECT.
+    /// Scopes to share with the team, with their history: ORG/PROJECT.
     #[arg(value_name = "SCOPE", value_parser = parse_scope)]
     scopes: Vec<Scope>,
-    /// How the others will see this device [default: the machine's name].
+    /// The name of this device in the team [default: the host name].
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
 }
@@ -34,11 +33,11 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.value(&team);
         return Ok(Exit::Ok);
     }
-    tell_team(cx, &team);
+    show_team(cx, &team);
     if cx.ui.quiet {
         return Ok(Exit::Ok);
     }
-    let mut next = vec![("ergo sync invite".to_owned(), "let another device in".to_owned())];
+    let mut next = vec![("ergo sync invite".to_owned(), "invite another device".to_owned())];
     if team.scopes.is_empty() {
         next.insert(0, ("ergo sync adopt".to_owned(), "share this project, with its history".to_owned()));
     }

@@ -1,4 +1,4 @@
-//! `ergo sync export`: what a team shares, as a file for laptops that share no network.
+//! `ergo sync export`: writes a bundle file, for devices without a common network.
 
 use std::{
     io::Read,
@@ -13,7 +13,7 @@ use super::{
         show::text::{count, quote},
         status::bytes,
     },
-    file,
+    bundle_file,
 };
 use crate::{
     api::{DeviceName, ExportOutcome, ExportRequest, MAX_SINCE_FILE, SINCE_FILE_PIECE},
@@ -21,32 +21,32 @@ use crate::{
     files,
 };
 
-/// Write what a team shares into a file, for laptops without a network.
+/// Write a team's events to a bundle file, for devices without a common network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The file is sealed: only the devices that it is for can open it, and each only the scopes that it was granted. Take it to the
-other laptop, and there: ergo sync import FILE
+The file is encrypted: only its recipients can open it, and each only the scopes granted to it. Copy it to the other device and run
+there: ergo sync import FILE
 
---scope ORG/PROJECT[,ORG/PROJECT…] takes some scopes; without it, all that the team shares with this device are in it.
---since takes the name of a device (what it is known to have is left out), the file of an earlier bundle or of a receipt
-(what its maker had is left out), or a date (UTC; what is older is left out).")]
+--scope ORG/PROJECT[,ORG/PROJECT…] selects scopes; by default all shared scopes are included.
+--since leaves out events that the recipient has: it takes the name of a device, the file of an earlier bundle or receipt from that
+device, or a date (UTC).")]
 pub(crate) struct Args {
-    /// The file to make; `-` is stdout.
+    /// The file to create; `-` is stdout.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The team, by name or id, where this device belongs to several.
+    /// The team, by name or id, if this device is in several.
     #[arg(long, value_name = "TEAM")]
     team: Option<String>,
-    /// Leave out what the other side has.
+    /// Leave out events that the recipient has.
     #[arg(long, value_name = "PEER|FILE|DATE|all", default_value = "all")]
     since: String,
-    /// A device that it is for, by name or id; several times for several [default: the whole team].
+    /// A recipient device, by name or id; may be given several times [default: the whole team].
     #[arg(long, value_name = "PEER")]
     to: Vec<String>,
-    /// Do not seal it: whoever has the file can read it.
+    /// Do not encrypt: anyone with the file can read it.
     #[arg(long)]
     open: bool,
-    /// Replace the file where it exists.
+    /// Overwrite an existing file.
     #[arg(long)]
     force: bool,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let request = request(&args, cx.globals.scope.as_deref())?;
     let outcome = fetch(&request, &args.file, args.force, cx).await?;
-    if file::is_dash(&args.file) {
+    if bundle_file::is_dash(&args.file) {
         return Ok(Exit::Ok);
     }
     if cx.ui.json {
@@ -70,8 +70,8 @@ fn request(args: &Args, scopes: Option<&str>) -> Result<ExportRequest, CliError>
     let path = Path::new(&args.since);
     let since_file = if path.is_file() { beginning(path)? } else { Vec::new() };
     if since_file.is_empty() && (args.since.contains('/') || path.extension().is_some_and(|ending| ending == "ergo")) {
-        return Err(CliError::usage(format_args!("there is no file {}", args.since))
-            .hint("`--since` takes a device, a date, `all`, or the file of a bundle or receipt"));
+        return Err(CliError::usage(format_args!("{} does not exist", args.since))
+            .hint("`--since` takes a device, a date, `all`, or a bundle or receipt file"));
     }
     Ok(ExportRequest {
         team: args.team.clone(),
@@ -90,7 +90,7 @@ fn request(args: &Args, scopes: Option<&str>) -> Result<ExportRequest, CliError>
     })
 }
 
-/// The beginning of a file, as the request carries it.
+/// Reads the beginning of a file, hex-encoded in pieces as the request needs it.
 fn beginning(path: &Path) -> Result<Vec<String>, CliError> {
     let mut bytes = Vec::new();
     files::open(path)
@@ -99,25 +99,25 @@ fn beginning(path: &Path) -> Result<Vec<String>, CliError> {
     Ok(bytes.chunks(SINCE_FILE_PIECE / 2).map(hex::encode).collect())
 }
 
-/// Asks for a bundle and writes it.
+/// Requests a bundle and writes it.
 pub(super) async fn fetch(
     request: &ExportRequest,
     path: &Path,
     force: bool,
     cx: &mut Context,
 ) -> Result<ExportOutcome, CliError> {
-    file::must_not_exist(path, force)?;
+    bundle_file::must_not_exist(path, force)?;
     let client = cx.client().await?;
     cx.ui.progress("collecting …");
     let answer = client.export_bundle(request).await;
     cx.ui.progress_done();
     let (outcome, length, mut body) = answer?;
-    if file::is_dash(path) {
+    if bundle_file::is_dash(path) {
         while let Some(piece) = body.try_next().await.map_err(CliError::internal)? {
             cx.ui.raw(&piece);
         }
     } else {
-        file::write(path, force, body, length, cx).await?;
+        bundle_file::write(path, force, body, length, cx).await?;
     }
     Ok(outcome)
 }
@@ -134,8 +134,8 @@ fn show(outcome: &ExportOutcome, path: &Path, cx: &mut Context) {
         bytes(outcome.bytes)
     ));
     match &outcome.sealed_to {
-        Some(devices) => cx.ui.field("sealed to", &names(devices)),
-        None => cx.ui.field("open", "not sealed: whoever has the file can read it"),
+        Some(devices) => cx.ui.field("encrypted for", &names(devices)),
+        None => cx.ui.field("encryption", "none: anyone with the file can read it"),
     }
     if outcome.since != "all" {
         cx.ui.field("without", &format!("what is older: {}", outcome.since).replace("what is older: what", "what"));
@@ -144,15 +144,15 @@ fn show(outcome: &ExportOutcome, path: &Path, cx: &mut Context) {
         cx.ui.field(&escape(&scope.scope.to_string()), &count(scope.events as usize, "event", "events"));
     }
     for scope in &outcome.left_out {
-        cx.ui.field("left out", &format!("{}: nobody whom the file is for may read it", escape(&scope.to_string())));
+        cx.ui.field("left out", &format!("{}: no recipient may read it", escape(&scope.to_string())));
     }
     cx.ui.note(text!(
-        "On the other laptop: ergo sync import {}",
+        "On the other device, run: ergo sync import {}",
         quote(&path.file_name().unwrap_or_default().to_string_lossy())
     ));
 }
 
-/// Devices by name, in a sentence.
+/// Joins the names of devices.
 pub(super) fn names(devices: &[DeviceName]) -> String {
     let name = |device: &DeviceName| {
         if device.name.is_empty() { device.device.short() } else { escape(&device.name) }

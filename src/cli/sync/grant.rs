@@ -1,22 +1,22 @@
-//! `ergo sync grant`: what a device may do and see from now on.
+//! `ergo sync grant`: changes the rights of a device.
 
-use super::{CliError, Context, Exit, InTeam, RoleArg, parse_scope, tell, with_flag};
+use super::{CliError, Context, Exit, InTeam, RoleArg, parse_scope, show_done, with_flag};
 use crate::{api::GrantRequest, domain::Scope};
 
-/// Change what a device may do, and which scopes it may see. Admins only.
+/// Change a device's role and scopes. Admins only.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "What a device has seen already, it keeps.")]
+#[command(after_help = "A device keeps what it has already received.")]
 pub(super) struct Args {
     /// The device, by name or id.
     #[arg(value_name = "DEVICE")]
     device: String,
-    /// Its role from now on.
+    /// Its new role.
     #[arg(long, value_enum)]
     role: Option<RoleArg>,
     /// Only this scope of the team, ORG/PROJECT; may be given several times.
     #[arg(long, value_name = "SCOPE", value_parser = parse_scope)]
     only: Vec<Scope>,
-    /// All scopes of the team, also those to come.
+    /// All current and future scopes of the team.
     #[arg(long, conflicts_with = "only")]
     all: bool,
     #[command(flatten)]
@@ -27,8 +27,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let only = if args.all { Vec::new() } else { with_flag(cx, args.only)? };
     if args.role.is_none() && !args.all && only.is_empty() {
-        return Err(CliError::usage("nothing to change: name a role or scopes")
-            .hint("`--role reader`, `--only ORG/PROJECT`, `--all`"));
+        return Err(CliError::usage("nothing to change").hint("use `--role reader`, `--only ORG/PROJECT` or `--all`"));
     }
     let client = cx.client().await?;
     let request = GrantRequest {
@@ -39,5 +38,5 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         scopes: (args.all || !only.is_empty()).then_some(only),
     };
     let done = client.sync_grant(&request).await?;
-    Ok(tell(cx, &done))
+    Ok(show_done(cx, &done))
 }

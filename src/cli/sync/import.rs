@@ -1,4 +1,4 @@
-//! `ergo sync import`: takes in the file of another laptop.
+//! `ergo sync import`: imports a bundle or receipt of another device.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,34 +15,34 @@ use super::{
         },
         ui::{SafeText, Style},
     },
-    export, file,
+    bundle_file, export,
 };
 use crate::{
     api::{ExportRequest, ImportOutcome, ImportQuery, ImportedScope},
     domain::text::escape,
 };
 
-/// How often the line of progress is written anew.
+/// The interval between updates of the progress line.
 const TICK: Duration = Duration::from_millis(150);
 
-/// Take in the file of another laptop: a bundle or a receipt.
+/// Import a file of another device: a bundle or a receipt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Files may be imported in any order and more than once: what is here already changes nothing. What arrives of a damaged file is
-used, and what is missing is named. Where an import is cut short, do it again.
+Files may be imported in any order and more than once. The intact part of a damaged file is imported, and the missing part is
+reported. If an import is interrupted, run it again.
 
-Exit code 1: something in the file was not taken; the answer says what and why.")]
+Exit code 1: something in the file was not accepted; the answer says what and why.")]
 pub(crate) struct Args {
     /// The file; `-` is stdin.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Say what it would do, and do nothing.
+    /// Show what would be imported; change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Write a receipt to carry back: with it, the other side knows what arrived.
+    /// Write a receipt, from which the other device learns what arrived.
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     receipt: Option<PathBuf>,
-    /// Replace the receipt's file where it exists.
+    /// Overwrite an existing receipt file.
     #[arg(long, requires = "receipt")]
     force: bool,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     if let Some(receipt) = &args.receipt {
-        file::must_not_exist(receipt, args.force)?;
+        bundle_file::must_not_exist(receipt, args.force)?;
     }
     let outcome = send(&args, cx).await?;
     let exit = if outcome.whole && outcome.quarantined_total == 0 && outcome.problems.is_empty() {
@@ -71,14 +71,14 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 
 async fn send(args: &Args, cx: &mut Context) -> Result<ImportOutcome, CliError> {
     let client = cx.client().await?;
-    let (body, length, read) = file::read(&args.file)?;
+    let (body, length, read) = bundle_file::read(&args.file)?;
     let query = ImportQuery { dry_run: args.dry_run };
     let mut answer = std::pin::pin!(client.import_bundle(&query, body));
     let mut tick = tokio::time::interval(TICK);
     let answer = loop {
         tokio::select! {
             answer = &mut answer => break answer,
-            _ = tick.tick() => cx.ui.progress(file::how_far("importing", read.load(Ordering::Relaxed), length)),
+            _ = tick.tick() => cx.ui.progress(bundle_file::how_far("importing", read.load(Ordering::Relaxed), length)),
         }
     };
     cx.ui.progress_done();
@@ -90,7 +90,7 @@ async fn send(args: &Args, cx: &mut Context) -> Result<ImportOutcome, CliError> 
 
 async fn write_receipt(outcome: &ImportOutcome, path: &Path, force: bool, cx: &mut Context) -> Result<(), CliError> {
     if outcome.from_state != "active" {
-        cx.ui.note(text!("No receipt: the device that made the file is {} in the team.", outcome.from_state));
+        cx.ui.note(text!("No receipt was written: the team lists the sender as {}.", outcome.from_state));
         return Ok(());
     }
     let request = ExportRequest {
@@ -101,7 +101,7 @@ async fn write_receipt(outcome: &ImportOutcome, path: &Path, force: bool, cx: &m
     };
     export::fetch(&request, path, force, cx).await?;
     cx.ui.note(text!(
-        "Receipt written to {}: carry it back, and there: ergo sync import {}",
+        "Wrote the receipt to {}. On the other device, run: ergo sync import {}",
         path.display(),
         quote(&path.file_name().unwrap_or_default().to_string_lossy())
     ));
@@ -112,15 +112,15 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
     let from = export::names(std::slice::from_ref(&outcome.from));
     let made = ago(outcome.created, Context::now());
     let what = if outcome.receipt { "A receipt" } else { "A bundle" };
-    let done = if outcome.dry_run { " Nothing was done: this is what would be." } else { "" };
-    cx.ui.line(text!("{} of “{}” by {}, made {}.{}", what, escape(&outcome.team_name), from, made, done));
+    let done = if outcome.dry_run { " This was a dry run: nothing was changed." } else { "" };
+    cx.ui.line(text!("{} of “{}” from {}, created {}.{}", what, escape(&outcome.team_name), from, made, done));
     if outcome.from_state != "active" {
-        cx.ui.field("maker", &format!("{} in the team; events count by who wrote them", outcome.from_state));
+        cx.ui.field("sender", &format!("{} in the team; each event is judged by its author", outcome.from_state));
     }
-    let known = if outcome.known > 0 { format!(", {} were here already", outcome.known) } else { String::new() };
+    let known = if outcome.known > 0 { format!(", {} already stored", outcome.known) } else { String::new() };
     if brings_nothing(outcome) {
         let all = if outcome.known > 0 {
-            format!(": all {} were here already", count(outcome.known as usize, "event", "events"))
+            format!(": {} already stored", count(outcome.known as usize, "event", "events"))
         } else {
             String::new()
         };
@@ -129,65 +129,64 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
         cx.ui.field("stored", &format!("{}{known}", count(outcome.stored as usize, "event", "events")));
     }
     if !outcome.new_authors.is_empty() {
-        cx.ui.field("new here", &export::names(&outcome.new_authors));
+        cx.ui.field("new authors", &export::names(&outcome.new_authors));
     }
     if outcome.readmitted > 0 {
-        cx.ui.field(
-            "taken now",
-            &format!("{} that were kept aside before", count(outcome.readmitted as usize, "event", "events")),
-        );
+        cx.ui.field("accepted", &format!("{} from quarantine", count(outcome.readmitted as usize, "event", "events")));
     }
     for scope in &outcome.scopes {
         cx.ui.field(&escape(&scope.scope.to_string()), &scope_line(scope, &from));
     }
     if outcome.closed_scopes > 0 {
         let scopes = count(outcome.closed_scopes as usize, "scope", "scopes");
-        cx.ui.field("closed", &format!("{scopes} in it are sealed to others"));
+        cx.ui.field("encrypted", &format!("{scopes} for other recipients"));
     }
     let now = Context::now();
     for card in &outcome.cards {
         cx.ui.card_row(card, now);
     }
-    show_what_was_not_taken(outcome, path, cx);
+    show_rejected(outcome, path, cx);
 }
 
-/// Whether nothing here is other than before: no word about what was stored is then as good as that.
+/// Whether the import changed nothing.
 fn brings_nothing(outcome: &ImportOutcome) -> bool {
     !outcome.receipt && outcome.stored == 0 && outcome.readmitted == 0 && outcome.quarantined_total == 0
 }
 
-/// How one scope stands now.
+/// Describes the state of one scope.
 fn scope_line(scope: &ImportedScope, from: &str) -> String {
     let mut parts = Vec::new();
     if scope.stored > 0 {
         parts.push(format!("{} new", scope.stored));
     }
     if scope.arrived < scope.expected {
-        parts.push(format!("{} of {} events did not arrive", scope.expected - scope.arrived, scope.expected));
+        parts.push(format!("{} of {} events are missing", scope.expected - scope.arrived, scope.expected));
     }
     if scope.maker_lacks > 0 {
         parts.push(format!("{from} lacks {}", count(scope.maker_lacks as usize, "event", "events")));
     } else if scope.in_step {
-        parts.push(format!("in step with {from} as it was then"));
+        parts.push(format!("in sync with {from} at that time"));
     }
     if parts.is_empty() { "nothing new".to_owned() } else { parts.join("; ") }
 }
 
-fn show_what_was_not_taken(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
+fn show_rejected(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
     let bad = |cx: &Context, text: SafeText| cx.ui.paint(Style::Bad, text);
     if outcome.forks > 0 {
         let text = bad(
             cx,
             text!(
-                "{} where two events follow the same one: a store was copied, or a key stolen",
+                "{} with two events after the same one: a store was copied, or a key stolen",
                 count(outcome.forks as usize, "place", "places")
             ),
         );
         cx.ui.line(text);
     }
     if outcome.quarantined_total > 0 {
-        let text =
-            bad(cx, text!("NOT taken: {}, kept aside:", count(outcome.quarantined_total as usize, "event", "events")));
+        let text = bad(
+            cx,
+            text!("NOT accepted: {}, in quarantine:", count(outcome.quarantined_total as usize, "event", "events")),
+        );
         cx.ui.line(text);
         for event in &outcome.quarantined {
             let author = export::names(std::slice::from_ref(&event.author));
@@ -200,16 +199,16 @@ fn show_what_was_not_taken(outcome: &ImportOutcome, path: &Path, cx: &mut Contex
         if more > 0 {
             cx.ui.field("", &format!("and {more} more"));
         }
-        cx.ui.note("ergo sync quarantine list lists them; an admin accepts or discards them.");
+        cx.ui.note("`ergo sync quarantine list` lists them; an admin can accept or discard them.");
     }
     if !outcome.whole {
-        let text = bad(cx, text!("{} is not whole:", path.display()));
+        let text = bad(cx, text!("{} is incomplete:", path.display()));
         cx.ui.line(text);
     }
     for problem in &outcome.problems {
         cx.ui.field("problem", problem);
     }
     if !outcome.whole {
-        cx.ui.note("What could be read was taken. Copy the file again from where it was made, and import it again.");
+        cx.ui.note("The readable part was imported. Copy the file again and import it again.");
     }
 }

@@ -1,4 +1,4 @@
-//! `ergo sync invite`: a ticket for one device, and the door kept until it comes.
+//! `ergo sync invite`: creates a ticket for one device and waits for it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::{
         ask::Asker,
         show::{text::quote, time},
     },
-    Allowed, CliError, Context, Exit, InTeam, follow, scopes_in_words, show_words, with_flag,
+    Allowed, CliError, Context, Exit, InTeam, scopes_in_words, show_words, wait, with_flag,
 };
 use crate::{
     api::{AnswerJoinRequest, InviteRequest, InviteView, PendingJoin},
@@ -15,18 +15,18 @@ use crate::{
     domain::text::escape,
 };
 
-/// Invite a device: shows a ticket, waits for who brings it, and asks whether the words are the same.
+/// Invite a device: show a ticket, wait for the device, and compare the words.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Send the ticket over a channel that you trust. It lets one device in, once, and only until it expires.
-Ctrl-C ends the waiting, not the ticket: `ergo sync pending` and `ergo sync admit` go on from there.")]
+Send the ticket over a channel that you trust. It admits one device, once, until it expires. If you press Ctrl-C, the ticket stays
+valid: continue with `ergo sync pending` and `ergo sync admit`.")]
 pub(super) struct Args {
     #[command(flatten)]
     allowed: Allowed,
-    /// How long the ticket holds: 15m, 2h; at most a day [default: 15m].
+    /// How long the ticket is valid: 15m, 2h; at most a day [default: 15m].
     #[arg(long, value_name = "SPAN")]
     ttl: Option<String>,
-    /// Admit whoever brings the ticket, without comparing words: for scripts.
+    /// Admit any device with the ticket without comparing words, for scripts.
     #[arg(long)]
     yes: bool,
     /// Do not wait for the device.
@@ -56,18 +56,18 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     show(cx, &invite);
     if args.no_wait {
-        cx.ui.commands(&[("ergo sync pending".to_owned(), "see who came with it".to_owned())]);
+        cx.ui.commands(&[("ergo sync pending".to_owned(), "see which device used it".to_owned())]);
         return Ok(Exit::Ok);
     }
     if args.yes { wait_for_anyone(cx, &client, &invite).await } else { wait_and_ask(cx, &client, &invite).await }
 }
 
-/// A span as people write it, in seconds.
+/// Parses a duration to seconds.
 fn seconds(text: &str) -> Result<u64, CliError> {
     let span = text.parse::<jiff::Span>().ok().and_then(|span| span.total(jiff::Unit::Second).ok());
     span.filter(|seconds| *seconds >= 1.0)
         .map(|seconds| seconds as u64)
-        .ok_or_else(|| CliError::usage(format_args!("“{text}” is no span of time")).hint("write 15m, 2h or 1h30m"))
+        .ok_or_else(|| CliError::usage(format_args!("invalid duration “{text}”")).hint("write 15m, 2h or 1h30m"))
 }
 
 fn show(cx: &mut Context, invite: &InviteView) {
@@ -79,20 +79,16 @@ fn show(cx: &mut Context, invite: &InviteView) {
         cx.ui.line(text!("{}", ticket));
         return;
     }
-    cx.ui.line(text!("A ticket for one device to join {} as {} of {}. It holds for {}.", team, role, scopes, left));
+    cx.ui.line(text!("Ticket for one device to join {} as {} of {}. It is valid for {}.", team, role, scopes, left));
     cx.ui.line("");
-    // Unbroken, so that it can be copied as one word.
+    // Not wrapped, so that it can be copied.
     cx.ui.line(text!("{}", ticket));
     cx.ui.line("");
     if cx.ui.qr(&ticket) {
         cx.ui.line("");
     }
     if invite.addresses.is_empty() {
-        cx.ui.prose(
-            0,
-            None,
-            "No address of this machine is known: the other device has to find it on the local network.",
-        );
+        cx.ui.prose(0, None, "This machine's address is unknown: the other device must find it on the local network.");
     }
     cx.ui.commands(&[("ergo sync join TICKET".to_owned(), "on the other device".to_owned())]);
 }
@@ -101,23 +97,23 @@ fn left(invite: &InviteView) -> Duration {
     Duration::from_millis(invite.expires_at.saturating_sub(Context::now()))
 }
 
-/// What the waiting found.
-enum Found {
+/// The state of an invitation.
+enum InviteProgress {
     Someone(Box<PendingJoin>),
     Done,
     Gone,
 }
 
-async fn look(client: &Client, invite: &InviteView) -> Result<Option<Found>, CliError> {
+async fn look(client: &Client, invite: &InviteView) -> Result<Option<InviteProgress>, CliError> {
     let pending = client.sync_pending().await?.items.into_iter().find(|pending| pending.invite == invite.id);
     if let Some(pending) = pending {
-        return Ok(Some(Found::Someone(Box::new(pending))));
+        return Ok(Some(InviteProgress::Someone(Box::new(pending))));
     }
     let invites = client.sync_invites().await?.items;
     Ok(match invites.into_iter().find(|known| known.id == invite.id) {
-        Some(known) if known.done => Some(Found::Done),
+        Some(known) if known.done => Some(InviteProgress::Done),
         Some(_) => None,
-        None => Some(Found::Gone),
+        None => Some(InviteProgress::Gone),
     })
 }
 
@@ -125,15 +121,15 @@ async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) ->
     let mut asker = None;
     loop {
         cx.ui.progress("Waiting for the other device …");
-        let found = follow::until(client, left(invite), async || look(client, invite).await).await;
+        let found = wait::until(client, left(invite), async || look(client, invite).await).await;
         cx.ui.progress_done();
         let guest = match found? {
-            Some(Found::Someone(guest)) => guest,
-            Some(Found::Done) => return Ok(let_in(cx)),
-            Some(Found::Gone) | None => return Err(nobody()),
+            Some(InviteProgress::Someone(guest)) => guest,
+            Some(InviteProgress::Done) => return Ok(admitted(cx)),
+            Some(InviteProgress::Gone) | None => return Err(unused()),
         };
         let (person, name) = (escape(&guest.person), escape(&guest.name));
-        cx.ui.line(text!("{} wants to join with “{}”. Both screens show:", person, name));
+        cx.ui.line(text!("{} asks to join with “{}”. Both screens must show:", person, name));
         show_words(cx, &guest.words);
         if asker.is_none() {
             asker = Asker::new();
@@ -141,51 +137,51 @@ async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) ->
         let Some(asker) = &mut asker else {
             cx.ui.commands(&[(
                 format!("ergo sync admit {} --words {}", guest.id, quote(&guest.words.join(" "))),
-                "once the words were compared".to_owned(),
+                "after comparing the words".to_owned(),
             )]);
             return Ok(Exit::Ok);
         };
-        let accept = asker.yes(cx, "Are they the same on the other screen?")?;
+        let accept = asker.yes(cx, "Does the other screen show the same words?")?;
         let words = if accept { guest.words.clone() } else { Vec::new() };
         let answer = AnswerJoinRequest { caller: cx.anyone()?, accept, words };
         match client.sync_answer(&guest.id, &answer).await {
-            Ok(_) if accept => return Ok(let_in(cx)),
+            Ok(_) if accept => return Ok(admitted(cx)),
             Ok(_) => {
-                cx.ui.line("Not admitted. The ticket is spent: make another for the right device.");
+                cx.ui.line("Not admitted. The ticket cannot be used again: create another one for the right device.");
                 return Ok(Exit::Refused);
             }
-            // It went away while the person looked: with the same ticket it may come again.
-            Err(error) => cx.ui.note(text!("{}; waiting for it to come again", error)),
+            // The device disconnected in the meantime; it may use the same ticket again.
+            Err(error) => cx.ui.note(text!("{}; waiting for the device to reconnect", error)),
         }
     }
 }
 
 async fn wait_for_anyone(cx: &mut Context, client: &Client, invite: &InviteView) -> Result<Exit, CliError> {
     cx.ui.progress("Waiting for the other device …");
-    let found = follow::until(client, left(invite), async || {
+    let found = wait::until(client, left(invite), async || {
         let found = look(client, invite).await?;
-        Ok(found.filter(|found| !matches!(found, Found::Someone(_))))
+        Ok(found.filter(|found| !matches!(found, InviteProgress::Someone(_))))
     })
     .await;
     cx.ui.progress_done();
     match found? {
-        Some(Found::Done) => Ok(let_in(cx)),
-        _ => Err(nobody()),
+        Some(InviteProgress::Done) => Ok(admitted(cx)),
+        _ => Err(unused()),
     }
 }
 
-fn let_in(cx: &mut Context) -> Exit {
-    cx.ui.line("It is in the team.");
+fn admitted(cx: &mut Context) -> Exit {
+    cx.ui.line("The device is in the team.");
     cx.ui.commands(&[
-        ("ergo sync status".to_owned(), "see how far it has come".to_owned()),
-        ("ergo sync revoke DEVICE".to_owned(), "put it out again".to_owned()),
+        ("ergo sync status".to_owned(), "show the sync status".to_owned()),
+        ("ergo sync revoke DEVICE".to_owned(), "revoke it".to_owned()),
     ]);
     Exit::Ok
 }
 
-fn nobody() -> CliError {
-    CliError::new(Exit::Stale, "nobody came with this ticket, and it holds no longer")
-        .hint("make another: `ergo sync invite`")
+fn unused() -> CliError {
+    CliError::new(Exit::Stale, "no device used this ticket before it expired")
+        .hint("create another one: `ergo sync invite`")
 }
 
 #[cfg(test)]

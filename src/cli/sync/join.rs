@@ -1,35 +1,34 @@
-//! `ergo sync join`: into a team, by a ticket or a grant file.
+//! `ergo sync join`: joins a team with a ticket or a grant file.
 
 use std::{io::Read, path::Path, time::Duration};
 
-use super::{super::ask::Asker, CliError, Context, Exit, follow, parse_scope, show_words, tell_team};
+use super::{super::ask::Asker, CliError, Context, Exit, parse_scope, show_team, show_words, wait};
 use crate::{
     api::{BoundScope, JoinRequest, JoinState, JoinView, Role},
     client::Client,
     domain::{Scope, text::escape},
 };
 
-/// Join a team with a ticket, or with a grant file where there is no network.
+/// Join a team with a ticket, or with a grant file if there is no network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The other screen shows the same six words while you wait. If it shows others, this may be a
-man-in-the-middle attack: whoever invited you must answer no.
-A scope that both sides have by the same name and the same repository becomes one; what you wrote in it
-stays on this machine unless you bring it (`--bring`, or later `ergo sync adopt`).")]
+Both screens show six words. If they differ, it may be a man-in-the-middle attack, and the inviter must answer no.
+Scopes with the same name and repository on both sides are merged. What you wrote in them before stays on this machine unless you
+share it with `--bring`, or later with `ergo sync adopt`.")]
 pub(super) struct Args {
-    /// The ticket, ergo1…; a file made by `ergo sync approve`; or - to read a ticket from stdin.
+    /// The ticket, ergo1…; a grant file of `ergo sync approve`; or - to read a ticket from stdin.
     #[arg(value_name = "TICKET|FILE")]
     with: String,
-    /// How the others will see this device [default: the machine's name].
+    /// The name of this device in the team [default: the host name].
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// Keep a scope of the team under another name here; may be given several times.
+    /// Use another name for a scope of the team on this machine; may be given several times.
     #[arg(long, value_name = "SCOPE=NAME", value_parser = parse_map)]
     map: Vec<BoundScope>,
-    /// Share what this machine has in a scope, with its history; may be given several times.
+    /// Share this machine's claims in a scope, with their history; may be given several times.
     #[arg(long, value_name = "SCOPE", value_parser = parse_scope)]
     bring: Vec<Scope>,
-    /// With a file: join without comparing words, for scripts.
+    /// With a grant file: join without comparing words, for scripts.
     #[arg(long)]
     yes: bool,
 }
@@ -47,12 +46,13 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if args.with != "-" && !args.with.starts_with("ergo") || file.is_file() {
         let path = std::path::absolute(file).map_err(|error| CliError::file("find", file, &error))?;
         if !path.is_file() {
-            return Err(CliError::usage(format_args!("“{}” is neither a ticket nor a file", args.with))
-                .hint("a ticket begins with ergo1; `ergo sync invite` shows one, `ergo sync approve` makes a file"));
+            return Err(CliError::usage(format_args!("“{}” is neither a ticket nor a file", args.with)).hint(
+                "a ticket begins with ergo1; `ergo sync invite` creates one, `ergo sync approve` writes a grant file",
+            ));
         }
         request.grant = Some(path.display().to_string());
     } else {
-        request.ticket = Some(ticket(args.with)?);
+        request.ticket = Some(read_ticket(args.with)?);
     }
     let client = cx.client().await?;
     request.caller = cx.anyone()?;
@@ -63,9 +63,9 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
 }
 
-fn ticket(given: String) -> Result<String, CliError> {
-    if given != "-" {
-        return Ok(given);
+fn read_ticket(arg: String) -> Result<String, CliError> {
+    if arg != "-" {
+        return Ok(arg);
     }
     let mut text = String::new();
     std::io::stdin()
@@ -76,27 +76,27 @@ fn ticket(given: String) -> Result<String, CliError> {
 }
 
 async fn by_ticket(cx: &mut Context, client: &Client, request: JoinRequest) -> Result<Exit, CliError> {
-    cx.ui.progress("Looking for the other device …");
+    cx.ui.progress("Connecting to the other device …");
     let begun = client.sync_join(&request).await;
     cx.ui.progress_done();
     let begun = begun?;
     if !cx.ui.json {
         introduce(cx, &begun);
-        cx.ui.line("The other screen shows the same words, and waits for an answer there.");
+        cx.ui.line("The other screen must show the same words. Its user must confirm them there.");
     }
-    cx.ui.progress("Waiting for the answer …");
+    cx.ui.progress("Waiting for confirmation …");
     let patience = Duration::from_millis(begun.expires_at.saturating_sub(Context::now())) + Duration::from_secs(15);
-    let ended = follow::until(client, patience, async || {
+    let ended = wait::until(client, patience, async || {
         let view = client.sync_joined(&begun.id).await?;
         Ok((view.state != JoinState::Waiting).then_some(view))
     })
     .await;
     cx.ui.progress_done();
     let Some(ended) = ended? else {
-        return Err(CliError::new(Exit::Unreachable, "nobody on the other side answered in time")
-            .hint("try again with the same ticket while someone is there"));
+        return Err(CliError::new(Exit::Unreachable, "the other side did not confirm in time")
+            .hint("try again with the same ticket"));
     };
-    told(cx, &ended)
+    show_result(cx, &ended)
 }
 
 async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, yes: bool) -> Result<Exit, CliError> {
@@ -105,16 +105,17 @@ async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, ye
         let asker = if cx.ui.json { None } else { Asker::new() };
         introduce(cx, &view);
         let Some(mut asker) = asker else {
-            return Err(CliError::usage("nobody is there to compare the words").hint("say so with `--yes`"));
+            return Err(CliError::usage("cannot ask to compare the words: stdin is empty")
+                .hint("join without comparing with `--yes`"));
         };
-        if !asker.yes(cx, "Did the one who approved it read you the same words?")? {
-            cx.ui.line("Nothing was joined.");
+        if !asker.yes(cx, "Does the person who approved it read the same words?")? {
+            cx.ui.line("Not joined.");
             return Ok(Exit::Refused);
         }
     }
     request.words = view.words;
     let view = client.sync_join(&request).await?;
-    told(cx, &view)
+    show_result(cx, &view)
 }
 
 fn introduce(cx: &mut Context, view: &JoinView) {
@@ -123,7 +124,7 @@ fn introduce(cx: &mut Context, view: &JoinView) {
     show_words(cx, &view.words);
 }
 
-fn told(cx: &mut Context, view: &JoinView) -> Result<Exit, CliError> {
+fn show_result(cx: &mut Context, view: &JoinView) -> Result<Exit, CliError> {
     if let Some(error) = &view.error {
         return Err(error.clone().into());
     }
@@ -132,11 +133,11 @@ fn told(cx: &mut Context, view: &JoinView) -> Result<Exit, CliError> {
         return Ok(Exit::Ok);
     }
     if let Some(team) = &view.team {
-        tell_team(cx, team);
+        show_team(cx, team);
     }
-    let mut next = vec![("ergo sync status".to_owned(), "see how far it has come".to_owned())];
+    let mut next = vec![("ergo sync status".to_owned(), "show the sync status".to_owned())];
     if view.role != Role::Reader {
-        next.push(("ergo sync adopt".to_owned(), "share what this machine has in this project".to_owned()));
+        next.push(("ergo sync adopt".to_owned(), "share this machine's claims of this project".to_owned()));
     }
     cx.ui.commands(&next);
     Ok(Exit::Ok)

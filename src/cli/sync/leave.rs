@@ -1,9 +1,9 @@
-//! `ergo sync leave`: out of the team.
+//! `ergo sync leave`: leaves the team.
 
-use super::{CliError, Context, Exit, InTeam, confirm, tell};
+use super::{CliError, Context, Exit, InTeam, confirm, show_done};
 use crate::api::LeaveRequest;
 
-/// Leave the team with this device. What it holds stays here; what others hold stays there.
+/// Leave the team with this device. Every device keeps what it has.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Do not ask.
@@ -22,5 +22,5 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     let request = LeaveRequest { caller: cx.anyone()?, in_team: args.team.team };
     let done = client.sync_leave(&request).await?;
-    Ok(tell(cx, &done))
+    Ok(show_done(cx, &done))
 }

@@ -1,15 +1,15 @@
-//! `ergo sync map`: under which name a scope of the team is kept here.
+//! `ergo sync map`: renames a scope of the team on this machine.
 
-use super::{CliError, Context, Exit, InTeam, parse_scope, tell};
+use super::{CliError, Context, Exit, InTeam, parse_scope, show_done};
 use crate::{api::BindRequest, domain::Scope};
 
-/// Keep a scope of the team under another name on this machine.
+/// Use another name for a scope of the team on this machine.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The team's name of the scope, ORG/PROJECT.
     #[arg(value_name = "SCOPE", value_parser = parse_scope)]
     theirs: Scope,
-    /// Its name here, ORG/PROJECT.
+    /// Its name on this machine, ORG/PROJECT.
     #[arg(value_name = "NAME", value_parser = parse_scope)]
     local: Scope,
     #[command(flatten)]
@@ -26,5 +26,5 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         local: Some(args.local),
     };
     let done = client.sync_bind(&request).await?;
-    Ok(tell(cx, &done))
+    Ok(show_done(cx, &done))
 }

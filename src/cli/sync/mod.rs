@@ -1,13 +1,12 @@
-//! `ergo sync`: share a memory with a team, peer to peer.
+//! `ergo sync`: shares scopes with a team, peer to peer.
 
 mod admit;
 mod adopt;
 mod approve;
-mod card;
+mod bundle_file;
 mod create;
+mod device_card;
 mod export;
-mod file;
-mod follow;
 mod grant;
 mod import;
 mod invite;
@@ -21,6 +20,7 @@ mod quarantine;
 mod rename;
 mod revoke;
 mod status;
+mod wait;
 
 use clap::ValueEnum;
 
@@ -42,14 +42,14 @@ use crate::{
 #[command(after_help = "\
 Two laptops on one network:
   ergo sync create platform          on the first
-  ergo sync adopt                    there, in a project: the team shares it from now on
-  ergo sync invite                   there: shows a ticket, then six words
+  ergo sync adopt                    on the first, in a project: shares it with the team
+  ergo sync invite                   on the first: shows a ticket, then six words
   ergo sync join ergo1…              on the second: shows the same six words
   ergo sync status                   on either
 
 Without a network: `ergo sync card`, `ergo sync approve`, `ergo sync join FILE`.
-Nothing is sent until a team is created or joined, and then nothing leaves the local network unless
-`ergo sync mode internet` says so.")]
+Nothing is sent until you create or join a team. After that nothing leaves the local network unless you run
+`ergo sync mode internet`.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     act: Act,
@@ -63,7 +63,7 @@ enum Act {
     Status(status::Args),
     Now(now::Args),
     Peers(peers::Args),
-    /// Show who waits for admission.
+    /// List the devices that ask to join.
     Pending(admit::PendingArgs),
     Admit(admit::Args),
     Deny(admit::DenyArgs),
@@ -73,12 +73,12 @@ enum Act {
     Leave(leave::Args),
     Adopt(adopt::Args),
     Map(map::Args),
-    /// Look at what came and was not accepted, and settle it.
+    /// List, accept or discard quarantined events.
     #[command(subcommand)]
-    Quarantine(quarantine::Act),
+    Quarantine(quarantine::QuarantineCommand),
     Mode(mode::Args),
     Address(mode::AddressArgs),
-    Card(card::Args),
+    Card(device_card::Args),
     Approve(approve::Args),
     Export(export::Args),
     Import(import::Args),
@@ -105,29 +105,29 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         Act::Quarantine(act) => quarantine::run(act, cx).await,
         Act::Mode(args) => mode::run(args, cx).await,
         Act::Address(args) => mode::address(args, cx).await,
-        Act::Card(args) => card::run(args, cx).await,
+        Act::Card(args) => device_card::run(args, cx).await,
         Act::Approve(args) => approve::run(args, cx).await,
         Act::Export(args) => export::run(args, cx).await,
         Act::Import(args) => import::run(args, cx).await,
     }
 }
 
-/// Which team, for those who are in several.
+/// Selects the team.
 #[derive(Clone, Debug, Default, clap::Args)]
 struct InTeam {
-    /// The team, by name or id; needed only by those who are in several.
+    /// The team, by name or id, if this device is in several.
     #[arg(long = "in", value_name = "TEAM")]
     team: Option<String>,
 }
 
-/// What a device may do.
+/// A device's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RoleArg {
-    /// Reads.
+    /// Can read.
     Reader,
-    /// Reads and writes.
+    /// Can read and write.
     Writer,
-    /// Reads, writes, and changes who is in the team.
+    /// Can read, write and change the team.
     Admin,
 }
 
@@ -141,13 +141,13 @@ impl From<RoleArg> for Role {
     }
 }
 
-/// What a device may do and see.
+/// A device's role and scopes.
 #[derive(Clone, Debug, clap::Args)]
 struct Allowed {
-    /// What the new device may do.
+    /// The role of the new device.
     #[arg(long, value_enum, default_value = "writer", hide_possible_values = false)]
     role: RoleArg,
-    /// Only this scope of the team, ORG/PROJECT; may be given several times [default: all, also those to come].
+    /// Only this scope of the team, ORG/PROJECT; may be given several times [default: all current and future scopes].
     #[arg(long, value_name = "SCOPE", value_parser = parse_scope, value_delimiter = ',')]
     only: Vec<Scope>,
 }
@@ -157,7 +157,7 @@ fn parse_scope(text: &str) -> Result<Scope, String> {
     Scope::new(org, project).map_err(|error| error.to_string())
 }
 
-/// Scopes as they were named one by one, and that which the flags for every verb name.
+/// Adds the scopes of the global `--scope` or `--project` to those named individually.
 fn with_flag(cx: &Context, mut scopes: Vec<Scope>) -> Result<Vec<Scope>, CliError> {
     let named = match &cx.globals.scope {
         Some(several) if several.contains(',') => split_scopes(several)?,
@@ -172,16 +172,16 @@ fn with_flag(cx: &Context, mut scopes: Vec<Scope>) -> Result<Vec<Scope>, CliErro
     Ok(scopes)
 }
 
-/// The scopes that one flag names, with commas between them.
+/// Parses comma-separated scopes.
 fn split_scopes(text: &str) -> Result<Vec<Scope>, CliError> {
     let wrong = |part: &str, error: String| {
-        CliError::usage(format_args!("`--scope {text}`: “{part}” is no scope: {error}"))
-            .hint("write ORG/PROJECT, or several with commas between them: acme/api,acme/web")
+        CliError::usage(format_args!("`--scope {text}`: invalid scope “{part}”: {error}"))
+            .hint("write ORG/PROJECT, or several separated by commas: acme/api,acme/web")
     };
     text.split(',').map(str::trim).map(|part| parse_scope(part).map_err(|error| wrong(part, error))).collect()
 }
 
-/// The scopes of a grant in words.
+/// Describes the scopes of a grant.
 fn scopes_in_words(scopes: &[Scope]) -> String {
     if scopes.is_empty() {
         return "all scopes".to_owned();
@@ -190,8 +190,8 @@ fn scopes_in_words(scopes: &[Scope]) -> String {
     names.join(", ")
 }
 
-/// Says what an act on a team did.
-fn tell(cx: &mut Context, done: &TeamDone) -> Exit {
+/// Shows the result of an act on a team.
+fn show_done(cx: &mut Context, done: &TeamDone) -> Exit {
     if cx.ui.json {
         cx.ui.value(done);
     } else if !cx.ui.quiet {
@@ -204,20 +204,20 @@ fn tell(cx: &mut Context, done: &TeamDone) -> Exit {
     Exit::Ok
 }
 
-/// Says what a team now is.
-fn tell_team(cx: &mut Context, team: &TeamView) {
+/// Shows a team and its scopes.
+fn show_team(cx: &mut Context, team: &TeamView) {
     cx.ui.prose(0, None, &team.summary);
     for bound in &team.scopes {
         let name = escape(&bound.scope.to_string());
         if bound.scope == bound.local {
             cx.ui.line(text!("  {}", name));
         } else {
-            cx.ui.line(text!("  {}, here {}", name, escape(&bound.local.to_string())));
+            cx.ui.line(text!("  {}, on this machine {}", name, escape(&bound.local.to_string())));
         }
     }
 }
 
-/// The words to compare, on a line of their own.
+/// Shows the words to compare.
 fn show_words(cx: &mut Context, words: &[String]) {
     let words = cx.ui.paint(Style::Strong, sanitize_line(&words.join("  ")));
     cx.ui.line("");
@@ -225,7 +225,7 @@ fn show_words(cx: &mut Context, words: &[String]) {
     cx.ui.line("");
 }
 
-/// Whether a person says yes; without one to ask, what to do instead.
+/// Asks for confirmation; an error if nobody can answer.
 fn confirm(cx: &mut Context, yes: bool, question: impl Into<SafeText>) -> Result<bool, CliError> {
     if yes {
         return Ok(true);
@@ -234,7 +234,7 @@ fn confirm(cx: &mut Context, yes: bool, question: impl Into<SafeText>) -> Result
     let answers = if cx.ui.json { None } else { Asker::new() };
     match answers {
         Some(mut asker) => asker.yes(cx, question),
-        None => Err(CliError::usage(text!("{} Nobody is there to answer", question)).hint("say so with `--yes`")),
+        None => Err(CliError::usage(text!("cannot ask “{}”: stdin is empty", question)).hint("confirm with `--yes`")),
     }
 }
 

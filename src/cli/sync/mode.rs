@@ -1,36 +1,36 @@
-//! `ergo sync mode` and `address`: how far sync reaches, and where a device is.
+//! `ergo sync mode` and `address`: the network that sync uses, and addresses of devices.
 
 use clap::ValueEnum;
 
 use super::{CliError, Context, Exit};
 use crate::api::{AddressRequest, SyncMode};
 
-/// Show, or choose, how far sync reaches: off, lan or internet.
+/// Show or set the network that sync uses: off, lan or internet.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "A `mode` under [sync] in config.toml goes before what is chosen here.")]
+#[command(after_help = "`mode` under [sync] in config.toml overrides this.")]
 pub(super) struct Args {
-    /// From now on.
+    /// The new mode.
     #[arg(value_enum)]
     mode: Option<ModeArg>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ModeArg {
-    /// Nothing is sent, nothing listens.
+    /// No network.
     Off,
-    /// The local network alone.
+    /// The local network only.
     Lan,
-    /// Relays and address lookup besides.
+    /// The internet too, with relays and address lookup.
     Internet,
 }
 
-/// Say where a device can be reached, for networks on which it is not found by itself.
+/// Set the address of a device, for networks without automatic discovery.
 #[derive(Debug, clap::Args)]
 pub(super) struct AddressArgs {
     /// The device, by name or id.
     #[arg(value_name = "DEVICE")]
     device: String,
-    /// Its address: `ergo sync status` shows it there.
+    /// Its address, as `ergo sync status` shows on that device.
     #[arg(value_name = "IP:PORT")]
     address: String,
 }
@@ -60,8 +60,8 @@ pub(super) async fn address(args: AddressArgs, cx: &mut Context) -> Result<Exit,
     if cx.ui.json {
         cx.ui.value(&status);
     } else {
-        cx.ui.line("Noted; it is tried at once.");
-        cx.ui.commands(&[("ergo sync status".to_owned(), "see whether it answers".to_owned())]);
+        cx.ui.line("Saved. Connecting to it now.");
+        cx.ui.commands(&[("ergo sync status".to_owned(), "see whether it connects".to_owned())]);
     }
     Ok(Exit::Ok)
 }

@@ -1,4 +1,4 @@
-//! `ergo sync now`: calls and compares at once, waits, and says what came of it.
+//! `ergo sync now`: syncs immediately and shows the result.
 
 use std::time::Duration;
 
@@ -8,22 +8,21 @@ use crate::{
     domain::text::sanitize_line,
 };
 
-/// How often the bar is drawn anew.
+/// The interval between updates of the progress bar.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How wide it is.
+/// The width of the progress bar, in columns.
 const BAR: usize = 20;
 
-/// Call every peer, or one, and compare with it, without waiting for its turn; wait for what comes of it.
+/// Sync with all peers, or one, now, and wait for the result.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Ends with code 0 where every peer that was meant has the same as this device, with 3 where one was not reached, and with 1 where
-something is still missing or was kept out.")]
+Exit code 0: in sync with every requested peer. 3: a peer could not be reached. 1: events are still missing, or were not accepted.")]
 pub(super) struct Args {
     /// Only this device, by name or id.
     #[arg(value_name = "PEER")]
     peer: Option<String>,
-    /// How long to wait, in seconds; 0 to answer at once.
+    /// How long to wait, in seconds; 0 returns immediately.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=600))]
     wait: u64,
 }
@@ -40,7 +39,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         tokio::select! {
             round = &mut round => break round,
             _ = tick.tick() => {
-                // How far it has come is worth no failure.
+                // Progress is optional.
                 let missing = client.sync_status().await.map_or(0, |status| missing(&status));
                 most = missing.max(most);
                 cx.ui.progress(bar(most - missing, most));
@@ -57,13 +56,13 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(exit(&round, wait_ms.is_some()))
 }
 
-/// Events that are still to come or to go, between this device and all that are connected.
+/// Counts the events that this device and its connected peers still miss.
 fn missing(status: &SyncStatus) -> u64 {
     let peers = status.teams.iter().flat_map(|team| &team.peers).filter(|peer| peer.connected);
     peers.map(|peer| peer.we_lack.saturating_add(peer.they_lack)).fold(0, u64::saturating_add)
 }
 
-/// How far it has come, as a bar.
+/// Formats a progress bar.
 fn bar(done: u64, all: u64) -> SafeText {
     if all == 0 {
         return "comparing …".into();
@@ -88,7 +87,7 @@ fn show(cx: &mut Context, round: &SyncRound, now: u64) {
         status::show_peer(cx, &one.peer, now);
         if one.received > 0 {
             let came = count(usize::try_from(one.received).unwrap_or(usize::MAX), "event", "events");
-            cx.ui.prose(6, Some(Style::Good), &format!("{came} came from it"));
+            cx.ui.prose(6, Some(Style::Good), &format!("received {came}"));
         }
     }
     let whole = !round.peers.is_empty() && exit(round, true) == Exit::Ok;
@@ -99,7 +98,7 @@ fn show(cx: &mut Context, round: &SyncRound, now: u64) {
             let (style, verdict) = status::verdict(team);
             let verdict = cx.ui.paint(style, verdict);
             cx.ui.line(verdict);
-            cx.ui.commands(&[("ergo sync quarantine list".to_owned(), "see what was kept out, and why".to_owned())]);
+            cx.ui.commands(&[("ergo sync quarantine list".to_owned(), "see which events, and why".to_owned())]);
         }
         for problem in &team.problems {
             cx.ui.prose(0, Some(Style::Bad), problem);
@@ -152,7 +151,7 @@ mod tests {
         cx.ui = ui;
         show(&mut cx, &round(RoundResult::InStep, 1), 1_900_000_000_000);
         let text = out.text();
-        assert!(text.contains("bob-laptop") && text.contains("3 events came from it"), "{text}");
-        assert!(text.contains("Not in sync: 1 event that came was not accepted."), "{text}");
+        assert!(text.contains("bob-laptop") && text.contains("received 3 events"), "{text}");
+        assert!(text.contains("Not in sync: 1 event was received and not accepted."), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `ergo sync peers`: who is in the team.
+//! `ergo sync peers`: lists the devices of the teams.
 
 use super::{super::show::time::ago, CliError, Context, Exit, Style, scopes_in_words};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 /// List the devices of your teams.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Also those that left or were revoked.
+    /// Include devices that left or were revoked.
     #[arg(short, long)]
     all: bool,
 }
@@ -44,23 +44,23 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 fn line(cx: &mut Context, peer: &PeerView, now: u64) {
     let name = cx.ui.paint(Style::Strong, escape(&peer.name));
     let id = cx.ui.paint(Style::Dim, peer.device.short());
-    let mut told = vec![escape(&peer.person)];
+    let mut parts = vec![escape(&peer.person)];
     match peer.state {
         PeerState::Active => {
-            told.push(peer.role.to_string());
+            parts.push(peer.role.to_string());
             if let Some(scopes) = &peer.scopes {
-                told.push(scopes_in_words(scopes));
+                parts.push(scopes_in_words(scopes));
             }
         }
-        PeerState::Left => told.push("left".to_owned()),
-        PeerState::Revoked => told.push("revoked".to_owned()),
+        PeerState::Left => parts.push("left".to_owned()),
+        PeerState::Revoked => parts.push("revoked".to_owned()),
     }
     if peer.you {
-        told.push("this device".to_owned());
+        parts.push("this device".to_owned());
     } else if peer.connected {
-        told.push("connected".to_owned());
+        parts.push("connected".to_owned());
     } else if let Some(seen) = peer.last_seen {
-        told.push(format!("last seen {}", ago(seen, now)));
+        parts.push(format!("last seen {}", ago(seen, now)));
     }
-    cx.ui.line(text!("  {}  {}  {}", name, told.join(", "), id));
+    cx.ui.line(text!("  {}  {}  {}", name, parts.join(", "), id));
 }

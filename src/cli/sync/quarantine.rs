@@ -1,37 +1,37 @@
-//! `ergo sync quarantine`: what came and was not accepted.
+//! `ergo sync quarantine`: received events that were not accepted.
 
 use super::{
     super::show::{text::count, time::ago},
-    CliError, Context, Exit, InTeam, Style, tell,
+    CliError, Context, Exit, InTeam, Style, show_done,
 };
 use crate::{
     api::{QuarantineRequest, QuarantinedQuery, QuarantinedView},
     domain::text::{escape, sanitize_line},
 };
 
-/// Look at what came and was not accepted, and settle it.
+/// List, accept or discard quarantined events.
 #[derive(Debug, clap::Subcommand)]
-pub(super) enum Act {
-    /// List it, the latest first.
+pub(super) enum QuarantineCommand {
+    /// List quarantined events, newest first.
     List {
-        /// Also what was discarded.
+        /// Include discarded events.
         #[arg(short, long)]
         all: bool,
         #[command(flatten)]
         team: InTeam,
     },
-    /// Let it in, for the whole team. Admins only.
-    Accept(Which),
-    /// Put it away, on this machine. It is not deleted: an admin may still accept it.
-    Discard(Which),
+    /// Accept events for the whole team. Admins only.
+    Accept(QuarantinedEvents),
+    /// Discard events on this machine. They are not deleted: an admin can still accept them.
+    Discard(QuarantinedEvents),
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Which {
-    /// The events, by id; any prefix that fits one alone will do.
+pub(super) struct QuarantinedEvents {
+    /// The ids of the events, or unique prefixes.
     #[arg(value_name = "ID", required = true)]
     events: Vec<String>,
-    /// Why.
+    /// The reason.
     #[arg(short, long, value_name = "WHY")]
     reason: Option<String>,
     #[command(flatten)]
@@ -39,14 +39,14 @@ pub(super) struct Which {
 }
 
 /// Runs the verb.
-pub(super) async fn run(act: Act, cx: &mut Context) -> Result<Exit, CliError> {
+pub(super) async fn run(act: QuarantineCommand, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let request = |which: Which, cx: &Context| -> Result<QuarantineRequest, CliError> {
-        let Which { events, reason, team } = which;
+    let request = |named: QuarantinedEvents, cx: &Context| -> Result<QuarantineRequest, CliError> {
+        let QuarantinedEvents { events, reason, team } = named;
         Ok(QuarantineRequest { caller: cx.anyone()?, in_team: team.team, events, reason })
     };
     match act {
-        Act::List { all, team } => {
+        QuarantineCommand::List { all, team } => {
             let query = QuarantinedQuery { in_team: team.team, discarded: all, limit: None };
             let list = client.sync_quarantined(&query).await?;
             if cx.ui.json {
@@ -58,28 +58,28 @@ pub(super) async fn run(act: Act, cx: &mut Context) -> Result<Exit, CliError> {
                 show(cx, event, now);
             }
             match list.items.first() {
-                None => cx.ui.line("Nothing was kept out."),
+                None => cx.ui.line("The quarantine is empty."),
                 Some(first) => {
                     let more = list.total.saturating_sub(list.items.len());
                     if more > 0 {
-                        cx.ui.line(text!("And {} more.", count(more, "event", "events")));
+                        cx.ui.line(text!("{} more.", count(more, "event", "events")));
                     }
                     let id = first.id.short();
                     cx.ui.commands(&[
-                        (format!("ergo sync quarantine accept {id}"), "let it in, for the whole team".to_owned()),
-                        (format!("ergo sync quarantine discard {id}"), "put it away, here".to_owned()),
+                        (format!("ergo sync quarantine accept {id}"), "accept it for the whole team".to_owned()),
+                        (format!("ergo sync quarantine discard {id}"), "discard it on this device".to_owned()),
                     ]);
                 }
             }
             Ok(Exit::Ok)
         }
-        Act::Accept(which) => {
-            let done = client.sync_accept(&request(which, cx)?).await?;
-            Ok(tell(cx, &done))
+        QuarantineCommand::Accept(named) => {
+            let done = client.sync_accept(&request(named, cx)?).await?;
+            Ok(show_done(cx, &done))
         }
-        Act::Discard(which) => {
-            let done = client.sync_discard(&request(which, cx)?).await?;
-            Ok(tell(cx, &done))
+        QuarantineCommand::Discard(named) => {
+            let done = client.sync_discard(&request(named, cx)?).await?;
+            Ok(show_done(cx, &done))
         }
     }
 }
@@ -91,7 +91,7 @@ fn show(cx: &mut Context, event: &QuarantinedView, now: u64) {
     let scope = escape(&event.scope.to_string());
     let discarded = if event.discarded { ", discarded" } else { "" };
     cx.ui.line(text!(
-        "{}  {} in {} by {} on “{}”, came {}{}",
+        "{}  {} in {} by {} on “{}”, received {}{}",
         id,
         kind,
         scope,

@@ -1,6 +1,6 @@
-//! `ergo sync rename`: another name for a device, or for the team.
+//! `ergo sync rename`: renames a device or the team.
 
-use super::{CliError, Context, Exit, InTeam, tell};
+use super::{CliError, Context, Exit, InTeam, show_done};
 use crate::{api::RenameRequest, domain::DeviceId};
 
 /// Rename this device, another one, or the team.
@@ -9,10 +9,10 @@ pub(super) struct Args {
     /// The new name.
     #[arg(value_name = "NAME")]
     name: String,
-    /// Another device than this one, by name or id: admins only.
+    /// Another device, by name or id. Admins only.
     #[arg(long, value_name = "DEVICE", conflicts_with = "team_itself")]
     device: Option<String>,
-    /// The team itself: admins only.
+    /// The team itself. Admins only.
     #[arg(long = "team")]
     team_itself: bool,
     #[command(flatten)]
@@ -29,5 +29,5 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     };
     let request = RenameRequest { caller: cx.anyone()?, in_team: args.team.team, device, name: args.name };
     let done = client.sync_rename(&request).await?;
-    Ok(tell(cx, &done))
+    Ok(show_done(cx, &done))
 }

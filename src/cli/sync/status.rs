@@ -1,4 +1,4 @@
-//! `ergo sync status`: how far everyone has come, in words.
+//! `ergo sync status`: shows the sync state of all peers.
 
 use super::{
     super::show::{text::count, time::ago},
@@ -9,7 +9,7 @@ use crate::{
     domain::text::{escape, sanitize_line},
 };
 
-/// Show how far every peer has come, and what stands in the way.
+/// Show the sync state of all teams and peers, and any problems.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {}
 
@@ -24,12 +24,12 @@ pub(super) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
     Ok(Exit::Ok)
 }
 
-/// What to do without a team.
+/// Shows what to do without a team.
 pub(super) fn no_team(cx: &mut Context) {
     cx.ui.line("This device is in no team.");
     cx.ui.commands(&[
-        ("ergo sync create NAME".to_owned(), "make one".to_owned()),
-        ("ergo sync join TICKET".to_owned(), "join one".to_owned()),
+        ("ergo sync create NAME".to_owned(), "create a team".to_owned()),
+        ("ergo sync join TICKET".to_owned(), "join a team".to_owned()),
     ]);
 }
 
@@ -53,9 +53,9 @@ fn show(cx: &mut Context, status: &SyncStatus, now: u64) {
     }
     if status.pending > 0 {
         cx.ui.line("");
-        let waits = if status.pending == 1 { "waits" } else { "wait" };
-        cx.ui.line(text!("{} {} for admission.", count(status.pending, "device", "devices"), waits));
-        cx.ui.commands(&[("ergo sync pending".to_owned(), "see who, and compare the words".to_owned())]);
+        let waits = if status.pending == 1 { "asks" } else { "ask" };
+        cx.ui.line(text!("{} {} to join.", count(status.pending, "device", "devices"), waits));
+        cx.ui.commands(&[("ergo sync pending".to_owned(), "list them and compare the words".to_owned())]);
     }
 }
 
@@ -69,11 +69,11 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
     let role = team.role.map_or("no longer a member", Role::as_str);
     cx.ui.line(text!("{}  {}", name, role));
     if team.role == Some(Role::Reader) && team.kept.is_empty() {
-        cx.ui.line("  You read what it shares; what you write there stays on this machine.");
+        cx.ui.line("  As a reader you receive its claims; what you write stays on this machine.");
     }
     for scope in &team.scopes {
         let (theirs, here) = (escape(&scope.bound.scope.to_string()), escape(&scope.bound.local.to_string()));
-        let name = if theirs == here { theirs } else { format!("{theirs}, here {here}") };
+        let name = if theirs == here { theirs } else { format!("{theirs}, on this machine {here}") };
         cx.ui.line(text!("  {}: {}", name, count(scope.events, "event", "events")));
     }
     for peer in team.peers.iter().filter(|peer| peer.state == PeerState::Active) {
@@ -92,18 +92,18 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
         cx.ui.line(text!("  {}: `ergo tui` settles them", count(team.open_cards, "open conflict", "open conflicts")));
     }
     if team.quarantined > 0 {
-        cx.ui.commands(&[("ergo sync quarantine list".to_owned(), "see what was kept out, and why".to_owned())]);
+        cx.ui.commands(&[("ergo sync quarantine list".to_owned(), "see which events, and why".to_owned())]);
     }
 }
 
-/// Whether the team is in step, in one sentence. Where something was kept out, it never is.
+/// Describes whether the team is in sync. With quarantined events it never is.
 pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
     let active: Vec<_> = team.peers.iter().filter(|peer| peer.state == PeerState::Active).collect();
     let connected = active.iter().filter(|peer| peer.connected).count();
     if team.quarantined > 0 {
         let what = count(team.quarantined, "event", "events");
         let was = if team.quarantined == 1 { "was" } else { "were" };
-        return (Style::Bad, format!("Not in sync: {what} that came {was} not accepted."));
+        return (Style::Bad, format!("Not in sync: {what} {was} received and not accepted."));
     }
     if team.forks > 0 {
         let where_ = count(team.forks, "place", "places");
@@ -115,19 +115,19 @@ pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
         return (Style::Bad, format!("Not in sync: {what} from here {wait} in a peer's quarantine."));
     }
     if team.role.is_none() {
-        return (Style::Warn, "Nothing is exchanged with it any more.".to_owned());
+        return (Style::Warn, "This device no longer syncs with it.".to_owned());
     }
     let untaken = team.untaken();
     if untaken > 0 {
-        let (what, reach) = (count(untaken, "change", "changes"), if untaken == 1 { "reaches" } else { "reach" });
-        return (Style::Warn, format!("Not in sync: {what} of this device {reach} nobody."));
+        let what = count(untaken, "change", "changes");
+        return (Style::Warn, format!("Not in sync: no peer accepts {what} of this device."));
     }
     match (active.len(), connected) {
-        (0, _) => (Style::Dim, "Nobody else is in it yet: `ergo sync invite`.".to_owned()),
-        (_, 0) => (Style::Warn, "No peer is connected; what is written is sent when one is.".to_owned()),
-        (all, some) if team.in_sync && all == some => (Style::Good, "In sync with everyone.".to_owned()),
+        (0, _) => (Style::Dim, "This device is its only member. Invite another: `ergo sync invite`.".to_owned()),
+        (_, 0) => (Style::Warn, "No peer is connected. Changes are sent when one connects.".to_owned()),
+        (all, some) if team.in_sync && all == some => (Style::Good, "In sync with all peers.".to_owned()),
         (all, some) if team.in_sync => {
-            (Style::Good, format!("In sync with the {some} of {all} peers that are connected."))
+            (Style::Good, format!("In sync with {some} of {all} peers; the others are offline."))
         }
         _ => (Style::Warn, "Not in sync yet.".to_owned()),
     }
@@ -136,7 +136,7 @@ pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
 pub(super) fn show_peer(cx: &mut Context, peer: &PeerView, now: u64) {
     let dot = if peer.connected { cx.ui.paint(Style::Good, "●") } else { cx.ui.paint(Style::Dim, "○") };
     let name = cx.ui.paint(Style::Strong, escape(&peer.name));
-    cx.ui.line(text!("  {} {}  {}", dot, name, told(peer, now).join(", ")));
+    cx.ui.line(text!("  {} {}  {}", dot, name, details(peer, now).join(", ")));
     if let Some(error) = &peer.last_error {
         cx.ui.prose(6, Some(Style::Warn), error);
     }
@@ -145,7 +145,7 @@ pub(super) fn show_peer(cx: &mut Context, peer: &PeerView, now: u64) {
     }
 }
 
-fn told(peer: &PeerView, now: u64) -> Vec<String> {
+fn details(peer: &PeerView, now: u64) -> Vec<String> {
     let path = match (peer.connected, peer.path, peer.last_seen) {
         (true, path, _) => {
             let path = match path {
@@ -159,21 +159,21 @@ fn told(peer: &PeerView, now: u64) -> Vec<String> {
         (false, _, Some(seen)) => format!("offline, last seen {}", ago(seen, now)),
         (false, _, None) => "not seen yet".to_owned(),
     };
-    let mut told = vec![escape(&peer.person), path];
-    // What was never compared is not counted.
+    let mut parts = vec![escape(&peer.person), path];
+    // The counts are unknown until the first comparison.
     if peer.connected || peer.last_sync.is_some() {
-        told.push(format!("you lack {}, they lack {}", peer.we_lack, peer.they_lack));
+        parts.push(format!("you lack {}, they lack {}", peer.we_lack, peer.they_lack));
     }
     if peer.digests_equal {
-        told.push("digest ✓".to_owned());
+        parts.push("digest ✓".to_owned());
     }
     if peer.quarantined > 0 {
-        told.push(format!("{} from it not accepted", peer.quarantined));
+        parts.push(format!("{} of its events not accepted here", peer.quarantined));
     }
     if peer.not_taken > 0 {
-        told.push(format!("{} from here not accepted there", peer.not_taken));
+        parts.push(format!("{} of our events not accepted there", peer.not_taken));
     }
-    told
+    parts
 }
 
 fn millis(latency: f64) -> String {
@@ -244,9 +244,9 @@ pub(super) mod tests {
     #[test]
     fn it_is_never_in_sync_where_something_was_kept_out() {
         let mut team = team(vec![peer("bob-laptop")]);
-        assert_eq!(verdict(&team).1, "In sync with everyone.");
+        assert_eq!(verdict(&team).1, "In sync with all peers.");
         team.quarantined = 1;
-        assert_eq!(verdict(&team).1, "Not in sync: 1 event that came was not accepted.");
+        assert_eq!(verdict(&team).1, "Not in sync: 1 event was received and not accepted.");
         team.quarantined = 0;
         team.forks = 2;
         assert!(verdict(&team).1.starts_with("Not in sync: a device wrote two different events in 2 places"));
@@ -258,19 +258,19 @@ pub(super) mod tests {
         let kept =
             |before, events| Kept { bound: scope.clone(), events, reason: "reader".into(), before, says: "why".into() };
         team.kept = vec![kept(true, 4)];
-        assert_eq!(verdict(&team).1, "In sync with everyone.", "what was kept by choice is no trouble");
+        assert_eq!(verdict(&team).1, "In sync with all peers.", "what was kept by choice is no trouble");
         team.kept.push(kept(false, 1));
-        assert_eq!(verdict(&team).1, "Not in sync: 1 change of this device reaches nobody.");
+        assert_eq!(verdict(&team).1, "Not in sync: no peer accepts 1 change of this device.");
         team.kept.clear();
         team.in_sync = false;
         assert_eq!(verdict(&team).1, "Not in sync yet.");
         team.peers.push(PeerView { connected: false, ..peer("carol-desk") });
         team.in_sync = true;
-        assert_eq!(verdict(&team).1, "In sync with the 1 of 2 peers that are connected.");
+        assert_eq!(verdict(&team).1, "In sync with 1 of 2 peers; the others are offline.");
         team.peers.remove(0);
         assert!(verdict(&team).1.starts_with("No peer is connected"));
         team.peers.clear();
-        assert!(verdict(&team).1.contains("Nobody else"));
+        assert!(verdict(&team).1.contains("only member"));
     }
 
     #[test]
@@ -317,16 +317,16 @@ pub(super) mod tests {
           listens at  192.168.1.20:4242
 
         platform  admin
-          acme/api, here acme/api-2: 312 events
+          acme/api, on this machine acme/api-2: 312 events
           ● bob-laptop  bob, LAN 2 ms, you lack 0, they lack 0, digest ✓
           ○ carol-desk  carol, offline, last seen 2 hours ago, you lack 0, they lack 3
               it did not answer at 192.168.1.7:4242
               is it on this network? `ergo sync address carol-desk IP:PORT` says where it is
-          In sync with the 1 of 2 peers that are connected.
+          In sync with 1 of 2 peers; the others are offline.
           1 open conflict: `ergo tui` settles them
 
-        1 device waits for admission.
-          ergo sync pending  # see who, and compare the words
+        1 device asks to join.
+          ergo sync pending  # list them and compare the words
         ");
     }
 }

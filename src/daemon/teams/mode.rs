@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Teams;
 use crate::{
     api::{ApiError, ErrorCode, ModeRequest, SyncMode, SyncStatus},
-    config::{self, Config, Paths, record::write_private},
+    config::{self, Config, Paths, daemon_record::write_private},
     files,
     sync::endpoint::NetworkMode,
 };
@@ -14,7 +14,7 @@ use crate::{
 pub(in crate::daemon) struct SyncChoice {
     file: PathBuf,
     settings: PathBuf,
-    set: Option<config::SyncMode>,
+    set: Option<config::SyncModeSetting>,
 }
 
 impl SyncChoice {
@@ -24,12 +24,13 @@ impl SyncChoice {
 
     /// Returns the choice; `None` for the default: the local network once there is a team.
     pub(super) fn mode(&self) -> Option<NetworkMode> {
-        let chosen =
-            self.set.or_else(|| config::SyncMode::named(files::text(&self.file, files::MAX_SETTINGS).ok()?.trim()));
+        let chosen = self
+            .set
+            .or_else(|| config::SyncModeSetting::named(files::text(&self.file, files::MAX_SETTINGS).ok()?.trim()));
         chosen.map(|mode| match mode {
-            config::SyncMode::Off => NetworkMode::Off,
-            config::SyncMode::Lan => NetworkMode::Lan,
-            config::SyncMode::Internet => NetworkMode::Internet,
+            config::SyncModeSetting::Off => NetworkMode::Off,
+            config::SyncModeSetting::Lan => NetworkMode::Lan,
+            config::SyncModeSetting::Internet => NetworkMode::Internet,
         })
     }
 

@@ -1,4 +1,4 @@
-//! Which sentence of a record is the decision, and which words give its reason.
+//! Extracts the decision and its reason from a record.
 
 use super::Sections;
 use crate::interchange::{
@@ -6,10 +6,10 @@ use crate::interchange::{
     sentence::{capital, sentences, shorten, split_because, stop},
 };
 
-/// The sections that hold the decision.
+/// The sections that contain the decision.
 const DECISION: [&str; 6] = ["decision outcome", "decision", "decisions", "outcome", "resolution", "solution"];
 
-/// The sections that give the reason, the most direct first, and how much of each is taken, in characters.
+/// The sections that contain the reason, the most direct first, with the maximum length taken from each, in characters.
 const REASON: [(&[&str], usize); 4] = [
     (&["rationale", "justification", "reasoning", "reason", "why"], 700),
     (&["decision drivers", "drivers", "forces", "motivation"], 500),
@@ -17,7 +17,7 @@ const REASON: [(&[&str], usize); 4] = [
     (&["consequences", "positive consequences"], 400),
 ];
 
-/// The decision in one sentence, and its line.
+/// Returns the decision in one sentence, and its line.
 pub(super) fn statement(sections: &Sections<'_>, title: &str) -> Option<(usize, String)> {
     let blocks = sections.find(&DECISION)?;
     let at = blocks.iter().position(|block| is_prose(block))?;
@@ -28,7 +28,7 @@ pub(super) fn statement(sections: &Sections<'_>, title: &str) -> Option<(usize, 
     }
     let mut line = block.line;
     let statement = if first.ends_with(':') {
-        // The sentence opens a list: its points are what was decided.
+        // The sentence introduces a list: its points are the decision.
         let points: Vec<_> = blocks
             .iter()
             .skip(at + 1)
@@ -37,7 +37,7 @@ pub(super) fn statement(sections: &Sections<'_>, title: &str) -> Option<(usize, 
             .map(|next| next.text.trim_end_matches(['.', ';', ',']))
             .collect();
         if points.is_empty() { title.to_owned() } else { format!("{first} {}", points.join("; ")) }
-    } else if leans_on_title(&first) {
+    } else if needs_title(&first) {
         line = block.line;
         format!("{}: {first}", title.trim_end_matches(['.', '?', ':']))
     } else {
@@ -46,7 +46,7 @@ pub(super) fn statement(sections: &Sections<'_>, title: &str) -> Option<(usize, 
     Some((line, stop(&statement)))
 }
 
-/// Why: the clause beside the decision, and the section that gives reasons.
+/// Returns the reason: a clause in the decision's section, and the section that gives reasons.
 pub(super) fn reason(sections: &Sections<'_>) -> Option<String> {
     let beside = sections.find(&DECISION).and_then(|blocks| {
         let block = blocks.iter().find(|block| is_prose(block))?;
@@ -59,7 +59,7 @@ pub(super) fn reason(sections: &Sections<'_>) -> Option<String> {
     }
 }
 
-/// The words of MADR: `Chosen option: "X", because Y`, with any quotes or none.
+/// Parses MADR's `Chosen option: "X", because Y`, with any quotes or none.
 fn chosen_option(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     let at = ["chosen option:", "chosen option is", "chosen alternative:"]
@@ -82,14 +82,14 @@ fn chosen_option(text: &str) -> Option<String> {
     (!option.is_empty()).then(|| option.to_owned())
 }
 
-/// The decision that a title and the chosen option make together.
+/// Combines the title and the chosen option to a decision.
 fn of_option(title: &str, option: &str) -> String {
     let lower = title.to_lowercase();
     let option_words = option.split_whitespace().count();
     if lower.contains(&option.to_lowercase()) {
         return stop(title);
     }
-    // An option that is a sentence of its own says what its title only asks.
+    // An option that is an instruction needs no title.
     let verb = option.split_whitespace().next().is_some_and(|word| {
         let word = word.to_lowercase();
         ["use", "do", "don't", "keep", "adopt", "write", "store", "build", "run", "add", "make", "we", "no", "move"]
@@ -102,8 +102,8 @@ fn of_option(title: &str, option: &str) -> String {
     }
 }
 
-/// Whether a sentence says nothing without its title: “Yes.”, “This is accepted.”, “As proposed above.”
-fn leans_on_title(sentence: &str) -> bool {
+/// Whether a sentence needs the title to be understood: “Yes.”, “This is accepted.”, “As proposed above.”
+fn needs_title(sentence: &str) -> bool {
     let first = sentence.split_whitespace().next().unwrap_or_default().to_lowercase();
     let first = first.trim_matches(|c: char| !c.is_alphanumeric());
     sentence.split_whitespace().count() < 4
@@ -114,7 +114,7 @@ fn is_prose(block: &Block) -> bool {
     matches!(block.kind, BlockKind::Paragraph | BlockKind::Item { .. }) && !block.text.is_empty()
 }
 
-/// The prose of a section, its points joined as sentences, as much as fits in `most` characters.
+/// Returns the prose of a section with its points as sentences, up to `most` characters.
 fn prose(blocks: &[&Block], most: usize) -> Option<String> {
     let text: Vec<_> = blocks
         .iter()

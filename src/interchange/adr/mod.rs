@@ -1,22 +1,22 @@
-//! Decision records in Markdown: the forms of Nygard and of MADR (2, 3 and 4), read into one decision each.
+//! Parses Markdown decision records in the formats of Nygard and MADR (2, 3 and 4).
 
 mod decision;
 mod status;
 
 use super::{
-    markdown::{Block, BlockKind, Document},
+    markdown::{Block, BlockKind, MarkdownDocument},
     sentence::{capital, cut},
 };
 use crate::domain::ClaimKind;
 
-pub use status::Standing;
+pub use status::RecordStatus;
 
-/// The longest reason taken from a record, in characters.
+/// The maximum length of a reason, in characters.
 const MAX_REASON: usize = 900;
 
-/// Another record, as a record names it.
+/// A reference to another record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reference {
+pub struct RecordRef {
     /// The file's name without its folder.
     pub file: Option<String>,
     /// The record's number.
@@ -26,7 +26,7 @@ pub struct Reference {
 /// A decision record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The file, as its path was given.
+    /// The path of its file.
     pub file: String,
     /// The line of the decision, from 1.
     pub line: usize,
@@ -34,41 +34,39 @@ pub struct Record {
     pub number: Option<u32>,
     /// Its title, without the number.
     pub title: String,
-    /// Where it stands.
-    pub standing: Standing,
+    pub status: RecordStatus,
     /// When it was decided, `YYYY-MM-DD`.
     pub date: Option<String>,
-    /// What was decided: one sentence.
+    /// The decision in one sentence.
     pub statement: String,
-    /// Why.
     pub reason: String,
     /// The records that it replaces.
-    pub supersedes: Vec<Reference>,
+    pub supersedes: Vec<RecordRef>,
     /// The records that replaced it.
-    pub superseded_by: Vec<Reference>,
+    pub superseded_by: Vec<RecordRef>,
 }
 
-/// Why a file is no decision record that could be read.
+/// The error for a file that is no decision record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-pub struct NoRecord {
+pub struct RecordError {
     /// The line, from 1.
     pub line: usize,
-    /// What is missing.
+    /// The problem.
     pub why: String,
 }
 
 impl Record {
-    /// Reads one record; `file` is its path as it shall stand in the source.
-    pub fn parse(file: &str, text: &str) -> Result<Self, NoRecord> {
-        let document = Document::parse(text);
+    /// Parses a record; `file` is its path, as used in the source.
+    pub fn parse(file: &str, text: &str) -> Result<Self, RecordError> {
+        let document = MarkdownDocument::parse(text);
         let sections = Sections::new(&document);
         let heading = sections.title.clone().unwrap_or_default();
         let name = file_name(file);
         let (title_number, title) = split_number(&heading);
         let title = if title.is_empty() { title_of_name(name) } else { title };
         let status = status::read(&document, &sections);
-        let (line, statement) = decision::statement(&sections, &title).ok_or_else(|| NoRecord {
+        let (line, statement) = decision::statement(&sections, &title).ok_or_else(|| RecordError {
             line: 1,
             why: "no “Decision” or “Decision Outcome” section with a sentence in it".to_owned(),
         })?;
@@ -79,7 +77,7 @@ impl Record {
             line,
             number: number_of_name(name).or(title_number),
             title,
-            standing: status.standing,
+            status: status.status,
             date: status.date.or_else(|| date_of(name)),
             statement: capital(&statement),
             reason,
@@ -88,18 +86,18 @@ impl Record {
         })
     }
 
-    /// `file:line`.
+    /// Returns `file:line`.
     pub fn source(&self) -> String {
         format!("{}:{}", self.file, self.line)
     }
 
-    /// The kind of claim that it becomes: a rejected proposal is a rejection, all else a decision.
+    /// Returns its kind of claim: a rejection for a rejected proposal, else a decision.
     pub fn kind(&self) -> ClaimKind {
-        if self.standing == Standing::Rejected { ClaimKind::Rejection } else { ClaimKind::Decision }
+        if self.status == RecordStatus::Rejected { ClaimKind::Rejection } else { ClaimKind::Decision }
     }
 
-    /// Whether `reference` means this record.
-    pub fn is(&self, reference: &Reference) -> bool {
+    /// Whether `reference` refers to this record.
+    pub fn matches(&self, reference: &RecordRef) -> bool {
         match (&reference.file, reference.number) {
             (Some(file), _) => file == file_name(&self.file),
             (None, Some(number)) => self.number == Some(number),
@@ -108,7 +106,7 @@ impl Record {
     }
 }
 
-/// The blocks of a record by the section that they stand in.
+/// The blocks of a record by section.
 struct Sections<'a> {
     /// The first heading of level 1, or the first heading.
     title: Option<String>,
@@ -119,10 +117,10 @@ struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    fn new(document: &'a Document) -> Self {
+    fn new(document: &'a MarkdownDocument) -> Self {
         let mut out = Self { title: None, preamble: Vec::new(), named: Vec::new() };
         let mut title_level = 0;
-        // A block of struck-out words alone has no text.
+        // A block of only struck-out words has no text.
         for block in document.blocks.iter().filter(|block| !block.text.is_empty() || block.struck.is_empty()) {
             match block.kind {
                 BlockKind::Heading(level) if out.title.is_none() => {
@@ -141,7 +139,7 @@ impl<'a> Sections<'a> {
         out
     }
 
-    /// The first section whose heading is, or else begins with, one of `names`, in the order of `names`.
+    /// Returns the first section whose heading equals, or else begins with, one of `names`, in the order of `names`.
     fn find(&self, names: &[&str]) -> Option<&[&'a Block]> {
         let by = |test: &dyn Fn(&str, &str) -> bool| {
             names.iter().find_map(|name| self.named.iter().find(|(heading, _)| test(strip_number(heading), name)))
@@ -152,17 +150,17 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// A heading such as “2. decision” without its number.
+/// Removes the number of a heading such as “2. decision”.
 fn strip_number(heading: &str) -> &str {
     heading.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' '))
 }
 
-/// The file's name without its folder.
+/// Returns the file's name without its folder.
 fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// The number and the rest of a title such as “ADR-0007: Use X” or “7. Use X”.
+/// Splits a title such as “ADR-0007: Use X” or “7. Use X” into number and text.
 fn split_number(title: &str) -> (Option<u32>, String) {
     let lower = title.to_ascii_lowercase();
     let skip = if lower.starts_with("adr") { 3 } else { 0 };
@@ -182,7 +180,7 @@ fn split_number(title: &str) -> (Option<u32>, String) {
     }
 }
 
-/// The number that a file's name begins with: `0007-use-x.md`, `adr-7-use-x.md`; dates are none.
+/// Returns the number at the start of a file's name: `0007-use-x.md`, `adr-7-use-x.md`. A date is no number.
 fn number_of_name(name: &str) -> Option<u32> {
     let lower = name.to_ascii_lowercase();
     let rest = lower.strip_prefix("adr").map_or(lower.as_str(), |rest| rest.trim_start_matches(['-', '_']));
@@ -193,14 +191,14 @@ fn number_of_name(name: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// A title made of a file's name.
+/// Derives a title from a file's name.
 fn title_of_name(name: &str) -> String {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let words = stem.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '_'));
     capital(&words.replace(['-', '_'], " "))
 }
 
-/// The first date `YYYY-MM-DD` in a text.
+/// Finds the first date `YYYY-MM-DD` in a text.
 fn date_of(text: &str) -> Option<String> {
     let shape = |window: &&[u8]| {
         window

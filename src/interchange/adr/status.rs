@@ -1,26 +1,26 @@
-//! Where a record stands, when it was decided, and which records it replaces or was replaced by.
+//! Parses the status of a record, its date, and the records that it replaces or that replaced it.
 
-use super::{Reference, Sections, date_of, file_name};
-use crate::interchange::markdown::{Block, Document, Link};
+use super::{RecordRef, Sections, date_of, file_name};
+use crate::interchange::markdown::{Block, MarkdownDocument, MarkdownLink};
 
-/// Where a decision record stands.
+/// The status of a decision record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
-    /// In force; also where the record says nothing.
+pub enum RecordStatus {
+    /// In force. The default.
     #[default]
     Accepted,
     /// Under discussion.
     Proposed,
-    /// Turned down.
+    /// Decided against.
     Rejected,
-    /// No longer in force, and nothing took its place.
+    /// No longer in force, without a successor.
     Deprecated,
     /// Replaced by another record.
     Superseded,
 }
 
-impl Standing {
-    /// The word for it.
+impl RecordStatus {
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -33,19 +33,19 @@ impl Standing {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Status {
-    pub(super) standing: Standing,
+pub(super) struct StatusFields {
+    pub(super) status: RecordStatus,
     pub(super) date: Option<String>,
-    pub(super) supersedes: Vec<Reference>,
-    pub(super) superseded_by: Vec<Reference>,
+    pub(super) supersedes: Vec<RecordRef>,
+    pub(super) superseded_by: Vec<RecordRef>,
 }
 
-/// Reads front matter, the lines `Status: …` and `Date: …` before the first section, and the section “Status”; the last
-/// word on the standing wins, since records are amended at the end.
-pub(super) fn read(document: &Document, sections: &Sections<'_>) -> Status {
-    let mut out = Status::default();
+/// Parses the front matter, the lines `Status: …` and `Date: …` before the first section, and the section “Status”. The last
+/// status wins, since records are amended at the end.
+pub(super) fn read(document: &MarkdownDocument, sections: &Sections<'_>) -> StatusFields {
+    let mut out = StatusFields::default();
     for (key, value, _) in &document.front {
-        let parsed = Document::parse(value);
+        let parsed = MarkdownDocument::parse(value);
         let links = parsed.blocks.first().map_or(&[][..], |block| &block.links);
         let text = parsed.blocks.first().map_or(value.as_str(), |block| block.text.as_str());
         out.field(key, text, links);
@@ -66,13 +66,13 @@ pub(super) fn read(document: &Document, sections: &Sections<'_>) -> Status {
         }
     }
     if !out.superseded_by.is_empty() {
-        out.standing = Standing::Superseded;
+        out.status = RecordStatus::Superseded;
     }
     out
 }
 
-impl Status {
-    /// A paragraph or list item such as “Status: accepted”, “Date: 2020-01-01”; a paragraph may hold several.
+impl StatusFields {
+    /// Parses a paragraph or list item such as “Status: accepted”; a paragraph may contain several fields.
     fn labelled(&mut self, block: &Block) {
         if let Some((key, value)) = block.text.split_once(':')
             && key.split_whitespace().count() <= 3
@@ -90,7 +90,7 @@ impl Status {
         }
     }
 
-    fn field(&mut self, key: &str, value: &str, links: &[Link]) {
+    fn field(&mut self, key: &str, value: &str, links: &[MarkdownLink]) {
         match key.trim().replace(['-', '_'], " ").as_str() {
             "status" => {
                 self.relation_or_standing(value, links);
@@ -105,12 +105,12 @@ impl Status {
         }
     }
 
-    fn relation_or_standing(&mut self, text: &str, links: &[Link]) {
+    fn relation_or_standing(&mut self, text: &str, links: &[MarkdownLink]) {
         let lower = text.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
         if has(&["superseded by", "superceded by", "supersede by", "replaced by", "obsoleted by"]) {
             push(&mut self.superseded_by, references(text, links));
-            self.standing = Standing::Superseded;
+            self.status = RecordStatus::Superseded;
             return;
         }
         if has(&["supersedes", "supercedes", "replaces", "obsoletes"]) {
@@ -121,20 +121,20 @@ impl Status {
             return;
         }
         let word = lower.split(|c: char| !c.is_alphabetic()).find(|word| !word.is_empty());
-        self.standing = match word {
+        self.status = match word {
             Some("accepted" | "approved" | "adopted" | "implemented" | "done" | "active" | "decided") => {
-                Standing::Accepted
+                RecordStatus::Accepted
             }
-            Some("proposed" | "draft" | "pending" | "open" | "discussion" | "wip" | "rfc") => Standing::Proposed,
-            Some("rejected" | "declined" | "withdrawn") => Standing::Rejected,
-            Some("deprecated" | "obsolete" | "retired" | "abandoned") => Standing::Deprecated,
-            Some("superseded" | "superceded" | "replaced") => Standing::Superseded,
+            Some("proposed" | "draft" | "pending" | "open" | "discussion" | "wip" | "rfc") => RecordStatus::Proposed,
+            Some("rejected" | "declined" | "withdrawn") => RecordStatus::Rejected,
+            Some("deprecated" | "obsolete" | "retired" | "abandoned") => RecordStatus::Deprecated,
+            Some("superseded" | "superceded" | "replaced") => RecordStatus::Superseded,
             _ => return,
         };
     }
 }
 
-fn push(into: &mut Vec<Reference>, found: Vec<Reference>) {
+fn push(into: &mut Vec<RecordRef>, found: Vec<RecordRef>) {
     for reference in found {
         if !into.contains(&reference) {
             into.push(reference);
@@ -142,21 +142,21 @@ fn push(into: &mut Vec<Reference>, found: Vec<Reference>) {
     }
 }
 
-/// The records that a text names: by its links to Markdown files, else by numbers such as “ADR-0012” or “#12”.
-fn references(text: &str, links: &[Link]) -> Vec<Reference> {
+/// Finds the records that a text names: by links to Markdown files, else by numbers such as “ADR-0012” or “#12”.
+fn references(text: &str, links: &[MarkdownLink]) -> Vec<RecordRef> {
     let linked: Vec<_> = links
         .iter()
         .filter_map(|link| {
             let target = link.target.split(['#', '?']).next().unwrap_or_default();
             let path = std::path::Path::new(target);
             let markdown = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"));
-            markdown.then(|| Reference { file: Some(file_name(target).to_owned()), number: None })
+            markdown.then(|| RecordRef { file: Some(file_name(target).to_owned()), number: None })
         })
         .collect();
     if !linked.is_empty() {
         return linked;
     }
-    // Dates are no records.
+    // A date contains no record numbers.
     let text = date_of(text).map_or_else(|| text.to_owned(), |date| text.replace(&date, ""));
     text.split(|c: char| !c.is_ascii_alphanumeric())
         .filter_map(|word| {
@@ -164,7 +164,7 @@ fn references(text: &str, links: &[Link]) -> Vec<Reference> {
             let lead = word.len() - digits.len();
             let is_number = lead == 0 || word.get(..lead).is_some_and(|lead| lead.eq_ignore_ascii_case("adr"));
             let number = (is_number && digits.len() <= 6).then(|| digits.parse().ok()).flatten()?;
-            Some(Reference { file: None, number: Some(number) })
+            Some(RecordRef { file: None, number: Some(number) })
         })
         .collect()
 }

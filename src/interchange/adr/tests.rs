@@ -12,11 +12,11 @@ fn a_nygard_record_is_read_whole() {
             line: 17,
             number: Some(9),
             title: "Use PostgreSQL for the event store".into(),
-            standing: Standing::Accepted,
+            status: RecordStatus::Accepted,
             date: Some("2019-08-01".into()),
             statement: "We will use PostgreSQL for the event store.".into(),
             reason: "It has transactions. We need transactions. MongoDB lost writes.".into(),
-            supersedes: vec![Reference { file: Some("0003-use-mongodb.md".into()), number: None }],
+            supersedes: vec![RecordRef { file: Some("0003-use-mongodb.md".into()), number: None }],
             superseded_by: vec![],
         }
     );
@@ -29,23 +29,23 @@ fn a_madr_record_with_front_matter_takes_its_chosen_option() {
     let record = Record::parse("0005-db.md", text).unwrap();
     assert_eq!(record.statement, "Database for the event store: PostgreSQL.");
     assert_eq!(record.reason, "It is known here. Durability. Skills in the team.");
-    assert_eq!(record.standing, Standing::Superseded);
-    assert_eq!(record.superseded_by, [Reference { file: Some("0012-x.md".into()), number: None }]);
+    assert_eq!(record.status, RecordStatus::Superseded);
+    assert_eq!(record.superseded_by, [RecordRef { file: Some("0012-x.md".into()), number: None }]);
     assert_eq!((record.date.as_deref(), record.number), (Some("2024-02-03"), Some(5)));
 }
 
 #[rstest::rstest]
-#[case("Accepted", Standing::Accepted)]
-#[case("Proposed (2020-01-01)", Standing::Proposed)]
-#[case("rejected, too slow", Standing::Rejected)]
-#[case("~~Proposed~~ Accepted", Standing::Accepted)]
-#[case("Deprecated", Standing::Deprecated)]
-#[case("Superseded by ADR-0007", Standing::Superseded)]
-#[case("Amended by ADR-0007", Standing::Accepted)]
-#[case("", Standing::Accepted)]
-fn the_standing_is_told_from_its_word(#[case] status: &str, #[case] expected: Standing) {
+#[case("Accepted", RecordStatus::Accepted)]
+#[case("Proposed (2020-01-01)", RecordStatus::Proposed)]
+#[case("rejected, too slow", RecordStatus::Rejected)]
+#[case("~~Proposed~~ Accepted", RecordStatus::Accepted)]
+#[case("Deprecated", RecordStatus::Deprecated)]
+#[case("Superseded by ADR-0007", RecordStatus::Superseded)]
+#[case("Amended by ADR-0007", RecordStatus::Accepted)]
+#[case("", RecordStatus::Accepted)]
+fn the_standing_is_told_from_its_word(#[case] status: &str, #[case] expected: RecordStatus) {
     let text = format!("# T\n\n## Status\n\n{status}\n\n## Decision\n\nWe will do the thing.\n");
-    assert_eq!(Record::parse("1-t.md", &text).unwrap().standing, expected);
+    assert_eq!(Record::parse("1-t.md", &text).unwrap().status, expected);
 }
 
 #[rstest::rstest]
@@ -54,7 +54,7 @@ fn the_standing_is_told_from_its_word(#[case] status: &str, #[case] expected: St
 #[case("**Status:** accepted\n\n**Date:** 2020-01-02\n")]
 fn labelled_lines_are_understood(#[case] lines: &str) {
     let record = Record::parse("x.md", &format!("# T\n\n{lines}\n## Decision\n\nWe will do the thing.\n")).unwrap();
-    assert_eq!((record.standing, record.date.as_deref()), (Standing::Accepted, Some("2020-01-02")));
+    assert_eq!((record.status, record.date.as_deref()), (RecordStatus::Accepted, Some("2020-01-02")));
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn numbers_and_files_name_other_records() {
     let numbers: Vec<_> = record.superseded_by.iter().filter_map(|reference| reference.number).collect();
     assert_eq!((record.number, record.title.as_str()), (Some(7), "T"));
     assert_eq!(numbers, [12, 13]);
-    assert!(record.is(&Reference { file: None, number: Some(7) }));
-    assert!(record.is(&Reference { file: Some("adr-7.md".into()), number: None }));
+    assert!(record.matches(&RecordRef { file: None, number: Some(7) }));
+    assert!(record.matches(&RecordRef { file: Some("adr-7.md".into()), number: None }));
 }
 
 #[rstest::rstest]

@@ -1,12 +1,12 @@
-//! What is taken away before a rule file is read: what ergo wrote itself, tags around rules, numbers before them.
+//! Removes what is no rule text: ergo's own blocks, tags around rules, numbers before them.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::interchange::Skipped;
+use crate::interchange::SkippedText;
 
-/// Where a block that ergo wrote begins and ends.
+/// The first and last lines of ergo's own blocks.
 const OWN: [(&str, &str); 2] =
     [("<!-- ergo:begin", "<!-- ergo:end -->"), ("<!-- ergo:claims:begin", "<!-- ergo:claims:end -->")];
 
@@ -15,20 +15,20 @@ static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"^(?i)(?:\(\d{1,3}\)|§\s?\d+(?:\.\d+)*[.:)]?|(?:rule|step|item|principle)\s+#?\d+(?:\.\d+)*\s*[.:)–—-]|#\d+[.:)]?|[a-z]{1,3}-?\d{1,3}[.:)]|\d{1,3}(?:\.\d+)*[.:)]|\d+\.\d+(?:\.\d+)*)\s+").ok()
 });
 
-/// Words that somebody shall fill in.
+/// Placeholders.
 static GAP: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"<[a-z][^<>`]*>|\{\{.*?\}\}|\[(?i:your|insert|name|link|date|todo)\b[^\]]*\]|\b(?:TODO|TBD)\s*(?::|$)|\b(?:XXX+|X\.Y\.Z|YYYY)\b|-XXXX\b|_{3,}|:\s*(?:\.\.\.|…)$").ok()
 });
 
-/// A line that is a tag of no HTML element: some wrap their rules in `<important>`.
+/// A line with a tag that is no HTML element, such as `<important>` around rules.
 static TAG: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\s*</?([A-Za-z][A-Za-z0-9_-]*)[^<>]*>\s*$").ok());
 
-/// Elements whose lines stay: their content is no Markdown, or they wrap none.
+/// HTML elements whose lines stay: they contain no Markdown rules.
 const HTML: [&str; 14] =
     ["pre", "script", "style", "table", "tr", "td", "th", "thead", "tbody", "img", "br", "hr", "textarea", "svg"];
 
-/// The text with what is no rule of its author blanked out, so that every line keeps its number; and what was passed over.
-pub(super) fn text(text: &str) -> (String, Vec<Skipped>) {
+/// Blanks out text that is no rule of the author, keeping line numbers. Returns the text and what was skipped.
+pub(super) fn text(text: &str) -> (String, Vec<SkippedText>) {
     let mut skipped = Vec::new();
     let mut out = text.to_owned();
     for (begin, end) in OWN {
@@ -41,8 +41,8 @@ pub(super) fn text(text: &str) -> (String, Vec<Skipped>) {
                 .take(rest.get(..length).map_or(0, |own| own.chars().count()))
                 .filter(|c| *c == '\n')
                 .collect();
-            let why = "written by ergo itself".to_owned();
-            skipped.push(Skipped { line, text: begin.trim_start_matches("<!-- ").to_owned(), why });
+            let why = "written by ergo".to_owned();
+            skipped.push(SkippedText { line, text: begin.trim_start_matches("<!-- ").to_owned(), why });
             out.replace_range(from..from + length, &blank);
         }
     }
@@ -59,16 +59,16 @@ pub(super) fn text(text: &str) -> (String, Vec<Skipped>) {
     (lines.join("\n"), skipped)
 }
 
-/// A sentence without the number before it: “3. Schema files live here.”
+/// Removes the number before a sentence: “3. Schema files live here.”
 pub(super) fn unnumbered(text: &str) -> &str {
     let length = NUMBER.as_ref().and_then(|number| number.find(text)).map_or(0, |found| found.end());
     text.get(length..).unwrap_or(text).trim_start()
 }
 
-/// Whether a text is a form to be filled in.
+/// Whether a text is a form to fill in.
 pub(super) fn is_template(text: &str) -> bool {
     let outside: String = text.split('`').step_by(2).collect::<Vec<_>>().join("`");
-    // Who ticks a box says “I”; a rule says “you” or “we”.
+    // Checkboxes of forms say “I”; rules say “you” or “we”.
     let ticked = ["I ", "I've ", "I’ve ", "My "].iter().any(|first| outside.starts_with(first));
     ticked || GAP.as_ref().is_some_and(|gap| gap.is_match(&outside))
 }

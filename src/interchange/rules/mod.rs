@@ -1,30 +1,30 @@
-//! Rule files for agents and contributors (CLAUDE.md, AGENTS.md, CONTRIBUTING.md, .cursorrules): one claim a rule.
+//! Parses rule files for agents and contributors (CLAUDE.md, AGENTS.md, CONTRIBUTING.md, .cursorrules).
 //!
-//! A rule is a list item, a sentence or a table cell that asks for something, or denies it: headings and the lines that open
-//! a list give what stands below them its stance. What explains a rule and stands right after it becomes its reason. What
-//! cannot be understood alone, forms, code, quotes, and lists of files and commands are left out, each with its line.
+//! A rule is a list item, a sentence or a table cell that asks for something or denies it; headings and the lines that introduce a
+//! list determine which. The explanation after a rule becomes its reason. Sentences that cannot be understood alone, forms, code,
+//! quotes, and lists of files and commands are skipped.
 
+mod anaphora;
 mod clean;
-mod lean;
+mod rule_table;
 mod stance;
-mod table;
 mod wording;
 
 use super::{
-    Skipped,
-    markdown::{Block, BlockKind, Document},
+    SkippedText,
+    markdown::{Block, BlockKind, MarkdownDocument},
     sentence::{capital, cut, sentences, split_because, stop, uncapital},
 };
 use crate::domain::ClaimKind;
 use stance::{Join, Lead, Stance};
 
-/// The longest reason taken from a file, in characters.
+/// The maximum length of a reason, in characters.
 const MAX_REASON: usize = 600;
 
-/// The most words of a bold paragraph that stands as a heading.
+/// The most words of a bold paragraph that counts as a heading.
 const MAX_TITLE: usize = 8;
 
-/// How the reason of each rule begins the words that say where it was read; by them [`is_from`] knows it again.
+/// The words before the file's name in a rule's reason, by which [`is_from`] recognises it.
 const STATED: &str = "Stated in ";
 
 /// A rule.
@@ -32,32 +32,32 @@ const STATED: &str = "Stated in ";
 pub struct Rule {
     /// The rule in one sentence.
     pub statement: String,
-    /// A constraint where it must hold, a rejection where it was turned down, else a convention.
+    /// A constraint if it is binding, a rejection if it was decided against, else a convention.
     pub kind: ClaimKind,
-    /// Why: the clause or sentence that gives the reason, and where it is stated.
+    /// The explanation in the file, and where the rule is stated.
     pub reason: String,
     /// The line, from 1.
     pub line: usize,
-    /// The headings above it, the outermost first.
+    /// The headings above it, outermost first.
     pub headings: Vec<String>,
-    /// The document denies what stands on the line; the statement says so.
+    /// The file denies what the line says, and the statement says so.
     pub denied: bool,
 }
 
-/// What a file holds.
+/// The parsed rules of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct ParsedRules {
     /// The rules in order.
     pub rules: Vec<Rule>,
-    /// What became none, and why.
-    pub skipped: Vec<Skipped>,
+    /// Skipped lines.
+    pub skipped: Vec<SkippedText>,
 }
 
-/// Reads the rules of a file; `name` is the file's name as the reasons shall give it.
-pub fn parse(name: &str, text: &str) -> Rules {
+/// Parses the rules of a file; `name` is the file's name, as used in reasons.
+pub fn parse(name: &str, text: &str) -> ParsedRules {
     let (text, skipped) = clean::text(text);
-    let document = Document::parse(&text);
-    let out = Rules { rules: Vec::new(), skipped };
+    let document = MarkdownDocument::parse(&text);
+    let out = ParsedRules { rules: Vec::new(), skipped };
     let mut reader = Reader {
         name,
         out,
@@ -74,7 +74,7 @@ pub fn parse(name: &str, text: &str) -> Rules {
     reader.out
 }
 
-/// Whether a claim's reason says that it was read from a rule file of this name: then it may be changed as the file changes.
+/// Whether a claim's reason says that it comes from a rule file of this name.
 pub fn is_from(name: &str, reason: &str) -> bool {
     let stated = format!("{STATED}{name}");
     reason.rfind(&stated).is_some_and(|at| {
@@ -84,32 +84,32 @@ pub fn is_from(name: &str, reason: &str) -> bool {
     })
 }
 
-/// What stands before the items of a list.
+/// The effect of the text before a list on its items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Context {
-    /// Nothing.
+    /// None.
     #[default]
     None,
-    /// Words that are part of each item.
+    /// Words that belong to each item.
     Words(String),
     /// Words that give each item its stance.
     Stance(Stance),
-    /// Words of which each item is a part that says nothing alone: “Include:”.
+    /// The items are parts of a form or an example and mean nothing alone: “Include:”.
     Form,
 }
 
 struct Reader<'a> {
     name: &'a str,
-    out: Rules,
-    /// What the headings say of what stands below them.
+    out: ParsedRules,
+    /// The stance of the headings above.
     section: Stance,
-    /// What a bold paragraph says that stands as a heading.
+    /// The stance of a bold paragraph that serves as a heading.
     title: Option<Stance>,
-    /// An item stood below that paragraph.
+    /// There was an item below that paragraph.
     titled: bool,
-    /// The paragraph that opens the list that follows it.
+    /// The effect of the paragraph before a list.
     lead: Context,
-    /// For each depth of the open lists: what stands before the items nested in the current item.
+    /// For each depth of the open lists: the effect on nested items.
     parents: Vec<Context>,
 }
 
@@ -123,7 +123,7 @@ impl Reader<'_> {
                 self.lead = Context::None;
                 self.title = None;
                 self.parents.clear();
-                // The innermost heading that says something; the one just read is the last.
+                // The innermost heading with a stance.
                 let stances = block.headings.iter().rev().map(|heading| stance::read(heading));
                 self.section = stances.into_iter().find(|stance| *stance != Stance::Plain).unwrap_or(Stance::Plain);
             }
@@ -134,7 +134,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What the headings above say.
+    /// Returns the stance of the headings above.
     fn above(&self) -> Stance {
         self.title.clone().unwrap_or_else(|| self.section.clone())
     }
@@ -156,13 +156,13 @@ impl Reader<'_> {
             self.titled = false;
             return;
         }
-        // What comes after the list below a bold line is no longer below it.
+        // A bold line ends after the list below it.
         if self.titled {
             self.title = None;
         }
         for unit in units(block) {
             if let Some(lead) = unit.strip_suffix(':') {
-                // Only its last sentence opens the list.
+                // Only its last sentence introduces the list.
                 let last = sentences(lead).last().copied().unwrap_or(lead);
                 self.lead = opening(last);
                 let before = lead.strip_suffix(last).unwrap_or_default().trim();
@@ -175,7 +175,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Running text: what in it asks for something.
+    /// Finds rules in running text.
     fn prose(&mut self, block: &Block, text: &str) {
         let (sign, plain) = stance::mark(text);
         let plain = clean::unnumbered(plain);
@@ -184,7 +184,7 @@ impl Reader<'_> {
         }
         match self.above() {
             Stance::Aside(why) => self.skip(block, text, why),
-            // Prose below “Don't” may say what not to do, or what to do instead: only what says so itself is taken.
+            // Prose below “Don't” may say what not to do, or what to do instead: only explicit sentences are rules.
             Stance::Unclear | Stance::Lead(Lead { against: true, .. }) => {
                 let (clear, unclear): (Vec<&str>, Vec<&str>) =
                     sentences(plain).into_iter().partition(|sentence| wording::is_explicit(sentence));
@@ -196,7 +196,7 @@ impl Reader<'_> {
                 }
             }
             Stance::Plain | Stance::Lead(_) => {
-                // What begins with a number is an item, whatever its markup.
+                // A numbered paragraph is an item.
                 let asks = if plain.len() < text.len() { wording::is_rule_item } else { wording::is_imperative };
                 self.sentences(block, plain, asks);
             }
@@ -226,7 +226,7 @@ impl Reader<'_> {
             let own = opening(open);
             self.parents.push(match (own, &context) {
                 (Context::Words(own), Context::Words(lead)) => Context::Words(format!("{lead}: {own}")),
-                // Below “Don't”, a part with a name of its own is denied as well.
+                // Below “Don't”, a named part is denied as well.
                 (Context::Words(_) | Context::None, Context::Stance(stance)) => Context::Stance(stance.clone()),
                 (Context::None, _) => Context::Words(open.to_owned()),
                 (own, _) => own,
@@ -251,7 +251,7 @@ impl Reader<'_> {
             return self.skip(block, text, why);
         }
         match context {
-            Context::Form => self.skip(block, text, "a part of a form, or an example"),
+            Context::Form => self.skip(block, text, "part of a form or an example"),
             Context::Words(lead) => {
                 let all = sentences(text);
                 let (first, rest) = all.split_first().map_or((text, &[][..]), |(first, rest)| (*first, rest));
@@ -264,7 +264,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes a text that a heading, a label or a mark asserts or denies.
+    /// Adds a text that a heading, a label or a mark asserts or denies.
     fn led(&mut self, block: &Block, lead: &Lead, text: &str) {
         let all = sentences(text);
         let Some((first, rest)) = all.split_first() else { return };
@@ -287,13 +287,13 @@ impl Reader<'_> {
             };
             return self.rule(block, &statement, &rest, first);
         }
-        // “No”, “without” and the like deny by themselves, apart from what is turned down: “Rejected: no tests”.
+        // “No”, “without” and the like deny by themselves, except after a rejection: “Rejected: no tests”.
         let own = wording::denies_itself(first);
         if own && (lead.join == Join::Before || !wording::begins_with_no(first)) {
             self.sentences(block, text, wording::is_rule_item);
             return;
         }
-        // What follows a dash or a colon says why, or what to do instead.
+        // The text after a dash or a colon says why, or what to do instead.
         if let Some((what, why)) = apart(first, lead.join == Join::Label) {
             rest = [stop(&capital(why)), rest].join(" ").trim_end().into();
             first = what;
@@ -318,11 +318,11 @@ impl Reader<'_> {
         }
     }
 
-    /// A line whose words are all struck out: what it says was given up.
+    /// Adds a line that is struck out completely: the rule was given up.
     fn struck(&mut self, block: &Block) {
         let words = block.struck.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = clean::unnumbered(&words);
-        if wording::is_rule_item(words) && !lean::leans(words) {
+        if wording::is_rule_item(words) && !anaphora::is_context_dependent(words) {
             let first = sentences(words).first().copied().unwrap_or(words).to_owned();
             let at = self.out.rules.len();
             self.rule(block, &format!("No longer: {}", lowered(&first)), "", &first);
@@ -334,20 +334,23 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes the sentences that ask for something; those between them explain the one before.
+    /// Adds the sentences that ask for something; others explain the previous one.
     fn sentences(&mut self, block: &Block, text: &str, asks: fn(&str) -> bool) {
         let mut open: Option<(String, &str, Vec<&str>)> = None;
         let mut found = false;
         let (mut before, mut leaning): (Option<String>, Option<&str>) = (None, None);
         for sentence in sentences(text) {
             let plain = clean::unnumbered(sentence);
-            // The first sentence of an item is judged as an item, what follows only where it plainly asks for something.
+            // Later sentences of an item must ask for something explicitly.
             let asking = if open.is_none() && before.is_none() { asks(plain) } else { wording::is_imperative(plain) };
             let asking = asking && !clean::is_template(plain);
             let alone = if !asking {
                 None
-            } else if lean::leans(plain) {
-                before.as_deref().filter(|_| wording::may_carry(plain)).and_then(|subject| lean::carry(subject, plain))
+            } else if anaphora::is_context_dependent(plain) {
+                before
+                    .as_deref()
+                    .filter(|_| wording::may_be_resolved(plain))
+                    .and_then(|subject| anaphora::resolve(subject, plain))
             } else {
                 Some(plain.to_owned())
             };
@@ -362,18 +365,18 @@ impl Reader<'_> {
                 (None, None) if asking => leaning = Some(sentence),
                 (None, None) => {}
             }
-            before = lean::subject(plain).or(before);
+            before = anaphora::subject(plain).or(before);
         }
         if let Some((rule, at, why)) = open {
             self.rule(block, &rule, &why.join(" "), at);
         } else if let Some(sentence) = leaning {
-            self.skip(block, sentence, "leans on what stands before it");
+            self.skip(block, sentence, "needs the previous sentence");
         } else if !found && !text.trim().is_empty() {
-            self.skip(block, text, "asks for nothing");
+            self.skip(block, text, "not a rule");
         }
     }
 
-    /// Stores a sentence as a rule; `at` is the part of the block by which its line is found.
+    /// Adds a sentence as a rule; `at` is the part of the block that determines its line.
     fn rule(&mut self, block: &Block, sentence: &str, explained: &str, at: &str) {
         self.rule_at(block, sentence, explained, block.line_of(at));
     }
@@ -403,16 +406,16 @@ impl Reader<'_> {
 
     fn unclear(&mut self, block: &Block, text: &str) {
         let heading = block.headings.last().map(String::as_str).unwrap_or_default();
-        self.skip(block, text, &format!("whether “{}” asserts or denies it is unclear", cut(heading, 40)));
+        self.skip(block, text, &format!("unclear whether “{}” asserts or denies", cut(heading, 40)));
     }
 
     fn skip(&mut self, block: &Block, text: &str, why: &str) {
         let line = if text == block.text { block.line } else { block.line_of(text) };
-        self.out.skipped.push(Skipped { line, text: cut(text, 60), why: why.to_owned() });
+        self.out.skipped.push(SkippedText { line, text: cut(text, 60), why: why.to_owned() });
     }
 }
 
-/// What a line that ends with a colon opens.
+/// Returns the effect of a line that ends with a colon.
 fn opening(text: &str) -> Context {
     let text = text.trim_end_matches(':').trim();
     let plain = clean::unnumbered(stance::mark(text).1);
@@ -422,14 +425,14 @@ fn opening(text: &str) -> Context {
     match stance::read(text) {
         Stance::Lead(lead) => Context::Stance(Stance::Lead(lead)),
         Stance::Aside(why) => Context::Stance(Stance::Aside(why)),
-        // A denial that was not understood as a heading is a part of each item: “Never commit: secrets”.
+        // A denial that is no heading belongs to each item: “Never commit: secrets”.
         Stance::Plain | Stance::Unclear if wording::carries(plain) => Context::Words(plain.to_owned()),
         Stance::Unclear => Context::Stance(Stance::Unclear),
         Stance::Plain => Context::None,
     }
 }
 
-/// The lead that a label at the beginning makes, and the text after it: “Bad: …”, “Don't: …”, “Forbidden: …”.
+/// Splits a label such as “Bad: …”, “Don't: …” or “Forbidden: …” from the text after it.
 fn label(text: &str) -> Option<(Lead, &str)> {
     let (label, rest) = text.split_once(':')?;
     let rest = rest.strip_prefix(' ')?.trim();
@@ -445,7 +448,7 @@ fn lead_of(stance: Stance) -> Option<Lead> {
     }
 }
 
-/// The parts of a paragraph whose lines each begin with a mark or a number.
+/// Splits a paragraph before lines that begin with a mark or a number.
 fn units(block: &Block) -> Vec<&str> {
     let mut starts = vec![0];
     for (at, _) in block.breaks.iter().skip(1) {
@@ -459,7 +462,7 @@ fn units(block: &Block) -> Vec<&str> {
     parts.map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// What is denied, and what is said of it behind a dash, or behind a colon after a name.
+/// Splits a denied text from its explanation after a dash, or after a colon and a name.
 fn apart(text: &str, named: bool) -> Option<(&str, &str)> {
     let dash = [" — ", " – ", " - ", "; "].iter().find_map(|dash| text.split_once(dash));
     let colon = || {
@@ -468,12 +471,12 @@ fn apart(text: &str, named: bool) -> Option<(&str, &str)> {
     dash.or_else(colon).filter(|(what, why)| !what.trim().is_empty() && why.split_whitespace().count() >= 2)
 }
 
-/// Whether a text is code and nothing else.
+/// Whether a text is only code.
 fn is_code(text: &str) -> bool {
     text.split('`').step_by(2).all(|outside| !outside.chars().any(char::is_alphanumeric)) && text.contains('`')
 }
 
-/// `text` as it goes on in a sentence: names keep their capital.
+/// Lower-cases the first letter, except of names.
 fn lowered(text: &str) -> String {
     let mut words = text.split_whitespace();
     let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -482,7 +485,7 @@ fn lowered(text: &str) -> String {
     if inner || name { text.to_owned() } else { uncapital(text) }
 }
 
-/// An item after what opens its list: “When writing tests: use a temporary directory”, “PRs are closed if they touch …”.
+/// Joins the words before a list with an item: “When writing tests: use a temporary directory”, “PRs are closed if they touch …”.
 fn join(lead: &str, item: &str) -> String {
     let lead = lead.trim_end_matches([':', '.']);
     if lead.split_whitespace().last().is_some_and(stance::open_word) {

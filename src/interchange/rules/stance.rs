@@ -1,38 +1,37 @@
-//! What a heading, a line that opens a list, a label or a mark says of what stands below or after it: that it holds, that
-//! it does not, or nothing that can be told.
+//! Whether a heading, a line before a list, a label or a mark asserts or denies the text that follows.
 
 use crate::interchange::sentence::capital;
 
-/// How a lead goes before what it leads.
+/// How a lead is joined with an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Join {
-    /// As words of the sentence: “Never” + “commit secrets”.
+    /// As part of the sentence: “Never” + “commit secrets”.
     Before,
     /// With a colon: “Not accepted: generated code”.
     Label,
 }
 
-/// Words that give each item of a list its stance.
+/// Words that assert or deny each item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lead {
-    /// The words; empty where an item that is a sentence needs none.
+    /// The words; empty if a sentence needs none.
     pub(super) words: String,
-    /// How they go before an item.
+    /// How they are joined with an item.
     pub(super) join: Join,
-    /// They deny what they lead.
+    /// They deny the item.
     pub(super) against: bool,
 }
 
-/// What a text says of what it leads.
+/// The stance of a text towards what follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stance {
-    /// Nothing: it names a topic.
+    /// Neutral: it names a topic.
     Plain,
-    /// It holds, or it does not.
+    /// It asserts or denies it.
     Lead(Lead),
-    /// It denies something, and it cannot be told what.
+    /// It denies something, but it is unclear what.
     Unclear,
-    /// What it leads holds for nobody: questions, ideas, templates.
+    /// What follows is no rule: questions, ideas, templates.
     Aside(&'static str),
 }
 
@@ -60,16 +59,16 @@ const NEGATED: [&str; 17] = [
     "never",
 ];
 
-/// Who does something, and what is done, where it says nothing of which.
+/// Words without meaning for the stance.
 const VAGUE: &str = "\
 all any anything changes code contributions ever features following i it maintainers of one patterns please \
 practices prs pull requests stuff that the these they thing things this those we what you";
 
-/// Words that qualify a lead: “Never *in production*”.
+/// First words of a qualifier: “Never *in production*”.
 const QUALIFIES: &str = "\
 in for on when during from with as to at inside within outside without by under here after before while";
 
-/// Participles and nouns that deny by themselves, and the lead that they make.
+/// Words that deny, and the lead that they become.
 const DENIED: [(&str, &str); 36] = [
     ("rejected", "Rejected"),
     ("refused", "Rejected"),
@@ -109,7 +108,7 @@ const DENIED: [(&str, &str); 36] = [
     ("not done", "Do not"),
 ];
 
-/// Names of what is wrong; an item below one of them is to be avoided.
+/// Nouns for something wrong: items below them are to be avoided.
 const WRONG: [&str; 25] = [
     "anti-pattern",
     "anti-patterns",
@@ -138,7 +137,7 @@ const WRONG: [&str; 25] = [
     "poor",
 ];
 
-/// Words that assert what they lead, and the lead that they make.
+/// Words that assert, and the lead that they become.
 const ASSERTED: [(&str, &str); 24] = [
     ("do", ""),
     ("dos", ""),
@@ -166,11 +165,11 @@ const ASSERTED: [(&str, &str); 24] = [
     ("prefer", "Preferred"),
 ];
 
-/// Words that go before a verb as they are.
+/// Words that stay unchanged before a verb.
 const BINDING: [&str; 8] =
     ["always", "must", "should", "please", "you must", "you should", "we always", "please always"];
 
-/// Reads a heading or a lead-in.
+/// Parses a heading or a line before a list.
 pub(super) fn read(text: &str) -> Stance {
     let (sign, rest) = mark(text);
     if rest.ends_with('?') {
@@ -189,11 +188,11 @@ pub(super) fn read(text: &str) -> Stance {
     if let Some(lead) = denies(&plain).or_else(|| asserts(&plain)) {
         return Stance::Lead(lead);
     }
-    // A mark before a topic may be an ornament; one that denies is not passed over.
+    // A mark before a topic may be an ornament, but not one that denies.
     if sign == Some(false) || smells_of_denial(&plain) { Stance::Unclear } else { Stance::Plain }
 }
 
-/// The sign that a mark at the beginning of a text gives it, and the text without the mark.
+/// Splits the marks at the start of a text: returns whether they assert or deny, and the rest.
 pub(super) fn mark(text: &str) -> (Option<bool>, &str) {
     let rest = text.trim_start_matches(|c: char| {
         // Emoji, with what joins and varies them; letters, digits, `code` and brackets begin words.
@@ -208,14 +207,14 @@ pub(super) fn mark(text: &str) -> (Option<bool>, &str) {
     (sign, rest)
 }
 
-/// The lead that a mark alone makes.
+/// Returns the lead of a mark without words.
 pub(super) fn signed(holds: bool) -> Stance {
     let words = if holds { "Good" } else { "Avoid" };
     let join = if holds { Join::Label } else { Join::Before };
     Stance::Lead(Lead { words: words.to_owned(), join, against: !holds })
 }
 
-/// A text in lower case, without what separates nothing.
+/// Normalises a text to lower-case words.
 fn normal(text: &str) -> String {
     let text = super::clean::unnumbered(text).to_lowercase().replace('’', "'");
     let words: Vec<_> = text
@@ -257,7 +256,7 @@ fn aside(plain: &str) -> Option<&'static str> {
         "legacy",
         "previously",
     ]) {
-        Some("no longer so")
+        Some("outdated")
     } else if whole(&[
         "glossary",
         "terminology",
@@ -268,13 +267,13 @@ fn aside(plain: &str) -> Option<&'static str> {
         "links",
         "resources",
     ]) {
-        Some("explains words, or leads elsewhere")
+        Some("a glossary or links")
     } else {
         None
     }
 }
 
-/// Whether a text names both sides: “Do's and don'ts”, “Good and bad”, “Pros and cons”.
+/// Whether a text names both stances: “Do's and don'ts”, “Good and bad”, “Pros and cons”.
 fn mixed(plain: &str) -> bool {
     let sides: Vec<_> = plain
         .split(['/', '&'])
@@ -305,7 +304,7 @@ fn denies(plain: &str) -> Option<Lead> {
         if let Some(lead) = led(words, denied, lead, join) {
             return Some(lead);
         }
-        // “Forbidden functions”: the whole of it is the label.
+        // “Forbidden functions”: all of it is the label.
         if let Some(noun) =
             words.strip_prefix(denied).filter(|noun| noun.starts_with(' ') && noun.split_whitespace().count() <= 2)
             && lead != "Avoid"
@@ -377,7 +376,7 @@ fn asserts(plain: &str) -> Option<Lead> {
     })
 }
 
-/// The lead that `words` make, where they begin with `denied` and nothing but a qualifier follows.
+/// Returns the lead of `words` if they are `denied` with at most a qualifier.
 fn led(words: &str, denied: &str, lead: &str, join: Join) -> Option<Lead> {
     let after = words.strip_prefix(denied)?;
     if !after.is_empty() && !after.starts_with(' ') {
@@ -387,17 +386,17 @@ fn led(words: &str, denied: &str, lead: &str, join: Join) -> Option<Lead> {
     qualified(after, lead, join, true)
 }
 
-/// A lead with the words after it, which say nothing or qualify it; `None` where they say something else.
+/// Combines a lead with a qualifier; `None` if other words follow.
 fn qualified(after: &str, lead: &str, join: Join, against: bool) -> Option<Lead> {
     let words: Vec<_> = after.split_whitespace().collect();
     let from = words.iter().position(|word| !listed(VAGUE, word)).unwrap_or(words.len());
     let qualifier = words.get(from..).unwrap_or_default();
     match qualifier.first() {
         None | Some(&"here") => Some(Lead { words: lead.to_owned(), join, against }),
-        // A clause that is left open goes on in the items: “rejected if they”.
+        // An open clause continues in the items: “rejected if they”.
         Some(_) if qualifier.last().is_some_and(|last| open_word(last)) => None,
         Some(first) if listed(QUALIFIES, first) && words.len() <= 8 => {
-            // Said with a colon, since what it qualifies is not the item's verb.
+            // With a colon, since the qualifier does not belong to the item's verb.
             if qualifier.contains(&"reviews") || qualifier.contains(&"review") {
                 return Some(Lead { words: lead.to_owned(), join, against });
             }
@@ -407,7 +406,7 @@ fn qualified(after: &str, lead: &str, join: Join, against: bool) -> Option<Lead>
     }
 }
 
-/// Whether a text that ends with this word goes on in what follows it.
+/// Whether a text that ends with this word continues in the items.
 pub(super) fn open_word(word: &str) -> bool {
     let word = word.trim_end_matches(':').to_lowercase();
     [
@@ -417,7 +416,7 @@ pub(super) fn open_word(word: &str) -> bool {
     .contains(&word.as_str())
 }
 
-/// `plain` without the words at its beginning that say nothing: “things that we”, “pull requests that will be”.
+/// Removes vague words at the start: “things that we”, “pull requests that will be”.
 fn strip_vague(plain: &str) -> String {
     let mut words: Vec<_> = plain.split(' ').collect();
     while words.len() > 1 && words.first().is_some_and(|word| listed(VAGUE, word) || matches!(*word, "will" | "would"))
@@ -431,7 +430,7 @@ fn strip_vague(plain: &str) -> String {
     words.join(" ")
 }
 
-/// `words` after “is”, “are”, “be” and adverbs at the beginning.
+/// Removes “is”, “are”, “be” and adverbs at the start.
 fn after_being(words: &str) -> &str {
     let mut words = words;
     loop {
@@ -458,11 +457,11 @@ fn after_being(words: &str) -> &str {
     }
 }
 
-/// Whether a heading has a word of denial that was not understood.
+/// Whether a heading contains a denial that was not parsed.
 fn smells_of_denial(plain: &str) -> bool {
     const STEMS: [&str; 9] =
         ["avoid", "reject", "forbid", "prohibit", "disallow", "anti-pattern", "antipattern", "deprecated", "unaccept"];
-    // Far into a long heading such a word is part of a topic: “Use types, not strings, for states”.
+    // Late in a long heading such a word belongs to a topic: “Use types, not strings, for states”.
     let words: Vec<_> = plain.split(' ').collect();
     let near = if words.len() <= 4 { words.len() } else { 2 };
     words.into_iter().take(near).any(|word| {

@@ -137,15 +137,15 @@ fn a_table_of_dos_and_donts_gives_both() {
 }
 
 #[rstest::rstest]
-#[case("Include:\n\n- what changed", "a part of a form, or an example")]
+#[case("Include:\n\n- what changed", "part of a form or an example")]
 #[case("- Summary: <one sentence>", "a form to fill in")]
-#[case("- Full integration architecture.", "asks for nothing")]
-#[case("- Never paste one into a PR.", "leans on what stands before it")]
-#[case("- Skip in emergencies.", "leans on what stands before it")]
+#[case("- Full integration architecture.", "not a rule")]
+#[case("- Never paste one into a PR.", "needs the previous sentence")]
+#[case("- Skip in emergencies.", "needs the previous sentence")]
 #[case("## Ideas\n\n- Use Redis for everything.", "undecided")]
-#[case("## Good and bad\n\n- Comment each query", "whether “Good and bad” asserts or denies it is unclear")]
-#[case("<!-- ergo:begin (x) -->\n- Never store secrets.\n<!-- ergo:end -->", "written by ergo itself")]
-#[case("<!-- ergo:claims:begin (x) -->\n- Use tabs. *Because:* y\n<!-- ergo:claims:end -->", "written by ergo itself")]
+#[case("## Good and bad\n\n- Comment each query", "unclear whether “Good and bad” asserts or denies")]
+#[case("<!-- ergo:begin (x) -->\n- Never store secrets.\n<!-- ergo:end -->", "written by ergo")]
+#[case("<!-- ergo:claims:begin (x) -->\n- Use tabs. *Because:* y\n<!-- ergo:claims:end -->", "written by ergo")]
 fn what_is_no_claim_is_left_out_and_told(#[case] text: &str, #[case] expected: &str) {
     assert_eq!((statements(text), why(text)), (Vec::new(), vec![expected.to_owned()]), "{text}");
 }

@@ -1,8 +1,8 @@
-//! What a sentence of a rule file asks for, by its words.
+//! Classifies sentences of rule files by their words.
 
 use crate::{domain::ClaimKind, interchange::markdown::Block};
 
-/// Words that bind: with one of them a rule is a constraint.
+/// Binding words: a rule with one of them is a constraint.
 const BINDING: [&str; 26] = [
     "must",
     "never",
@@ -32,7 +32,7 @@ const BINDING: [&str; 26] = [
     "not be",
 ];
 
-/// Words that ask for something wherever they stand.
+/// Words that ask for something anywhere in a sentence.
 const ASKING: [&str; 12] = [
     "should",
     "shouldn't",
@@ -48,7 +48,7 @@ const ASKING: [&str; 12] = [
     "rather than",
 ];
 
-/// Verbs with which an instruction begins.
+/// First verbs of an instruction.
 const VERBS: &str = "\
 abort accept acknowledge act add adhere adopt aim align allocate allow annotate announce append apply approve archive \
 ask assert assign assume attach avoid back backport base batch be begin block break bring build bump bundle call capture \
@@ -71,13 +71,13 @@ specify spell split squash start stay stop strip structure stub submit substitut
 switch sync take tell throttle throw touch track translate treat trigger trim trust try tune turn unwrap update upgrade \
 upload use validate wait warn watch weigh widen work zero";
 
-/// More of them, which are nouns as often: they count only where a list item begins with them.
+/// More of them that are often nouns: they count only at the start of a list item.
 const ITEM_VERBS: &str = "\
 address cache cover document focus package page patch plan prefix process profile query rate reduce release request \
 schedule scope screen search share snapshot state stick store stream support tag test trace type verify version wrap \
 write";
 
-/// Verbs that say how things are, in the form that follows a subject.
+/// Verbs of statements, in finite form.
 const STATING: &str = "\
 is are was were has have had must should shall may can cannot can't will won't does doesn't do don't needs need uses use goes go lives live \
 belongs belong stays stay comes come runs run takes take holds hold keeps keep returns return means mean reads read writes write calls call \
@@ -85,13 +85,13 @@ carries carry follows follow starts start begins begin ends end depends depend l
 contains contain consists consist expires expire requires require supports support defines define owns own links link finds find fails fail \
 targets target handles handle wins win passes pass gets get sits sit speaks speak talks talk works work applies apply ships ship";
 
-/// Verbs that are nothing else.
+/// Words that are always verbs.
 const AUXILIARY: &str =
     "is are was were has have must should shall may can cannot can't will won't isn't aren't does doesn't don't";
 
-/// The kind that a rule's words make it.
+/// Returns the kind of a rule.
 pub(super) fn kind(statement: &str) -> ClaimKind {
-    // What stands in the condition (“If you don't have it, …”) binds nobody.
+    // A condition (“If you don't have it, …”) is not binding.
     let conditional = statement.get(..3).is_some_and(|first| first.eq_ignore_ascii_case("if "));
     let statement = statement.split_once([',', ':']).filter(|_| conditional).map_or(statement, |(_, rest)| rest);
     if BINDING.iter().any(|word| has(statement, word)) { ClaimKind::Constraint } else { ClaimKind::Convention }
@@ -121,18 +121,18 @@ pub(super) fn is_imperative(sentence: &str) -> bool {
         "at most",
         "at least",
     ];
-    // “Example: …” shows what another sentence asks for.
+    // “Example: …” illustrates another sentence.
     let label = sentence.split(':').next().unwrap_or_default().to_lowercase();
     if matches!(label.as_str(), "example" | "examples" | "e.g" | "for example") {
         return false;
     }
-    // What is said of each thing of a sort is a rule: “Every pull request needs an issue.”
+    // A universal statement is a rule: “Every pull request needs an issue.”
     let first = words_outside_code(sentence).into_iter().next().unwrap_or_default();
     let universal = matches!(first.as_str(), "every" | "each" | "all") && states(sentence);
     universal || begins_with_verb(sentence) || strong.iter().any(|word| has(sentence, word))
 }
 
-/// Whether a list item is a rule: it asks for something, or is a short statement of how things are.
+/// Whether a list item is a rule: it asks for something, or is a short statement.
 pub(super) fn is_rule_item(item: &str) -> bool {
     let words = item.split_whitespace().count();
     if item.ends_with('?') || words < 2 {
@@ -146,8 +146,8 @@ pub(super) fn is_rule_item(item: &str) -> bool {
         || (words >= 3 && states(item))
 }
 
-/// Why a list item is no rule whatever its words; `None` where it may be one. After words that ask for something (`led`) a
-/// bare command or word is one.
+/// Returns why a list item cannot be a rule; `None` if it may be one. After words that ask for something (`led`), even a bare
+/// command or word is one.
 pub(super) fn no_rule(block: &Block, text: &str, led: bool) -> Option<&'static str> {
     let linked: String = block.links.iter().map(|link| link.text.as_str()).collect();
     if !linked.is_empty() && text.trim_end_matches('.') == linked.trim_end_matches('.') {
@@ -172,10 +172,10 @@ pub(super) fn no_rule(block: &Block, text: &str, led: bool) -> Option<&'static s
     }) {
         return Some("names a file or a command");
     }
-    (text.split_whitespace().count() < 2 && !led).then_some("a word alone")
+    (text.split_whitespace().count() < 2 && !led).then_some("a single word")
 }
 
-/// Whether the words that open a list are part of each of its items: they ask for something, or deny it.
+/// Whether the words before a list belong to each item: they ask for something, or deny it.
 pub(super) fn carries(lead: &str) -> bool {
     BINDING.iter().chain(&ASKING).any(|word| has(lead, word))
         || first_word(lead) == "when"
@@ -186,7 +186,7 @@ pub(super) fn carries(lead: &str) -> bool {
         || (begins_with_verb(lead) && lead.split_whitespace().count() > 1)
 }
 
-/// Whether a lead of one word opens a form or an example: “Include:”, “Example:”.
+/// Whether a lead introduces a form or an example: “Include:”, “Example:”.
 pub(super) fn opens_form(lead: &str) -> bool {
     let word = lead.trim().trim_end_matches(':').to_lowercase();
     matches!(
@@ -215,7 +215,7 @@ fn begins_with_verb(sentence: &str) -> bool {
     let first = first_word(sentence);
     let opening = words_outside_code(sentence);
     let (one, two) = (opening.first().map_or("", String::as_str), opening.get(1).map_or("", String::as_str));
-    // “Tag the commit” asks for something, “Tag names” does not; “Deprecate before removing: …” does by its first word.
+    // “Tag the commit” asks for something, “Tag names” does not; “Deprecate before removing: …” does.
     let object =
         ["the", "a", "an", "all", "any", "your", "each", "every", "it", "them", "this", "these"].contains(&two);
     if (listed(ITEM_VERBS, one) && object) || (listed(VERBS, one) && sentence.contains(": ") && !states_first(sentence))
@@ -230,17 +230,17 @@ fn begins_with_verb(sentence: &str) -> bool {
     listed(VERBS, &verb) || verb == "write" || verb == "verify" || sentence.to_lowercase().starts_with("remember to ")
 }
 
-/// Whether a word is one of a list whose words are separated by spaces.
+/// Whether a word is in a space-separated list.
 fn listed(list: &str, word: &str) -> bool {
     !word.is_empty() && list.split(' ').any(|one| one == word)
 }
 
-/// Whether a word in lower case is a verb in the form of an instruction.
+/// Whether a lower-case word is a verb in imperative form.
 pub(super) fn is_verb(word: &str) -> bool {
     listed(VERBS, word) || listed(ITEM_VERBS, word)
 }
 
-/// Whether a word in lower case is a verb in the form that follows a subject.
+/// Whether a lower-case word is a finite verb.
 pub(super) fn is_finite(word: &str) -> bool {
     let known = |stem: &str| listed(VERBS, stem);
     listed(STATING, word)
@@ -249,7 +249,7 @@ pub(super) fn is_finite(word: &str) -> bool {
         || word.strip_suffix("ies").is_some_and(|stem| known(&format!("{stem}y")))
 }
 
-/// Whether a sentence that begins with a word that may be a verb goes on as a statement: “Test files are …”.
+/// Whether a sentence that begins with a possible verb is a statement: “Test files are …”.
 pub(super) fn states_first(sentence: &str) -> bool {
     let words = words_outside_code(sentence);
     let first = words.first().map_or("", String::as_str);
@@ -274,7 +274,7 @@ pub(super) fn states_first(sentence: &str) -> bool {
         })
 }
 
-/// Whether an item begins with a word that nobody listed and that can only be a verb there: “Debounce the search field”.
+/// Whether an item begins with an unlisted word that must be a verb: “Debounce the search field”.
 fn unknown_imperative(item: &str) -> bool {
     let words = words_outside_code(item);
     let [first, second, ..] = words.as_slice() else { return false };
@@ -297,7 +297,7 @@ fn is_function_word(word: &str) -> bool {
     .contains(&word)
 }
 
-/// The words of a text in lower case; `code` is one word.
+/// Returns the words of a text in lower case; `code` counts as one word.
 pub(super) fn words_outside_code(text: &str) -> Vec<String> {
     let plain: String = text.split('`').enumerate().map(|(at, part)| if at % 2 == 1 { "§" } else { part }).collect();
     plain
@@ -308,7 +308,7 @@ pub(super) fn words_outside_code(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether an item is the doing of something, or a thing, rather than an instruction: “Merging with a red build”, “macros”.
+/// Whether an item is a noun phrase and no instruction: “Merging with a red build”, “macros”.
 pub(super) fn is_noun_phrase(item: &str) -> bool {
     let words = words_outside_code(item);
     let Some(first) = words.first() else { return true };
@@ -335,7 +335,7 @@ pub(super) fn is_noun_phrase(item: &str) -> bool {
         return true;
     }
     if determiner.contains(&first.as_str()) {
-        // “`enum` for sets” is a thing, “`chmod` the folder” an instruction.
+        // “`enum` for sets” is a noun phrase, “`chmod` the folder” an instruction.
         let preposition = [
             "", "in", "for", "on", "to", "as", "of", "with", "at", "outside", "inside", "without", "and", "or", "from",
         ];
@@ -350,7 +350,7 @@ pub(super) fn is_noun_phrase(item: &str) -> bool {
     preposition || (words.len() <= 2 && words.last().is_some_and(|last| last.ends_with('s') && !last.ends_with("ss")))
 }
 
-/// The first word in lower case; of “**Label**: rest” and “When x, rest”, the first word of the rest.
+/// Returns the first word in lower case; of “**Label**: rest”, the first word of the rest.
 fn first_word(sentence: &str) -> String {
     let rest = match sentence.split_once(": ") {
         Some((label, rest)) if label.split_whitespace().count() <= 4 && !label.contains('`') => rest,
@@ -360,7 +360,7 @@ fn first_word(sentence: &str) -> String {
     word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'').to_owned()
 }
 
-/// Whether an item states how things are: a verb follows its subject. A title has none: “Full integration architecture.”
+/// Whether an item is a statement, with a verb after its subject. A title has none: “Full integration architecture.”
 pub(super) fn states(item: &str) -> bool {
     let words = words_outside_code(item);
     words.iter().enumerate().skip(1).any(|(at, word)| {
@@ -391,7 +391,7 @@ pub(super) fn states(item: &str) -> bool {
     })
 }
 
-/// Whether a sentence says by its own words that something must be, or must not.
+/// Whether a sentence says explicitly that something must or must not be.
 pub(super) fn is_explicit(sentence: &str) -> bool {
     const WORDS: [&str; 13] = [
         "must",
@@ -411,7 +411,7 @@ pub(super) fn is_explicit(sentence: &str) -> bool {
     WORDS.iter().any(|word| has(sentence, word))
 }
 
-/// Whether a sentence denies by its own words what it is about.
+/// Whether a sentence contains its own denial.
 pub(super) fn denies_itself(sentence: &str) -> bool {
     const WORDS: [&str; 9] = [
         "must not",
@@ -429,13 +429,13 @@ pub(super) fn denies_itself(sentence: &str) -> bool {
         || WORDS.iter().any(|word| has(sentence, word))
 }
 
-/// Whether a sentence begins with “no” or “not”, which may be what is turned down.
+/// Whether a sentence begins with “no” or “not”.
 pub(super) fn begins_with_no(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
     lower.starts_with("no ") || lower.starts_with("not ")
 }
 
-/// Whether an item begins with the verb of an instruction: “add a global variable”.
+/// Whether an item is an instruction: “add a global variable”.
 pub(super) fn is_instruction(item: &str) -> bool {
     let words = words_outside_code(item);
     let Some(first) = words.first() else { return false };
@@ -444,8 +444,8 @@ pub(super) fn is_instruction(item: &str) -> bool {
         && !states_first(item)
 }
 
-/// Whether what a sentence leans on may be put before it: it asks for something itself.
-pub(super) fn may_carry(sentence: &str) -> bool {
+/// Whether a subject may be inserted before a sentence: it asks for something itself.
+pub(super) fn may_be_resolved(sentence: &str) -> bool {
     let words = words_outside_code(sentence);
     let first = words.first().map_or("", String::as_str);
     if matches!(first, "it" | "they") {
@@ -456,7 +456,7 @@ pub(super) fn may_carry(sentence: &str) -> bool {
     is_imperative(sentence)
 }
 
-/// A statement without the word that only raises the voice: “IMPORTANT: never …”.
+/// Removes a word that only emphasises: “IMPORTANT: never …”.
 pub(super) fn without_shout(statement: &str) -> &str {
     match statement.split_once(": ") {
         Some((label, rest))
@@ -471,7 +471,7 @@ pub(super) fn without_shout(statement: &str) -> &str {
     }
 }
 
-/// Whether a word or phrase stands in a text as whole words, whatever the case, outside `code`.
+/// Whether a text contains a phrase as whole words outside `code`, ignoring case.
 fn has(text: &str, phrase: &str) -> bool {
     let lower = text.to_lowercase().replace('’', "'");
     let outside: String = lower.split('`').step_by(2).collect::<Vec<_>>().join(" ` ");

@@ -1,13 +1,16 @@
 //! The loop around the pure core: it owns the terminal, the keys, the clock, the requests and the event stream.
 
 mod calls;
+#[cfg(any(test, feature = "testing"))]
 mod capture;
+#[cfg(any(test, feature = "testing"))]
 mod cast;
 mod copy;
 mod editor;
 mod effects;
 mod live;
 mod memory_file;
+#[cfg(any(test, feature = "testing"))]
 mod svg;
 mod terminal;
 mod terminal_background;
@@ -33,6 +36,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+#[cfg(any(test, feature = "testing"))]
 pub use capture::{capture, record};
 
 use super::{

@@ -44,14 +44,14 @@ fn secrets_that_others_can_read_are_a_problem() {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
     let output = home.run(["doctor"]);
     assert_eq!(output.code, Some(4), "{output:?}");
-    assert!(output.stdout.contains("others can read it") && output.stdout.contains("chmod 600"), "{output:?}");
+    assert!(output.stdout.contains("is readable by other users") && output.stdout.contains("chmod 600"), "{output:?}");
 }
 
 #[test]
 fn a_home_without_anything_is_healthy() {
     let home = TestHome::new();
     let output = home.run(["doctor"]).ok();
-    assert!(output.stdout.contains("the first write makes it"), "{output:?}");
+    assert!(output.stdout.contains("the first write creates it"), "{output:?}");
     assert!(!home.paths().store().exists(), "looking makes nothing");
 }
 

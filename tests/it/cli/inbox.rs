@@ -61,7 +61,7 @@ fn everything_is_settled_line_by_line() {
     assert_eq!(home.run(["inbox", "--json"]).ok().json()["total"], 0);
     let done = run_with_stdin(&home, &["tui", "--plain"], "");
     assert_eq!(done.code, Some(0));
-    assert!(done.stdout.contains("Nothing waits for you"), "{done:?}");
+    assert!(done.stdout.contains("Nothing needs attention"), "{done:?}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_full_disk_costs_the_writes_that_do_not_fit_and_nothing_else() {
         let claims = home.run(["claims"]).ok().stdout;
         assert!(claims.contains("512 entries"), "reads go on: {claims}");
         let doctor = home.run(["doctor"]);
-        assert!(doctor.stdout.contains("is full") && doctor.stdout.contains("make room on it"), "{doctor:?}");
+        assert!(doctor.stdout.contains("is full") && doctor.stdout.contains("free some space"), "{doctor:?}");
 
         fs::remove_file(ballast).unwrap();
         remember(home, "The queue holds 64 messages.").ok();

@@ -31,7 +31,7 @@ fn a_home_that_others_may_write_to_is_refused() {
     let home = TestHome::new();
     for mode in [0o777, 0o770, 0o1777] {
         set(home.path(), mode);
-        each_refuses(&home, &["can be written to by others", "chmod go-w"]);
+        each_refuses(&home, &["is writable by other users", "chmod go-w"]);
         assert!(!home.paths().store().exists() && !home.paths().device_key().exists(), "nothing is put there");
     }
     set(home.path(), 0o755);
@@ -46,7 +46,7 @@ fn a_store_or_secret_that_others_may_write_to_is_refused() {
     set(home.path(), 0o755);
     for file in [home.paths().store(), home.paths().device_key(), home.paths().token()] {
         set(&file, 0o666);
-        each_refuses(&home, &["can be written to by others", file.to_str().unwrap(), "chmod go-w"]);
+        each_refuses(&home, &["is writable by other users", file.to_str().unwrap(), "chmod go-w"]);
         set(&file, 0o600);
     }
     home.daemon();

@@ -85,7 +85,7 @@ fn an_emptied_or_missing_store_is_refused_until_a_new_one_is_asked_for() {
     stored(&home, "Deploys run in the evening.");
     home.run(["daemon", "stop"]).ok();
     let again = home.run(["daemon", "start", "--new-store"]);
-    assert!(again.code != Some(0) && again.stderr.contains("is there: nothing was changed"), "{again:?}");
+    assert!(again.code != Some(0) && again.stderr.contains("exists: nothing was changed"), "{again:?}");
     home.run(["daemon", "start"]).ok();
     assert_eq!(statements(&home), ["Deploys run in the evening."]);
 }

@@ -74,7 +74,7 @@ fn a_signal_leaves_a_part_that_the_next_run_continues() {
     assert_eq!(listed(&home, "tiny")["fetched"], 200_000);
     let busy = pull(&home, &[]);
     assert_eq!(busy.code, Some(2));
-    assert!(busy.stderr.contains("another command is fetching"), "{busy:?}");
+    assert!(busy.stderr.contains("another command is downloading"), "{busy:?}");
     signal(child.id(), Signal::TERM);
     assert!(!child.wait().unwrap().success());
     assert_eq!(listed(&home, "tiny")["state"], "partial");
@@ -103,7 +103,7 @@ fn a_server_without_ranges_sends_it_whole() {
     let output = pull(&home, &[]).ok();
     whole(&home, &file);
     assert_eq!(server.ranges(), [None, Some(100_000)]);
-    assert!(output.stderr.contains("Beginning anew"), "{output:?}");
+    assert!(output.stderr.contains("Restarting"), "{output:?}");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn what_needs_no_fetching_is_not_fetched() {
     fs::create_dir_all(home.paths().models()).unwrap();
     fs::write(target(&home), &file).unwrap();
     let output = pull(&home, &[]).ok();
-    assert!(output.stdout.contains("installed already"), "{output:?}");
+    assert!(output.stdout.contains("already installed"), "{output:?}");
     assert_eq!(server.asked().len(), 0);
     let output = home.run(["models", "pull", "tinny"]);
     assert_eq!(output.code, Some(2));

@@ -1,5 +1,4 @@
-//! The demonstration's own daemon, in this process: whatever ends the process ends the daemon, and nothing is left behind
-//! except, after a kill -9, the temporary folder.
+//! The demonstration's daemon, which runs in this process and ends with it. Only a kill -9 leaves the temporary folder behind.
 
 use std::{
     process,
@@ -25,25 +24,25 @@ use crate::{
 /// The exit code of a program that was interrupted.
 const INTERRUPTED: i32 = 130;
 
-/// How long the app may take to put the terminal back after a signal before the program ends without it.
+/// How long the app may take to restore the terminal after a signal.
 const APP_ENDS: Duration = Duration::from_secs(3);
 
-/// A private home with a daemon in it. Dropping it ends the daemon and removes the home; so does a signal.
-pub(super) struct Stage {
-    set: Arc<Mutex<Option<Set>>>,
+/// A daemon in a private home. Dropping it stops the daemon and removes the home; so does a signal.
+pub(super) struct PrivateDaemon {
+    running: Arc<Mutex<Option<RunningDaemon>>>,
+    /// The app is open and handles signals itself.
     app: Arc<AtomicBool>,
 }
 
-/// What there is to put away.
-struct Set {
+struct RunningDaemon {
     home: Home,
     paths: Paths,
     daemon: JoinHandle<Result<(), DaemonError>>,
 }
 
-impl Stage {
+impl PrivateDaemon {
     /// Starts the daemon and waits until it answers.
-    pub(super) fn set(home: Home, paths: Paths, config: Config) -> Result<Self, CliError> {
+    pub(super) fn start(home: Home, paths: Paths, config: Config) -> Result<Self, CliError> {
         let (ready, is_ready) = mpsc::channel();
         let daemon = thread::Builder::new()
             .name("daemon".to_owned())
@@ -58,13 +57,13 @@ impl Stage {
                 _ => CliError::internal("the demonstration's daemon did not start"),
             });
         }
-        let set = Arc::new(Mutex::new(Some(Set { home, paths, daemon })));
-        let stage = Self { set, app: Arc::default() };
-        stage.watch()?;
-        Ok(stage)
+        let running = Arc::new(Mutex::new(Some(RunningDaemon { home, paths, daemon })));
+        let this = Self { running, app: Arc::default() };
+        this.handle_signals()?;
+        Ok(this)
     }
 
-    /// Runs `work`, during which a signal is left to the app, which puts the terminal back and returns.
+    /// Runs the app, which handles signals itself: it restores the terminal and returns.
     pub(super) fn during_app<T>(&self, work: impl FnOnce() -> T) -> T {
         self.app.store(true, Ordering::SeqCst);
         let result = work();
@@ -72,9 +71,9 @@ impl Stage {
         result
     }
 
-    /// Puts everything away at the first signal that would end the process.
-    fn watch(&self) -> Result<(), CliError> {
-        let (set, app) = (Arc::clone(&self.set), Arc::clone(&self.app));
+    /// Cleans up and exits on the first signal that would end the process.
+    fn handle_signals(&self) -> Result<(), CliError> {
+        let (running, app) = (Arc::clone(&self.running), Arc::clone(&self.app));
         let cannot = |error| CliError::internal(format_args!("cannot listen to signals: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
         let signals = {
@@ -96,7 +95,7 @@ impl Stage {
                 if app.load(Ordering::SeqCst) {
                     thread::sleep(APP_ENDS);
                 }
-                end(&set);
+                clean_up(&running);
                 process::exit(INTERRUPTED);
             })
             .map(drop)
@@ -104,25 +103,25 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for PrivateDaemon {
     fn drop(&mut self) {
-        end(&self.set);
+        clean_up(&self.running);
     }
 }
 
-/// Ends the daemon, waits for it, and removes the home; the second caller waits for the first.
-fn end(set: &Mutex<Option<Set>>) {
-    let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(Set { home, paths, daemon }) = set.take() else { return };
+/// Stops the daemon, waits for it, and removes the home; a second caller waits for the first.
+fn clean_up(running: &Mutex<Option<RunningDaemon>>) {
+    let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(RunningDaemon { home, paths, daemon }) = running.take() else { return };
     if !daemon.is_finished() {
-        // A daemon that got the same signal ends by itself and need not answer.
+        // A daemon that got the same signal stops by itself and need not answer.
         stop(paths);
     }
     drop(daemon.join());
     drop(home);
 }
 
-/// Asks the daemon to end; where that cannot be asked, it is ending already.
+/// Asks the daemon to stop. If it does not answer, it is stopping already.
 fn stop(paths: Paths) {
     let connect = Connect { spawn: false, ..Connect::private(paths) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -1,4 +1,4 @@
-//! Tables of rules: a column “Do” beside a column “Don't”, “Use” beside “Instead of”, “Rule” beside “Why”.
+//! Tables of rules, with columns such as “Do” and “Don't”, “Use” and “Instead of”, “Rule” and “Why”.
 
 use super::{Reader, is_code, lead_of, lowered, stance};
 use crate::interchange::{
@@ -7,19 +7,18 @@ use crate::interchange::{
 };
 use stance::{Lead, Stance};
 
-/// What a column holds.
+/// The content of a column.
 enum Column {
-    /// Rules.
     Rules,
-    /// What is asserted or denied.
+    /// Asserted or denied items.
     Led(Lead),
-    /// What to use in the place of that in another column.
+    /// What to use instead of another column.
     Use,
-    /// What is not used any more.
+    /// What not to use.
     Instead,
-    /// Why.
+    /// Reasons.
     Why,
-    /// Anything else.
+    /// Other text.
     Other,
 }
 

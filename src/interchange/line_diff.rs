@@ -1,51 +1,50 @@
-//! What became of the lines of a file since it was last imported: which stayed, moved, changed, came, and are gone.
+//! Compares the rules of a file with its last import: unchanged, moved, changed, new and removed lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use similar::TextDiff;
 
-/// How alike two lines must be, 0 to 1, for one to be the other's next version wherever it stands.
-const ALIKE: f32 = 0.5;
+/// The similarity from which a line counts as a new version of another one, 0 to 1.
+const MIN_SIMILARITY: f32 = 0.5;
 
-/// How alike they must be where they stand between the same neighbours.
-const ALIKE_IN_PLACE: f32 = 0.2;
+/// The same for lines between the same neighbours.
+const MIN_SIMILARITY_IN_PLACE: f32 = 0.2;
 
-/// What the same place adds to how alike two lines are, where one has to be chosen of several.
-const PLACE: f32 = 0.3;
+/// What the same neighbours add to the similarity, to choose between several candidates.
+const PLACE_BONUS: f32 = 0.3;
 
-/// What a line said, and where.
+/// A rule and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// The claim that it makes.
+pub struct RuleLine {
+    /// The statement of its claim.
     pub statement: String,
-    /// Its number, from 1.
+    /// The line's number, from 1.
     pub line: usize,
 }
 
-/// What became of a line of the file as it is now.
+/// The change of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It says what that earlier line said; its index.
+pub enum LineChange {
+    /// Unchanged; the index of the earlier line.
     Same(usize),
-    /// It says so at another place.
+    /// Unchanged, but moved.
     Moved(usize),
-    /// It is the next version of that earlier line.
+    /// A new version of the earlier line.
     Changed(usize),
-    /// Nothing like it was there.
     New,
 }
 
-/// The difference between a file and what came from it before.
+/// The difference between a file and its last import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// For each line that is there now.
-    pub now: Vec<Fate>,
-    /// The earlier lines that are gone, by index.
+    /// The change of each current line.
+    pub now: Vec<LineChange>,
+    /// The removed lines, by earlier index.
     pub gone: Vec<usize>,
 }
 
-/// Compares the lines of a file with what came from it before.
-pub fn compare(earlier: &[Line], now: &[Line]) -> Difference {
+/// Compares the current lines of a file with the earlier ones.
+pub fn compare(earlier: &[RuleLine], now: &[RuleLine]) -> Difference {
     let mut of_now: Vec<Option<usize>> = vec![None; now.len()];
     let mut of_earlier: Vec<Option<usize>> = vec![None; earlier.len()];
     let mut by_statement: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -54,7 +53,7 @@ pub fn compare(earlier: &[Line], now: &[Line]) -> Difference {
     }
     for (at, line) in now.iter().enumerate() {
         let same = by_statement.get(line.statement.as_str()).into_iter().flatten();
-        // Two equal lines make one claim.
+        // Two equal lines share one claim.
         let free = same.clone().find(|old| of_earlier.get(**old) == Some(&None)).or_else(|| same.clone().next());
         if let Some(&old) = free
             && let (Some(to), Some(from)) = (of_now.get_mut(at), of_earlier.get_mut(old))
@@ -62,40 +61,40 @@ pub fn compare(earlier: &[Line], now: &[Line]) -> Difference {
             (*to, *from) = (Some(old), Some(at));
         }
     }
-    // What stays in its order among the rest has not moved.
+    // Lines that keep their order have not moved.
     let kept: Vec<usize> = of_now.iter().flatten().copied().collect();
-    let in_order = longest_rise(&kept);
-    let mut fates: Vec<Fate> = of_now
+    let in_order = longest_increasing(&kept);
+    let mut changes: Vec<LineChange> = of_now
         .iter()
         .map(|old| match old {
-            Some(old) if in_order.contains(old) => Fate::Same(*old),
-            Some(old) => Fate::Moved(*old),
-            None => Fate::New,
+            Some(old) if in_order.contains(old) => LineChange::Same(*old),
+            Some(old) => LineChange::Moved(*old),
+            None => LineChange::New,
         })
         .collect();
     let mut pairs = Vec::new();
     let places = (places(&of_earlier, Some), places(&of_now, |at| of_now.get(at).copied().flatten()));
-    for (at, line) in now.iter().enumerate().filter(|(at, _)| fates.get(*at) == Some(&Fate::New)) {
+    for (at, line) in now.iter().enumerate().filter(|(at, _)| changes.get(*at) == Some(&LineChange::New)) {
         for (old, before) in earlier.iter().enumerate().filter(|(old, _)| of_earlier.get(*old) == Some(&None)) {
             let same_place = places.0.get(old) == places.1.get(at);
             let alone = same_place && alone(&places.0, &of_earlier, old) && alone(&places.1, &of_now, at);
-            let alike = alike(&before.statement, &line.statement);
-            if alike >= ALIKE || alone || (same_place && alike >= ALIKE_IN_PLACE) {
-                pairs.push((alike + if same_place { PLACE } else { 0.0 }, old, at));
+            let similarity = similarity(&before.statement, &line.statement);
+            if similarity >= MIN_SIMILARITY || alone || (same_place && similarity >= MIN_SIMILARITY_IN_PLACE) {
+                pairs.push((similarity + if same_place { PLACE_BONUS } else { 0.0 }, old, at));
             }
         }
     }
     pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
     for (_, old, at) in pairs {
-        if let (Some(from @ None), Some(fate @ Fate::New)) = (of_earlier.get_mut(old), fates.get_mut(at)) {
-            (*from, *fate) = (Some(at), Fate::Changed(old));
+        if let (Some(from @ None), Some(change @ LineChange::New)) = (of_earlier.get_mut(old), changes.get_mut(at)) {
+            (*from, *change) = (Some(at), LineChange::Changed(old));
         }
     }
     let gone = of_earlier.iter().enumerate().filter(|(_, now)| now.is_none()).map(|(old, _)| old).collect();
-    Difference { now: fates, gone }
+    Difference { now: changes, gone }
 }
 
-/// For each line, the line before it that is in both versions, by its earlier index.
+/// Returns for each line the previous line that is in both versions, by its earlier index.
 fn places(paired: &[Option<usize>], earlier: impl Fn(usize) -> Option<usize>) -> Vec<Option<usize>> {
     let mut last = None;
     paired
@@ -111,14 +110,14 @@ fn places(paired: &[Option<usize>], earlier: impl Fn(usize) -> Option<usize>) ->
         .collect()
 }
 
-/// Whether a line without a pair is the only such line at its place.
+/// Whether a line is the only unpaired one at its place.
 fn alone(places: &[Option<usize>], paired: &[Option<usize>], at: usize) -> bool {
     let place = places.get(at);
     places.iter().zip(paired).filter(|(other, pair)| pair.is_none() && Some(*other) == place).count() == 1
 }
 
-/// How alike two sentences are by their words, 0 to 1.
-fn alike(a: &str, b: &str) -> f32 {
+/// Returns the similarity of two sentences by their words, 0 to 1.
+fn similarity(a: &str, b: &str) -> f32 {
     let (a, b) = (a.to_lowercase(), b.to_lowercase());
     let words = |text: &'_ str| -> Vec<String> {
         text.split(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | ';'))
@@ -132,9 +131,9 @@ fn alike(a: &str, b: &str) -> f32 {
     TextDiff::from_slices(&a, &b).ratio()
 }
 
-/// The longest part of a list that rises, as the values in it.
-fn longest_rise(list: &[usize]) -> BTreeSet<usize> {
-    // For each position: the length of the longest rise that ends there, and the position before.
+/// Returns the values of the longest increasing subsequence.
+fn longest_increasing(list: &[usize]) -> BTreeSet<usize> {
+    // For each position: the length of the longest subsequence that ends there, and the previous position.
     let mut best: Vec<(usize, Option<usize>)> = Vec::with_capacity(list.len());
     for value in list {
         let before = list
@@ -158,31 +157,38 @@ fn longest_rise(list: &[usize]) -> BTreeSet<usize> {
 mod tests {
     use super::*;
 
-    fn lines(statements: &[&str]) -> Vec<Line> {
-        statements.iter().enumerate().map(|(at, text)| Line { statement: (*text).to_owned(), line: at + 1 }).collect()
+    fn lines(statements: &[&str]) -> Vec<RuleLine> {
+        statements
+            .iter()
+            .enumerate()
+            .map(|(at, text)| RuleLine { statement: (*text).to_owned(), line: at + 1 })
+            .collect()
     }
 
-    fn difference(earlier: &[&str], now: &[&str]) -> (Vec<Fate>, Vec<usize>) {
+    fn difference(earlier: &[&str], now: &[&str]) -> (Vec<LineChange>, Vec<usize>) {
         let Difference { now, gone } = compare(&lines(earlier), &lines(now));
         (now, gone)
     }
 
     #[test]
     fn an_untouched_file_has_no_difference() {
-        assert_eq!(difference(&["a b", "c d"], &["a b", "c d"]), (vec![Fate::Same(0), Fate::Same(1)], vec![]));
+        assert_eq!(
+            difference(&["a b", "c d"], &["a b", "c d"]),
+            (vec![LineChange::Same(0), LineChange::Same(1)], vec![])
+        );
     }
 
     #[test]
     fn a_changed_line_is_the_next_version_by_its_place_or_its_words() {
         // At its place, though no word is the same.
         let (now, gone) = difference(&["One.", "Use tabs.", "Two."], &["One.", "Indent with spaces.", "Two."]);
-        assert_eq!((now, gone), (vec![Fate::Same(0), Fate::Changed(1), Fate::Same(2)], vec![]));
+        assert_eq!((now, gone), (vec![LineChange::Same(0), LineChange::Changed(1), LineChange::Same(2)], vec![]));
         // By its words, though it stands elsewhere.
         let (now, gone) = difference(
             &["Requests time out after 20 seconds.", "One.", "Two."],
             &["One.", "Two.", "Requests time out after 30 seconds."],
         );
-        assert_eq!((now, gone), (vec![Fate::Same(1), Fate::Same(2), Fate::Changed(0)], vec![]));
+        assert_eq!((now, gone), (vec![LineChange::Same(1), LineChange::Same(2), LineChange::Changed(0)], vec![]));
     }
 
     #[test]
@@ -191,41 +197,44 @@ mod tests {
             &["Unit tests take 10 seconds.", "Builds take 20 minutes."],
             &["Builds take 30 minutes.", "Unit tests take 15 seconds."],
         );
-        assert_eq!((now, gone), (vec![Fate::Changed(1), Fate::Changed(0)], vec![]));
+        assert_eq!((now, gone), (vec![LineChange::Changed(1), LineChange::Changed(0)], vec![]));
     }
 
     #[test]
     fn what_is_gone_is_gone_and_what_came_is_new() {
-        assert_eq!(difference(&["a b", "c d", "e f"], &["a b", "e f"]), (vec![Fate::Same(0), Fate::Same(2)], vec![1]));
-        assert_eq!(difference(&["a b"], &["a b", "c d"]), (vec![Fate::Same(0), Fate::New], vec![]));
-        assert_eq!(difference(&[], &["a b"]), (vec![Fate::New], vec![]));
+        assert_eq!(
+            difference(&["a b", "c d", "e f"], &["a b", "e f"]),
+            (vec![LineChange::Same(0), LineChange::Same(2)], vec![1])
+        );
+        assert_eq!(difference(&["a b"], &["a b", "c d"]), (vec![LineChange::Same(0), LineChange::New], vec![]));
+        assert_eq!(difference(&[], &["a b"]), (vec![LineChange::New], vec![]));
     }
 
     #[test]
     fn a_moved_line_stays_the_same_claim() {
         let (now, gone) = difference(&["a", "b", "c"], &["c", "a", "b"]);
-        assert_eq!((now, gone), (vec![Fate::Moved(2), Fate::Same(0), Fate::Same(1)], vec![]));
+        assert_eq!((now, gone), (vec![LineChange::Moved(2), LineChange::Same(0), LineChange::Same(1)], vec![]));
     }
 
     #[test]
     fn two_equal_lines_are_one_claim() {
         assert_eq!(difference(&["a"], &["a", "a"]).1, Vec::<usize>::new());
-        assert!(!difference(&["a"], &["a", "a"]).0.contains(&Fate::New));
+        assert!(!difference(&["a"], &["a", "a"]).0.contains(&LineChange::New));
     }
 
     proptest::proptest! {
         #[test]
-        fn each_earlier_line_has_one_fate(earlier in proptest::collection::vec("[a-c]{1,2}", 0..8), now in proptest::collection::vec("[a-c]{1,2}", 0..8)) {
+        fn each_earlier_line_has_one_change(earlier in proptest::collection::vec("[a-c]{1,2}", 0..8), now in proptest::collection::vec("[a-c]{1,2}", 0..8)) {
             let of = |list: &[String]| lines(&list.iter().map(String::as_str).collect::<Vec<_>>());
-            let Difference { now: fates, gone } = compare(&of(&earlier), &of(&now));
-            proptest::prop_assert_eq!(fates.len(), now.len());
-            let changed: Vec<_> = fates.iter().filter_map(|fate| if let Fate::Changed(old) = fate { Some(*old) } else { None }).collect();
+            let Difference { now: changes, gone } = compare(&of(&earlier), &of(&now));
+            proptest::prop_assert_eq!(changes.len(), now.len());
+            let changed: Vec<_> = changes.iter().filter_map(|change| if let LineChange::Changed(old) = change { Some(*old) } else { None }).collect();
             let mut seen = changed.clone();
             seen.sort_unstable();
             seen.dedup();
             proptest::prop_assert_eq!(seen.len(), changed.len());
-            for fate in &fates {
-                if let Fate::Same(old) | Fate::Moved(old) | Fate::Changed(old) = fate {
+            for change in &changes {
+                if let LineChange::Same(old) | LineChange::Moved(old) | LineChange::Changed(old) = change {
                     proptest::prop_assert!(!gone.contains(old));
                 }
             }

@@ -1,30 +1,30 @@
-//! What a change adds: files, and lines with their numbers, from the text that `git diff` writes. Pure.
+//! Parses the output of `git diff`: the changed files and their added lines. Pure.
 
-/// A file that a change touches.
+/// A file of a diff.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct File {
-    /// Its path in the repository, after the change; before it, where the file goes.
+pub(super) struct ChangedFile {
+    /// Its path in the repository after the change, or before it if the file is deleted.
     pub(super) path: String,
-    /// The lines that are added, with their numbers.
+    /// The added lines, with their numbers.
     pub(super) added: Vec<(usize, String)>,
 }
 
-/// A hunk has fewer lines than it says.
+/// A hunk is shorter than its header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
-    /// The line, from 1, in which the rest of the hunk was expected.
+pub(super) struct TruncatedHunk {
+    /// The line of the diff, from 1, at which more of the hunk was expected.
     pub(super) line: usize,
 }
 
-/// Reads a change. What is not understood is passed over.
+/// Parses a diff. Unknown lines are ignored.
 ///
 /// # Errors
-/// Where a part of the change is missing.
-pub(super) fn read(text: &str) -> Result<Vec<File>, Cut> {
-    let mut files: Vec<File> = Vec::new();
+/// If a part of the diff is missing.
+pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
+    let mut files: Vec<ChangedFile> = Vec::new();
     let (mut at, mut old, mut new) = (0, 0, 0);
     for (number, line) in text.lines().enumerate() {
-        // Within a hunk every line has its mark, also one that looks like a header.
+        // Within a hunk a line that looks like a header is still content.
         if old > 0 || new > 0 {
             match line.as_bytes().first() {
                 Some(b'+') => {
@@ -47,11 +47,11 @@ pub(super) fn read(text: &str) -> Result<Vec<File>, Cut> {
                 }
                 // `\ No newline at end of file`
                 Some(b'\\') => continue,
-                _ => return Err(Cut { line: number + 1 }),
+                _ => return Err(TruncatedHunk { line: number + 1 }),
             }
         }
         if let Some(path) = line.strip_prefix("--- ") {
-            files.push(File { path: name(path, "a/").unwrap_or_default(), added: Vec::new() });
+            files.push(ChangedFile { path: name(path, "a/").unwrap_or_default(), added: Vec::new() });
         } else if let Some(path) = line.strip_prefix("+++ ") {
             if let (Some(file), Some(path)) = (files.last_mut(), name(path, "b/")) {
                 file.path = path;
@@ -61,20 +61,20 @@ pub(super) fn read(text: &str) -> Result<Vec<File>, Cut> {
         }
     }
     if old > 0 || new > 0 {
-        return Err(Cut { line: text.lines().count() + 1 });
+        return Err(TruncatedHunk { line: text.lines().count() + 1 });
     }
     files.retain(|file| !file.path.is_empty());
     Ok(files)
 }
 
-/// The path of a header; `None` for the nothing that a new file comes from.
+/// Returns the path of a header; `None` for `/dev/null`.
 fn name(path: &str, prefix: &str) -> Option<String> {
     let path = path.split('\t').next().unwrap_or(path).trim_end();
     let path = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')).unwrap_or(path);
     (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path).to_owned())
 }
 
-/// Of `-3,2 +4,5 @@ …`: how many lines go, where the new ones begin, and how many they are.
+/// Parses `-3,2 +4,5 @@ …`: the number of old lines, the first new line, and the number of new lines.
 fn numbers(hunk: &str) -> Option<(usize, usize, usize)> {
     let mut parts = hunk.split(' ');
     let mut part = |mark: char| -> Option<(usize, usize)> {
@@ -138,8 +138,8 @@ diff --git a/made b/made
     #[test]
     fn a_hunk_that_lacks_its_rest_is_told() {
         let head = "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n-x\n";
-        assert_eq!(read(head), Err(Cut { line: 5 }));
-        assert_eq!(read(&format!("{head}-y\n+z\ndiff --git a/b b/b\n")), Err(Cut { line: 7 }));
+        assert_eq!(read(head), Err(TruncatedHunk { line: 5 }));
+        assert_eq!(read(&format!("{head}-y\n+z\ndiff --git a/b b/b\n")), Err(TruncatedHunk { line: 7 }));
         assert!(read(&format!("{head}-y\n+z\n+w\n")).is_ok());
     }
 }

@@ -1,42 +1,38 @@
-//! Where a change breaks a constraint, and that can be shown. Pure.
+//! Finds violations of constraints in a diff. Pure.
 //!
-//! Few rules, each of which a person can check with their eyes: what is only likely is not said here, since a check that cries wolf is
-//! switched off.
+//! There are few rules, and a person can verify each at a glance: people switch off a check with false alarms.
 
 use std::{path::Path, sync::LazyLock};
 
 use regex::Regex;
 use serde::Serialize;
 
-use super::diff::File;
+use super::git_diff::ChangedFile;
 use crate::{
     api::ClaimView,
     domain::norm::{Modality, Norm},
 };
 
-/// A constraint that a change breaks.
+/// A violated constraint, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Breach {
-    /// The constraint's id, by its beginning.
+pub(super) struct ConstraintViolation {
+    /// The constraint's short id.
     pub(super) claim: String,
-    /// What it says.
     pub(super) statement: String,
-    /// Why.
     pub(super) reason: Option<String>,
-    /// The file.
     pub(super) file: String,
-    /// The line, where it is one.
+    /// The line; `None` if the file itself is the violation.
     pub(super) line: Option<usize>,
-    /// What that line says.
+    /// The text of the line.
     pub(super) text: Option<String>,
-    /// What was seen there.
+    /// What was found there.
     pub(super) why: String,
 }
 
-/// The most places that are shown for one constraint.
+/// The most violations that are reported for one constraint.
 const PLACES: usize = 5;
 
-/// Files in which packages are named, by the end of their names.
+/// Files that list packages.
 const MANIFESTS: [&str; 14] = [
     "Cargo.toml",
     "package.json",
@@ -54,19 +50,19 @@ const MANIFESTS: [&str; 14] = [
     "pubspec.yaml",
 ];
 
-/// A number that is spoken of as a port.
+/// A number after the word “port”.
 static PORT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)port[^0-9\n]{0,12}([0-9]{2,5})\b").ok());
 
-/// Where the files break the constraint.
-pub(super) fn breaches(claim: &ClaimView, files: &[File]) -> Vec<Breach> {
-    // One that holds in one environment, team or tenant alone says nothing about a repository.
+/// Returns where the files violate the constraint.
+pub(super) fn violations(claim: &ClaimView, files: &[ChangedFile]) -> Vec<ConstraintViolation> {
+    // A constraint on an environment, team or tenant says nothing about a repository.
     if !claim.qualifiers.is_empty() || claim.flags.expired {
         return Vec::new();
     }
-    let spared = spared(&claim.statement);
+    let exempt = exempt(&claim.statement);
     let mut found = Vec::new();
-    for file in files.iter().filter(|file| !spared.iter().any(|word| file.path.to_lowercase().contains(word))) {
-        let breach = |line: Option<&(usize, String)>, why: String| Breach {
+    for file in files.iter().filter(|file| !exempt.iter().any(|word| file.path.to_lowercase().contains(word))) {
+        let violation = |line: Option<&(usize, String)>, why: String| ConstraintViolation {
             claim: claim.id.short(),
             statement: claim.statement.clone(),
             reason: claim.reason.clone(),
@@ -79,26 +75,26 @@ pub(super) fn breaches(claim: &ClaimView, files: &[File]) -> Vec<Breach> {
             for quoted in quoted(&claim.statement) {
                 if is_path(quoted) {
                     found.extend(
-                        matches_path(quoted, &file.path).then(|| breach(None, format!("a change in `{quoted}`"))),
+                        matches_path(quoted, &file.path).then(|| violation(None, format!("a change in `{quoted}`"))),
                     );
                 } else if !is_prose(&file.path) {
                     let lines = file.added.iter().filter(|(_, text)| holds_word(text, quoted));
-                    found.extend(lines.map(|line| breach(Some(line), format!("`{quoted}` in a new line"))));
+                    found.extend(lines.map(|line| violation(Some(line), format!("`{quoted}` in a new line"))));
                 }
             }
             for path in
                 claim.statement.split_whitespace().map(bare).filter(|word| word.ends_with('/') && word.len() > 2)
             {
-                found.extend(matches_path(path, &file.path).then(|| breach(None, format!("a change in {path}"))));
+                found.extend(matches_path(path, &file.path).then(|| violation(None, format!("a change in {path}"))));
             }
         }
         for norm in claim.norms.iter().filter(|norm| norm.scope == crate::domain::norm::NormScope::default()) {
             if let Some(package) = package(norm).filter(|_| is_manifest(&file.path)) {
                 let lines = file.added.iter().filter(|(_, text)| names_package(text, package));
-                found.extend(lines.map(|line| breach(Some(line), format!("the package {package}"))));
+                found.extend(lines.map(|line| violation(Some(line), format!("the package {package}"))));
             }
             let ports = file.added.iter().filter_map(|line| Some((line, wrong_port(norm, &file.path, &line.1)?)));
-            found.extend(ports.map(|(line, port)| breach(Some(line), format!("port {port}"))));
+            found.extend(ports.map(|(line, port)| violation(Some(line), format!("port {port}"))));
         }
     }
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
@@ -111,19 +107,19 @@ fn forbids(claim: &ClaimView) -> bool {
     claim.norms.iter().any(|norm| norm.modality == Modality::MustNot)
 }
 
-/// The words in backquotes.
+/// Returns the words in backquotes.
 fn quoted(statement: &str) -> Vec<&str> {
     statement.split('`').skip(1).step_by(2).filter(|word| word.trim().len() > 1).collect()
 }
 
-/// A word without the marks around it.
+/// Returns a word without the punctuation around it.
 fn bare(word: &str) -> &str {
     word.trim_matches(|c: char| !(c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-')))
         .trim_end_matches(['.', ','])
 }
 
-/// The places that a constraint leaves out: “outside tests”, “except in scripts”. By the beginnings of their words.
-fn spared(statement: &str) -> Vec<String> {
+/// Returns the stems of places that a constraint exempts: “outside tests”, “except in scripts”.
+fn exempt(statement: &str) -> Vec<String> {
     let lower = statement.to_lowercase();
     let after = ["outside ", "except in ", "except for ", "except ", "unless in "];
     let found = after.iter().filter_map(|word| lower.split_once(word)).filter_map(|(_, rest)| {
@@ -138,7 +134,7 @@ fn is_path(word: &str) -> bool {
     word.contains('/') || word.contains('*') || (word.starts_with('.') && word.len() > 2)
 }
 
-/// Whether a path is under a folder, or fits a pattern in which `*` stands for anything.
+/// Whether a path is in a folder, or matches a pattern in which `*` stands for anything.
 fn matches_path(pattern: &str, path: &str) -> bool {
     let pattern = pattern.trim_start_matches("./").trim_end_matches("**");
     if let Some(folder) = pattern.strip_suffix('/') {
@@ -169,7 +165,7 @@ fn is_manifest(path: &str) -> bool {
         || (name.starts_with("requirements") && Path::new(name).extension().is_some_and(|end| end == "txt"))
 }
 
-/// Whether a line holds a word, whole.
+/// Whether a line contains a whole word.
 fn holds_word(text: &str, word: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
@@ -180,7 +176,7 @@ fn holds_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// The package that a norm forbids, as it was written.
+/// Returns the package that a norm forbids.
 fn package(norm: &Norm) -> Option<&str> {
     let used = ["used", "added", "installed", "imported", "included", "depended"];
     let forbidden = norm.modality == Modality::MustNot && norm.attribute.is_none() && norm.value.is_none();
@@ -190,7 +186,7 @@ fn package(norm: &Norm) -> Option<&str> {
     (forbidden && object && one).then_some(word)
 }
 
-/// Whether a line of a manifest names the package: as a key, a list's element, or the end of a path.
+/// Whether a line of a manifest names the package: as a key, a list element, or the end of a path.
 fn names_package(text: &str, package: &str) -> bool {
     let (text, package) = (text.to_lowercase(), package.to_lowercase());
     if text.trim_start().starts_with(['#', '/']) {
@@ -204,7 +200,7 @@ fn names_package(text: &str, package: &str) -> bool {
     })
 }
 
-/// The port in a line that the norm does not allow.
+/// Returns the port in a line that the norm does not allow.
 fn wrong_port(norm: &Norm, path: &str, text: &str) -> Option<String> {
     norm.attribute.as_deref().filter(|attribute| attribute.split(' ').any(|word| word == "port"))?;
     let wanted = norm.value.as_deref().filter(|value| value.chars().all(|c| c.is_ascii_digit()))?;
@@ -213,7 +209,7 @@ fn wrong_port(norm: &Norm, path: &str, text: &str) -> Option<String> {
     let subject = norm.words.first().map(|word| word.to_lowercase())?;
     match norm.modality {
         Modality::MustNot => (seen == wanted).then(|| seen.to_owned()),
-        // Which port something listens on is shown only where the line or its file names that thing.
+        // The line or its file must name the thing that listens.
         Modality::Must => (seen != wanted && holds_word(&about, &subject)).then(|| seen.to_owned()),
         _ => None,
     }
@@ -224,7 +220,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::commit_check::diff;
+    use crate::cli::commit_check::git_diff;
 
     fn claim(statement: &str, norm: serde_json::Value) -> ClaimView {
         let value = json!({
@@ -235,8 +231,8 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn change(path: &str, line: &str) -> Vec<File> {
-        diff::read(&format!("--- a/{path}\n+++ b/{path}\n@@ -0,0 +7 @@\n+{line}\n")).unwrap()
+    fn change(path: &str, line: &str) -> Vec<ChangedFile> {
+        git_diff::read(&format!("--- a/{path}\n+++ b/{path}\n@@ -0,0 +7 @@\n+{line}\n")).unwrap()
     }
 
     fn never(subject: &str) -> serde_json::Value {
@@ -251,9 +247,9 @@ mod tests {
     #[case("Cargo.toml", "# lodash is gone", false)]
     #[case("src/a.js", "import lodash from 'lodash'", false)]
     fn a_package_that_must_not_be_used(#[case] path: &str, #[case] line: &str, #[case] broken: bool) {
-        let found = breaches(&claim("Never use lodash.", never("lodash")), &change(path, line));
+        let found = violations(&claim("Never use lodash.", never("lodash")), &change(path, line));
         assert_eq!(!found.is_empty(), broken, "{found:?}");
-        assert!(found.iter().all(|breach| breach.line == Some(7) && breach.why.contains("lodash")));
+        assert!(found.iter().all(|violation| violation.line == Some(7) && violation.why.contains("lodash")));
     }
 
     #[rstest::rstest]
@@ -263,7 +259,7 @@ mod tests {
     #[case("README.md", "never `unwrap`", false)]
     fn a_word_that_must_not_be_written(#[case] path: &str, #[case] line: &str, #[case] broken: bool) {
         let norm = json!({"modality": "must_not", "subject": "test", "attribute": "unwrap", "object": "used"});
-        let found = breaches(&claim("Do not use `unwrap` outside tests.", norm), &change(path, line));
+        let found = violations(&claim("Do not use `unwrap` outside tests.", norm), &change(path, line));
         assert_eq!(!found.is_empty(), broken, "{found:?}");
     }
 
@@ -276,9 +272,9 @@ mod tests {
     #[case("Never change `docs/adr/*`.", "docs/a.md", false)]
     fn a_file_that_must_not_be_touched(#[case] statement: &str, #[case] path: &str, #[case] broken: bool) {
         let norm = json!({"modality": "must_not", "subject": "file", "attribute": "x"});
-        let found = breaches(&claim(statement, norm), &change(path, "x"));
+        let found = violations(&claim(statement, norm), &change(path, "x"));
         assert_eq!(!found.is_empty(), broken, "{found:?}");
-        assert!(found.iter().all(|breach| breach.line.is_none()));
+        assert!(found.iter().all(|violation| violation.line.is_none()));
     }
 
     #[rstest::rstest]
@@ -297,7 +293,7 @@ mod tests {
         #[case] broken: bool,
     ) {
         let norm = json!({"modality": modality, "subject": "api", "attribute": "listen port", "value": port, "words": ["API"]});
-        let found = breaches(&claim("The API listens on this port.", norm), &change(path, line));
+        let found = violations(&claim("The API listens on this port.", norm), &change(path, line));
         assert_eq!(!found.is_empty(), broken, "{found:?}");
     }
 
@@ -305,9 +301,9 @@ mod tests {
     fn what_holds_only_somewhere_says_nothing_about_a_repository() {
         let mut only = claim("Never use lodash.", never("lodash"));
         only.qualifiers.env = Some("prod".into());
-        assert!(breaches(&only, &change("package.json", "\"lodash\": \"4\"")).is_empty());
+        assert!(violations(&only, &change("package.json", "\"lodash\": \"4\"")).is_empty());
         let many: String = (0..50).map(|_| "+lodash = 1\n").collect();
-        let files = diff::read(&format!("--- a/Cargo.toml\n+++ b/Cargo.toml\n@@ -0,0 +1,50 @@\n{many}")).unwrap();
-        assert_eq!(breaches(&claim("Never use lodash.", never("lodash")), &files).len(), PLACES);
+        let files = git_diff::read(&format!("--- a/Cargo.toml\n+++ b/Cargo.toml\n@@ -0,0 +1,50 @@\n{many}")).unwrap();
+        assert_eq!(violations(&claim("Never use lodash.", never("lodash")), &files).len(), PLACES);
     }
 }

@@ -1,4 +1,4 @@
-//! `daemon.json`: where the running daemon listens, so that every client finds it whatever its environment says.
+//! `daemon.json`: the addresses of the running daemon, by which clients find it.
 
 use std::{
     fs,
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::ConfigError;
 use crate::files;
 
-/// What the daemon says about itself in the state directory. A crash leaves it behind: believe only an answer.
+/// The daemon's addresses and files. A crash leaves the record behind, so it does not prove that the daemon runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonRecord {
     /// The Unix socket.
     pub socket: PathBuf,
-    /// The TCP address, absent where it is off or the port was taken.
+    /// The TCP address; `None` if TCP is off or the port is in use.
     #[serde(default)]
     pub tcp: Option<String>,
     /// The process.
@@ -31,22 +31,22 @@ pub struct DaemonRecord {
 }
 
 impl DaemonRecord {
-    /// Reads the record; `None` where there is none, or it is not understood.
+    /// Reads the record; `None` if it is missing or invalid.
     pub fn read(path: &Path) -> Option<Self> {
         serde_json::from_slice(&files::bytes(path, files::MAX_SETTINGS).ok()?).ok()
     }
 
-    /// Writes the record in one step, so that a reader never sees half of it.
+    /// Writes the record atomically.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), ConfigError> {
         let text = serde_json::to_vec_pretty(self).map_err(|e| ConfigError::io("write", path, e))?;
         write_private(path, &text)
     }
 }
 
-/// Writes a file that only this user may read, by way of a temporary file beside it.
+/// Writes a file that only this user may read, atomically.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));

@@ -1,4 +1,4 @@
-//! Following rule files: what of a file is stored, replaced and retired when it is imported again.
+//! Imports a rule file again: stores new lines, supersedes changed ones, retracts removed ones.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,79 +10,79 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     How,
-    report::Left,
+    report::SkippedRow,
     scope,
-    send::{Row, Sender},
+    send::{ImportRow, Sender},
 };
 use crate::{
-    api::{ClaimView, ClaimsQuery, MAX_PAGE},
-    cli::{CliError, Context, show::text::count, ui::Style},
+    api::{ClaimView, ClaimsQuery},
+    cli::{CliError, Context, pages, show::text::count, ui::Style},
     client::Client,
-    config::record::write_private,
+    config::daemon_record::write_private,
     domain::{ClaimId, Scope, Status, text::sanitize_line},
     files,
     interchange::{
-        follow::{Fate, Line, compare},
+        line_diff::{LineChange, RuleLine, compare},
         rules::is_from,
     },
 };
 
-/// Grows whenever the reader takes other claims from the same text, so that files are read anew.
-const READER: u32 = 1;
+/// The version of the rule parser: increases when it reads the same text differently, so that files are read again.
+const READER_VERSION: u32 = 1;
 
-/// The largest list of imported files that is read, in bytes.
-const MAX_SEEN: u64 = 4 * 1024 * 1024;
+/// The maximum size of the list of imported files, in bytes.
+const MAX_HISTORY: u64 = 4 * 1024 * 1024;
 
-/// A file as it is now.
-pub(super) struct File {
+/// The current version of a rule file.
+pub(super) struct RuleFile {
     /// The hash of its text.
     pub(super) hash: String,
-    /// The repository that it belongs to, else the folder; empty for standard input.
+    /// Its repository, else its folder; empty for standard input.
     pub(super) origin: String,
-    /// Its path, as it stands in sources.
+    /// Its path, as used in sources.
     pub(super) path: String,
-    /// Its name, as it stands in reasons.
+    /// Its name, as used in reasons.
     pub(super) name: String,
     /// Its rules.
-    pub(super) rows: Vec<Row>,
-    /// What in it became none.
-    pub(super) left: Vec<Left>,
+    pub(super) rows: Vec<ImportRow>,
+    /// Its lines that are no rules.
+    pub(super) skipped: Vec<SkippedRow>,
 }
 
-/// A file, and what became of it since it was last imported.
-struct Compared {
-    file: File,
-    /// It is as it was then: nothing was compared.
+/// A file and its changes since the last import.
+struct ComparedFile {
+    file: RuleFile,
+    /// The file did not change, so nothing was compared.
     untouched: bool,
-    /// For each row.
-    fates: Vec<Fate>,
-    /// What came from it before.
+    /// The change of each row.
+    changes: Vec<LineChange>,
+    /// The claims that were imported from it before.
     earlier: Vec<ClaimView>,
-    /// Claims in force whose lines are gone, by index.
+    /// Active claims whose lines were removed, by index.
     gone: Vec<usize>,
 }
 
-/// Files that were compared with what came from them before.
-pub(super) struct Followed {
-    files: Vec<Compared>,
-    seen: Seen,
+/// Rule files, compared with their last imports.
+pub(super) struct Reimport {
+    files: Vec<ComparedFile>,
+    history: ImportHistory,
     scope: Scope,
     place: String,
 }
 
-/// What this machine knows of a file that was imported without anything being refused.
+/// What this device remembers of an import.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Import {
+struct PastImport {
     hash: String,
     reader: u32,
-    /// A claim that the import stored, kept or retired, and how it stood afterwards: an undo of the import changes that.
+    /// A claim of the import and whether it was active afterwards, to detect an undo of the import.
     probe: ClaimId,
     in_force: bool,
-    /// The claims that came from it: a file of another repository with the same path does not change them.
+    /// The claims that came from the file: a file with the same path in another repository does not change them.
     claims: BTreeSet<ClaimId>,
 }
 
-/// Which repository, or else which folder, a file belongs to.
+/// Returns the repository of a file, or else its folder.
 pub(super) fn origin(file: &Path) -> String {
     if file.as_os_str() == "-" {
         return String::new();
@@ -92,22 +92,22 @@ pub(super) fn origin(file: &Path) -> String {
     scope::project_of(&folder).identities.into_iter().next().unwrap_or_else(|| folder.display().to_string())
 }
 
-/// The files that were imported on this machine, by daemon, scope, origin and path.
+/// The imports of this device, by daemon, scope, path and origin.
 #[derive(Debug, Default)]
-struct Seen {
+struct ImportHistory {
     path: PathBuf,
-    imports: BTreeMap<String, Import>,
+    imports: BTreeMap<String, PastImport>,
 }
 
-impl Seen {
+impl ImportHistory {
     fn load(cx: &Context) -> Result<Self, CliError> {
         let path = cx.paths()?.state.join("imports.json");
-        let text = files::text(&path, MAX_SEEN).unwrap_or_default();
+        let text = files::text(&path, MAX_HISTORY).unwrap_or_default();
         Ok(Self { path, imports: serde_json::from_str(&text).unwrap_or_default() })
     }
 
     fn save(&self) {
-        // A list that cannot be written is written the next time.
+        // Best effort: if it fails, the next import compares again.
         let _kept = serde_json::to_string(&self.imports).ok().and_then(|text| {
             fs::create_dir_all(self.path.parent()?).ok()?;
             write_private(&self.path, text.as_bytes()).ok()
@@ -115,11 +115,11 @@ impl Seen {
     }
 }
 
-impl Followed {
-    /// Compares files with what came from them before. A dry run in a home without a store asks no daemon.
-    pub(super) async fn compare(cx: &mut Context, files: Vec<File>, how: How) -> Result<Self, CliError> {
-        let new = |file: File| Compared {
-            fates: vec![Fate::New; file.rows.len()],
+impl Reimport {
+    /// Compares files with their last imports. A dry run without a store starts no daemon.
+    pub(super) async fn compare(cx: &mut Context, files: Vec<RuleFile>, how: How) -> Result<Self, CliError> {
+        let new = |file: RuleFile| ComparedFile {
+            changes: vec![LineChange::New; file.rows.len()],
             untouched: false,
             earlier: Vec::new(),
             gone: Vec::new(),
@@ -128,21 +128,21 @@ impl Followed {
         if how.dry_run && std::env::var_os("ERGO_API_URL").is_none() && !cx.paths()?.store().exists() {
             let scope = cx.here()?.scope;
             let files = files.into_iter().map(new).collect();
-            return Ok(Self { files, seen: Seen::default(), scope, place: String::new() });
+            return Ok(Self { files, history: ImportHistory::default(), scope, place: String::new() });
         }
         let client = cx.client().await?;
         let scope = cx.known_scope(&client).await?;
-        let seen = Seen::load(cx)?;
-        let mut out = Self { files: Vec::new(), seen, scope, place: client.place() };
+        let history = ImportHistory::load(cx)?;
+        let mut out = Self { files: Vec::new(), history, scope, place: client.place() };
         for file in files {
-            let known = out.seen.imports.get(&out.key(&file)).filter(|_| !how.dry_run && !how.details).cloned();
-            let known = known.filter(|known| known.hash == file.hash && known.reader == READER);
+            let known = out.history.imports.get(&out.key(&file)).filter(|_| !how.dry_run && !how.details).cloned();
+            let known = known.filter(|known| known.hash == file.hash && known.reader == READER_VERSION);
             let compared = if let Some(known) = known
                 && stands(&client, &known).await
             {
-                Compared { untouched: true, ..new(File { rows: Vec::new(), left: Vec::new(), ..file }) }
+                ComparedFile { untouched: true, ..new(RuleFile { rows: Vec::new(), skipped: Vec::new(), ..file }) }
             } else if file.origin.is_empty() {
-                // What comes on standard input has no earlier version.
+                // Standard input has no earlier version.
                 new(file)
             } else {
                 let others = out.of_others(&file);
@@ -155,29 +155,31 @@ impl Followed {
         Ok(out)
     }
 
-    fn key(&self, file: &File) -> String {
+    fn key(&self, file: &RuleFile) -> String {
         [&self.place, &self.scope.to_string(), &file.path, &file.origin].map(|part| part.replace('\n', " ")).join("\n")
     }
 
-    /// The claims that came from files with this path in other repositories.
-    fn of_others(&self, file: &File) -> BTreeSet<ClaimId> {
+    /// Returns the claims of files with this path in other repositories.
+    fn of_others(&self, file: &RuleFile) -> BTreeSet<ClaimId> {
         let (own, path) = (self.key(file), format!("{}\n", file.path));
-        let others = self.seen.imports.iter().filter(|(key, _)| **key != own && key.contains(&path));
+        let others = self.history.imports.iter().filter(|(key, _)| **key != own && key.contains(&path));
         others.flat_map(|(_, import)| import.claims.iter().copied()).collect()
     }
 
-    /// The rows that are new, or a new version of what was stored.
-    pub(super) fn to_store(&self) -> Vec<Row> {
-        let rows = self.files.iter().flat_map(|one| one.file.rows.iter().zip(&one.fates));
-        rows.filter(|(_, fate)| matches!(fate, Fate::New | Fate::Changed(_))).map(|(row, _)| row.clone()).collect()
+    /// Returns the rows that are new or changed.
+    pub(super) fn to_store(&self) -> Vec<ImportRow> {
+        let rows = self.files.iter().flat_map(|one| one.file.rows.iter().zip(&one.changes));
+        rows.filter(|(_, change)| matches!(change, LineChange::New | LineChange::Changed(_)))
+            .map(|(row, _)| row.clone())
+            .collect()
     }
 
-    /// What became no row.
-    pub(super) fn left(&self) -> Vec<Left> {
-        self.files.iter().flat_map(|one| one.file.left.iter().cloned()).collect()
+    /// Returns the skipped lines.
+    pub(super) fn skipped(&self) -> Vec<SkippedRow> {
+        self.files.iter().flat_map(|one| one.file.skipped.iter().cloned()).collect()
     }
 
-    /// Makes memory as the files are: retires what is gone, replaces what changed, stores what is new.
+    /// Applies the changes: retracts removed lines, supersedes changed ones, stores new ones.
     pub(super) async fn send(mut self, cx: &mut Context, sender: &mut Sender) -> Result<(), CliError> {
         let mut probes: Vec<Option<(ClaimId, bool)>> = vec![None; self.files.len()];
         let mut claims: Vec<BTreeSet<ClaimId>> = vec![BTreeSet::new(); self.files.len()];
@@ -191,8 +193,8 @@ impl Followed {
                     *probe = Some((old.id, false));
                 }
             }
-            for (row, fate) in one.file.rows.iter().zip(&one.fates) {
-                if let Fate::Same(old) | Fate::Moved(old) = fate
+            for (row, change) in one.file.rows.iter().zip(&one.changes) {
+                if let LineChange::Same(old) | LineChange::Moved(old) = change
                     && let Some(old) = one.earlier.get(*old)
                 {
                     sender.report.same(row, old.id);
@@ -201,21 +203,21 @@ impl Followed {
                 }
             }
         }
-        let mut waiting: Vec<(usize, Row)> = Vec::new();
+        let mut waiting: Vec<(usize, ImportRow)> = Vec::new();
         for (at, one) in self.files.iter().enumerate() {
-            for (row, fate) in one.file.rows.iter().zip(&one.fates) {
-                if let Fate::Changed(old) = fate
+            for (row, change) in one.file.rows.iter().zip(&one.changes) {
+                if let LineChange::Changed(old) = change
                     && let Some(old) = one.earlier.get(*old)
                 {
-                    waiting.push((at, Row { targets: vec![old.id], ..row.clone() }));
+                    waiting.push((at, ImportRow { targets: vec![old.id], ..row.clone() }));
                 }
             }
         }
         let new = self.files.iter().enumerate().flat_map(|(at, one)| {
-            let rows = one.file.rows.iter().zip(&one.fates).filter(|(_, fate)| **fate == Fate::New);
+            let rows = one.file.rows.iter().zip(&one.changes).filter(|(_, change)| **change == LineChange::New);
             rows.map(move |(row, _)| (at, row.clone()))
         });
-        let new: Vec<(usize, Row)> = new.collect();
+        let new: Vec<(usize, ImportRow)> = new.collect();
         let total = waiting.len() + new.len();
         let mut new = new.into_iter();
         for done in 1..=total {
@@ -230,36 +232,36 @@ impl Followed {
                 claims.insert(id);
             }
         }
-        // What was refused is tried again the next time.
+        // Refused rows are retried by the next import.
         let refused = sender.report.has_refused();
         for ((one, probe), claims) in self.files.iter().zip(probes).zip(claims).filter(|((one, _), _)| !one.untouched) {
             if let Some((probe, in_force)) = probe {
                 let key = self.key(&one.file);
                 let hash = if refused { String::new() } else { one.file.hash.clone() };
-                // What it stored before stays its own, whatever became of it.
-                let before = self.seen.imports.remove(&key).map(|before| before.claims).unwrap_or_default();
+                // Claims of earlier imports remain this file's.
+                let before = self.history.imports.remove(&key).map(|before| before.claims).unwrap_or_default();
                 let claims = claims.into_iter().chain(before).collect();
-                self.seen.imports.insert(key, Import { hash, reader: READER, probe, in_force, claims });
+                self.history.imports.insert(key, PastImport { hash, reader: READER_VERSION, probe, in_force, claims });
             }
         }
-        self.seen.save();
+        self.history.save();
         Ok(())
     }
 
-    /// Shows the difference as a table, or as JSON.
+    /// Shows the changes as a table, or as JSON.
     pub(super) fn show(&self, cx: &mut Context, details: bool) {
         let mut rows = Vec::new();
         for one in &self.files {
-            for (row, fate) in one.file.rows.iter().zip(&one.fates) {
-                let old = match fate {
-                    Fate::Same(old) | Fate::Moved(old) | Fate::Changed(old) => one.earlier.get(*old),
-                    Fate::New => None,
+            for (row, change) in one.file.rows.iter().zip(&one.changes) {
+                let old = match change {
+                    LineChange::Same(old) | LineChange::Moved(old) | LineChange::Changed(old) => one.earlier.get(*old),
+                    LineChange::New => None,
                 };
-                rows.push((word(*fate), Some(row), old));
+                rows.push((word(*change), Some(row), old));
             }
             rows.extend(one.gone.iter().map(|at| ("gone", None, one.earlier.get(*at))));
         }
-        let left = self.left();
+        let left = self.skipped();
         if cx.ui.json {
             let rows: Vec<_> = rows
                 .iter()
@@ -278,7 +280,7 @@ impl Followed {
             return;
         }
         let ui = &mut cx.ui;
-        let of = |row: Option<&Row>, old: Option<&ClaimView>| {
+        let of = |row: Option<&ImportRow>, old: Option<&ClaimView>| {
             let source = row.map_or_else(|| old.and_then(|old| old.source.clone()), |row| Some(row.source.clone()));
             sanitize_line(&source.unwrap_or_default())
         };
@@ -329,21 +331,21 @@ impl Followed {
             }
         }
         let of = |change: &str| counts.get(change).copied().unwrap_or_default();
-        let told = format!(
-            "{} new, {} changed, {} moved, {} gone, {} the same; {} skipped. Nothing was stored.",
+        let summary = format!(
+            "{} new, {} changed, {} moved, {} removed, {} unchanged; {} skipped. Nothing was stored.",
             of("new"),
             of("changed"),
             of("moved"),
             of("gone"),
             of("same"),
-            count(left.len(), "place", "places"),
+            count(left.len(), "line", "lines"),
         );
-        ui.line(text!("{}", told));
+        ui.line(text!("{}", summary));
     }
 }
 
-/// Returns the index of the first new version that no other line's old version stands against: those others go first. 0 if there is none.
-async fn first_free(sender: &Sender, waiting: &[(usize, Row)]) -> usize {
+/// Returns the index of the first changed row that does not contradict the old version of another one. 0 if there is none.
+async fn first_free(sender: &Sender, waiting: &[(usize, ImportRow)]) -> usize {
     if waiting.len() < 2 {
         return 0;
     }
@@ -357,44 +359,35 @@ async fn first_free(sender: &Sender, waiting: &[(usize, Row)]) -> usize {
     0
 }
 
-fn word(fate: Fate) -> &'static str {
-    match fate {
-        Fate::Same(_) => "same",
-        Fate::Moved(_) => "moved",
-        Fate::Changed(_) => "changed",
-        Fate::New => "new",
+fn word(change: LineChange) -> &'static str {
+    match change {
+        LineChange::Same(_) => "same",
+        LineChange::Moved(_) => "moved",
+        LineChange::Changed(_) => "changed",
+        LineChange::New => "new",
     }
 }
 
-/// Whether an import still stands: the claim by which that is told is as it was left.
-async fn stands(client: &Client, import: &Import) -> bool {
+/// Whether an import was not undone, by the state of its probe.
+async fn stands(client: &Client, import: &PastImport) -> bool {
     let claim = client.claim(&import.probe.to_hex()).await;
     claim.is_ok_and(|claim| !claim.flags.undone && (claim.status == Status::Active) == import.in_force)
 }
 
-/// What came from a file before, in the order of its lines: what is in force, and what a person took out of force.
-async fn earlier(client: &Client, scope: &Scope, file: &File) -> Result<Vec<ClaimView>, CliError> {
-    let mut query = ClaimsQuery {
-        org_id: Some(scope.org_id.clone()),
-        project: Some(scope.project.clone()),
-        status: Some("all".to_owned()),
-        source: Some(file.path.clone()),
-        limit: Some(MAX_PAGE),
-        ..ClaimsQuery::default()
-    };
-    let mut found: Vec<ClaimView> = Vec::new();
-    loop {
-        let page = client.claims(&query).await?;
-        found.extend(page.items.into_iter().filter(|claim| {
-            let stated = claim.reason.as_deref().is_some_and(|reason| is_from(&file.name, reason));
-            stated && line_of(&file.path, claim).is_some() && !claim.flags.undone && claim.status != Status::Refused
-        }));
-        query.cursor = page.next;
-        if query.cursor.is_none() {
-            break;
-        }
-    }
-    // What an import replaced or retired is history; what a person closed is not taken in again.
+/// Returns the claims that were imported from a file, in the order of its lines: active ones, and those that a person closed.
+async fn earlier(client: &Client, scope: &Scope, file: &RuleFile) -> Result<Vec<ClaimView>, CliError> {
+    let (status, source) = (Some("all".to_owned()), Some(file.path.clone()));
+    let query = ClaimsQuery { status, source, ..pages::claims_of(scope) };
+    let mut found: Vec<ClaimView> = pages::all(async |cursor| {
+        let page = client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
+        Ok((page.items, page.next))
+    })
+    .await?;
+    found.retain(|claim| {
+        let stated = claim.reason.as_deref().is_some_and(|reason| is_from(&file.name, reason));
+        stated && line_of(&file.path, claim).is_some() && !claim.flags.undone && claim.status != Status::Refused
+    });
+    // Claims that an import superseded or retracted are history; claims that a person closed must not come back.
     let from_here: BTreeSet<ClaimId> = found.iter().map(|claim| claim.id).collect();
     let retired = format!("No longer in {}.", file.path);
     found.retain(|claim| match claim.status {
@@ -406,37 +399,38 @@ async fn earlier(client: &Client, scope: &Scope, file: &File) -> Result<Vec<Clai
     Ok(found)
 }
 
-/// The line of a file that a claim's source names.
+/// Returns the line of a file that a claim's source names.
 fn line_of(path: &str, claim: &ClaimView) -> Option<usize> {
     claim.source.as_deref()?.strip_prefix(path)?.strip_prefix(':')?.parse().ok()
 }
 
-fn difference(file: File, earlier: Vec<ClaimView>) -> Compared {
+fn difference(file: RuleFile, earlier: Vec<ClaimView>) -> ComparedFile {
     let line = |source: Option<&str>| {
         source.and_then(|source| source.rsplit_once(':')).and_then(|(_, line)| line.parse().ok()).unwrap_or_default()
     };
-    let now: Vec<Line> = file
+    let now: Vec<RuleLine> = file
         .rows
         .iter()
-        .map(|row| Line { statement: row.claim.statement.clone(), line: line(Some(&row.source)) })
+        .map(|row| RuleLine { statement: row.claim.statement.clone(), line: line(Some(&row.source)) })
         .collect();
-    let of = |claim: &ClaimView| Line { statement: claim.statement.clone(), line: line(claim.source.as_deref()) };
-    // What a person closed is known by its words alone; only what is in force can change or be gone.
+    let of = |claim: &ClaimView| RuleLine { statement: claim.statement.clone(), line: line(claim.source.as_deref()) };
+    // Closed claims match by statement only; only active ones can be changed or removed.
     let (active, closed): (Vec<ClaimView>, Vec<ClaimView>) =
         earlier.into_iter().partition(|claim| claim.status == Status::Active);
-    let with = |claims: &[ClaimView], line: &Line| claims.iter().position(|claim| claim.statement == line.statement);
-    let known = |line: &Line| with(&closed, line).filter(|_| with(&active, line).is_none());
-    let open: Vec<Line> = now.iter().filter(|line| known(line).is_none()).cloned().collect();
-    let lines: Vec<Line> = active.iter().map(of).collect();
+    let with =
+        |claims: &[ClaimView], line: &RuleLine| claims.iter().position(|claim| claim.statement == line.statement);
+    let known = |line: &RuleLine| with(&closed, line).filter(|_| with(&active, line).is_none());
+    let open: Vec<RuleLine> = now.iter().filter(|line| known(line).is_none()).cloned().collect();
+    let lines: Vec<RuleLine> = active.iter().map(of).collect();
     let compared = compare(&lines, &open);
-    let mut fates = compared.now.into_iter();
-    let fates = now
+    let mut changes = compared.now.into_iter();
+    let changes = now
         .iter()
         .map(|line| match known(line) {
-            Some(at) => Fate::Same(active.len() + at),
-            None => fates.next().unwrap_or(Fate::New),
+            Some(at) => LineChange::Same(active.len() + at),
+            None => changes.next().unwrap_or(LineChange::New),
         })
         .collect();
     let earlier = active.into_iter().chain(closed).collect();
-    Compared { file, untouched: false, fates, earlier, gone: compared.gone }
+    ComparedFile { file, untouched: false, changes, earlier, gone: compared.gone }
 }

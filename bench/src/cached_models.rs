@@ -1,4 +1,4 @@
-//! What models said, remembered: a second way to write asks the same pairs, and a second measurement may too.
+//! A cache of the models' answers, since several measurements ask about the same pairs.
 
 use std::{
     collections::HashMap,
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 
 use ergo::infer::{Call, InferError, Models, ModelsInfo, Prompt, Role};
 
-/// Models whose answers are kept by what was asked and of which file.
-pub(super) struct Heard {
+/// Models with a cache of their answers, by question and model file.
+pub(super) struct CachedModels {
     models: Arc<dyn Models>,
     known: Mutex<Known>,
     /// The hash of each role's file.
     hashes: HashMap<Role, String>,
-    /// There is a file, so that earlier measurements are heard too: then times mean little.
+    /// The cache is a file with answers of earlier measurements: timings are then invalid.
     kept: bool,
 }
 
@@ -40,14 +40,14 @@ struct Line {
     t: Option<String>,
 }
 
-impl Heard {
-    /// Remembers what `models` say, beyond this process where a file is named.
+impl CachedModels {
+    /// Caches the answers of `models`, in a file if one is named.
     pub(super) fn new(models: Arc<dyn Models>, file: Option<&Path>) -> std::io::Result<Self> {
         let hashes = models.info().roles.into_iter().map(|role| (role.role, role.sha256)).collect();
         let mut known = Known::default();
         if let Some(path) = file {
             if let Ok(old) = File::open(path) {
-                // A line that was cut short is asked again.
+                // Truncated lines are ignored.
                 for line in BufReader::new(old).lines().map_while(Result::ok) {
                     let Ok(line) = serde_json::from_str::<Line>(&line) else { continue };
                     match line.t {
@@ -61,14 +61,14 @@ impl Heard {
         Ok(Self { models, known: Mutex::new(known), hashes, kept: file.is_some() })
     }
 
-    /// The models for a way whose time is taken: they are asked anew, unless answers are kept in a file.
+    /// Returns the models for timed measurements: the cache is used only if it is a file.
     pub(super) fn timed(self: &Arc<Self>) -> Arc<dyn Models> {
-        Arc::new(Ear { heard: Arc::clone(self), look_up: self.kept })
+        Arc::new(CachingView { cache: Arc::clone(self), look_up: self.kept })
     }
 
-    /// The models, asked only for what was not heard before.
-    pub(super) fn remembered(self: &Arc<Self>) -> Arc<dyn Models> {
-        Arc::new(Ear { heard: Arc::clone(self), look_up: true })
+    /// Returns the models with the cache.
+    pub(super) fn cached(self: &Arc<Self>) -> Arc<dyn Models> {
+        Arc::new(CachingView { cache: Arc::clone(self), look_up: true })
     }
 
     fn key(&self, role: Role, what: &[&str]) -> String {
@@ -90,57 +90,57 @@ impl Known {
     fn keep(&mut self, line: &Line) {
         if let (Some(file), Ok(mut text)) = (&mut self.file, serde_json::to_string(line)) {
             text.push('\n');
-            // What could not be kept is asked again.
+            // Best effort.
             drop(file.write_all(text.as_bytes()));
         }
     }
 }
 
-/// The models as one way to write asks them.
-struct Ear {
-    heard: Arc<Heard>,
+/// The models, with or without looking up the cache.
+struct CachingView {
+    cache: Arc<CachedModels>,
     look_up: bool,
 }
 
-/// How long an answer that is kept may take: it is about what is said, not how fast, and the machine may be busy.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// The deadline of cached calls, whose time is not measured.
+const UNTIMED_DEADLINE: Duration = Duration::from_mins(5);
 
-impl Ear {
+impl CachingView {
     fn patient(&self, call: Call) -> Call {
-        if self.look_up { Call { deadline: call.deadline.max(PATIENCE), ..call } } else { call }
+        if self.look_up { Call { deadline: call.deadline.max(UNTIMED_DEADLINE), ..call } } else { call }
     }
 }
 
-impl Models for Ear {
+impl Models for CachingView {
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
         let call = self.patient(call);
-        let keys: Vec<String> = texts.iter().map(|text| self.heard.key(Role::Embedder, &["embed", text])).collect();
+        let keys: Vec<String> = texts.iter().map(|text| self.cache.key(Role::Embedder, &["embed", text])).collect();
         self.recall(&keys, |unknown| {
             let texts: Vec<String> = unknown.iter().map(|at| texts[*at].clone()).collect();
-            self.heard.models.embed(&texts, call)
+            self.cache.models.embed(&texts, call)
         })
     }
 
     fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
         let call = self.patient(call);
-        let keys: Vec<String> = pairs.iter().map(|(a, b)| self.heard.key(Role::Nli, &["classify", a, b])).collect();
+        let keys: Vec<String> = pairs.iter().map(|(a, b)| self.cache.key(Role::Nli, &["classify", a, b])).collect();
         let answers = self.recall(&keys, |unknown| {
             let pairs: Vec<(String, String)> = unknown.iter().map(|at| pairs[*at].clone()).collect();
-            Ok(self.heard.models.classify(&pairs, call)?.into_iter().map(Vec::from).collect())
+            Ok(self.cache.models.classify(&pairs, call)?.into_iter().map(Vec::from).collect())
         })?;
         Ok(answers.into_iter().map(|v| v.try_into().unwrap_or([0.0; 3])).collect())
     }
 
     fn generate(&self, prompt: &Prompt, grammar: &str, most: usize, call: Call) -> Result<String, InferError> {
         let prefix = format!("{:?}", prompt.prefix);
-        let key = self.heard.key(Role::Llm, &["generate", &prefix, &prompt.text, grammar]);
+        let key = self.cache.key(Role::Llm, &["generate", &prefix, &prompt.text, grammar]);
         if self.look_up
-            && let Some(text) = self.heard.known().texts.get(&key)
+            && let Some(text) = self.cache.known().texts.get(&key)
         {
             return Ok(text.clone());
         }
-        let text = self.heard.models.generate(prompt, grammar, most, self.patient(call))?;
-        let mut known = self.heard.known();
+        let text = self.cache.models.generate(prompt, grammar, most, self.patient(call))?;
+        let mut known = self.cache.known();
         known.keep(&Line { k: key.clone(), v: Vec::new(), t: Some(text.clone()) });
         known.texts.insert(key, text.clone());
         Ok(text)
@@ -149,25 +149,25 @@ impl Models for Ear {
     fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
         let call = self.patient(call);
         let prefix = format!("{:?}", prompt.prefix);
-        let key = self.heard.key(Role::Llm, &["answers", &prefix, &prompt.text, &answers.join("\u{1f}")]);
-        let found = self.recall(&[key], |_| Ok(vec![self.heard.models.answers(prompt, answers, call)?]))?;
+        let key = self.cache.key(Role::Llm, &["answers", &prefix, &prompt.text, &answers.join("\u{1f}")]);
+        let found = self.recall(&[key], |_| Ok(vec![self.cache.models.answers(prompt, answers, call)?]))?;
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
     fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
         let call = self.patient(call);
         let prefix = format!("{:?}", prompt.prefix);
-        let key = self.heard.key(Role::Llm, &["likelihood", &prefix, &prompt.text, answer]);
-        let found = self.recall(&[key], |_| Ok(vec![self.heard.models.likelihood(prompt, answer, call)?]))?;
+        let key = self.cache.key(Role::Llm, &["likelihood", &prefix, &prompt.text, answer]);
+        let found = self.recall(&[key], |_| Ok(vec![self.cache.models.likelihood(prompt, answer, call)?]))?;
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
     fn info(&self) -> ModelsInfo {
-        self.heard.models.info()
+        self.cache.models.info()
     }
 }
 
-impl Ear {
+impl CachingView {
     /// Answers for `keys`: from memory, else from the model, which is asked about the unknown ones at once.
     fn recall(
         &self,
@@ -175,19 +175,19 @@ impl Ear {
         ask: impl FnOnce(&[usize]) -> Result<Vec<Vec<f32>>, InferError>,
     ) -> Result<Vec<Vec<f32>>, InferError> {
         let unknown: Vec<usize> = {
-            let known = self.heard.known();
+            let known = self.cache.known();
             (0..keys.len()).filter(|at| !self.look_up || !known.answers.contains_key(&keys[*at])).collect()
         };
         if !unknown.is_empty() {
             let answers = ask(&unknown)?;
-            let mut known = self.heard.known();
+            let mut known = self.cache.known();
             for (at, answer) in unknown.iter().zip(answers) {
                 let line = Line { k: keys[*at].clone(), v: answer, t: None };
                 known.keep(&line);
                 known.answers.insert(line.k, line.v);
             }
         }
-        let known = self.heard.known();
+        let known = self.cache.known();
         Ok(keys.iter().map(|key| known.answers.get(key).cloned().unwrap_or_default()).collect())
     }
 }
@@ -200,17 +200,17 @@ mod tests {
     #[test]
     fn an_answer_is_asked_for_once_and_outlives_the_process() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("heard.jsonl");
+        let file = folder.path().join("answers.jsonl");
         let call = Call::foreground(Duration::from_secs(1));
         let pairs = [("a".to_owned(), "b".to_owned())];
         let fake = Arc::new(FakeModels::new().classifying(|a, _| Ok([a.len() as f32, 0.0, 1.5])));
-        let heard = Arc::new(Heard::new(Arc::clone(&fake) as Arc<dyn Models>, Some(&file)).unwrap());
+        let heard = Arc::new(CachedModels::new(Arc::clone(&fake) as Arc<dyn Models>, Some(&file)).unwrap());
         for _ in 0..2 {
             assert_eq!(heard.timed().classify(&pairs, call).unwrap(), [[1.0, 0.0, 1.5]]);
         }
         assert_eq!(fake.asked().len(), 1);
         let silent = Arc::new(FakeModels::new().classifying(|_, _| Ok([9.0; 3])));
-        let again = Arc::new(Heard::new(silent, Some(&file)).unwrap());
-        assert_eq!(again.remembered().classify(&pairs, call).unwrap(), [[1.0, 0.0, 1.5]]);
+        let again = Arc::new(CachedModels::new(silent, Some(&file)).unwrap());
+        assert_eq!(again.cached().classify(&pairs, call).unwrap(), [[1.0, 0.0, 1.5]]);
     }
 }

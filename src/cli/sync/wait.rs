@@ -1,4 +1,4 @@
-//! Waiting until something in the daemon is so, woken by its event stream.
+//! Waits for a condition in the daemon, woken by its event stream.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use futures_util::StreamExt;
 use super::super::CliError;
 use crate::client::Client;
 
-/// Calls `look` now and after every change of the teams, until it finds something; `None` where the time is over first.
+/// Calls `look` now and after every change of the teams, until it returns a value; `None` after the timeout.
 ///
-/// The daemon is followed before the first look, so that nothing falls between.
+/// The event stream is opened before the first call, so that no change is missed.
 pub(super) async fn until<T>(
     client: &Client,
     patience: Duration,

@@ -1,4 +1,4 @@
-//! Files that carry bundles: written whole or not at all, read as they come.
+//! Bundle files: written completely or not at all, and read as a stream.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ use crate::{
     files::{self, Draft},
 };
 
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const PIECE: usize = 64 * 1024;
 
 /// Whether a path stands for stdin or stdout.
@@ -28,16 +28,16 @@ pub(super) fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Refuses a file that exists, before anything is done for it.
+/// Refuses an existing file early.
 pub(super) fn must_not_exist(path: &Path, force: bool) -> Result<(), CliError> {
     if force || is_dash(path) || fs::symlink_metadata(path).is_err() {
         return Ok(());
     }
-    Err(CliError::usage(format_args!("{} exists already", path.display()))
-        .hint("name another file, or replace this one with `--force`"))
+    Err(CliError::usage(format_args!("{} already exists", path.display()))
+        .hint("choose another name, or overwrite it with `--force`"))
 }
 
-/// Writes what comes into a new file, for its owner alone: under another name first, and under its own once all is on disk.
+/// Writes a stream to a new file that only its owner can read. The file gets its name once it is complete.
 pub(super) async fn write(
     path: &Path,
     force: bool,
@@ -51,8 +51,8 @@ pub(super) async fn write(
     let mut written = 0;
     while let Some(piece) = body.try_next().await.transpose() {
         let piece = piece.map_err(|error| {
-            CliError::internal(format_args!("the daemon broke off at byte {written}: {error}"))
-                .hint("nothing was written; `ergo status` says whether the daemon runs")
+            CliError::internal(format_args!("the connection to the daemon failed after {written} bytes: {error}"))
+                .hint("nothing was written; `ergo status` shows whether the daemon runs")
         })?;
         file.write_all(&piece).map_err(|error| failed(&error))?;
         written += piece.len() as u64;
@@ -66,7 +66,7 @@ pub(super) async fn write(
     Ok(written)
 }
 
-/// A file, or stdin, as it comes, with a counter of what was read.
+/// Opens a file or stdin as a stream, and returns its size and a counter of the bytes read.
 pub(super) fn read(path: &Path) -> Result<(ByteStream, Option<u64>, Arc<AtomicU64>), CliError> {
     let (source, length): (Box<dyn AsyncRead + Send + Unpin>, _) = if is_dash(path) {
         (Box::new(tokio::io::stdin()), None)
@@ -88,7 +88,7 @@ pub(super) fn read(path: &Path) -> Result<(ByteStream, Option<u64>, Arc<AtomicU6
     Ok((stream.boxed(), length, count))
 }
 
-/// How far a file is, for a line of progress.
+/// Formats the progress of a file.
 pub(super) fn how_far(what: &str, done: u64, total: Option<u64>) -> SafeText {
     match total.filter(|total| *total > 0) {
         Some(total) => text!("{} {} of {} ({} %)", what, bytes(done), bytes(total), done * 100 / total),

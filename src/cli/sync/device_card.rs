@@ -1,20 +1,20 @@
-//! `ergo sync card`: asks to join a team, where there is no network.
+//! `ergo sync card`: asks to join a team without a network.
 
 use std::path::PathBuf;
 
 use super::{CliError, Context, Exit, show_words};
 use crate::api::CardRequest;
 
-/// Write a card of this device, for a team that it cannot reach over a network.
+/// Write a card file of this device, to join a team without a network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Carry the card to an admin of the team, who runs `ergo sync approve` on it. It holds no secret: the words
-are compared by phone, so that nobody can swap it on the way.")]
+Give the file to an admin of the team, who runs `ergo sync approve` on it. It contains no secret. Compare the words by
+phone, so that nobody can replace the file on the way.")]
 pub(super) struct Args {
-    /// The file to make.
+    /// The file to create.
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
-    /// How the others will see this device [default: the machine's name].
+    /// The name of this device in the team [default: the host name].
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
 }
@@ -34,7 +34,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let name = super::super::show::text::quote(&args.out.display().to_string());
     cx.ui.commands(&[(
         format!("ergo sync approve {name} --out grant.ergo"),
-        "an admin of the team, who must see the same words".to_owned(),
+        "run by an admin, who must see the same words".to_owned(),
     )]);
     Ok(Exit::Ok)
 }

@@ -1,6 +1,6 @@
-//! Which claims were given into which session: a file a session beside the store, a line an injection.
+//! Records which claims were added to which session: one file per session, one line per injection.
 //!
-//! Not in the store: a hook must be quick, and what one machine showed to one agent is nobody else's business.
+//! The records are not in the store, since hooks must be fast and the records must not sync.
 
 use std::{
     collections::HashSet,
@@ -16,20 +16,20 @@ use crate::{
     domain::{ClaimId, Scope},
 };
 
-/// A session's file, held by one hook at a time: hooks of one session run side by side.
-pub(super) struct Session {
+/// The file of a session, locked by one hook at a time: hooks of a session may run concurrently.
+pub(super) struct SessionRecord {
     name: String,
     agent: Option<String>,
     file: File,
     past: Vec<Injection>,
 }
 
-impl Session {
-    /// Opens the file of a session, and waits while another hook holds it.
+impl SessionRecord {
+    /// Opens the file of a session, and waits while another hook has it locked.
     pub(super) fn open(folder: &Path, name: &str, agent: Option<String>) -> Result<Self, CliError> {
         let failed = |error: std::io::Error| CliError::file("write", folder, &error);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        // A name of the agent's is no name of a file.
+        // A session's name may not be a valid file name.
         let hash = blake3::hash(name.as_bytes()).to_hex();
         let path = folder.join(format!("{}.jsonl", hash.get(..32).unwrap_or_default()));
         let file =
@@ -39,24 +39,24 @@ impl Session {
         Ok(Self { name: name.chars().take(200).collect(), agent, file, past })
     }
 
-    /// Whether the claim was given into the session, and is still in its context.
+    /// Whether the claim was added to the session and is still in its context.
     pub(super) fn knows(&self, claim: ClaimId) -> bool {
         let from = self.past.iter().rposition(|past| past.hook == "forget").unwrap_or(0);
         let since: HashSet<_> = self.past.iter().skip(from).flat_map(|past| &past.claims).collect();
         since.contains(&claim)
     }
 
-    /// When it began, in milliseconds since the Unix epoch: its first injection.
+    /// Returns the time of the first injection, in milliseconds since the Unix epoch.
     pub(super) fn began(&self) -> Option<u64> {
         self.past.first().map(|past| past.at)
     }
 
-    /// Whether the agent was asked to store what was decided.
+    /// Whether the agent was asked to store its decisions.
     pub(super) fn reminded(&self) -> bool {
         self.past.iter().any(|past| past.hook == "reminder")
     }
 
-    /// Puts an injection on the record. What is not on it must not be given.
+    /// Records an injection. Must be called before the claims are printed.
     pub(super) fn give(&mut self, at: u64, hook: &str, scope: &Scope, claims: &[ClaimId]) -> Result<(), CliError> {
         let one = Injection {
             at,
@@ -73,12 +73,12 @@ impl Session {
         Ok(())
     }
 
-    /// The session's context was emptied: what was given may be given again.
+    /// Records that the session's context was cleared, so that claims may be added again.
     pub(super) fn forget(&mut self, at: u64, scope: &Scope) -> Result<(), CliError> {
         self.give(at, "forget", scope, &[])
     }
 
-    /// The agent is asked to store what was decided.
+    /// Records that the agent was asked to store its decisions.
     pub(super) fn remind(&mut self, at: u64, scope: &Scope) -> Result<(), CliError> {
         self.give(at, "reminder", scope, &[])
     }
@@ -93,11 +93,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let scope = Scope { org_id: "a".into(), project: "b".into() };
         let id = |n| crate::domain::EventId([n; 32]);
-        let mut session = Session::open(dir.path(), "../../evil", None).unwrap();
+        let mut session = SessionRecord::open(dir.path(), "../../evil", None).unwrap();
         assert!(!session.knows(id(1)) && session.began().is_none());
         session.give(5, "session-start", &scope, &[id(1), id(2)]).unwrap();
         drop(session);
-        let mut session = Session::open(dir.path(), "../../evil", None).unwrap();
+        let mut session = SessionRecord::open(dir.path(), "../../evil", None).unwrap();
         assert!(session.knows(id(1)) && !session.knows(id(3)) && !session.reminded());
         assert_eq!(session.began(), Some(5));
         session.forget(6, &scope).unwrap();
@@ -105,7 +105,10 @@ mod tests {
         session.remind(7, &scope).unwrap();
         assert!(session.reminded());
         drop(session);
-        assert!(!Session::open(dir.path(), "other", None).unwrap().knows(id(1)), "sessions know nothing of each other");
+        assert!(
+            !SessionRecord::open(dir.path(), "other", None).unwrap().knows(id(1)),
+            "sessions know nothing of each other"
+        );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

@@ -1,9 +1,10 @@
-//! Sentences that lean on another one: “Never paste one into a PR.” What they lean on goes before them, or they are no claim.
+//! Sentences that need the previous one to be understood, such as “Never paste one into a PR.” If their subject can be resolved, it
+//! is inserted; otherwise they are skipped.
 
 use super::wording;
 use crate::interchange::sentence::{capital, uncapital};
 
-/// Words at the beginning that speak of the sentence before.
+/// First words that refer to the previous sentence.
 const OPENERS: [&str; 21] = [
     "it",
     "they",
@@ -28,10 +29,10 @@ const OPENERS: [&str; 21] = [
     "same",
 ];
 
-/// Pronouns that need something to stand for.
+/// Pronouns that need an antecedent.
 const PRONOUNS: [&str; 7] = ["it", "them", "one", "ones", "this", "these", "those"];
 
-/// Words that hold a sentence together and name nothing.
+/// Function words, which name nothing.
 const EMPTY: [&str; 56] = [
     "a", "all", "also", "always", "an", "and", "any", "are", "as", "at", "be", "before", "after", "by", "can",
     "cannot", "do", "don't", "each", "ever", "every", "for", "from", "if", "in", "into", "is", "may", "must", "never",
@@ -39,17 +40,17 @@ const EMPTY: [&str; 56] = [
     "to", "until", "unless", "was", "we", "when", "where", "will", "with", "without", "you",
 ];
 
-/// Verbs that need to say what they are done to.
+/// Transitive verbs.
 const NEED_OBJECT: [&str; 22] = [
     "skip", "use", "avoid", "omit", "remove", "delete", "replace", "rename", "ignore", "disable", "enable", "put",
     "store", "place", "keep", "set", "add", "wrap", "mark", "exclude", "treat", "tag",
 ];
 
-/// Words after which no object follows.
+/// Words that no object begins with.
 const NO_OBJECT: [&str; 15] =
     ["in", "on", "for", "when", "if", "unless", "at", "during", "with", "from", "after", "before", "by", "to", "where"];
 
-/// What “this …” may stand for without a sentence before it: what the file is about.
+/// Nouns after “this” that refer to the project or the file, and need no previous sentence.
 const HERE: [&str; 20] = [
     "project",
     "repo",
@@ -73,8 +74,8 @@ const HERE: [&str; 20] = [
     "website",
 ];
 
-/// Whether a sentence cannot be understood without the one before it.
-pub(super) fn leans(sentence: &str) -> bool {
+/// Whether a sentence cannot be understood without the previous one.
+pub(super) fn is_context_dependent(sentence: &str) -> bool {
     let words = wording::words_outside_code(sentence);
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     let first = word(0);
@@ -97,7 +98,7 @@ pub(super) fn leans(sentence: &str) -> bool {
     let followed = word(imperative + next);
     if NEED_OBJECT.contains(&word(imperative)) && NO_OBJECT.contains(&followed) && word(imperative + next + 1) != "mind"
     {
-        // “Use in tests” leans, “Add to the changelog when …” as well; “Keep to the left” is rare enough.
+        // “Use in tests” lacks its object, and so does “Add to the changelog when …”; “Keep to the left” is rare enough.
         return true;
     }
     words.iter().enumerate().skip(1).any(|(at, pronoun)| {
@@ -115,7 +116,7 @@ pub(super) fn leans(sentence: &str) -> bool {
         if (!stands_alone && !matches!(pronoun.as_str(), "it" | "them")) || counted {
             return false;
         }
-        // Something before it that it can stand for: any word that names, apart from the verb at the beginning.
+        // A possible antecedent: any naming word before it, except the initial verb.
         let names = |word: &&String| !EMPTY.contains(&word.as_str()) && !PRONOUNS.contains(&word.as_str());
         let named = words.iter().take(at).skip(imperative).filter(names).count();
         let verb =
@@ -124,7 +125,7 @@ pub(super) fn leans(sentence: &str) -> bool {
     })
 }
 
-/// What a sentence is about: its subject, or what its verb is done to.
+/// Returns the subject of a sentence, or the object of an imperative.
 pub(super) fn subject(sentence: &str) -> Option<String> {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let plain = |word: &str| word.to_lowercase().trim_matches(|c: char| !c.is_alphanumeric() && c != '\'').to_owned();
@@ -148,14 +149,14 @@ pub(super) fn subject(sentence: &str) -> Option<String> {
     (named && (1..=7).contains(&found.len()) && !text.contains(['.', ',', ';', ':'])).then(|| text.to_owned())
 }
 
-/// A sentence with what it leans on: in the place of its pronoun where it begins with one, else before it.
-pub(super) fn carry(subject: &str, sentence: &str) -> Option<String> {
+/// Inserts the subject of the previous sentence: in place of an initial pronoun, or else before the sentence.
+pub(super) fn resolve(subject: &str, sentence: &str) -> Option<String> {
     let first = sentence.split_whitespace().next()?;
     let pronoun = first.to_lowercase();
     let rest = sentence.strip_prefix(first)?.trim_start();
     match pronoun.as_str() {
         "it" | "they" => Some(format!("{} {rest}", capital(subject))),
-        // What they begin with joins two sentences, and cannot be taken over.
+        // These words join two sentences and cannot be replaced by a subject.
         _ if OPENERS.contains(&pronoun.as_str()) || matches!(pronoun.as_str(), "this" | "that" | "these" | "those") => {
             None
         }
@@ -186,7 +187,7 @@ mod tests {
     #[case("Write a file, then close it.", false)]
     fn what_leans_is_told(#[case] sentence: &str, #[case] expected: bool) {
         // “setters” may be what “them” stands for: that is not told by words alone.
-        assert_eq!(leans(sentence), expected, "{sentence}");
+        assert_eq!(is_context_dependent(sentence), expected, "{sentence}");
     }
 
     #[rstest::rstest]
@@ -200,8 +201,8 @@ mod tests {
 
     #[test]
     fn the_subject_goes_where_it_is_missed() {
-        assert_eq!(carry("API keys", "Never paste one into a PR.").unwrap(), "API keys: never paste one into a PR.");
-        assert_eq!(carry("models", "They must not change.").unwrap(), "Models must not change.");
-        assert_eq!(carry("x", "Then push it."), None);
+        assert_eq!(resolve("API keys", "Never paste one into a PR.").unwrap(), "API keys: never paste one into a PR.");
+        assert_eq!(resolve("models", "They must not change.").unwrap(), "Models must not change.");
+        assert_eq!(resolve("x", "Then push it."), None);
     }
 }

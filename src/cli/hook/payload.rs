@@ -1,47 +1,46 @@
-//! What a coding agent's program says on a hook's stdin. Programs differ in names, not in what they say; what is not understood is as if
-//! it were not said.
+//! The JSON that a coding agent's program writes to a hook's stdin. Programs differ in field names; unknown fields are ignored.
 
 use std::io::{IsTerminal, Read};
 
 use serde_json::Value;
 
-use super::Given;
+use super::HookOutput;
 
-/// The most that is read, in bytes: what a tool gave back can be long, and is not needed.
-const MOST: u64 = 8 * 1024 * 1024;
+/// The most that is read, in bytes: the output of a tool can be long, and is not needed.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What happened.
+/// The event, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Input {
-    /// The session's name.
+pub(super) struct HookPayload {
+    /// The session's id.
     pub(super) session: Option<String>,
-    /// The agent's program, as far as what it says tells.
+    /// The agent's program, if it can be told.
     pub(super) agent: Option<String>,
     /// The folder in which the agent works.
     pub(super) cwd: Option<String>,
-    /// Why a session starts: `startup`, `resume`, `clear`, `compact`.
+    /// Why a session starts: `startup`, `resume`, `clear` or `compact`.
     pub(super) source: Option<String>,
-    /// What the person wrote.
+    /// The user's prompt.
     pub(super) prompt: Option<String>,
     /// The file that a tool read or changed.
     pub(super) file: Option<String>,
-    /// The agent is not to be told to go on: a hook told it so before, or its person stopped it.
+    /// The agent must not be asked to continue: a hook asked before, or the user stopped it.
     pub(super) stopping: bool,
-    /// The event's name as the program gives it.
+    /// The event's name, as the program spells it.
     event: Option<String>,
 }
 
-impl Input {
-    /// What this process is told; nothing from a terminal, where nobody types JSON.
-    pub(super) fn given() -> Self {
+impl HookPayload {
+    /// Reads stdin, unless it is a terminal.
+    pub(super) fn from_stdin() -> Self {
         let stdin = std::io::stdin();
         if stdin.is_terminal() { Self::default() } else { Self::read(stdin) }
     }
 
-    /// Reads it; nothing where it is none.
+    /// Reads a payload; invalid input counts as empty.
     fn read(from: impl Read) -> Self {
         let mut text = Vec::new();
-        match from.take(MOST).read_to_end(&mut text) {
+        match from.take(MAX_BYTES).read_to_end(&mut text) {
             Ok(_) => serde_json::from_slice(&text).map(|value| Self::of(&value)).unwrap_or_default(),
             Err(_) => Self::default(),
         }
@@ -74,8 +73,8 @@ impl Input {
         }
     }
 
-    /// What was given, in the words that the program reads.
-    pub(super) fn answer(&self, moment: &str, given: &Given) -> Value {
+    /// Returns the output in the format of the agent's program.
+    pub(super) fn output_json(&self, moment: &str, output: &HookOutput) -> Value {
         let usual = match moment {
             "session-start" => "SessionStart",
             "user-prompt" => "UserPromptSubmit",
@@ -85,11 +84,11 @@ impl Input {
         };
         let event = self.event.as_deref().unwrap_or(usual);
         let camel = event.starts_with(|first: char| first.is_ascii_lowercase());
-        given.json(event, camel)
+        output.json(event, camel)
     }
 }
 
-/// The first file that a patch in Codex's form changes; nothing of a command that is no patch.
+/// Returns the first file that a patch in Codex's format changes; `None` for other commands.
 fn patched(command: &str) -> Option<String> {
     let patch = command.get(command.find("*** Begin Patch")?..)?;
     let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
@@ -97,7 +96,7 @@ fn patched(command: &str) -> Option<String> {
     Some(file.trim().to_owned()).filter(|file| !file.is_empty())
 }
 
-/// The agent's program, by where it keeps its transcripts or by fields that only it has, under the name by which it calls itself over MCP.
+/// Returns the agent's program by the name that it uses over MCP, detected by its transcript path or its own fields.
 fn agent(value: &Value) -> Option<String> {
     let has = |path: &str| value.pointer(path).is_some();
     let kept = value.pointer("/transcript_path").and_then(Value::as_str).unwrap_or_default();
@@ -116,7 +115,7 @@ pub(super) fn names(source: &str, path: &str) -> bool {
     let Some(at) = source.find(path) else { return false };
     let before = source.get(..at).and_then(|text| text.chars().next_back());
     let after = source.get(at + path.len()..).and_then(|text| text.chars().next());
-    // `src/api.rs` is not named by `lib/src/api.rs`, nor by `src/api.rs.bak`; `./src/api.rs` names it.
+    // Neither `lib/src/api.rs` nor `src/api.rs.bak` names `src/api.rs`; `./src/api.rs` does.
     let begins = match before {
         None => true,
         Some('/') => source.get(..at).is_some_and(|text| text.ends_with("./") && text.len() == 2),
@@ -134,37 +133,37 @@ mod tests {
     #[test]
     fn programs_that_name_things_otherwise_are_understood() {
         let one = json!({"session_id": "s", "cwd": "/w", "hook_event_name": "PostToolUse", "tool_input": {"file_path": "/w/a.rs"}});
-        let read = Input::read(one.to_string().as_bytes());
+        let read = HookPayload::read(one.to_string().as_bytes());
         assert_eq!((read.session.as_deref(), read.file.as_deref()), (Some("s"), Some("/w/a.rs")));
-        let answer = read.answer("post-tool", &Given::Context("x".into()));
+        let answer = read.output_json("post-tool", &HookOutput::Context("x".into()));
         assert_eq!(
             answer.to_string(),
             r#"{"hookSpecificOutput":{"additionalContext":"x","hookEventName":"PostToolUse"}}"#
         );
         let other = json!({"conversation_id": "c", "workspace_roots": ["/w"], "hook_event_name": "sessionStart"});
-        let read = Input::read(other.to_string().as_bytes());
+        let read = HookPayload::read(other.to_string().as_bytes());
         assert_eq!((read.session.as_deref(), read.cwd.as_deref()), (Some("c"), Some("/w")));
         assert_eq!(
-            read.answer("session-start", &Given::Context("x".into())).to_string(),
+            read.output_json("session-start", &HookOutput::Context("x".into())).to_string(),
             r#"{"additional_context":"x"}"#
         );
         let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-*** Update File: b\n+x\n*** End Patch";
         let patch = json!({"session_id": "s", "tool_name": "apply_patch", "tool_input": {"command": patch}});
-        assert_eq!(Input::of(&patch).file.as_deref(), Some("src/a.rs"));
-        assert_eq!(Input::of(&json!({"tool_input": {"command": "ls src/a.rs"}})).file, None);
+        assert_eq!(HookPayload::of(&patch).file.as_deref(), Some("src/a.rs"));
+        assert_eq!(HookPayload::of(&json!({"tool_input": {"command": "ls src/a.rs"}})).file, None);
         let camel = json!({"sessionId": "v", "hookEventName": "Stop", "tool_input": {"files": ["b.rs"]}});
         assert_eq!(
-            (Input::of(&camel).session.as_deref(), Input::of(&camel).file.as_deref()),
+            (HookPayload::of(&camel).session.as_deref(), HookPayload::of(&camel).file.as_deref()),
             (Some("v"), Some("b.rs"))
         );
         for (status, stopping) in [("completed", false), ("aborted", true), ("error", true)] {
-            assert_eq!(Input::of(&json!({"status": status})).stopping, stopping, "{status}");
+            assert_eq!(HookPayload::of(&json!({"status": status})).stopping, stopping, "{status}");
         }
         assert_eq!(read.agent.as_deref(), Some("cursor"));
         let kept = json!({"session_id": "s", "transcript_path": "/home/zoe/.claude/projects/x/s.jsonl"});
-        assert_eq!(Input::read(kept.to_string().as_bytes()).agent.as_deref(), Some("claude-code"));
+        assert_eq!(HookPayload::read(kept.to_string().as_bytes()).agent.as_deref(), Some("claude-code"));
         for nothing in ["", "no json", "[]", "5", r#"{"session_id": 5, "cwd": null}"#] {
-            assert_eq!(Input::read(nothing.as_bytes()), Input::default(), "{nothing}");
+            assert_eq!(HookPayload::read(nothing.as_bytes()), HookPayload::default(), "{nothing}");
         }
     }
 

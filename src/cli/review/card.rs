@@ -1,0 +1,100 @@
+//! Answers to a conflict card.
+
+use super::{After, ask_reason};
+use crate::{
+    api::{CardAct, CardView, ResolveRequest, WhyRequest, WriteOutcome},
+    cli::{
+        CliError, Context,
+        ask::Asker,
+        resolve::{blank, prefill, side},
+        show::{outcome, time},
+    },
+    client::Client,
+};
+
+/// Settles a card by an act, and asks for what the act needs.
+pub(super) async fn settle(
+    cx: &mut Context,
+    client: &Client,
+    card: &CardView,
+    act: CardAct,
+    named: Option<String>,
+    asker: &mut Asker,
+) -> Result<After, CliError> {
+    let option = card.acts.iter().find(|option| option.act == act);
+    if let Some(why_not) = option.and_then(|option| option.disabled.as_deref()) {
+        cx.ui.line(text!("Not possible: {}.", why_not));
+        return Ok(After::Unchanged);
+    }
+    let mut request = ResolveRequest { caller: cx.anyone()?, ..blank(card, act) };
+    match act {
+        CardAct::Supersede if named.is_none() => {
+            let text = asker.ask(cx, "New statement (empty: cancel): ")?.unwrap_or_default();
+            if text.is_empty() {
+                return Ok(After::Unchanged);
+            }
+            request.statement = Some(text);
+        }
+        CardAct::Supersede => request.winner = named.map(|named| side(card, &named)).transpose()?,
+        CardAct::Retract | CardAct::Narrow => {
+            let first = act == CardAct::Narrow || card.sides.len() < 2;
+            let named = named.unwrap_or_else(|| if first { "1" } else { "2" }.to_owned());
+            request.target = Some(side(card, &named)?);
+        }
+        CardAct::Snooze => request.until = Some(time::moment(named.as_deref().unwrap_or("1d"), 1)?),
+        CardAct::Exception | CardAct::Dismiss | CardAct::Discard => {}
+    }
+    if act == CardAct::Narrow && !ask_qualifiers(cx, asker, &mut request)? {
+        return Ok(After::Unchanged);
+    }
+    if act != CardAct::Snooze {
+        let Some(reason) = ask_reason(cx, asker, prefill(card, &request))? else { return Ok(After::Unchanged) };
+        request.reason = reason;
+    }
+    let answer = client.resolve(&card.summary.id.to_hex(), &request).await?;
+    outcome::show(cx, &answer, request.statement.as_deref());
+    Ok(if matches!(answer, WriteOutcome::Stored(_) | WriteOutcome::Done(_)) { After::Settled } else { After::Changed })
+}
+
+/// Asks for the qualifiers of a narrowed claim. Returns false if there are none.
+fn ask_qualifiers(cx: &mut Context, asker: &mut Asker, request: &mut ResolveRequest) -> Result<bool, CliError> {
+    let qualifiers = &mut request.qualifiers;
+    let fields = [
+        ("environment", &mut qualifiers.env),
+        ("team", &mut qualifiers.team),
+        ("tenant", &mut qualifiers.tenant),
+        ("first day, YYYY-MM-DD", &mut qualifiers.valid_from),
+        ("last day, YYYY-MM-DD", &mut qualifiers.valid_until),
+    ];
+    for (name, field) in fields {
+        let Some(value) = asker.ask(cx, text!("Limit to this {} (empty: any): ", name))? else {
+            return Ok(false);
+        };
+        if !value.is_empty() {
+            *field = Some(value);
+        }
+    }
+    if request.qualifiers.is_empty() {
+        cx.ui.line("Cancelled: no limit was given.");
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Shows the history of a side.
+pub(super) async fn why(cx: &mut Context, client: &Client, card: &CardView, named: &str) -> Result<After, CliError> {
+    let scope = &card.summary.scope;
+    let question = side(card, named)?;
+    let request =
+        WhyRequest { org_id: scope.org_id.clone(), project: scope.project.clone(), question, ..WhyRequest::default() };
+    let answer = client.why(&request).await?;
+    let now = Context::now();
+    match &answer.answer {
+        Some(claim) => {
+            cx.ui.claim(claim, now);
+            cx.ui.chain(&answer.chain, now);
+        }
+        None => cx.ui.line("It is new and has no history."),
+    }
+    Ok(After::Unchanged)
+}

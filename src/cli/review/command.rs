@@ -1,0 +1,162 @@
+//! The answers of the review: letters, which are those of the app, and words.
+
+use crate::{
+    api::{CardAct, InboxItem},
+    cli::ui::SafeText,
+    domain::{Status, text::sanitize_line},
+};
+
+/// The meaning of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::cli) enum ReviewCommand {
+    /// Settle the card by an act, on the side that was named.
+    Card(CardAct, Option<String>),
+    /// Confirm that the claim still holds.
+    Confirm,
+    /// Replace the claim by a new statement.
+    Supersede,
+    /// Retract the claim.
+    Retract,
+    /// Make the claim active again, accept the event, or admit the device.
+    Accept,
+    /// Discard the event, or deny the device.
+    Deny,
+    /// Show the history of the claim, or of the side that was named.
+    Why(String),
+    /// Undo the last act.
+    Undo,
+    /// Skip the item.
+    Next,
+    /// End the review.
+    Quit,
+    /// Show the answers.
+    Help,
+    /// No known answer.
+    Unknown(String),
+}
+
+const CARD_HELP: &str = "\
+a      keep side 1: it supersedes the other      b      keep side 2; b 3 keeps side 3
+m      merge: a new statement supersedes both    r 1    retract side 1: it was never right
+o 1    only in…: narrow side 1                   x      exception: keep both
+d      dismiss: no contradiction                 D      discard the refused claim
+z 3d   snooze                                    w 1    why: the history of side 1
+u      undo my last act                          n      next card (or Enter)
+q      quit";
+
+/// Returns the letters that an item takes.
+pub(super) fn letters(item: &InboxItem) -> Vec<&'static str> {
+    let own: Vec<&str> = match item {
+        InboxItem::Card(_) => vec!["a", "b", "m", "r", "o", "x", "d", "D", "z", "w"],
+        _ => answers(item).iter().map(|(letter, _)| *letter).collect(),
+    };
+    own.into_iter().chain(["u", "n", "q", "?"]).collect()
+}
+
+/// Returns the answers that an item takes, each with its meaning.
+pub(super) fn help(item: &InboxItem) -> SafeText {
+    if matches!(item, InboxItem::Card(_)) {
+        return CARD_HELP.into();
+    }
+    let common = [("u", "undo my last act"), ("n", "next item (or Enter)"), ("q", "quit")];
+    let lines: Vec<SafeText> = answers(item)
+        .iter()
+        .chain(&common)
+        .map(|(letter, meaning)| text!("{}{}", format_args!("{letter:6}"), meaning))
+        .collect();
+    SafeText::join(&lines, "\n")
+}
+
+/// The answers to an item that is no card.
+fn answers(item: &InboxItem) -> &'static [(&'static str, &'static str)] {
+    const WHY: (&str, &str) = ("w", "why: show its history");
+    const RETRACT: (&str, &str) = ("r", "retract it: it was never right");
+    match item {
+        InboxItem::Card(_) => &[],
+        InboxItem::Review(_) => {
+            &[("v", "it still holds"), ("e", "something changed: write a new statement"), RETRACT, WHY]
+        }
+        InboxItem::Notice(item) if item.claim.status != Status::Active => {
+            &[("v", "reviewed: it is correct"), ("i", "make it active again"), WHY]
+        }
+        InboxItem::Notice(_) => &[("v", "reviewed: it is correct"), ("e", "write a new statement"), RETRACT, WHY],
+        InboxItem::Quarantined(_) => &[("i", "accept it for the whole team"), ("x", "discard it on this device")],
+        InboxItem::Joining(_) => &[("i", "admit it: both screens show the same words"), ("x", "deny it")],
+    }
+}
+
+/// Parses an answer to a card, or to another item. “r1” means “r 1”.
+pub(in crate::cli) fn parse(line: &str, card: bool) -> ReviewCommand {
+    let mut words = line.split_whitespace();
+    let typed = words.next().unwrap_or_default();
+    // In the app, D discards the refused claim and d dismisses the card.
+    let word = if typed == "D" { "discard".to_owned() } else { typed.to_lowercase() };
+    let rest = words.collect::<Vec<_>>().join(" ");
+    let (letters, digits) = word.split_at(word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len()));
+    let side = Some(if rest.is_empty() { digits.to_owned() } else { rest }).filter(|side| !side.is_empty());
+    let or = |default: &str| Some(side.clone().unwrap_or_else(|| default.to_owned()));
+    match (letters, card) {
+        ("", _) if digits.is_empty() => ReviewCommand::Next,
+        ("n" | "next", _) => ReviewCommand::Next,
+        ("u" | "undo", _) => ReviewCommand::Undo,
+        ("q" | "quit" | "exit", _) => ReviewCommand::Quit,
+        ("?" | "h" | "help", _) => ReviewCommand::Help,
+        ("w" | "why", _) => ReviewCommand::Why(side.unwrap_or_else(|| "1".to_owned())),
+        ("", true) => ReviewCommand::Card(CardAct::Supersede, Some(digits.to_owned())),
+        ("a" | "keep" | "supersede", true) => ReviewCommand::Card(CardAct::Supersede, or("1")),
+        ("b", true) => ReviewCommand::Card(CardAct::Supersede, or("2")),
+        // Without a side, the user is asked for the new statement.
+        ("m" | "merge", true) => ReviewCommand::Card(CardAct::Supersede, None),
+        ("r" | "retract", true) => ReviewCommand::Card(CardAct::Retract, side),
+        ("o" | "only" | "narrow", true) => ReviewCommand::Card(CardAct::Narrow, side),
+        ("x" | "exception", true) => ReviewCommand::Card(CardAct::Exception, None),
+        ("d" | "dismiss", true) => ReviewCommand::Card(CardAct::Dismiss, None),
+        ("discard", true) => ReviewCommand::Card(CardAct::Discard, None),
+        ("z" | "snooze", true) => ReviewCommand::Card(CardAct::Snooze, side),
+        ("v" | "reviewed", false) => ReviewCommand::Confirm,
+        ("e" | "supersede", false) => ReviewCommand::Supersede,
+        ("r" | "retract", false) => ReviewCommand::Retract,
+        ("i" | "reinstate" | "accept" | "admit", false) => ReviewCommand::Accept,
+        ("x" | "discard" | "deny", false) => ReviewCommand::Deny,
+        _ => ReviewCommand::Unknown(sanitize_line(line)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("", ReviewCommand::Next)]
+    #[case("2", ReviewCommand::Card(CardAct::Supersede, Some("2".into())))]
+    #[case("a", ReviewCommand::Card(CardAct::Supersede, Some("1".into())))]
+    #[case("b", ReviewCommand::Card(CardAct::Supersede, Some("2".into())))]
+    #[case("b3", ReviewCommand::Card(CardAct::Supersede, Some("3".into())))]
+    #[case("m", ReviewCommand::Card(CardAct::Supersede, None))]
+    #[case("d", ReviewCommand::Card(CardAct::Dismiss, None))]
+    #[case("D", ReviewCommand::Card(CardAct::Discard, None))]
+    #[case("x", ReviewCommand::Card(CardAct::Exception, None))]
+    #[case("n", ReviewCommand::Next)]
+    #[case("keep 3f2a91", ReviewCommand::Card(CardAct::Supersede, Some("3f2a91".into())))]
+    #[case("R 1", ReviewCommand::Card(CardAct::Retract, Some("1".into())))]
+    #[case("z 2 weeks", ReviewCommand::Card(CardAct::Snooze, Some("2 weeks".into())))]
+    #[case("w", ReviewCommand::Why("1".into()))]
+    #[case("?", ReviewCommand::Help)]
+    #[case("frob", ReviewCommand::Unknown("frob".into()))]
+    fn an_answer_to_a_card(#[case] line: &str, #[case] command: ReviewCommand) {
+        assert_eq!(parse(line, true), command);
+    }
+
+    #[rstest::rstest]
+    #[case("", ReviewCommand::Next)]
+    #[case("V", ReviewCommand::Confirm)]
+    #[case("admit", ReviewCommand::Accept)]
+    #[case("x", ReviewCommand::Deny)]
+    #[case("r", ReviewCommand::Retract)]
+    #[case("?", ReviewCommand::Help)]
+    #[case("2", ReviewCommand::Unknown("2".into()))]
+    #[case("frob", ReviewCommand::Unknown("frob".into()))]
+    fn an_answer_to_another_item(#[case] line: &str, #[case] command: ReviewCommand) {
+        assert_eq!(parse(line, false), command);
+    }
+}

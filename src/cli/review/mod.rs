@@ -1,0 +1,224 @@
+//! The line-based review: what `ergo tui --plain` and `ergo resolve --interactive` print and ask.
+//!
+//! No drawing, no cursor, no colour with a meaning: it reads well aloud and in a log. If nobody can answer, it prints every
+//! item with the commands that settle it.
+
+mod card;
+mod command;
+mod item;
+
+pub(super) use command::ReviewCommand;
+#[cfg(test)]
+pub(super) use command::parse;
+
+use super::{
+    CliError, Context, Exit,
+    ask::Asker,
+    inbox::{nothing, query, show},
+    pages,
+    show::{
+        inbox::{counted, ways},
+        text::count,
+    },
+    undo,
+};
+use crate::{
+    api::{CardStatus, CardView, ConflictsQuery, InboxItem, InboxQuery, MAX_PAGE},
+    client::Client,
+    domain::Scope,
+};
+
+/// The cards to review.
+#[derive(Clone, Debug)]
+pub(crate) enum CardSelection {
+    /// One card, by its id.
+    Card(String),
+    /// The open cards of a claim.
+    Claim(String),
+    /// The open cards of this project.
+    Project,
+}
+
+/// The state of an item after a command.
+enum After {
+    /// The item is settled.
+    Settled,
+    /// The item changed, or may have changed, and is still open.
+    Changed,
+    /// Nothing changed.
+    Unchanged,
+}
+
+/// Reviews everything that needs attention, in `scope` or everywhere.
+pub(crate) async fn inbox(
+    cx: &mut Context,
+    client: &Client,
+    scope: Option<Scope>,
+    read_only: bool,
+) -> Result<Exit, CliError> {
+    let all = query(scope.as_ref(), MAX_PAGE);
+    let first = client.inbox(&all).await?;
+    if cx.ui.json {
+        show(cx, &first, scope.as_ref());
+        return Ok(Exit::Ok);
+    }
+    if first.total == 0 {
+        nothing(cx, scope.as_ref());
+        return Ok(Exit::Ok);
+    }
+    cx.ui.line(text!("{} attention.", count(first.total, "item needs", "items need")));
+    for group in &first.groups {
+        cx.ui.line(text!("  {}: {}", group.group.title(), counted(group)));
+    }
+    let mut asker = if read_only { None } else { Asker::new() };
+    let mut at = 0;
+    for group in first.groups {
+        let kind = group.group;
+        cx.ui.line(text!("\n{}: {}", kind.title(), counted(&group)));
+        let mut page = Some(group);
+        while let Some(group) = page.take() {
+            for item in &group.items {
+                at += 1;
+                cx.ui.line(text!("\n{} of {}, {}", at, first.total.max(at), kind.title().to_lowercase()));
+                if !review(cx, client, item, asker.as_mut()).await? {
+                    return Ok(Exit::Ok);
+                }
+            }
+            if let Some(cursor) = group.next {
+                let rest = InboxQuery { group: Some(kind), cursor: Some(cursor), ..all.clone() };
+                page = client.inbox(&rest).await?.groups.into_iter().next();
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Reviews conflict cards, oldest first.
+pub(crate) async fn cards(
+    cx: &mut Context,
+    client: &Client,
+    selection: CardSelection,
+    read_only: bool,
+) -> Result<Exit, CliError> {
+    let cards = select(cx, client, selection).await?;
+    if cx.ui.json {
+        let mut views = Vec::new();
+        for card in &cards {
+            views.push(load(client, card).await?);
+        }
+        cx.ui.value(&views);
+        return Ok(Exit::Ok);
+    }
+    if cards.is_empty() {
+        cx.ui.line("No open conflicts.");
+        cx.ui.commands(&[
+            ("ergo audit".to_owned(), "compare all active claims".to_owned()),
+            ("ergo conflicts --all".to_owned(), "list those of all projects".to_owned()),
+        ]);
+        return Ok(Exit::Ok);
+    }
+    let mut asker = if read_only { None } else { Asker::new() };
+    cx.ui.line(text!("{} to settle.", count(cards.len(), "conflict", "conflicts")));
+    for (at, card) in cards.iter().enumerate() {
+        cx.ui.line(text!("\n{} of {}", at + 1, cards.len()));
+        if !review(cx, client, card, asker.as_mut()).await? {
+            break;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+async fn select(cx: &Context, client: &Client, selection: CardSelection) -> Result<Vec<InboxItem>, CliError> {
+    let mut found = Vec::new();
+    match selection {
+        CardSelection::Card(card) => found.push(client.card(&card).await?.summary),
+        CardSelection::Claim(claim) => {
+            let cards = client.history(&claim).await?.cards.into_iter();
+            found.extend(cards.filter(|card| card.status == CardStatus::Open));
+        }
+        CardSelection::Project => {
+            let scope = cx.known_scope(client).await?;
+            let query = pages::cards_of(&scope);
+            found = pages::all(async |cursor| {
+                let page = client.conflicts(&ConflictsQuery { cursor, ..query.clone() }).await?;
+                Ok((page.items, page.next))
+            })
+            .await?;
+            found.reverse();
+        }
+    }
+    Ok(found.into_iter().map(|card| InboxItem::Card(Box::new(card))).collect())
+}
+
+/// Loads the card of an item in full; `None` if the item is no card.
+async fn load(client: &Client, item: &InboxItem) -> Result<Option<CardView>, CliError> {
+    match item {
+        InboxItem::Card(card) => Ok(Some(client.card(&card.id.to_hex()).await?)),
+        _ => Ok(None),
+    }
+}
+
+/// Shows one item and asks until it is settled or skipped. Returns false to end the review.
+async fn review(
+    cx: &mut Context,
+    client: &Client,
+    item: &InboxItem,
+    asker: Option<&mut Asker>,
+) -> Result<bool, CliError> {
+    let mut card = load(client, item).await?;
+    match &card {
+        Some(card) => cx.ui.card(card, Context::now()),
+        None => cx.ui.inbox_item(item, Context::now()),
+    }
+    let Some(asker) = asker else {
+        cx.ui.line("");
+        match &card {
+            Some(card) => cx.ui.card_ways(card),
+            None => cx.ui.commands(&ways(item)),
+        }
+        return Ok(!cx.ui.gone());
+    };
+    let letters = command::letters(item).join(", ");
+    loop {
+        let Some(line) = asker.ask(cx, text!("\nWhat now? [{}] ", letters))? else { return Ok(false) };
+        let after = match (command::parse(&line, card.is_some()), &card) {
+            (ReviewCommand::Quit, _) => return Ok(false),
+            (ReviewCommand::Next, _) => return Ok(true),
+            (ReviewCommand::Undo, _) => undo::last_act(cx, client, asker).await.map(|undone| match undone {
+                true => After::Changed,
+                false => After::Unchanged,
+            }),
+            (ReviewCommand::Card(act, side), Some(card)) => card::settle(cx, client, card, act, side, asker).await,
+            (ReviewCommand::Why(side), Some(card)) => card::why(cx, client, card, &side).await,
+            (command, None) if item::takes(item, &command) => item::settle(cx, client, item, &command, asker).await,
+            (command, _) => {
+                if let ReviewCommand::Unknown(word) = command {
+                    cx.ui.line(text!("Unknown answer “{}”. Answers:", word));
+                }
+                cx.ui.line(command::help(item));
+                Ok(After::Unchanged)
+            }
+        };
+        match after {
+            Ok(After::Settled) => return Ok(true),
+            Ok(After::Changed) => card = load(client, item).await?,
+            Ok(After::Unchanged) => {}
+            Err(error) => cx.ui.error(&error),
+        }
+    }
+}
+
+/// Asks for a reason, with an optional default. Returns `None` if there is none.
+fn ask_reason(cx: &mut Context, asker: &mut Asker, default: Option<String>) -> Result<Option<String>, CliError> {
+    let prompt = match &default {
+        Some(default) => text!("Why? [Enter: {}] ", default),
+        None => "Why? (empty: cancel) ".into(),
+    };
+    let answer = asker.ask(cx, prompt)?.unwrap_or_default();
+    let reason = if answer.is_empty() { default.unwrap_or_default() } else { answer };
+    if reason.trim().is_empty() {
+        cx.ui.line("Cancelled: a reason is required.");
+        return Ok(None);
+    }
+    Ok(Some(reason))
+}
