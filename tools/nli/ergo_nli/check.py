@@ -12,7 +12,7 @@ import gguf
 import numpy as np
 import torch
 
-from .model import DEPTH, CrossEncoder, Ids, load, logits, save
+from .model import DEPTH, CrossEncoder, Ids, add_gate, load, logits, save
 
 PAIRS = [("Use tabs.", "Indent with spaces."), ("Never push to `main`.", "Pushing to main is fine."),
          ("The cache lives five minutes.", "The cache is Redis."), ("Deploy on Monday.", "Deployments take place on Mondays.")]
@@ -47,6 +47,7 @@ def main() -> None:
     state = read(args.file)
     if state["typ.weight"].shape[0] < 2:
         state["typ.weight"] = torch.cat([state["typ.weight"]] * 2)
+    add_gate(state, model)
     model.load_state_dict(state)
     save(model.state_dict(), args.out)
     if args.against:

@@ -1,6 +1,6 @@
 """Checkpoint -> GGUF for llama.cpp: python -m ergo_nli.convert CHECKPOINT OUT.gguf --base DIR [--type q8_0|f16|f32]
 
-Architecture "bert" with rank pooling and three output labels. The pooler goes into the tensor ``cls`` (llama.cpp applies tanh),
+Architecture "bert" with rank pooling and four output labels. The pooler goes into the tensor ``cls`` (llama.cpp applies tanh),
 the classifier into ``cls.output``; both stay f16 in q8_0 files. Input of a pair: [CLS] a [SEP] b [SEP], token type 0.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from .model import DEPTH, HEADS, INNER, POSITIONS, WIDTH
-from .rows import LABELS
+from .rows import OUTPUTS
 
 NAME = "ergo-nli-minilm"
 TYPES = {"f32": gguf.LlamaFileType.ALL_F32, "f16": gguf.LlamaFileType.MOSTLY_F16, "q8_0": gguf.LlamaFileType.MOSTLY_Q8_0}
@@ -62,7 +62,7 @@ def convert(checkpoint: str, out: str, base: str, kind: str) -> int:
     w.add_causal_attention(False)
     w.add_pooling_type(gguf.PoolingType.RANK)
     w.add_token_type_count(2)
-    w.add_classifier_output_labels(LABELS)
+    w.add_classifier_output_labels(OUTPUTS)
     w.add_file_type(TYPES[kind])
     add_vocabulary(w, base)
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, DEPTH)

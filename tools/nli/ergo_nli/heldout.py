@@ -38,6 +38,7 @@ def pairs(families: list[Family], s: Surface) -> list[tuple[str, str, bool]]:
                 found.append((s.fill(a, component), s.fill(b, component), against))
 
         some(family.same, family.against, True)
+        some(family.same, family.within, False)
         some(family.same, family.beside, False)
         some(family.same, family.same, False)
     return found

@@ -39,6 +39,7 @@ def main() -> None:
         rng.shuffle(found)
         pool += found[: int(count)] if count else found
     z = logits(load(args.checkpoint), Ids(args.base), [(r["a"], r["b"]) for r in pool])
+    z = z[:, : R.GATE]
     log_p = z - np.logaddexp.reduce(z, axis=1, keepdims=True)
     allowed = np.array(R.ALLOWED, bool)[[r["y"] for r in pool]]
     loss = -np.logaddexp.reduce(np.where(allowed, log_p, -1e9), axis=1)

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import nn
 
-from .rows import LABELS
+from .rows import GATE, LABELS, OUTPUTS
 
 WIDTH, HEADS, DEPTH, INNER, VOCABULARY, POSITIONS = 384, 12, 6, 1536, 30522, 512
 SEP = 102
@@ -45,7 +45,7 @@ class Layer(nn.Module):
 
 
 class CrossEncoder(nn.Module):
-    """Token ids (batch, length) -> logits (batch, 3) in the order of ``rows.LABELS``."""
+    """Token ids (batch, length) -> logits (batch, 4) in the order of ``rows.OUTPUTS``."""
 
     def __init__(self, drop: float = 0.0) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class CrossEncoder(nn.Module):
         self.ln = nn.LayerNorm(WIDTH, 1e-12)
         self.layers = nn.ModuleList(Layer() for _ in range(DEPTH))
         self.pool = nn.Linear(WIDTH, WIDTH)
-        self.cls = nn.Linear(WIDTH, len(LABELS))
+        self.cls = nn.Linear(WIDTH, len(OUTPUTS))
         self.drop = drop
         nn.init.normal_(self.cls.weight, std=0.02)
         nn.init.zeros_(self.cls.bias)
@@ -96,7 +96,8 @@ def _name_pairs() -> list[tuple[str, str]]:
 
 
 def load(path: str | Path) -> CrossEncoder:
-    """A model from a safetensors file with BERT's published names; without a classifier in it, a fresh head."""
+    """A model from a safetensors file with BERT's published names; without a classifier in it, a fresh head,
+    and a fresh gate if it was trained before there was one."""
     published = {k.removeprefix("bert."): v for k, v in load_file(path).items()}
     state = {ours: published[theirs] for ours, theirs in _name_pairs()}
     for kind in ("weight", "bias"):
@@ -106,10 +107,19 @@ def load(path: str | Path) -> CrossEncoder:
         if f"classifier.{kind}" in published:
             state[f"cls.{kind}"] = published[f"classifier.{kind}"]
     model = CrossEncoder()
+    add_gate(state, model)
     report = model.load_state_dict(state, strict=False)
     if report.unexpected_keys or any(not k.startswith("cls.") for k in report.missing_keys):
         raise ValueError(f"{path} is not a MiniLM-L6: {report}")
     return model
+
+
+def add_gate(state: dict[str, torch.Tensor], fresh: CrossEncoder) -> None:
+    """Gives a classifier of three outputs the fourth of ``fresh``."""
+    for kind in ("weight", "bias"):
+        rows = state.get(f"cls.{kind}")
+        if rows is not None and len(rows) == len(LABELS):
+            state[f"cls.{kind}"] = torch.cat([rows, getattr(fresh.cls, kind).detach()[GATE:]])
 
 
 def save(state: dict[str, torch.Tensor], path: str | Path) -> None:
@@ -186,10 +196,10 @@ def _by_length(sequences: list[list[int]], tokens: int):
 
 @torch.inference_mode()
 def logits(model: CrossEncoder, ids: Ids, pairs: list[tuple[str, str]], tokens: int = 4096) -> np.ndarray:
-    """Logits (n, 3) of the pairs in the given order, in bf16 autocast."""
+    """Logits (n, 4) of the pairs in the given order, in bf16 autocast."""
     ids.add({t for pair in pairs for t in pair})
     sequences = [ids.pair(a, b) for a, b in pairs]
-    out = np.zeros((len(pairs), len(LABELS)), np.float32)
+    out = np.zeros((len(pairs), len(OUTPUTS)), np.float32)
     model.eval()
     for batch in _by_length(sequences, tokens):
         wait_while_paused()

@@ -56,14 +56,14 @@ def main() -> None:
     texts, groups = [], []
     for number, family in enumerate(f for f in read_families(args.families) if f.for_judge == args.judge):
         component = s.component()
-        for text in family.same + family.against + family.beside:
+        for text in family.same + family.against + family.within + family.beside:
             texts.append(s.fill(text, component))
             groups.append(number)
     texts, groups = texts[: args.most], groups[: args.most]
     found: dict[tuple[str, str], dict] = {}
     for i, j, _ in nearest(embed(encoder, ids, texts), np.array(groups), within=False):
         a, b = sorted((texts[i], texts[j]))
-        found[a, b] = {"a": a, "b": b, "y": R.NEUTRAL, "src": "near.family"}
+        found[a, b] = {"a": a, "b": b, "y": R.NEUTRAL, "src": "near.family", "same": False}
 
     rules = list(R.read(args.rules))[: args.most]
     texts = [r["text"] for r in rules]

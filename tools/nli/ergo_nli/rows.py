@@ -1,7 +1,8 @@
 """Training rows: labels, files, normalised text, and the leak filter.
 
 A row is one JSON object a line: ``a`` and ``b`` (the two sentences in the order the model reads them), ``y`` (the label),
-``src`` (where the row comes from, always filled), optional ``w`` (loss weight).
+``src`` (where the row comes from, always filled), optional ``w`` (loss weight), optional ``same`` (whether both speak of the same decision:
+a contradiction, a paraphrase, a refinement or an example do, neighbours and unrelated claims do not; absent where that is not known).
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from pathlib import Path
 
 ENTAILMENT, NEUTRAL, CONTRADICTION, NOT_ENTAILMENT, NOT_CONTRADICTION = range(5)
 LABELS = ["entailment", "neutral", "contradiction"]
-"""Names of the model's three logits, in order. Labels 3 and 4 exist in training rows only: they allow two classes."""
+"""Names of the model's first three logits, in order. Labels 3 and 4 exist in training rows only: they allow two classes."""
+
+GATE = len(LABELS)
+"""Index of the fourth logit: whether both sides speak of the same decision (a sigmoid of its own)."""
+
+OUTPUTS = [*LABELS, "same decision"]
+"""Names of all logits of the model."""
 
 ALLOWED = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 1, 0]]
 """Row ``y`` is satisfied by any of these classes."""

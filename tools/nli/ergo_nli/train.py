@@ -1,6 +1,7 @@
 """Fine-tunes the cross-encoder: python -m ergo_nli.train OUT --base DIR --data rows.jsonl[:share] ...
 
-Loss: cross-entropy over the classes a row allows, a little label smoothing, row weights. bf16 autocast, word embeddings
+Loss: cross-entropy over the classes a row allows, a little label smoothing, row weights; and for the gate binary cross-entropy on the rows that
+say whether both sides speak of the same decision. bf16 autocast, word embeddings
 frozen, cosine decay after a short warm-up. What is written is the average of the weights over the last part of the run. SIGTERM
 ends a run early: the rate then falls to its end within a hundred steps, and the weights are written.
 """
@@ -25,6 +26,8 @@ AVERAGE_EVERY = 20
 ENDING_STEPS = 100
 """Steps that a run still makes when it is told to end."""
 SMOOTHING = 0.03
+GATE_WEIGHT = 0.5
+"""Weight of the gate's loss beside that of the classes."""
 IDLE_LOAD = 2.2
 """Below this load average (our own share included) a second thread is taken: beside a build it only slows both."""
 
@@ -84,7 +87,7 @@ def main() -> None:
     data = [row for spec in args.data for row in take(spec, rng)]
     ids = Ids(args.base)
     ids.add({t for r in data for t in (r["a"], r["b"])})
-    examples = [(ids.pair(r["a"], r["b"]), r["y"], r.get("w", 1.0)) for r in data]
+    examples = [(ids.pair(r["a"], r["b"]), r["y"], r.get("w", 1.0), r.get("same")) for r in data]
     examples = [e for e in examples if len(e[0]) <= args.longest]
     total = sum(len(e[0]) for e in examples)
     print(f"{len(data)} rows, {len(examples)} kept, {total / len(examples):.1f} tokens a pair", flush=True)
@@ -128,10 +131,16 @@ def main() -> None:
             group["lr"] = rate * min(1.0, (step + 1) / args.warm_up)
         with torch.autocast("cpu", torch.bfloat16):
             z = model(x, mask)
-        log_p = F.log_softmax(z.float(), -1)
+        z, gate = z.float()[:, : R.GATE], z.float()[:, R.GATE]
+        log_p = F.log_softmax(z, -1)
         ok = allowed[y]
         fit = -torch.logsumexp(log_p.masked_fill(~ok, -1e9), -1)
         loss = (((1 - SMOOTHING) * fit - SMOOTHING * log_p.mean(-1)) * w).sum() / w.sum()
+        told_same = torch.tensor([e[3] is not None for e in batch])
+        if told_same.any():
+            same = torch.tensor([float(bool(e[3])) for e in batch]).clamp(SMOOTHING, 1 - SMOOTHING)
+            each = F.binary_cross_entropy_with_logits(gate, same, reduction="none") * w * told_same
+            loss = loss + GATE_WEIGHT * each.sum() / (w * told_same).sum()
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(weights, 1.0)

@@ -38,7 +38,7 @@ class Families(unittest.TestCase):
 
     def test_no_sentence_stands_on_two_sides(self) -> None:
         for f in self.families:
-            for one, two in itertools.combinations((f.same, f.against, f.beside), 2):
+            for one, two in itertools.combinations((f.same, f.against, f.within, f.beside), 2):
                 self.assertFalse({t.casefold() for t in one} & {t.casefold() for t in two}, f.same[0])
 
     def test_rows_have_no_open_slot(self) -> None:
@@ -52,6 +52,18 @@ class Families(unittest.TestCase):
 
     def test_a_family_knows_its_file(self) -> None:
         self.assertEqual({f.theme for f in self.families}, {p.stem for p in (HERE / "families").iterdir()})
+
+    def test_rows_say_whether_both_speak_of_the_same_decision(self) -> None:
+        family = families.Family(["Use tabs.", "Indent with tabs."], ["Use spaces."], ["A tab is four wide."], ["Tabs of the browser are pinned.", "Name tabs."])
+        stranger = families.Family(["Ship on Mondays.", "Monday ships."], ["Ship daily."], beside=["Tag releases.", "Sign tags."])
+        told = {}
+        for r in families.rows([family, stranger], surface(), 40):
+            told.setdefault(r["src"], set()).add(r.get("same"))
+        self.assertEqual(told["family.contradiction"], {True})
+        self.assertEqual(told["family.paraphrase"], {True})
+        self.assertEqual(told["family.within"], {True})
+        self.assertEqual(told["family.other-family"], {False})
+        self.assertEqual(told["family.beside"], {False, None}, "older families mix details and neighbours")
 
     def test_a_broken_line_is_named(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

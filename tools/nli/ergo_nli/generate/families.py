@@ -20,6 +20,8 @@ class Family:
 
     same: list[str] = field(default_factory=list)
     against: list[str] = field(default_factory=list)
+    within: list[str] = field(default_factory=list)
+    """What speaks of the same decision and holds with the rule: a refinement, an example, a consequence."""
     beside: list[str] = field(default_factory=list)
     theme: str = ""
     """Name of the file that it stands in, without the ending."""
@@ -43,7 +45,8 @@ def read_families(folder: str | Path) -> list[Family]:
                 parts = [p.strip() for p in line.split(" || ")]
                 if len(parts) != 3:
                     raise ValueError(f"{path}:{number}: three parts expected, rule || against || beside")
-                found.append(Family(*([p] for p in parts), theme=path.stem))
+                rule, against, beside = ([p] for p in parts)
+                found.append(Family(rule, against, beside=beside, theme=path.stem))
     for path in sorted(Path(folder).glob("*.txt")):
         current = Family(theme=path.stem)
         for number, line in enumerate([*path.read_text(encoding="utf-8").splitlines(), ""], 1):
@@ -55,9 +58,9 @@ def read_families(folder: str | Path) -> list[Family]:
                 current = Family(theme=path.stem)
                 continue
             kind, text = line[0], line[1:].strip()
-            lists = {"+": current.same, "-": current.against, "~": current.beside}
+            lists = {"+": current.same, "-": current.against, ">": current.within, "~": current.beside}
             if kind not in lists or not text:
-                raise ValueError(f"{path}:{number}: a line begins with +, - or ~")
+                raise ValueError(f"{path}:{number}: a line begins with +, -, > or ~")
             lists[kind].append(text)
     return found
 
@@ -78,6 +81,9 @@ def _one(family: Family, families: list[Family], s: Surface) -> Iterator[dict]:
     def some(texts: list[str], most: int) -> list[str]:
         return s.rng.sample(texts, min(most, len(texts)))
 
+    # Older families count details of the rule among what stands beside it: only those that tell the two apart say what is another decision.
+    other = False if family.within else None
+
     def same() -> str:
         return s.pick(family.same)
 
@@ -91,9 +97,11 @@ def _one(family: Family, families: list[Family], s: Surface) -> Iterator[dict]:
         yield s.row(s.scoped(put(same()), place), s.scoped(put(against()), place), CONTRADICTION, "family.same-place")
     for one, two in some(list(combinations(family.same, 2)), 2):
         yield s.row(s.said(put(one)), s.said(put(two)), ENTAILMENT, "family.paraphrase")
+    for b in some(family.within, 2):
+        yield s.row(s.said(put(same())), s.said(put(b)), NOT_CONTRADICTION, "family.within", True)
     for b in some(family.beside, 2):
-        yield s.row(s.said(put(same())), s.said(put(b)), NEUTRAL, "family.beside")
-    yield s.row(s.said(put(against())), s.said(put(s.pick(family.beside))), NOT_CONTRADICTION, "family.beside")
+        yield s.row(s.said(put(same())), s.said(put(b)), NEUTRAL, "family.beside", other)
+    yield s.row(s.said(put(against())), s.said(put(s.pick(family.beside))), NOT_CONTRADICTION, "family.beside", other)
     if s.chance(0.3) and len(family.beside) > 1:
         one, two = some(family.beside, 2)
         yield s.row(put(one), put(two), NEUTRAL, "family.beside")
@@ -113,7 +121,7 @@ def _one(family: Family, families: list[Family], s: Surface) -> Iterator[dict]:
             here, there = s.two_components()
             b = against() if s.chance(0.75) else same()
             yield s.row(s.said(put(same(), here)), s.said(put(b, there)), NEUTRAL, "family.other-component")
-    other = s.pick(families)
-    if other is not family:
-        b = s.pick(other.same + other.against + other.beside)
-        yield s.row(s.said(put(s.pick(family.same + family.against))), s.said(put(b)), NEUTRAL, "family.other-family")
+    stranger = s.pick(families)
+    if stranger is not family:
+        b = s.pick(stranger.same + stranger.against + stranger.within + stranger.beside)
+        yield s.row(s.said(put(s.pick(family.same + family.against))), s.said(put(b)), NEUTRAL, "family.other-family", False)

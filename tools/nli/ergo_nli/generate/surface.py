@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import re
 
+from ..rows import CONTRADICTION, ENTAILMENT
+
 AREAS = """billing checkout search payment ingest reporting notification inventory shipping profile login catalogue pricing
 audit export import messaging scheduling analytics mail upload media review support order fraud ledger invoice booking tenant
 admin partner mobile webhook identity session archive telemetry document translation wallet roster survey consent""".split()
@@ -118,9 +120,13 @@ class Surface:
             text = text + tail if tail.endswith(".") else text.rstrip(".") + tail + "."
         return text
 
-    def row(self, a: str, b: str, y: int, src: str) -> dict:
-        """A row with small noise (full stops) in a random order where the label allows it."""
+    def row(self, a: str, b: str, y: int, src: str, same: bool | None = None) -> dict:
+        """A row with small noise (full stops) in a random order where the label allows it.
+
+        ``same`` says whether both speak of the same decision; contradictions and paraphrases do, of others it is unknown unless given."""
         a, b = (t.rstrip(".") if self.chance(0.15) else t for t in (a, b))
         if self.chance(0.5):
             a, b = b, a
-        return {"a": a, "b": b, "y": y, "src": src}
+        if same is None and y in (CONTRADICTION, ENTAILMENT):
+            same = True
+        return {"a": a, "b": b, "y": y, "src": src} | ({} if same is None else {"same": same})
