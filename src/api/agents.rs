@@ -6,8 +6,8 @@ use utoipa::{IntoParams, ToSchema};
 use crate::domain::Scope;
 
 /// `GET /agents`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub struct AgentsQuery {
     /// The organisation; without it, all scopes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,8 +57,8 @@ pub struct AgentSession {
 }
 
 /// `GET /agents/present`: a session of an agent, connected for as long as it reads the answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub struct PresentQuery {
     /// The name that the agent gives itself.
     pub agent: String,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{conflicts::CardAct, writes::Caller};
+use super::{conflicts::CardAct, request};
 use crate::domain::{CardId, ClaimId, OpId, Scope};
 
 /// The most cards that one act settles.
@@ -11,7 +11,7 @@ pub const MAX_CARDS: usize = 100;
 
 /// A card as it was shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct CardRef {
     /// Its id or prefix.
     pub id: String,
@@ -34,29 +34,29 @@ pub enum Keep {
     Writer(String),
 }
 
-/// `POST /conflicts/resolve`: the same for many cards of one scope. What cannot be done for a card leaves that card as it is,
-/// and the answer says why; the others are settled together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct ResolveManyRequest {
-    /// Who acts; the scope is that of the cards and may be left empty.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The cards, at most [`MAX_CARDS`]; all of one scope.
-    pub cards: Vec<CardRef>,
-    /// What to do: `supersede` with `keep`, `exception`, `dismiss`, `discard` or `snooze`.
-    pub act: CardAct,
-    /// Which side stays (`supersede`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep: Option<Keep>,
-    /// Why; where it is empty, each card's own known reason, and a card without one is left as it is.
-    #[serde(default)]
-    pub reason: String,
-    /// When they come back (`snooze`), in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<u64>,
-    /// Say what would happen; change nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub dry_run: bool,
+request! {
+    /// `POST /conflicts/resolve`: the same for many cards of one scope. What cannot be done for a card leaves that card as it is,
+    /// and the answer says why; the others are settled together.
+    pub struct ResolveManyRequest {
+        /// Who acts; the scope is that of the cards and may be left empty.
+        caller,
+        /// The cards, at most [`MAX_CARDS`]; all of one scope.
+        pub cards: Vec<CardRef>,
+        /// What to do: `supersede` with `keep`, `exception`, `dismiss`, `discard` or `snooze`.
+        pub act: CardAct,
+        /// Which side stays (`supersede`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub keep: Option<Keep>,
+        /// Why; where it is empty, each card's own known reason, and a card without one is left as it is.
+        #[serde(default)]
+        pub reason: String,
+        /// When they come back (`snooze`), in milliseconds since the Unix epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub until: Option<u64>,
+        /// Say what would happen; change nothing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub dry_run: bool,
+    }
 }
 
 /// What became of one card.

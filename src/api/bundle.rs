@@ -17,7 +17,7 @@ pub const SINCE_FILE_PIECE: usize = 8 * 1024;
 
 /// `POST /sync/export`. Answers with the bundle itself, and with an [`ExportOutcome`] in the header `x-ergo-summary`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct ExportRequest {
     /// The team, by name or id; not needed where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,8 +86,8 @@ pub struct ExportOutcome {
 }
 
 /// The query of `POST /sync/import`, whose body is the file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub struct ImportQuery {
     /// Say what it would do, and do nothing.
     pub dry_run: bool,

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 /// `POST /calibrate`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct CalibrateRequest {
     /// The organisation.
     pub org_id: String,

@@ -186,8 +186,8 @@ impl ClaimView {
 }
 
 /// `GET /claims`: filters and paging. All filters must hold.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub struct ClaimsQuery {
     /// The organisation; without it, all scopes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -246,8 +246,8 @@ pub struct ClaimsQuery {
 }
 
 /// The time at which one claim is read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub struct AsOf {
     /// The state at this time, in milliseconds since the Unix epoch, by event clock.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -291,7 +291,7 @@ pub struct ChainLink {
 
 /// `POST /why`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct WhyRequest {
     /// The organisation.
     pub org_id: String,
@@ -413,8 +413,8 @@ pub struct History {
 }
 
 /// `GET /log`: acts, newest first; what `undo` chooses from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub struct LogQuery {
     /// The organisation; without it, all scopes.
     #[serde(skip_serializing_if = "Option::is_none")]

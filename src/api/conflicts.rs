@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{claims::ClaimView, writes::Caller};
+use super::{claims::ClaimView, request};
 use crate::domain::{CardId, ClaimId, OpId, Qualifiers, Scope, verdict::Evidence};
 
 /// Where a card comes from.
@@ -200,8 +200,8 @@ pub struct CardView {
 }
 
 /// `GET /conflicts`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub struct ConflictsQuery {
     /// The organisation; without it, all scopes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -238,34 +238,34 @@ pub struct ConflictsPage {
     pub next: Option<String>,
 }
 
-/// `POST /conflicts/{id}/resolve`. Answers with a [`super::WriteOutcome`]: the guard checks each act again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct ResolveRequest {
-    /// Who acts; the scope is the card's and may be left empty.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// What to do.
-    pub act: CardAct,
-    /// Why; required except for `snooze`.
-    #[serde(default)]
-    pub reason: String,
-    /// The side that stays (`supersede`): an id or prefix of a member.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub winner: Option<String>,
-    /// The side that is acted on (`retract`, `narrow`), or that is the exception (`exception`; by default the refused or newest one): an
-    /// id or prefix of a member.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
-    /// The merged (`supersede`) or reworded (`narrow`) text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub statement: Option<String>,
-    /// Where and when the narrowed claim holds (`narrow`).
-    #[serde(default)]
-    pub qualifiers: Qualifiers,
-    /// When it comes back (`snooze`), in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<u64>,
-    /// The `rev` of the card as it was shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect_rev: Option<u64>,
+request! {
+    /// `POST /conflicts/{id}/resolve`. Answers with a [`super::WriteOutcome`]: the guard checks each act again.
+    pub struct ResolveRequest {
+        /// Who acts; the scope is the card's and may be left empty.
+        caller,
+        /// What to do.
+        pub act: CardAct,
+        /// Why; required except for `snooze`.
+        #[serde(default)]
+        pub reason: String,
+        /// The side that stays (`supersede`): an id or prefix of a member.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub winner: Option<String>,
+        /// The side that is acted on (`retract`, `narrow`), or that is the exception (`exception`; by default the refused or newest one): an
+        /// id or prefix of a member.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub target: Option<String>,
+        /// The merged (`supersede`) or reworded (`narrow`) text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub statement: Option<String>,
+        /// Where and when the narrowed claim holds (`narrow`).
+        #[serde(default)]
+        pub qualifiers: Qualifiers,
+        /// When it comes back (`snooze`), in milliseconds since the Unix epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub until: Option<u64>,
+        /// The `rev` of the card as it was shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub expect_rev: Option<u64>,
+    }
 }

@@ -11,8 +11,8 @@ use super::{
 use crate::domain::{EventId, OpId, Scope, verdict::Stage};
 
 /// `GET /inbox`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub struct InboxQuery {
     /// The organisation; without it, all scopes.
     #[serde(skip_serializing_if = "Option::is_none")]

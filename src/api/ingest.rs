@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Caller;
+use super::request;
 use crate::domain::EventId;
 
 /// The largest file that is taken in, in bytes.
@@ -15,21 +15,22 @@ pub const MAX_FILE_NAME: usize = 1024;
 /// The largest body of `POST /ingest`, in bytes: a file as JSON.
 pub const MAX_INGEST_BODY: usize = 3 * MAX_FILE;
 
-/// `POST /ingest`: one file as it is now. What is stored of it already stays; what it no longer says is taken out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct IngestRequest {
-    /// Who acts, and where.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The file's name, as it is to stand beside what is found in it: best relative to the project.
-    pub path: String,
-    /// Its text, at most 2 MiB; without one the file is gone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Share it: its pieces travel wherever the scope is shared. Without, they stay on this machine, and what was shared of the file stays as it is.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub share: bool,
+request! {
+    /// `POST /ingest`: one file as it is now. What is stored of it already stays; what it no longer says is taken out.
+    #[derive(Default)]
+    pub struct IngestRequest {
+        /// Who acts, and where.
+        caller,
+        /// The file's name, as it is to stand beside what is found in it: best relative to the project.
+        #[serde(default)]
+        pub path: String,
+        /// Its text, at most 2 MiB; without one the file is gone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub text: Option<String>,
+        /// Share it: its pieces travel wherever the scope is shared. Without, they stay on this machine, and what was shared of the file stays as it is.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub share: bool,
+    }
 }
 
 /// The answer to `ingest`.
@@ -47,18 +48,19 @@ pub struct Ingested {
     pub retired: usize,
 }
 
-/// `POST /add`: a raw text, of which is stored what is worth keeping.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct AddRequest {
-    /// Who acts, and where.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The text; required.
-    pub text: String,
-    /// Where it comes from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
+request! {
+    /// `POST /add`: a raw text, of which is stored what is worth keeping.
+    #[derive(Default)]
+    pub struct AddRequest {
+        /// Who acts, and where.
+        caller,
+        /// The text; required.
+        #[serde(default)]
+        pub text: String,
+        /// Where it comes from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub source: Option<String>,
+    }
 }
 
 /// The answer to `add`: what was stored, word for word.
@@ -77,8 +79,8 @@ pub struct Added {
 }
 
 /// `GET /ingested`: files of which there are chunks.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub struct IngestedQuery {
     /// The organisation.
     pub org_id: String,

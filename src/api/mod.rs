@@ -13,10 +13,13 @@ pub mod events;
 pub mod inbox;
 mod ingest;
 pub mod recall;
+mod request;
 mod snapshot;
 pub mod status;
 pub mod sync;
 pub mod writes;
+
+use request::request;
 
 pub use agents::*;
 pub use batch::*;

@@ -11,7 +11,7 @@ pub const MAX_RECALL: usize = 50;
 
 /// `POST /recall`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct RecallRequest {
     /// The organisation.
     pub org_id: String,

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 /// `GET /snapshot`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub struct SnapshotQuery {
     /// The organisation.
     pub org_id: String,

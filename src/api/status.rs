@@ -237,7 +237,7 @@ pub struct Scopes {
 
 /// `POST /backup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct BackupRequest {
     /// The file to make, as an absolute path; it must not exist.
     pub path: String,

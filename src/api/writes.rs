@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{claims::ClaimView, conflicts::CardSummary};
+use super::{claims::ClaimView, conflicts::CardSummary, request};
 use crate::domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers, Scope, Tier, verdict::Evidence};
 
 /// Who acts, where, and under which idempotency key: part of every mutation.
@@ -29,7 +29,7 @@ pub struct Caller {
 }
 
 /// `POST /remember` and, with a required `source`, `POST /learn`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(default)]
 pub struct RememberRequest {
     /// Who acts, and where.
@@ -69,7 +69,7 @@ pub struct RememberRequest {
 }
 
 /// `POST /supersede`: the world changed. Replaces `targets` by a new statement, or by the existing claim `successor`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(default)]
 pub struct SupersedeRequest {
     /// Ids of the claims that give way; at least one.
@@ -85,48 +85,52 @@ pub struct SupersedeRequest {
     pub claim: RememberRequest,
 }
 
-/// `POST /retract`, `/reinstate`, `/redact`, `/reviewed`: an act on one claim, with a reason.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct ActRequest {
-    /// Who acts, and where.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The claim's id or prefix; required.
-    pub target: String,
-    /// Further claims of the same scope, for `reviewed` only: one act, hence one undo. One that needs no review any more is left out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<String>,
-    /// Why; required.
-    pub reason: String,
-    /// The `rev` of the claim as it was shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expect_rev: Option<u64>,
+request! {
+    /// `POST /retract`, `/reinstate`, `/redact`, `/reviewed`: an act on one claim, with a reason.
+    #[derive(Default)]
+    pub struct ActRequest {
+        /// Who acts, and where.
+        caller,
+        /// The claim's id or prefix; required.
+        #[serde(default)]
+        pub target: String,
+        /// Further claims of the same scope, for `reviewed` only: one act, hence one undo. One that needs no review any more is left out.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub also: Vec<String>,
+        /// Why; required.
+        #[serde(default)]
+        pub reason: String,
+        /// The `rev` of the claim as it was shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub expect_rev: Option<u64>,
+    }
 }
 
-/// `POST /depend`: the claim rests on the premises.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct DependRequest {
-    /// Who acts, and where.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The claim that rests on others.
-    pub claim: String,
-    /// What it rests on; at least one.
-    pub premises: Vec<String>,
+request! {
+    /// `POST /depend`: the claim rests on the premises.
+    #[derive(Default)]
+    pub struct DependRequest {
+        /// Who acts, and where.
+        caller,
+        /// The claim that rests on others.
+        #[serde(default)]
+        pub claim: String,
+        /// What it rests on; at least one.
+        #[serde(default)]
+        pub premises: Vec<String>,
+    }
 }
 
-/// `POST /undo`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct UndoRequest {
-    /// Who acts; the scope narrows "last act" only where it is given.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The act to undo; by default the caller's own last act that is not itself an undo.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub target_op: Option<OpId>,
+request! {
+    /// `POST /undo`.
+    #[derive(Default)]
+    pub struct UndoRequest {
+        /// Who acts; the scope narrows "last act" only where it is given.
+        caller,
+        /// The act to undo; by default the caller's own last act that is not itself an undo.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub target_op: Option<OpId>,
+    }
 }
 
 /// The answer to `undo`.
@@ -145,15 +149,16 @@ pub struct UndoOutcome {
     pub claims: Vec<ClaimView>,
 }
 
-/// `POST /audit`: compares what is already active and opens cards.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct AuditRequest {
-    /// Who acts, and where.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// Report only, open no cards.
-    pub dry_run: bool,
+request! {
+    /// `POST /audit`: compares what is already active and opens cards.
+    #[derive(Default)]
+    pub struct AuditRequest {
+        /// Who acts, and where.
+        caller,
+        /// Report only, open no cards.
+        #[serde(default)]
+        pub dry_run: bool,
+    }
 }
 
 /// The answer to `audit`.

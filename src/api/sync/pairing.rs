@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    super::writes::Caller,
+    super::request,
     team::{BoundScope, Role, TeamView},
 };
 use crate::domain::{DeviceId, EventId, Scope};
@@ -15,25 +15,28 @@ pub const DEFAULT_INVITE_TTL: u64 = 15 * 60;
 /// The longest that an invitation may hold, in seconds: a day.
 pub const MAX_INVITE_TTL: u64 = 24 * 60 * 60;
 
-/// `POST /sync/invite`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct InviteRequest {
-    /// Who acts.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The team, by id, prefix or name; needed only by those who are in several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_team: Option<String>,
-    /// What the new device may do.
-    pub role: Role,
-    /// The team's scopes that it may see; empty for all.
-    pub scopes: Vec<Scope>,
-    /// How long the invitation holds, in seconds [default: 15 minutes; at most a day].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttl_s: Option<u64>,
-    /// Let whoever proves to have the ticket in without asking anyone.
-    pub yes: bool,
+request! {
+    /// `POST /sync/invite`.
+    #[derive(Default)]
+    pub struct InviteRequest {
+        /// Who acts.
+        caller,
+        /// The team, by id, prefix or name; needed only by those who are in several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub in_team: Option<String>,
+        /// What the new device may do.
+        #[serde(default)]
+        pub role: Role,
+        /// The team's scopes that it may see; empty for all.
+        #[serde(default)]
+        pub scopes: Vec<Scope>,
+        /// How long the invitation holds, in seconds [default: 15 minutes; at most a day].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub ttl_s: Option<u64>,
+        /// Let whoever proves to have the ticket in without asking anyone.
+        #[serde(default)]
+        pub yes: bool,
+    }
 }
 
 /// An invitation. It lets one device in, once.
@@ -107,41 +110,46 @@ pub struct PendingJoins {
     pub items: Vec<PendingJoin>,
 }
 
-/// `POST /sync/pending/{id}`: let it in, or not.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct AnswerJoinRequest {
-    /// Who acts.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// Whether it may come in.
-    pub accept: bool,
-    /// The words that were compared; required to accept, so that nobody is admitted whose words nobody looked at.
-    pub words: Vec<String>,
+request! {
+    /// `POST /sync/pending/{id}`: let it in, or not.
+    #[derive(Default)]
+    pub struct AnswerJoinRequest {
+        /// Who acts.
+        caller,
+        /// Whether it may come in.
+        #[serde(default)]
+        pub accept: bool,
+        /// The words that were compared; required to accept, so that nobody is admitted whose words nobody looked at.
+        #[serde(default)]
+        pub words: Vec<String>,
+    }
 }
 
-/// `POST /sync/join`: with a ticket, or with a grant file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct JoinRequest {
-    /// Who acts: the person whom the team will see.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The ticket, `ergo1…`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ticket: Option<String>,
-    /// Instead of a ticket: the absolute path of a grant file, made by `POST /sync/approve`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub grant: Option<String>,
-    /// How the others will see this device [default: the machine's name].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device_name: Option<String>,
-    /// Scopes of the team that get another name here.
-    pub map: Vec<BoundScope>,
-    /// Scopes of this machine whose history is shared with the team at once, by their names here.
-    pub bring: Vec<Scope>,
-    /// With a grant file: the words that were compared. Without them it is only told what the file says, and nothing is joined.
-    pub words: Vec<String>,
+request! {
+    /// `POST /sync/join`: with a ticket, or with a grant file.
+    #[derive(Default)]
+    pub struct JoinRequest {
+        /// Who acts: the person whom the team will see.
+        caller,
+        /// The ticket, `ergo1…`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub ticket: Option<String>,
+        /// Instead of a ticket: the absolute path of a grant file, made by `POST /sync/approve`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub grant: Option<String>,
+        /// How the others will see this device [default: the machine's name].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub device_name: Option<String>,
+        /// Scopes of the team that get another name here.
+        #[serde(default)]
+        pub map: Vec<BoundScope>,
+        /// Scopes of this machine whose history is shared with the team at once, by their names here.
+        #[serde(default)]
+        pub bring: Vec<Scope>,
+        /// With a grant file: the words that were compared. Without them it is only told what the file says, and nothing is joined.
+        #[serde(default)]
+        pub words: Vec<String>,
+    }
 }
 
 /// How far a join has come.
@@ -182,41 +190,46 @@ pub struct JoinView {
     pub error: Option<super::super::ApiError>,
 }
 
-/// `POST /sync/card`: a card of this device, for a team that it cannot reach over a network.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct CardRequest {
-    /// Who acts: the person whom the team will see.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The file to make, as an absolute path; it must not exist.
-    pub out: String,
-    /// How the others will see this device [default: the machine's name].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device_name: Option<String>,
+request! {
+    /// `POST /sync/card`: a card of this device, for a team that it cannot reach over a network.
+    #[derive(Default)]
+    pub struct CardRequest {
+        /// Who acts: the person whom the team will see.
+        caller,
+        /// The file to make, as an absolute path; it must not exist.
+        #[serde(default)]
+        pub out: String,
+        /// How the others will see this device [default: the machine's name].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub device_name: Option<String>,
+    }
 }
 
-/// `POST /sync/approve`: the device of a card is taken into the team.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct ApproveRequest {
-    /// Who acts.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The team, by id, prefix or name; needed only by those who are in several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_team: Option<String>,
-    /// The card, as an absolute path.
-    pub card: String,
-    /// The grant file to make, as an absolute path; it must not exist. Left out: only tell what the card says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub out: Option<String>,
-    /// What the device may do.
-    pub role: Role,
-    /// The team's scopes that it may see; empty for all.
-    pub scopes: Vec<Scope>,
-    /// The words that were compared; required with `out`.
-    pub words: Vec<String>,
+request! {
+    /// `POST /sync/approve`: the device of a card is taken into the team.
+    #[derive(Default)]
+    pub struct ApproveRequest {
+        /// Who acts.
+        caller,
+        /// The team, by id, prefix or name; needed only by those who are in several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub in_team: Option<String>,
+        /// The card, as an absolute path.
+        #[serde(default)]
+        pub card: String,
+        /// The grant file to make, as an absolute path; it must not exist. Left out: only tell what the card says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub out: Option<String>,
+        /// What the device may do.
+        #[serde(default)]
+        pub role: Role,
+        /// The team's scopes that it may see; empty for all.
+        #[serde(default)]
+        pub scopes: Vec<Scope>,
+        /// The words that were compared; required with `out`.
+        #[serde(default)]
+        pub words: Vec<String>,
+    }
 }
 
 /// What a card or a grant says.

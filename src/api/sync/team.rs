@@ -3,25 +3,27 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::super::writes::Caller;
+use super::super::request;
 use crate::domain::{DeviceId, EventId, OpId, Scope};
 
 pub use crate::domain::roster::Role;
 
-/// `POST /sync/create`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct CreateTeamRequest {
-    /// Who acts; organisation and project are not looked at.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The team's name; required.
-    pub name: String,
-    /// How the others will see this device [default: the machine's name].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device_name: Option<String>,
-    /// Scopes of this machine that the team shares from now on, with their history.
-    pub scopes: Vec<Scope>,
+request! {
+    /// `POST /sync/create`.
+    #[derive(Default)]
+    pub struct CreateTeamRequest {
+        /// Who acts; organisation and project are not looked at.
+        caller,
+        /// The team's name; required.
+        #[serde(default)]
+        pub name: String,
+        /// How the others will see this device [default: the machine's name].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub device_name: Option<String>,
+        /// Scopes of this machine that the team shares from now on, with their history.
+        #[serde(default)]
+        pub scopes: Vec<Scope>,
+    }
 }
 
 /// A team, as an act on it answers.
@@ -64,108 +66,112 @@ pub struct TeamDone {
     pub warnings: Vec<String>,
 }
 
-/// `POST /sync/rename`: a device, or the team.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct RenameRequest {
-    /// Who acts.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The team, by id, prefix or name; needed only by those who are in several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_team: Option<String>,
-    /// The device, by name, id or prefix; the team itself where it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<String>,
-    /// The new name; required.
-    pub name: String,
+request! {
+    /// `POST /sync/rename`: a device, or the team.
+    #[derive(Default)]
+    pub struct RenameRequest {
+        /// Who acts.
+        caller,
+        /// The team, by id, prefix or name; needed only by those who are in several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub in_team: Option<String>,
+        /// The device, by name, id or prefix; the team itself where it is left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub device: Option<String>,
+        /// The new name; required.
+        #[serde(default)]
+        pub name: String,
+    }
 }
 
-/// `POST /sync/grant`: what a device may do from now on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct GrantRequest {
-    /// Who acts.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The team, by id, prefix or name; needed only by those who are in several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_team: Option<String>,
-    /// The device, by name, id or prefix; required.
-    pub device: String,
-    /// Its role; as it is where it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<Role>,
-    /// The scopes, by the team's names: empty for all; as they are where it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scopes: Option<Vec<Scope>>,
+request! {
+    /// `POST /sync/grant`: what a device may do from now on.
+    #[derive(Default)]
+    pub struct GrantRequest {
+        /// Who acts.
+        caller,
+        /// The team, by id, prefix or name; needed only by those who are in several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub in_team: Option<String>,
+        /// The device, by name, id or prefix; required.
+        #[serde(default)]
+        pub device: String,
+        /// Its role; as it is where it is left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub role: Option<Role>,
+        /// The scopes, by the team's names: empty for all; as they are where it is left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub scopes: Option<Vec<Scope>>,
+    }
 }
 
-/// `POST /sync/revoke`: a device is put out of the team. What it wrote until now stays; what it wrote or writes beyond that
-/// is not let in, whatever its date.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct RevokeRequest {
-    /// Who acts.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The team, by id, prefix or name; needed only by those who are in several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_team: Option<String>,
-    /// The device, by name, id or prefix; required.
-    pub device: String,
-    /// Why; required.
-    pub reason: String,
+request! {
+    /// `POST /sync/revoke`: a device is put out of the team. What it wrote until now stays; what it wrote or writes beyond that
+    /// is not let in, whatever its date.
+    #[derive(Default)]
+    pub struct RevokeRequest {
+        /// Who acts.
+        caller,
+        /// The team, by id, prefix or name; needed only by those who are in several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub in_team: Option<String>,
+        /// The device, by name, id or prefix; required.
+        #[serde(default)]
+        pub device: String,
+        /// Why; required.
+        #[serde(default)]
+        pub reason: String,
+    }
 }
 
-/// `POST /sync/leave`: this device leaves the team. What it holds stays here, unshared from now on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct LeaveRequest {
-    /// Who acts.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The team, by id, prefix or name; needed only by those who are in several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_team: Option<String>,
+request! {
+    /// `POST /sync/leave`: this device leaves the team. What it holds stays here, unshared from now on.
+    #[derive(Default)]
+    pub struct LeaveRequest {
+        /// Who acts.
+        caller,
+        /// The team, by id, prefix or name; needed only by those who are in several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub in_team: Option<String>,
+    }
 }
 
-/// `POST /sync/adopt`: what was written in a scope before it was the team's is shared, too.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct AdoptRequest {
-    /// Who acts.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The team, by id, prefix or name; needed only by those who are in several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_team: Option<String>,
-    /// The scope, by its name here; required. One that the team does not have yet becomes the team's (admins only).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scope: Option<Scope>,
+request! {
+    /// `POST /sync/adopt`: what was written in a scope before it was the team's is shared, too.
+    #[derive(Default)]
+    pub struct AdoptRequest {
+        /// Who acts.
+        caller,
+        /// The team, by id, prefix or name; needed only by those who are in several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub in_team: Option<String>,
+        /// The scope, by its name here; required. One that the team does not have yet becomes the team's (admins only).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub scope: Option<Scope>,
+    }
 }
 
-/// `POST /sync/bind`: under which name a scope of the team is kept here.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct BindRequest {
-    /// Who acts.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The team, by id, prefix or name; needed only by those who are in several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_team: Option<String>,
-    /// The team's name of the scope; required.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scope: Option<Scope>,
-    /// The name here; required.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub local: Option<Scope>,
+request! {
+    /// `POST /sync/bind`: under which name a scope of the team is kept here.
+    #[derive(Default)]
+    pub struct BindRequest {
+        /// Who acts.
+        caller,
+        /// The team, by id, prefix or name; needed only by those who are in several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub in_team: Option<String>,
+        /// The team's name of the scope; required.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub scope: Option<Scope>,
+        /// The name here; required.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub local: Option<Scope>,
+    }
 }
 
 /// `GET /sync/quarantined`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct QuarantinedQuery {
     /// The team, by id, prefix or name; all where it is left out.
@@ -222,19 +228,20 @@ pub struct QuarantinedList {
     pub total: usize,
 }
 
-/// `POST /sync/quarantined/accept` (for the whole team, admins only) and `/discard` (here only).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct QuarantineRequest {
-    /// Who acts.
-    #[serde(flatten)]
-    pub caller: Caller,
-    /// The team, by id, prefix or name; needed only by those who are in several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_team: Option<String>,
-    /// The events, by id or prefix; at least one.
-    pub events: Vec<String>,
-    /// Why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+request! {
+    /// `POST /sync/quarantined/accept` (for the whole team, admins only) and `/discard` (here only).
+    #[derive(Default)]
+    pub struct QuarantineRequest {
+        /// Who acts.
+        caller,
+        /// The team, by id, prefix or name; needed only by those who are in several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub in_team: Option<String>,
+        /// The events, by id or prefix; at least one.
+        #[serde(default)]
+        pub events: Vec<String>,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reason: Option<String>,
+    }
 }

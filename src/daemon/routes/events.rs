@@ -16,14 +16,14 @@ use futures_util::{
 };
 use serde::Deserialize;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::super::{answer::Failure, gate::Way, input::Query, state::Shared};
 use crate::api::{ApiError, Change};
 
 /// `GET /events`.
-#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
 pub(in crate::daemon) struct EventsQuery {
     /// Send a comment after this many seconds of silence, so that a proxy keeps the connection; without it, silence is
     /// silent.
