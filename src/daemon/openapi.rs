@@ -5,22 +5,11 @@ use utoipa::{
     openapi::security::{Http, HttpAuthScheme, SecurityScheme},
 };
 
-use super::routes::docs;
+use super::routes::Paths;
 
 #[derive(OpenApi)]
 #[openapi(
     info(title = "ergo", description = "Memory for coding agents that remembers why, and refuses to contradict itself in silence."),
-    paths(
-        docs::health, docs::diagnose, docs::check, docs::scopes, docs::openapi, docs::models, docs::reload, docs::backup, docs::shutdown,
-        docs::claims, docs::claim, docs::history, docs::why, docs::recall, docs::snapshot, docs::calibrate, docs::ingested, docs::log,
-        docs::remember, docs::learn, docs::supersede, docs::retract, docs::reinstate, docs::redact, docs::reviewed,
-        docs::depend, docs::undo, docs::audit, docs::add, docs::ingest, docs::reembed,
-        docs::inbox, docs::conflicts, docs::card, docs::resolve, docs::resolve_many,
-        docs::export, docs::import,
-        docs::events,
-        docs::agents, docs::present,
-        docs::sync_status, docs::sync_peers, docs::sync_contacts, docs::sync_invites, docs::sync_cancel, docs::sync_pending, docs::sync_answer, docs::sync_joined, docs::sync_quarantined, docs::sync_now, docs::sync_create, docs::sync_invite, docs::sync_join, docs::sync_card, docs::sync_approve, docs::sync_rename, docs::sync_grant, docs::sync_revoke, docs::sync_leave, docs::sync_adopt, docs::sync_bind, docs::sync_accept, docs::sync_discard, docs::sync_mode, docs::sync_address,
-    ),
     modifiers(&Token),
     security(("token" = [])),
 )]
@@ -38,7 +27,7 @@ impl Modify for Token {
 
 /// The OpenAPI document of this daemon.
 pub fn document() -> utoipa::openapi::OpenApi {
-    Document::openapi()
+    Document::openapi().merge_from(Paths::openapi())
 }
 
 #[cfg(test)]

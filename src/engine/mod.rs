@@ -47,7 +47,7 @@ pub use deep::{Deep, odds as deep_odds};
 pub use extract::{Extracted, fact_key_of};
 pub use reads::{Ways, Weighing};
 pub use refine::norm_prompt;
-pub use team::TeamNotes;
+pub use team::{SyncReader, SyncWriter, TeamNotes};
 
 use readers::Readers;
 

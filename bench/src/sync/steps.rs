@@ -206,7 +206,7 @@ impl<'a> Meeting<'a> {
 
     fn inside(&self, laptop: &Laptop) -> Result<(Inside, Vec<String>), BenchError> {
         let engine = laptop.engine()?;
-        let inside = engine.sync_read(|reader| {
+        let inside = engine.with_reader(|reader| {
             let (events, digest) = reader.set(&self.team, &scope())?;
             let mut missing = 0;
             for id in &self.acknowledged {
@@ -214,7 +214,7 @@ impl<'a> Meeting<'a> {
             }
             Ok(Inside { events, digest, missing })
         })?;
-        let problems = engine.sync_read(Reader::check)?.problems;
+        let problems = engine.with_reader(Reader::check)?.problems;
         let problems = problems.into_iter().map(|problem| format!("{}: {problem}", laptop.who)).collect();
         Ok((inside, problems))
     }

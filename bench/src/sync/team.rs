@@ -91,7 +91,7 @@ pub(super) fn fill(engine: &Engine, who: &str, claims: std::ops::Range<usize>) -
             now: engine.now(),
             drafts: numbers.iter().map(|n| draft(&guard, *n)).collect(),
         };
-        engine.sync_write(|store| store.commit(act))?;
+        engine.with_store(|store| store.commit(act))?;
     }
     Ok(())
 }
@@ -119,7 +119,7 @@ fn size(engine: &Engine, team: EventId) -> Result<(u64, u64), BenchError> {
         drop(packed.write_all(bytes));
     };
     loop {
-        let page = engine.sync_read(|r| r.events_after(&team, &scope(), &[], cursor.as_ref(), PAGE))?;
+        let page = engine.with_reader(|r| r.events_after(&team, &scope(), &[], cursor.as_ref(), PAGE))?;
         for event in &page.events {
             take(&event.header_bytes);
             take(&event.signature);

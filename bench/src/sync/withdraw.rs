@@ -31,7 +31,7 @@ pub(super) fn measure(ada: &Laptop, eve: &Laptop, team: EventId, claims: usize) 
     fill(&theirs, "eve", FIRST..FIRST + claims)?;
     let mut cursor = None;
     loop {
-        let page = theirs.sync_read(|r| r.events_after(&team, &scope(), &[], cursor.as_ref(), PAGE))?;
+        let page = theirs.with_reader(|r| r.events_after(&team, &scope(), &[], cursor.as_ref(), PAGE))?;
         let from = Some(eve.device());
         let import = SyncImport { team, from, events: page.events, document: None, peer: None, now: engine.now() };
         engine.import_synced(import)?;
@@ -51,6 +51,6 @@ pub(super) fn measure(ada: &Laptop, eve: &Laptop, team: EventId, claims: usize) 
         now: engine.now(),
     };
     let begin = Instant::now();
-    let (_, done) = engine.sync_write(|store| store.commit_roster(draft))?;
+    let (_, done) = engine.with_store(|store| store.commit_roster(draft))?;
     Ok(Withdrawn { events: done.withdrawn.len(), seconds: begin.elapsed().as_secs_f64() })
 }

@@ -37,7 +37,7 @@ const WAITING: usize = 4;
 /// Makes a bundle of what a team shares.
 #[utoipa::path(post, path = "/sync/export", tag = "sync", request_body = ExportRequest, responses(
     (status = 200, description = "The bundle; `x-ergo-summary` says what it is (ExportOutcome)", content_type = "application/octet-stream"),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError)))]
+    (status = 400, description = "A field is invalid; it is named", body = ApiError)))]
 pub(in crate::daemon) async fn export(
     State(shared): State<Shared>,
     Input(request): Input<ExportRequest>,

@@ -54,7 +54,7 @@ pub(in crate::daemon) async fn card(
 #[utoipa::path(post, path = "/conflicts/{id}/resolve", tag = "conflicts", params(("id" = String, Path, description = "An id or its first digits, at least 4")),
     request_body = ResolveRequest, responses(
     (status = 200, body = WriteOutcome),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 400, description = "A field is invalid; it is named", body = ApiError),
     (status = 409, description = "Refused by the guard, or the card changed meanwhile", body = WriteOutcome)))]
 pub(in crate::daemon) async fn resolve(
     State(shared): State<Shared>,
@@ -67,7 +67,7 @@ pub(in crate::daemon) async fn resolve(
 /// Settles, or puts off, many cards of one scope by one act.
 #[utoipa::path(post, path = "/conflicts/resolve", tag = "conflicts", request_body = ResolveManyRequest, responses(
     (status = 200, description = "What became of each card", body = ResolvedMany),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError)))]
+    (status = 400, description = "A field is invalid; it is named", body = ApiError)))]
 pub(in crate::daemon) async fn resolve_many(
     State(shared): State<Shared>,
     Input(request): Input<ResolveManyRequest>,

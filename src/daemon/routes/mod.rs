@@ -15,14 +15,21 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{gate, state::Shared};
 
+/// The one table of operations: what is routed, and what the OpenAPI document describes. Requests and answers are in the handlers'
+/// signatures and, for the document, in their attributes.
 macro_rules! routes {
-    ($($method:ident $path:literal => $handler:path),+ $(,)?) => {
+    ($($method:ident $path:literal => $family:ident::$handler:ident),+ $(,)?) => {
         /// Every path with its method, in lower case as in the OpenAPI document.
         pub const ROUTES: &[(&str, &str)] = &[$((stringify!($method), $path)),+];
 
         fn table() -> Router<Shared> {
-            Router::new()$(.route($path, routing::$method($handler)))+
+            Router::new()$(.route($path, routing::$method($family::$handler)))+
         }
+
+        /// The documentation of the handlers.
+        #[derive(utoipa::OpenApi)]
+        #[openapi(paths($($family::$handler),+))]
+        pub(super) struct Paths;
     };
 }
 
@@ -93,13 +100,6 @@ routes! {
     post "/sync/quarantined/discard" => sync::sync_discard,
     post "/sync/mode" => sync::sync_mode,
     post "/sync/address" => sync::sync_address,
-}
-
-/// What the documentation of the handlers generates.
-pub(super) mod docs {
-    pub(in crate::daemon) use super::{
-        agents::*, bundle::*, claims::*, conflicts::*, events::*, models::*, status::*, sync::*, writes::*,
-    };
 }
 
 /// The whole API, and more paths behind the same gate.

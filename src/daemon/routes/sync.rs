@@ -84,7 +84,7 @@ macro_rules! acts {
     ($($(#[doc = $doc:literal])+ $path:literal $name:ident($request:ty) -> $answer:ty = $act:ident;)+) => {$(
         $(#[doc = $doc])+
         #[utoipa::path(post, path = $path, tag = "sync", request_body = $request, responses(
-            (status = 200, body = $answer), (status = 400, description = "A field is wrong, or this device may not", body = ApiError),
+            (status = 200, body = $answer), (status = 400, description = "A field is invalid, or this device may not", body = ApiError),
             (status = 404, body = ApiError)))]
         pub(in crate::daemon) async fn $name(
             State(shared): State<Shared>,

@@ -12,83 +12,48 @@ use crate::api::{
     RememberRequest, SupersedeRequest, UndoOutcome, UndoRequest, WriteOutcome,
 };
 
-/// Writes a claim; guarded kinds pass the guard, facts upsert by key.
-#[utoipa::path(post, path = "/remember", tag = "writes", request_body = RememberRequest, responses(
-    (status = 200, body = WriteOutcome),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError),
-    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
-pub(in crate::daemon) async fn remember(
-    State(shared): State<Shared>,
-    Input(request): Input<RememberRequest>,
-) -> Written {
-    written(shared.engine(move |engine| engine.remember(request)).await)
+/// Defines the handlers of writes that the guard may refuse.
+macro_rules! writes {
+    ($($(#[doc = $doc:literal])+ $path:literal $act:ident($request:ty);)+) => {$(
+        $(#[doc = $doc])+
+        #[utoipa::path(post, path = $path, tag = "writes", request_body = $request, responses(
+            (status = 200, body = WriteOutcome),
+            (status = 400, description = "A field is invalid; it is named", body = ApiError),
+            (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+        pub(in crate::daemon) async fn $act(
+            State(shared): State<Shared>,
+            Input(request): Input<$request>,
+        ) -> Written {
+            written(shared.engine(move |engine| engine.$act(request)).await)
+        }
+    )+};
 }
 
-/// Writes a claim that has a source.
-#[utoipa::path(post, path = "/learn", tag = "writes", request_body = RememberRequest, responses(
-    (status = 200, body = WriteOutcome),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError),
-    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
-pub(in crate::daemon) async fn learn(State(shared): State<Shared>, Input(request): Input<RememberRequest>) -> Written {
-    written(shared.engine(move |engine| engine.learn(request)).await)
-}
-
-/// Replaces claims by a new statement or by an existing claim.
-#[utoipa::path(post, path = "/supersede", tag = "writes", request_body = SupersedeRequest, responses(
-    (status = 200, body = WriteOutcome),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError),
-    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
-pub(in crate::daemon) async fn supersede(
-    State(shared): State<Shared>,
-    Input(request): Input<SupersedeRequest>,
-) -> Written {
-    written(shared.engine(move |engine| engine.supersede(request)).await)
+writes! {
+    /// Writes a claim; guarded kinds pass the guard, facts upsert by key.
+    "/remember" remember(RememberRequest);
+    /// Writes a claim that has a source.
+    "/learn" learn(RememberRequest);
+    /// Replaces claims by a new statement or by an existing claim.
+    "/supersede" supersede(SupersedeRequest);
+    /// Brings a superseded or retracted claim back.
+    "/reinstate" reinstate(ActRequest);
+    /// Drops a claim's text for good; the record stays. Cannot be undone.
+    "/redact" redact(ActRequest);
+    /// Records that a claim which needed review still holds.
+    "/reviewed" reviewed(ActRequest);
+    /// Records that a claim rests on others.
+    "/depend" depend(DependRequest);
 }
 
 /// Takes a claim out: never right.
 #[utoipa::path(post, path = "/retract", tag = "writes", request_body = ActRequest, responses(
     (status = 200, body = WriteOutcome),
     (status = 202, description = "Proposed: a card waits for a person", body = WriteOutcome),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError),
+    (status = 400, description = "A field is invalid; it is named", body = ApiError),
     (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
 pub(in crate::daemon) async fn retract(State(shared): State<Shared>, Input(request): Input<ActRequest>) -> Written {
     written(shared.engine(move |engine| engine.retract(request)).await)
-}
-
-/// Brings a superseded or retracted claim back.
-#[utoipa::path(post, path = "/reinstate", tag = "writes", request_body = ActRequest, responses(
-    (status = 200, body = WriteOutcome),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError),
-    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
-pub(in crate::daemon) async fn reinstate(State(shared): State<Shared>, Input(request): Input<ActRequest>) -> Written {
-    written(shared.engine(move |engine| engine.reinstate(request)).await)
-}
-
-/// Drops a claim's text for good; the record stays. Cannot be undone.
-#[utoipa::path(post, path = "/redact", tag = "writes", request_body = ActRequest, responses(
-    (status = 200, body = WriteOutcome),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError),
-    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
-pub(in crate::daemon) async fn redact(State(shared): State<Shared>, Input(request): Input<ActRequest>) -> Written {
-    written(shared.engine(move |engine| engine.redact(request)).await)
-}
-
-/// Records that a claim which needed review still holds.
-#[utoipa::path(post, path = "/reviewed", tag = "writes", request_body = ActRequest, responses(
-    (status = 200, body = WriteOutcome),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError),
-    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
-pub(in crate::daemon) async fn reviewed(State(shared): State<Shared>, Input(request): Input<ActRequest>) -> Written {
-    written(shared.engine(move |engine| engine.reviewed(request)).await)
-}
-
-/// Records that a claim rests on others.
-#[utoipa::path(post, path = "/depend", tag = "writes", request_body = DependRequest, responses(
-    (status = 200, body = WriteOutcome),
-    (status = 400, description = "A field is wrong; it is named", body = ApiError),
-    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
-pub(in crate::daemon) async fn depend(State(shared): State<Shared>, Input(request): Input<DependRequest>) -> Written {
-    written(shared.engine(move |engine| engine.depend(request)).await)
 }
 
 /// Takes an act back: the named one, or the caller's own last.

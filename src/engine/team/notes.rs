@@ -36,7 +36,7 @@ impl Engine {
     /// end, too many devices. What waits in quarantine is counted elsewhere.
     pub fn team_notes(&self, team: EventId) -> Result<TeamNotes, ApiError> {
         let now = self.now();
-        self.sync_read(|reader| {
+        self.readers.lend().snapshot(|reader| {
             let Some(roster) = reader.roster(&team)? else { return Ok(TeamNotes::default()) };
             let forks = forks(reader, &roster)?;
             let busy = reader.busy_authors(&team, now.saturating_sub(HOUR), PER_HOUR)?;
@@ -50,7 +50,7 @@ impl Engine {
     /// How this device came out of a team, where it did.
     pub fn team_end(&self, team: EventId) -> Result<Option<TeamEnd>, ApiError> {
         let me = self.device();
-        self.sync_read(|reader| {
+        self.readers.lend().snapshot(|reader| {
             let Some(roster) = reader.roster(&team)? else { return Ok(None) };
             let Some(out) = roster.member(&me).and_then(|member| member.out) else { return Ok(None) };
             let reason = reader.event(&out.event)?.and_then(|event| event.body).and_then(|body| body.reason);

@@ -8,7 +8,8 @@ use crate::{
         replica::{ChainEnd, DocumentId, Month, SetDigest},
         roster::Roster,
     },
-    store::{Reader, StoreError},
+    engine::SyncReader,
+    store::StoreError,
     sync::frame::{DocumentOffer, Offer, ScopeOffer},
 };
 
@@ -31,7 +32,7 @@ impl DocumentKey {
 }
 
 /// Returns what this device offers `peer`: the scopes that both may read.
-pub(super) fn for_peer(reader: &Reader, roster: &Roster, peer: &DeviceId) -> Result<Offer, StoreError> {
+pub(super) fn for_peer(reader: &SyncReader<'_>, roster: &Roster, peer: &DeviceId) -> Result<Offer, StoreError> {
     let team = roster.team();
     let mut scopes = Vec::new();
     for row in reader.team_scopes(&team)? {

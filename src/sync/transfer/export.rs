@@ -13,8 +13,8 @@ use super::{
 use crate::{
     api::{ApiError, ErrorCode, ExportOutcome, ExportRequest, ExportedScope},
     domain::{DeviceId, EventId, Roster, Scope, SignedEvent, roster::MemberState},
-    engine::Engine,
-    store::{Reader, TeamScopeRow},
+    engine::{Engine, SyncReader},
+    store::TeamScopeRow,
     sync::bundle::{BundleId, BundleManifest, BundlePlan, BundleWriter, Recipient, SectionHead},
 };
 
@@ -49,7 +49,7 @@ struct Audience {
 }
 
 impl ExportJob<'_> {
-    fn write(&self, reader: &Reader, out: impl Write) -> Result<ExportOutcome, ApiError> {
+    fn write(&self, reader: &SyncReader<'_>, out: impl Write) -> Result<ExportOutcome, ApiError> {
         let team = team(reader, self.request.team.as_deref())?;
         if team.left_at.is_some() {
             let message = format!("this device no longer belongs to “{}”", team.name);
@@ -167,7 +167,7 @@ impl ExportJob<'_> {
 
     fn head(
         &self,
-        reader: &Reader,
+        reader: &SyncReader<'_>,
         since: &ExportSince,
         team: EventId,
         scope: &Scope,
@@ -190,7 +190,7 @@ fn is_named(row: &TeamScopeRow, name: &str) -> bool {
 
 /// Calls `give` with every exported event of a scope, chain by chain.
 fn for_each_event(
-    reader: &Reader,
+    reader: &SyncReader<'_>,
     since: &ExportSince,
     team: EventId,
     scope: &Scope,

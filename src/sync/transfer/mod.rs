@@ -26,7 +26,8 @@ use crate::{
         DeviceId, EventId, Roster, SignedEvent, id,
         roster::{Member, MemberState},
     },
-    store::{Reader, TeamRow},
+    engine::SyncReader,
+    store::TeamRow,
 };
 
 /// The roster in a file; not trusted yet.
@@ -73,7 +74,7 @@ fn io_error(error: &io::Error) -> ApiError {
 }
 
 /// Finds the team by name, id or prefix; if none is named, the only one.
-fn team(reader: &Reader, named: Option<&str>) -> Result<TeamRow, ApiError> {
+fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<TeamRow, ApiError> {
     let mut teams = reader.teams()?;
     if let Some(named) = named {
         let named_so =

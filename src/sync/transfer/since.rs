@@ -9,7 +9,7 @@ use super::{bundle_error, member};
 use crate::{
     api::{ApiError, ExportRequest, MAX_SINCE_FILE},
     domain::{DeviceId, EventId, Roster, Scope, SignedEvent, replica::ChainEnd},
-    store::Reader,
+    engine::SyncReader,
     sync::bundle::{BundleId, BundleItem, BundleReader},
 };
 
@@ -96,7 +96,7 @@ impl ParsedSince {
 
 impl ExportSince {
     /// Returns how far the other side is known to have a scope.
-    pub(super) fn ends(&self, reader: &Reader, scope: &Scope) -> Result<Vec<ChainEnd>, ApiError> {
+    pub(super) fn ends(&self, reader: &SyncReader<'_>, scope: &Scope) -> Result<Vec<ChainEnd>, ApiError> {
         Ok(match self {
             Self::All | Self::Time(_) => Vec::new(),
             Self::Peer(team, peer) => reader.peer_progress(team, peer, scope)?.unwrap_or_default(),

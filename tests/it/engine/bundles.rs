@@ -85,7 +85,7 @@ fn pair() -> (Bed, Bed, EventId) {
 }
 
 fn assert_alike(a: &Bed, b: &Bed) {
-    let projection = |bed: &Bed| bed.engine.sync_read(ergo::store::Reader::projection).unwrap();
+    let projection = |bed: &Bed| bed.engine.with_reader(ergo::store::Reader::projection).unwrap();
     assert_eq!(projection(a), projection(b));
 }
 
@@ -149,7 +149,7 @@ fn network_and_files_mix() {
     a.remember(KAFKA, "we know it");
     let file = all(&a);
     // What the file holds arrives over the network first, in part.
-    let page = a.engine.sync_read(|reader| reader.events_after(&team, &scope("api"), &[], None, 1)).unwrap();
+    let page = a.engine.with_reader(|reader| reader.events_after(&team, &scope("api"), &[], None, 1)).unwrap();
     let (now, from) = (b.engine.now(), Some(a.engine.device()));
     let take = SyncImport { team, from, events: page.events, document: None, peer: None, now };
     assert_eq!(b.engine.import_synced(take).unwrap().stored.len(), 1);
@@ -214,7 +214,7 @@ fn an_outcast_gets_nothing_more_and_what_it_wrote_later_is_named() {
     assert_eq!((event.id, event.author.name.as_str(), event.refusal.as_str()), (late, "bob-laptop", "after_cut"));
     assert!(event.why.contains("taken out") && done.whole);
     // Whoever looks the file over finds it named too.
-    let report = a.engine.sync_read(ergo::store::Reader::check).unwrap();
+    let report = a.engine.with_reader(ergo::store::Reader::check).unwrap();
     assert_eq!((report.problems.len(), report.devices), (0, 2), "{report:?}");
     assert!(report.notes.iter().any(|note| note.contains(&late.short()) && note.contains("bob-laptop")), "{report:?}");
     assert_eq!(a.claim(kept).status, ergo::domain::Status::Active);

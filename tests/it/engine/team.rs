@@ -41,10 +41,10 @@ fn add(to: &Bed, other: &Bed, name: &str, grant: &Grant) -> Vec<SignedEvent> {
 /// Takes in what another laptop has and this one lacks.
 fn pull(bed: &Bed, from: &Bed, team: EventId) -> SyncImported {
     let mut events = Vec::new();
-    let scopes = from.engine.sync_read(|reader| reader.team_scopes(&team)).unwrap();
+    let scopes = from.engine.with_reader(|reader| reader.team_scopes(&team)).unwrap();
     for scope in scopes {
-        let ours = bed.engine.sync_read(|reader| reader.vector(&team, &scope.scope)).unwrap();
-        let page = from.engine.sync_read(|reader| reader.events_after(&team, &scope.scope, &ours, None, 9_999));
+        let ours = bed.engine.with_reader(|reader| reader.vector(&team, &scope.scope)).unwrap();
+        let page = from.engine.with_reader(|reader| reader.events_after(&team, &scope.scope, &ours, None, 9_999));
         events.extend(page.unwrap().events);
     }
     let (from, now) = (Some(from.engine.device()), bed.engine.now());
@@ -267,7 +267,7 @@ fn models_judge_what_arrived_afterwards_and_what_they_find_stays_on_this_machine
     while a.engine.fill_vectors().unwrap() > 0 || a.engine.deepen_next().unwrap() {}
     let found = cards(&a, "open");
     assert_eq!(found.iter().map(|card| card.kind).collect::<Vec<_>>(), [CardKind::Found]);
-    let sets = || [&a, &b].map(|bed| bed.engine.sync_read(|reader| reader.set(&team, &api())).unwrap());
+    let sets = || [&a, &b].map(|bed| bed.engine.with_reader(|reader| reader.set(&team, &api())).unwrap());
     assert_eq!(sets()[0], sets()[1], "it is no event that could travel");
     assert_eq!(pull(&b, &a, team), SyncImported::default());
     assert_eq!(b.open_cards(), 0, "what a model finds stays where it was found");
@@ -313,7 +313,7 @@ fn a_team_is_run_by_its_admins() {
     a.engine.grant_in_team(&narrow).unwrap();
     // What a reader writes is put aside, and let in when it is wanted.
     let claim = b.remember(KAFKA, "we know it");
-    let mut events = b.engine.sync_read(|reader| reader.signed_events(0, 99)).unwrap();
+    let mut events = b.engine.with_reader(|reader| reader.signed_events(0, 99)).unwrap();
     events.retain(|(_, event)| event.id == claim);
     let events: Vec<SignedEvent> = events.into_iter().map(|(_, event)| event).collect();
     let import = SyncImport { team, from: None, events, document: None, peer: None, now: a.engine.now() };
@@ -341,7 +341,7 @@ fn a_copied_device_is_told_until_it_was_put_out_and_let_in_again() {
     let (a, b, team) = pair(&[]);
     let claim = b.remember(KAFKA, "we know it");
     // The same place of the chain, written by a copy of b.
-    let stored = b.engine.sync_read(|reader| reader.signed_events(0, 99)).unwrap();
+    let stored = b.engine.with_reader(|reader| reader.signed_events(0, 99)).unwrap();
     let mut twin = stored.into_iter().map(|(_, event)| event).find(|event| event.id == claim).unwrap();
     twin.header.clock.wall += 1;
     let body = twin.body.take().unwrap();
@@ -395,7 +395,7 @@ fn reserved_names_are_refused_and_team_acts_are_not_undone() {
     assert_eq!((error.code, error.field.as_deref()), (ErrorCode::BadRequest, Some("org_id")));
     let team = create(&a);
     assert_eq!(team.scopes.len(), 1);
-    let roster = a.engine.sync_read(|reader| reader.roster_events(&team.id)).unwrap();
+    let roster = a.engine.with_reader(|reader| reader.roster_events(&team.id)).unwrap();
     let undo = UndoRequest { caller: caller(), target_op: Some(roster[0].header.op) };
     assert!(a.engine.undo(undo).unwrap_err().message.contains("team"));
     // The last act that can be undone is the claim's.

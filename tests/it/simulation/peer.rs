@@ -135,7 +135,7 @@ impl Peer {
     }
 
     pub(super) fn read<T>(&self, read: impl FnOnce(&Reader) -> Result<T, StoreError>) -> T {
-        self.engine().sync_read(read).unwrap()
+        self.engine().with_reader(read).unwrap()
     }
 
     /// Does something in a scope.
@@ -143,13 +143,13 @@ impl Peer {
         let (op, now) = (self.op(), self.pass(1_000));
         let act =
             Act { scope: scope(place), identity: None, who: self.name(), agent: None, op, now, drafts: vec![draft] };
-        self.engine().sync_write(|store| store.commit(act)).unwrap();
+        self.engine().with_store(|store| store.commit(act)).unwrap();
     }
 
     pub(super) fn change(&mut self, team: Option<EventId>, change: RosterChange) -> EventId {
         let (op, now) = (self.op(), self.pass(1_000));
         let draft = RosterDraft { team, change, who: self.name(), agent: None, reason: None, op, now };
-        self.engine().sync_write(|store| store.commit_roster(draft)).unwrap().0
+        self.engine().with_store(|store| store.commit_roster(draft)).unwrap().0
     }
 
     pub(super) fn roster(&self, team: EventId) -> Option<Roster> {
@@ -206,7 +206,7 @@ impl Peer {
         let roster = from.roster(team).unwrap();
         let events = from.everything(team, roster.scope());
         let now = self.pass(10);
-        self.engine().sync_write(|store| store.join_team(team, &events, Some(from.device()), now)).unwrap();
+        self.engine().with_store(|store| store.join_team(team, &events, Some(from.device()), now)).unwrap();
     }
 
     /// What it shares, as a file.

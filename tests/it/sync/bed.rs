@@ -45,7 +45,7 @@ struct NodeDocuments(Arc<Engine>);
 
 impl DocumentStore for NodeDocuments {
     fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String> {
-        let chunks = self.0.sync_read(|r| r.document_chunks(&document)).map_err(|error| error.to_string())?;
+        let chunks = self.0.with_reader(|r| r.document_chunks(&document)).map_err(|error| error.to_string())?;
         let bytes = |chunk| match chunk {
             DocumentChunk::Append(bytes) | DocumentChunk::Snapshot(bytes) => bytes,
         };
@@ -115,7 +115,7 @@ impl Node {
         op[1..9].copy_from_slice(&self.device().0[..8]);
         let now = self.engine.now();
         let draft = RosterDraft { team, change, who: "ada".into(), agent: None, reason: None, op: OpId(op), now };
-        self.engine.sync_write(|store| store.commit_roster(draft)).unwrap().0
+        self.engine.with_store(|store| store.commit_roster(draft)).unwrap().0
     }
 
     /// Makes a team that shares these projects.
@@ -124,7 +124,7 @@ impl Node {
         let change = RosterChange::Create { name: "acme".into(), person: "ada".into(), device_name: name };
         let team = self.change(None, change);
         for project in projects {
-            let heads = self.engine.sync_read(|r| r.heads_of(&scope(project))).unwrap();
+            let heads = self.engine.with_reader(|r| r.heads_of(&scope(project))).unwrap();
             self.change(Some(team), RosterChange::Adopt { scope: scope(project), identity: None, heads });
         }
         team
@@ -138,11 +138,11 @@ impl Node {
         let grant = Grant { role, scopes };
         self.change(Some(team), RosterChange::Add { device, person: "bob".into(), name, grant });
         let (events, now) = (self.roster(team), other.engine.now());
-        other.engine.sync_write(|store| store.join_team(team, &events, Some(self.device()), now)).unwrap();
+        other.engine.with_store(|store| store.join_team(team, &events, Some(self.device()), now)).unwrap();
     }
 
     pub fn roster(&self, team: EventId) -> Vec<SignedEvent> {
-        let read = self.engine.sync_read(|r| {
+        let read = self.engine.with_reader(|r| {
             let roster = r.roster(&team)?.unwrap();
             r.events_after(&team, roster.scope(), &[], None, 10_000)
         });
@@ -195,12 +195,12 @@ impl Node {
                 now: start + n * apart,
                 drafts: (0..facts).map(fact).collect(),
             };
-            self.engine.sync_write(|store| store.commit(act)).unwrap();
+            self.engine.with_store(|store| store.commit(act)).unwrap();
         }
     }
 
     pub fn set(&self, team: EventId, project: &str) -> (usize, SetDigest) {
-        self.engine.sync_read(|r| r.set(&team, &scope(project))).unwrap()
+        self.engine.with_reader(|r| r.set(&team, &scope(project))).unwrap()
     }
 
     pub async fn flush(&self, team: EventId) {
@@ -217,7 +217,7 @@ impl Node {
 
     /// Nothing is wrong with the store.
     pub fn assert_sound(&self) {
-        let problems = self.engine.sync_write(|store| store.check()).unwrap().problems;
+        let problems = self.engine.with_store(|store| store.check()).unwrap().problems;
         assert_eq!(problems, Vec::<String>::new());
     }
 

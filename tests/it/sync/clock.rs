@@ -58,7 +58,7 @@ async fn events_dated_ten_days_ahead_are_quarantined_and_both_see_why() {
     );
     assert_eq!((a.set(team, "api").0, b.set(team, "api").0), (3, 2));
     assert_eq!((x.not_accepted, y.not_accepted), (1, 0), "whoever brought it hears that it waits there: {x:?}");
-    let waiting = b.engine.sync_read(|r| r.quarantined_count(&team)).unwrap();
+    let waiting = b.engine.with_reader(|r| r.quarantined_count(&team)).unwrap();
     assert_eq!(waiting, 1, "it waits, and is not lost");
     // The clock is set right: what is written now is taken at once, though what came before it still waits.
     away.store(0, Ordering::Relaxed);
@@ -90,7 +90,7 @@ async fn a_clock_ten_days_behind_accepts_everything_once_it_is_right() {
     talk(&a, &b, team, [|x| is_live(x) && x.in_sync, |y| is_live(y) && y.in_sync]).await;
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
     assert_eq!(a.set(team, "api").0, 11, "nothing is lost");
-    assert_eq!(b.engine.sync_read(|r| r.quarantined_count(&team)).unwrap(), 0);
+    assert_eq!(b.engine.with_reader(|r| r.quarantined_count(&team)).unwrap(), 0);
     a.assert_sound();
     b.assert_sound();
 }

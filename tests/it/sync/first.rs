@@ -86,7 +86,7 @@ fn of(frames: &[(u8, usize)], kind: u8) -> usize {
 
 /// Signatures, headers, salts and bodies of a node's events as one deflated stream: what `ergo-bench sync` compares with.
 fn deflated(node: &Node, team: EventId) -> usize {
-    let events = node.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], None, 10_000)).unwrap().events;
+    let events = node.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], None, 10_000)).unwrap().events;
     let mut packed = DeflateEncoder::new(Vec::new(), Compression::default());
     for event in events {
         let body = event.body.unwrap();
@@ -176,7 +176,7 @@ async fn a_first_sync_that_is_cut_at_any_frame_is_resumed() {
 
 /// The document of `api`.
 fn row(node: &Node, team: EventId) -> DocumentRow {
-    node.engine.sync_read(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0)
+    node.engine.with_reader(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0)
 }
 
 /// Speaks for `bad` until it has said all of its document lean; the entries, in their order.
@@ -229,7 +229,7 @@ fn following(row: &DocumentRow, bodies: Vec<Option<WireBody>>) -> Message {
 }
 
 fn bodies(node: &Node, team: EventId, ids: &[EventId]) -> Vec<Option<WireBody>> {
-    let found = node.engine.sync_read(|r| r.bodies(&team, &scope("api"), ids)).unwrap();
+    let found = node.engine.with_reader(|r| r.bodies(&team, &scope("api"), ids)).unwrap();
     found.iter().map(|(_, body)| body.as_ref().map(WireBody::from)).collect()
 }
 
@@ -352,7 +352,7 @@ async fn with_entry(
     bad.facts("api", "theirs", 2);
     bad.flush(team).await;
     let row = row(bad, team);
-    let honest = bad.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], None, 10)).unwrap().events;
+    let honest = bad.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], None, 10)).unwrap().events;
     let spoiled = spoil(&honest[0], bad);
     let entry = DocumentEntry { id: spoiled.id, signature: spoiled.signature, header: spoiled.header_bytes.clone() };
     let staged = bad.context.documents.rebuild(row.id, vec![entry]).await.unwrap();

@@ -119,7 +119,7 @@ fn two_with(n: u8, limits: SessionLimits) -> (Node, Node, EventId) {
 }
 
 fn written(node: &Node, team: EventId) -> Vec<SignedEvent> {
-    node.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], None, 100)).unwrap().events
+    node.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], None, 100)).unwrap().events
 }
 
 #[tokio::test]
@@ -239,7 +239,7 @@ async fn a_body_that_is_not_the_events_own_is_refused() {
     let (good, bad, team) = two(58);
     bad.facts("api", "theirs", 2);
     bad.flush(team).await;
-    let row = bad.engine.sync_read(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
+    let row = bad.engine.with_reader(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
     let mut hand = Hand::agreed(&good, &bad, team).await;
     let (mut fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
     let turn = |turn, message: Vec<u8>| {
@@ -284,7 +284,7 @@ async fn a_peer_that_owes_an_answer_is_not_waited_for_for_ever() {
     let (good, bad, team) = two_with(60, limits);
     good.facts("api", "mine", 1);
     good.flush(team).await;
-    let row = good.engine.sync_read(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
+    let row = good.engine.with_reader(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
     let mut hand = Hand::agreed(&good, &bad, team).await;
     let (_fork, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
     let messages = vec![first.unwrap().into()];
@@ -313,7 +313,7 @@ async fn an_older_minor_version_can_sync() {
     hand.say(&Message::Roster(EventPage { events: vec![], last: true, scope: None })).await;
     hand.hear(|message| matches!(message, Message::Offer(_))).await;
     // It knows no documents yet: it offers none, asks for plain events, and sends its own when it is asked.
-    let chains = bad.engine.sync_read(|r| r.vector(&team, &scope("api"))).unwrap();
+    let chains = bad.engine.with_reader(|r| r.vector(&team, &scope("api"))).unwrap();
     let offer = frame::ScopeOffer { scope: scope("api"), chains, documents: vec![] };
     hand.say(&Message::Offer(Offer { scopes: vec![offer], ..Offer::default() })).await;
     let since = frame::WantSince { scope: scope("api"), chains: vec![] };

@@ -30,7 +30,7 @@ async fn a_peer_with_too_much_in_quarantine_is_paused_until_reviewed() {
     // b takes more from c before it hears that c is out.
     c.facts("api", "late", 4);
     meet(&b, &c, team).await;
-    let cuts = a.engine.sync_read(|r| r.cuts_of(&team, &c.device())).unwrap();
+    let cuts = a.engine.with_reader(|r| r.cuts_of(&team, &c.device())).unwrap();
     a.change(Some(team), RosterChange::Revoke { device: c.device(), cuts });
     for round in 0..2 {
         let (at_a, at_b) = connect(&a, &b, team);
@@ -39,9 +39,9 @@ async fn a_peer_with_too_much_in_quarantine_is_paused_until_reviewed() {
         assert!(words.contains("4 events"), "{words}");
         assert!(matches!(at_b.end().await, SessionEnd::RejectedByPeer(RejectCode::Paused, _)));
     }
-    assert_eq!(a.engine.sync_read(|r| r.quarantined_by(&team)).unwrap().get(&Some(b.device())), Some(&4));
+    assert_eq!(a.engine.with_reader(|r| r.quarantined_by(&team)).unwrap().get(&Some(b.device())), Some(&4));
     assert!(
-        !b.engine.sync_read(|r| r.roster(&team)).unwrap().unwrap().is_member(&c.device()),
+        !b.engine.with_reader(|r| r.roster(&team)).unwrap().unwrap().is_member(&c.device()),
         "b heard of c all the same"
     );
     let held = a.engine.quarantined(&QuarantinedQuery::default()).unwrap();
@@ -56,8 +56,8 @@ async fn a_peer_with_too_much_in_quarantine_is_paused_until_reviewed() {
 
 /// Gives `to` what `from` has of the scope, as a file would.
 fn hand(from: &Node, to: &Node, team: EventId) {
-    let ours = to.engine.sync_read(|r| r.vector(&team, &scope("api"))).unwrap();
-    let page = from.engine.sync_read(|r| r.events_after(&team, &scope("api"), &ours, None, 999)).unwrap();
+    let ours = to.engine.with_reader(|r| r.vector(&team, &scope("api"))).unwrap();
+    let page = from.engine.with_reader(|r| r.events_after(&team, &scope("api"), &ours, None, 999)).unwrap();
     let import = SyncImport { team, from: None, events: page.events, document: None, peer: None, now: to.engine.now() };
     to.engine.import_synced(import).unwrap();
 }
@@ -77,7 +77,7 @@ async fn bodies_return_to_all_when_a_redaction_does_not_count() {
     for other in [&b, &c, &d] {
         meet(&a, other, team).await;
     }
-    let cuts = a.engine.sync_read(|r| r.cuts_of(&team, &b.device())).unwrap();
+    let cuts = a.engine.with_reader(|r| r.cuts_of(&team, &b.device())).unwrap();
     let caller = Caller { org_id: "acme".into(), project: "api".into(), who: "bob".into(), ..Caller::default() };
     let act = ergo::api::ActRequest { caller, target: id.to_hex(), reason: "gone".into(), ..Default::default() };
     b.engine.redact(act).unwrap();
@@ -115,7 +115,7 @@ async fn more_than_five_thousand_events_of_an_hour_are_taken_and_told_and_histor
     let take = |from: &Node| {
         let mut cursor = None;
         loop {
-            let page = from.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], cursor.as_ref(), 2_000));
+            let page = from.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], cursor.as_ref(), 2_000));
             let page = page.unwrap();
             let (from, now) = (Some(from.device()), a.engine.now());
             let import = SyncImport { team, from, events: page.events, document: None, peer: None, now };
@@ -137,7 +137,7 @@ async fn more_than_five_thousand_events_of_an_hour_are_taken_and_told_and_histor
     flood.fact("api", "last", "one too many");
     take(&flood);
     assert_eq!((told(5_001), a.set(team, "api").0), (1, 11_001), "all of it was taken");
-    let busy = |since| a.engine.sync_read(|r| r.busy_authors(&team, since, 5_000)).unwrap();
+    let busy = |since| a.engine.with_reader(|r| r.busy_authors(&team, since, 5_000)).unwrap();
     assert_eq!(busy(0).len(), 1);
     assert_eq!(busy(a.engine.now() + 1), [], "an hour later nothing is said any more");
 }
@@ -154,11 +154,11 @@ async fn many_events_that_a_revocation_takes_back_leave_nothing_behind() {
     // As an admin revokes who had seen none of it.
     a.change(Some(team), RosterChange::Revoke { device: eve.device(), cuts: vec![] });
     assert_eq!(a.set(team, "api").0, 5);
-    assert_eq!(a.engine.sync_read(|r| r.quarantined_count(&team)).unwrap(), 200, "they wait, and are not lost");
+    assert_eq!(a.engine.with_reader(|r| r.quarantined_count(&team)).unwrap(), 200, "they wait, and are not lost");
     a.assert_sound();
-    let before = a.engine.sync_read(ergo::store::Reader::projection).unwrap();
-    a.engine.sync_write(ergo::store::Store::rebuild).unwrap();
-    assert_eq!(a.engine.sync_read(ergo::store::Reader::projection).unwrap(), before, "as if they had never come");
+    let before = a.engine.with_reader(ergo::store::Reader::projection).unwrap();
+    a.engine.with_store(ergo::store::Store::rebuild).unwrap();
+    assert_eq!(a.engine.with_reader(ergo::store::Reader::projection).unwrap(), before, "as if they had never come");
     // A second time finds no trace of the first.
     let again = Node::new(80);
     a.admit(team, &again, Role::Writer, None);
@@ -178,7 +178,7 @@ async fn fragmented_documents_are_compacted_when_idle() {
         a.fact("api", &format!("key{n}"), "one at a time");
         a.flush(team).await;
     }
-    let pieces = || a.engine.sync_read(|r| r.documents(&team, None)).unwrap()[0].chunks;
+    let pieces = || a.engine.with_reader(|r| r.documents(&team, None)).unwrap()[0].chunks;
     assert!(pieces() >= index::FRAGMENTED);
     index::compact_fragmented(a.context.clone(), vec![team]).await;
     assert_eq!(pieces(), 1);

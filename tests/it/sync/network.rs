@@ -141,7 +141,7 @@ async fn three_services_get_in_sync_and_stay_so() {
     assert_eq!(c.node.set(team, "api").0, 22);
     assert_eq!(b.node.set(team, "api"), c.node.set(team, "api"));
     // Every address that was contacted is written down, and is on this machine.
-    let contacts = b.node.engine.sync_read(ergo::store::Reader::contacts).unwrap();
+    let contacts = b.node.engine.with_reader(ergo::store::Reader::contacts).unwrap();
     assert!(contacts.iter().any(|row| row.what == "dialled"), "{contacts:?}");
     for row in contacts {
         assert!(row.address.parse::<SocketAddr>().unwrap().ip().is_loopback(), "{row:?}");
@@ -151,7 +151,7 @@ async fn three_services_get_in_sync_and_stay_so() {
         daemon.node.assert_sound();
     }
     // What is known of a peer outlives the service.
-    let row = b.node.engine.sync_read(|r| r.peer(&a.node.device())).unwrap().unwrap();
+    let row = b.node.engine.with_reader(|r| r.peer(&a.node.device())).unwrap().unwrap();
     assert!(!row.addresses.is_empty() && row.last_sync.is_some(), "{row:?}");
 }
 
@@ -171,7 +171,7 @@ async fn a_revoked_device_learns_by_whom_and_is_disconnected() {
     let gone = |status: &NetworkStatus| status.peers.iter().all(|peer| peer.device != b.node.device());
     a.until("a has let go of it", gone).await;
     b.until("b has nobody to talk to any more", |status| status.peers.is_empty()).await;
-    let roster = b.node.engine.sync_read(|r| r.roster(&team)).unwrap().unwrap();
+    let roster = b.node.engine.with_reader(|r| r.roster(&team)).unwrap().unwrap();
     let out = roster.member(&b.node.device()).unwrap().out.unwrap();
     assert_eq!(out.by, a.node.device(), "it knows who did it");
     let end = b.node.engine.team_end(team).unwrap().unwrap();
@@ -205,7 +205,7 @@ async fn a_device_revoked_while_away_is_rejected_at_the_handshake() {
 }
 
 async fn revoke(by: &Daemon, device: DeviceId, team: EventId) {
-    let cuts = by.node.engine.sync_read(|r| r.cuts_of(&team, &device)).unwrap();
+    let cuts = by.node.engine.with_reader(|r| r.cuts_of(&team, &device)).unwrap();
     by.node.change(Some(team), RosterChange::Revoke { device, cuts });
     by.service.refresh().await;
 }
@@ -224,7 +224,7 @@ async fn a_round_ends_with_each_peer_whatever_comes_of_it() {
     b.node.facts("api", "news", 3);
     // The round takes what stands in documents: the service puts it there. A worker beside the service's own would get in its way.
     let stands = |status: &NetworkStatus| {
-        let waits = b.node.engine.sync_read(|r| r.undocumented(&team, &scope("api"), 1)).unwrap();
+        let waits = b.node.engine.with_reader(|r| r.undocumented(&team, &scope("api"), 1)).unwrap();
         status.mode == NetworkMode::Lan && waits.is_empty()
     };
     b.until("what it wrote stands in a document", stands).await;
@@ -300,7 +300,7 @@ async fn a_device_syncs_in_one_process() {
     // A copy of the store with its key, on the same machine.
     let copy = Node::new(38);
     let (events, now) = (a.roster(team), copy.engine.now());
-    copy.engine.sync_write(|store| store.join_team(team, &events, None, now)).unwrap();
+    copy.engine.with_store(|store| store.join_team(team, &events, None, now)).unwrap();
     let leases = |settings: &mut ServiceSettings| settings.leases = Some(dir.path().to_owned());
     let first = Daemon::with(a, leases);
     first.listening().await;

@@ -186,7 +186,7 @@ async fn a_revoked_device_is_told_and_disconnected() {
     let (mut x, mut y) = connect(&a, &b, team);
     x.synced().await;
     y.synced().await;
-    let cuts = a.engine.sync_read(|r| r.cuts_of(&team, &b.device())).unwrap();
+    let cuts = a.engine.with_reader(|r| r.cuts_of(&team, &b.device())).unwrap();
     a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts });
     x.commands.send(SessionCommand::Roster).unwrap();
     let words = "your device no longer belongs to the team".to_owned();
@@ -211,7 +211,7 @@ async fn a_live_session_learns_of_a_new_member() {
     let mut b = b;
     let peer_events = tokio::time::timeout(super::bed::PATIENCE, b.peer_events.recv()).await.unwrap().unwrap();
     assert!(peer_events.roster);
-    let roster = b.engine.sync_read(|r| r.roster(&team)).unwrap().unwrap();
+    let roster = b.engine.with_reader(|r| r.roster(&team)).unwrap().unwrap();
     assert!(roster.is_member(&c.device()));
     // And what the new member brings is taken, by whom it may come.
     c.fact("api", "third", "by the third");
@@ -240,7 +240,7 @@ async fn a_damaged_document_is_rebuilt() {
     meet(&a, &b, team).await;
     b.facts("api", "second", 10);
     b.flush(team).await;
-    let row = a.engine.sync_read(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
+    let row = a.engine.with_reader(|r| r.documents(&team, Some(&scope("api")))).unwrap().remove(0);
     let base = |events, heads: &[u8]| Some(DocumentBase { events, heads: heads.to_vec() });
     let (right, wrong) =
         (base(row.events, &row.heads), [base(row.events + 1, &row.heads), base(row.events, b"others")]);
@@ -254,10 +254,10 @@ async fn a_damaged_document_is_rebuilt() {
         heads: row.heads,
         entries: vec![],
     };
-    a.engine.sync_write(|store| store.write_document(team, &update)).unwrap();
+    a.engine.with_store(|store| store.write_document(team, &update)).unwrap();
     for wrong in wrong {
         update.base = wrong;
-        let refused = a.engine.sync_write(|store| store.write_document(team, &update)).unwrap_err();
+        let refused = a.engine.with_store(|store| store.write_document(team, &update)).unwrap_err();
         assert_eq!(refused.code, ErrorCode::Stale, "it was worked out from another document: {refused}");
     }
     let a = a.restarted();
@@ -304,14 +304,14 @@ async fn a_readmitted_device_has_whole_documents() {
     a.facts("api", "shared", 5);
     meet(&a, &b, team).await;
     let device = b.device();
-    let cuts = a.engine.sync_read(|r| r.cuts_of(&team, &device)).unwrap();
+    let cuts = a.engine.with_reader(|r| r.cuts_of(&team, &device)).unwrap();
     a.change(Some(team), RosterChange::Revoke { device, cuts });
     let hears = |node: &Node| {
         let (events, now) = (a.roster(team), node.engine.now());
         node.engine.import_synced(SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap();
     };
     hears(&b);
-    assert_eq!(b.engine.sync_read(|r| r.documents(&team, None)).unwrap(), [], "it shares nothing any more");
+    assert_eq!(b.engine.with_reader(|r| r.documents(&team, None)).unwrap(), [], "it shares nothing any more");
     a.admit(team, &c, Role::Writer, None);
     a.admit(team, &b, Role::Writer, None);
     hears(&c);
@@ -331,7 +331,7 @@ async fn events_of_a_newer_version_are_kept_and_passed_on() {
     a.admit(team, &c, Role::Writer, None);
     b.fact("api", "known", "as ever");
     let read =
-        |node: &Node| node.engine.sync_read(|r| r.events_after(&team, &scope("api"), &[], None, 10)).unwrap().events;
+        |node: &Node| node.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], None, 10)).unwrap().events;
     let last = read(&b).remove(0);
     // What b's ergo of tomorrow makes of the same chain.
     let header = Header {
