@@ -14,7 +14,7 @@ use futures_util::{
     stream::{BoxStream, StreamExt, try_unfold},
 };
 use http::{Method, header};
-use http_body_util::{BodyExt, BodyStream, Full, Limited, StreamBody, combinators::UnsyncBoxBody};
+use http_body_util::{BodyDataStream, BodyExt, BodyStream, Full, Limited, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{
     body::{Frame, Incoming},
     client::conn::http1,
@@ -190,30 +190,25 @@ impl HttpApi {
 /// The state of a stream of changes.
 struct ChangeStream {
     api: HttpApi,
-    body: Option<Incoming>,
-    reader: sse::SseReader,
-    ready: std::collections::VecDeque<String>,
+    /// The data of the events; `None` before the connection.
+    events: Option<BoxStream<'static, Result<String, sse_stream::Error>>>,
 }
 
 impl ChangeStream {
     async fn next(mut self) -> Result<Option<(Change, Self)>, ClientError> {
-        let mut body = match self.body.take() {
-            Some(body) => body,
-            None => self.api.follow().await?,
+        let mut events = match self.events.take() {
+            Some(events) => events,
+            None => sse::events(BodyDataStream::new(self.api.follow().await?)),
         };
-        let place = self.api.place.to_string();
-        let bad = |cause: String| ClientError::BadAnswer { place: place.clone(), cause };
-        loop {
-            if let Some(data) = self.ready.pop_front() {
+        let bad = |cause: String| ClientError::BadAnswer { place: self.api.place.to_string(), cause };
+        match events.next().await {
+            None => Ok(None),
+            Some(Err(sse_stream::Error::Body(cause))) => Err(self.api.interrupted(cause)),
+            Some(Err(error)) => Err(bad(error.to_string())),
+            Some(Ok(data)) => {
                 let change = serde_json::from_str(&data).map_err(|e| bad(e.to_string()))?;
-                self.body = Some(body);
-                return Ok(Some((change, self)));
-            }
-            let Some(frame) = body.frame().await else { return Ok(None) };
-            let frame = frame.map_err(|e| self.api.interrupted(e))?;
-            if let Some(bytes) = frame.data_ref() {
-                let events = self.reader.feed(bytes).map_err(|_| bad("an event without end".to_owned()))?;
-                self.ready.extend(events);
+                self.events = Some(events);
+                Ok(Some((change, self)))
             }
         }
     }
@@ -259,13 +254,7 @@ impl Api for HttpApi {
     }
 
     fn changes(&self) -> BoxStream<'static, Result<Change, ClientError>> {
-        let start = ChangeStream {
-            api: self.clone(),
-            body: None,
-            reader: sse::SseReader::default(),
-            ready: std::collections::VecDeque::new(),
-        };
-        try_unfold(start, ChangeStream::next).boxed()
+        try_unfold(ChangeStream { api: self.clone(), events: None }, ChangeStream::next).boxed()
     }
 
     fn place(&self) -> String {

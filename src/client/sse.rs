@@ -1,73 +1,73 @@
-//! A parser of server-sent events that accepts bytes in pieces of any size.
+//! Server-sent events of a response, each of a bounded length.
 
-/// The maximum length of an event in bytes, far above what the daemon sends.
+use std::{
+    future::ready,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, Stream, StreamExt};
+use sse_stream::{Error, SseStream};
+
+/// The most bytes that arrive without completing an event, far above what the daemon sends.
 const MAX_EVENT: usize = 1024 * 1024;
 
-/// The parser of one stream.
-#[derive(Debug, Default)]
-pub(super) struct SseReader {
-    line: Vec<u8>,
-    data: String,
-}
-
-/// The error for an event above the maximum length.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
-
-impl SseReader {
-    /// Parses the next bytes and returns the `data` of each event that they complete.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
-        let mut out = Vec::new();
-        for &byte in bytes {
-            if byte == b'\n' {
-                let line = std::mem::take(&mut self.line);
-                self.end_of_line(&line, &mut out);
-            } else {
-                self.line.push(byte);
-            }
-            if self.line.len() + self.data.len() > MAX_EVENT {
-                return Err(TooLong);
-            }
+/// Parses the bytes of a response and returns the `data` of each event.
+pub(super) fn events<E>(
+    bytes: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+) -> BoxStream<'static, Result<String, Error>>
+where
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let pending = Arc::new(AtomicUsize::new(0));
+    let completed = Arc::clone(&pending);
+    let bounded = bytes.map(move |bytes| {
+        let bytes = bytes.map_err(io::Error::other)?;
+        if pending.fetch_add(bytes.len(), Ordering::Relaxed) + bytes.len() > MAX_EVENT {
+            return Err(io::Error::other(format!("an event is longer than {MAX_EVENT} bytes")));
         }
-        Ok(out)
-    }
-
-    fn end_of_line(&mut self, line: &[u8], out: &mut Vec<String>) {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
-            if !self.data.is_empty() {
-                out.push(std::mem::take(&mut self.data));
-            }
-            return;
-        }
-        if let Some(value) = line.strip_prefix(b"data:") {
-            let value = value.strip_prefix(b" ").unwrap_or(value);
-            if !self.data.is_empty() {
-                self.data.push('\n');
-            }
-            self.data.push_str(&String::from_utf8_lossy(value));
-        }
-    }
+        Ok(bytes)
+    });
+    SseStream::from_bytes_stream(bounded)
+        .filter_map(move |event| {
+            completed.store(0, Ordering::Relaxed);
+            ready(event.map(|event| event.data).transpose())
+        })
+        .boxed()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::stream::iter;
+
     use super::*;
 
     const STREAM: &[u8] = b": hi\n\nevent: hello\ndata: {\"a\":1}\n\ndata: x\r\ndata: y\r\n\r\nid: 3\n\n";
 
-    #[test]
-    fn any_cut_of_the_bytes_gives_the_same_events() {
+    fn pieces(bytes: &[u8], size: usize) -> impl Stream<Item = Result<Bytes, Infallible>> + 'static {
+        iter(bytes.chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect::<Vec<_>>())
+    }
+
+    #[tokio::test]
+    async fn any_cut_of_the_bytes_gives_the_same_events() {
         for size in 1..STREAM.len() {
-            let mut reader = SseReader::default();
-            let events: Vec<_> = STREAM.chunks(size).flat_map(|piece| reader.feed(piece).unwrap()).collect();
+            let events: Vec<_> = events(pieces(STREAM, size)).map(Result::unwrap).collect().await;
             assert_eq!(events, ["{\"a\":1}", "x\ny"], "pieces of {size}");
         }
     }
 
-    #[test]
-    fn an_endless_event_is_refused() {
-        let mut reader = SseReader::default();
-        assert_eq!(reader.feed(&vec![b'a'; MAX_EVENT + 1]), Err(TooLong));
+    #[tokio::test]
+    async fn an_endless_event_is_refused_and_a_long_stream_is_not() {
+        let endless = vec![b'a'; MAX_EVENT + 1];
+        let mut refused = events(pieces(&endless, 64 * 1024));
+        assert!(matches!(refused.next().await, Some(Err(Error::Body(_)))));
+        let long = b"data: x\n\n".repeat(MAX_EVENT / 4);
+        assert_eq!(events(pieces(&long, 64 * 1024)).map(Result::unwrap).count().await, MAX_EVENT / 4);
     }
 }
