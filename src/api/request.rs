@@ -12,7 +12,7 @@ use crate::domain::{ClaimKind, OpId, Qualifiers};
 macro_rules! request {
     (
         $(#[$meta:meta])*
-        pub struct $name:ident {
+        $vis:vis struct $name:ident {
             $(#[$caller_meta:meta])*
             caller,
             $( $(#[$field_meta:meta])* pub $field:ident: $type:ty, )*
@@ -20,7 +20,7 @@ macro_rules! request {
     ) => {
         #[derive(Clone, Debug, PartialEq, serde::Serialize, utoipa::ToSchema)]
         $(#[$meta])*
-        pub struct $name {
+        $vis struct $name {
             $(#[$caller_meta])*
             #[serde(flatten)]
             pub caller: $crate::api::Caller,
