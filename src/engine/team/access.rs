@@ -69,7 +69,7 @@ impl SyncReader<'_> {
         peers(team: Option<&EventId>) -> Vec<PeerRow>;
         peer(device: &DeviceId) -> Option<PeerRow>;
         peer_document(peer: &DeviceId, document: &DocumentId) -> Option<PeerDocument>;
-        peer_vector(team: &EventId, peer: &DeviceId, scope: &Scope) -> Option<Vec<ChainEnd>>;
+        peer_progress(team: &EventId, peer: &DeviceId, scope: &Scope) -> Option<Vec<ChainEnd>>;
         invites(team: &EventId) -> Vec<InviteRow>;
         invite(hash: &[u8; 32]) -> Option<InviteRow>;
     }
@@ -80,7 +80,7 @@ impl SyncWriter<'_> {
         write_document(team: EventId, update: &DocumentUpdate);
         drop_document(id: &DocumentId);
         write_peer(peer: &PeerRow);
-        write_peer_vector(team: &EventId, peer: &DeviceId, scope: &Scope, ends: &[ChainEnd], at: u64);
+        put_peer_progress(team: &EventId, peer: &DeviceId, scope: &Scope, ends: &[ChainEnd], at: u64);
         note_contact(address: &str, what: &str, now: u64);
         write_invite(invite: &InviteRow);
         delete_invite(hash: &[u8; 32]);
