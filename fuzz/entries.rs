@@ -5,7 +5,7 @@ use std::{cell::RefCell, io};
 
 use ed25519_dalek::SigningKey;
 use ergo::{
-    daemon::{self, testing::Api},
+    daemon::{self, testing::InProcessApi},
     domain::{EventId, SignedEvent, event::SealedBody},
     infer::catalogue::gguf::GgufHeader,
     interchange::rules,
@@ -133,7 +133,7 @@ pub fn rules(bytes: &[u8]) {
 const REQUESTS: usize = 2_000;
 
 /// The API that requests go to, with its folder and how many it had.
-type Served = (Api, tempfile::TempDir, usize);
+type Served = (InProcessApi, tempfile::TempDir, usize);
 
 thread_local! {
     static SERVED: RefCell<Option<Served>> = const { RefCell::new(None) };
@@ -159,7 +159,7 @@ pub fn http(bytes: &[u8]) {
     SERVED.with_borrow_mut(|served| {
         let (mut api, folder, count) = served.take().filter(|(_, _, count)| *count < REQUESTS).unwrap_or_else(|| {
             let folder = tempfile::tempdir().expect("a folder");
-            (Api::open(folder.path()).expect("a store"), folder, 0)
+            (InProcessApi::open(folder.path()).expect("a store"), folder, 0)
         });
         let status = api.call(&method.to_uppercase(), &path, body);
         assert_ne!(status, Some(500), "{method} {path}");

@@ -20,7 +20,7 @@ rustc=$1
 shift
 case " $* " in
   *" --crate-name ergo "* | *" --crate-name $FUZZ_TARGET "*)
-    exec "$rustc" "$@" -Ccodegen-units=1 -Cpasses=sancov-module \
+    exec "$rustc" "$@" -Cpasses=sancov-module \
       -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
       -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
     ;;

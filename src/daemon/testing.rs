@@ -11,12 +11,12 @@ use super::{gate::Way, routes, state::testing::shared_with};
 use crate::infer::NoModels;
 
 /// The API over a store of its own. Requests come as over the socket.
-pub struct Api {
+pub struct InProcessApi {
     runtime: Runtime,
     router: Router,
 }
 
-impl Api {
+impl InProcessApi {
     /// Opens it over a new store in this folder.
     ///
     /// # Errors

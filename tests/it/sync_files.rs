@@ -1,6 +1,6 @@
 //! Two laptops that never see each other, each with a daemon of its own: what they share travels as files.
 
-use std::{fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, thread};
+use std::thread;
 
 use ed25519_dalek::SigningKey;
 use ergo::{
@@ -18,7 +18,7 @@ use ergo::{
 };
 use futures_util::{StreamExt, TryStreamExt};
 
-use crate::support::{TestHome, block_on, caller, decision, until};
+use crate::support::{TestHome, block_on, caller, decision, laptop::write_facts, until};
 
 const CONFIG: &str =
     "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n[sync]\nmode = \"off\"\n";
@@ -31,11 +31,8 @@ struct Laptop {
 
 impl Laptop {
     fn new(number: u8) -> Self {
-        let (home, key) = (TestHome::with_config(CONFIG), SigningKey::from_bytes(&[number; 32]));
-        home.paths().make().unwrap();
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(home.paths().device_key()).unwrap();
-        file.write_all(hex::encode([number; 32]).as_bytes()).unwrap();
+        let key = SigningKey::from_bytes(&[number; 32]);
+        let home = TestHome::with_key(CONFIG, &key);
         // A key beside no store would be that of a lost one.
         drop(Engine::open(EngineConfig::new(home.paths().store(), key.clone())).unwrap());
         Self { home, key }
@@ -152,34 +149,9 @@ fn kill_nine_in_the_middle_of_an_import_costs_nothing_but_the_time() {
     let (ada, bob) = pair();
     const FACTS: usize = 6_000;
     {
-        // Written past the guard, in few transactions: what is tried here is the way to the other store.
         let mut store =
             Store::open(&ada.home.paths().store(), ada.key.clone(), std::sync::Arc::new(StructuralPairCheck)).unwrap();
-        for batch in 0..FACTS / 1_000 {
-            let drafts = (0..1_000).map(|n| {
-                let name = format!("host{}", batch * 1_000 + n);
-                let body = ergo::domain::Body {
-                    key: Some(name.clone()),
-                    statement: Some(format!("{name} is up.")),
-                    ..Default::default()
-                };
-                ergo::store::Draft {
-                    claim_kind: Some(ergo::domain::ClaimKind::Fact),
-                    body,
-                    ..ergo::store::Draft::new(ergo::domain::EventKind::FactSet, [])
-                }
-            });
-            let act = ergo::store::Act {
-                scope: Scope::new("acme", "api").unwrap(),
-                identity: None,
-                who: "ada".into(),
-                agent: None,
-                op: ergo::domain::OpId([batch as u8 + 1; 16]),
-                now: 1_790_000_000_000 + batch as u64,
-                drafts: drafts.collect(),
-            };
-            store.commit(act).unwrap();
-        }
+        write_facts(&mut store, "ada", "host", FACTS);
     }
     let mut file = Vec::new();
     transfer::export(&ada.engine(), &ExportRequest::default(), &mut file).unwrap();

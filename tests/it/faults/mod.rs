@@ -10,13 +10,9 @@ mod three;
 use std::{fs, path::Path, sync::Arc};
 
 use ed25519_dalek::SigningKey;
-use ergo::{
-    domain::{Body, ClaimKind, EventKind, OpId, Scope},
-    guard::StructuralPairCheck,
-    store::{Act, Draft, Store},
-};
+use ergo::{guard::StructuralPairCheck, store::Store};
 
-use crate::support::laptop::Laptop;
+use crate::support::laptop::{Laptop, write_facts};
 
 /// The store of a laptop whose daemon does not run.
 fn store(laptop: &Laptop) -> Store {
@@ -47,34 +43,7 @@ fn facts(laptop: &Laptop, count: usize) {
 
 /// Facts of hosts whose names begin alike.
 fn facts_of(laptop: &Laptop, names: &str, count: usize) {
-    let mut store = store(laptop);
-    for batch in 0..count.div_ceil(1_000) {
-        let drafts = (0..1_000.min(count - batch * 1_000)).map(|n| {
-            let name = format!("{names}{}", batch * 1_000 + n);
-            let statement = Some(format!("{name} is up."));
-            let body = Body { key: Some(name), statement, ..Body::default() };
-            Draft { claim_kind: Some(ClaimKind::Fact), body, ..Draft::new(EventKind::FactSet, []) }
-        });
-        let act = Act {
-            scope: Scope::new("acme", "api").unwrap(),
-            identity: None,
-            who: laptop.who.into(),
-            agent: None,
-            op: operation(names, batch),
-            now: 1_790_000_000_000 + batch as u64,
-            drafts: drafts.collect(),
-        };
-        store.commit(act).unwrap();
-    }
-}
-
-/// The operation of a batch.
-fn operation(names: &str, batch: usize) -> OpId {
-    let mut op = [batch as u8 + 1; 16];
-    for (byte, name) in op.iter_mut().zip(names.bytes()) {
-        *byte ^= name;
-    }
-    OpId(op)
+    write_facts(&mut store(laptop), laptop.who, names, count);
 }
 
 /// Copies a folder with everything in it but sockets.

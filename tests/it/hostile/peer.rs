@@ -1,11 +1,6 @@
 //! A peer of a person's team that means ill: every text of its has what a terminal acts on.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
-    sync::Arc,
-};
+use std::{fs, sync::Arc};
 
 use ed25519_dalek::SigningKey;
 use ergo::{
@@ -47,11 +42,8 @@ pub(super) struct Machine {
 
 impl Machine {
     fn new(number: u8) -> Self {
-        let (home, key) = (TestHome::with_config(CONFIG), SigningKey::from_bytes(&[number; 32]));
-        home.paths().make().unwrap();
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(home.paths().device_key()).unwrap();
-        file.write_all(hex::encode([number; 32]).as_bytes()).unwrap();
+        let key = SigningKey::from_bytes(&[number; 32]);
+        let home = TestHome::with_key(CONFIG, &key);
         Self { home, key }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::watch::Watch;
+use super::{make_a_team, watch::Watch};
 use crate::support::{laptop::Laptop, network::Network, until};
 
 /// A relay that is not there, at an address that is nobody's (RFC 5737).
@@ -20,15 +20,7 @@ fn with_a_relay_of_ones_own_members_meet_and_nobody_else_is_contacted() {
     let Some(watch) = Watch::begin(&places[0]) else { return };
     let settings = format!("mode = \"internet\"\nrelay = \"https://{RELAY}:8443\"\n");
     let (mut ada, mut bob) = (Laptop::off_with("ada", &settings), Laptop::off_with("bob", &settings));
-    ada.start_in(&places[0]);
-    bob.start_in(&places[1]);
-    ada.remember("Deploys run only on green CI.");
-    ada.found();
-    ada.takes_in(&bob, &[]);
-    until("bob has it", || bob.knows("Deploys run only on green CI."));
-    bob.remember("Logs are kept for thirty days.");
-    until("ada has it", || ada.knows("Logs are kept for thirty days."));
-    until("both are level", || ada.level_with(1) && bob.level_with(1));
+    make_a_team(&places, &mut ada, &mut bob);
     assert_eq!(ada.status()["mode"], "internet");
     watch.further(3, "the relay is asked for", |sent| sent.to == RELAY);
     watch.further(3, "a keep-alive is sent", |sent| sent.to == places[1].ip());

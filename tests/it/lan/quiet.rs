@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, process::Command, time::Duration};
 
-use super::watch::{Sent, Watch, network_sockets};
+use super::{
+    make_a_team,
+    watch::{Sent, Watch, network_sockets},
+};
 use crate::support::{laptop::Laptop, network::Network, until, until_within};
 
 #[test]
@@ -28,15 +31,7 @@ fn on_a_lan_nothing_is_sent_but_mdns_and_quic_to_members() {
     places.iter().for_each(crate::support::network::Place::leak);
     let Some(watch) = Watch::begin(&places[0]) else { return };
     let (mut ada, mut bob) = (Laptop::off("ada"), Laptop::off("bob"));
-    ada.start_in(&places[0]);
-    bob.start_in(&places[1]);
-    ada.remember("Deploys run only on green CI.");
-    ada.found();
-    ada.takes_in(&bob, &[]);
-    until("bob has it", || bob.knows("Deploys run only on green CI."));
-    bob.remember("Logs are kept for thirty days.");
-    until("ada has it", || ada.knows("Logs are kept for thirty days."));
-    until("both are level", || ada.level_with(1) && bob.level_with(1));
+    make_a_team(&places, &mut ada, &mut bob);
     let there: BTreeSet<u16> = bob.status()["addresses"]
         .as_array()
         .unwrap()

@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    path::Path,
     process::{Command, Stdio},
 };
 
@@ -13,7 +12,7 @@ use super::{
     server::{Does, Server},
     target,
 };
-use crate::support::{Output, TestHome, signal, until};
+use crate::support::{Output, SmallDisk, TestHome, signal, until};
 
 const LENGTH: usize = 600_000;
 
@@ -182,30 +181,12 @@ fn what_needs_no_fetching_is_not_fetched() {
     assert!(output.stderr.contains("no address") && output.stderr.contains("--url"), "{output:?}");
 }
 
-/// A small file system in memory; gone with this value.
-struct SmallDisk<'a>(&'a Path);
-
-impl<'a> SmallDisk<'a> {
-    /// `None` where this user may not mount one.
-    fn new(at: &'a Path, megabytes: u32) -> Option<Self> {
-        fs::create_dir_all(at).unwrap();
-        let size = format!("size={megabytes}m");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self(at))
-    }
-}
-
-impl Drop for SmallDisk<'_> {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg("-l").arg(self.0).output());
-    }
-}
-
 #[test]
 fn a_full_disk_is_told_and_the_part_makes_room() {
     let (_, server, home) = setting([Does::Wait(300_000)]);
     let folder = home.paths().models();
-    let Some(disk) = SmallDisk::new(&folder, 1) else {
+    fs::create_dir_all(&folder).unwrap();
+    let Some(disk) = SmallDisk::new(&folder, 1_024) else {
         eprintln!("skipped: this user may not mount a small disk");
         return;
     };
@@ -213,7 +194,7 @@ fn a_full_disk_is_told_and_the_part_makes_room() {
     assert_eq!((output.code, server.asked().len()), (Some(4), 0), "too little room is told before anything is fetched");
     assert!(output.stderr.contains("too little room"), "{output:?}");
     drop(disk);
-    let _disk = SmallDisk::new(&folder, 70).unwrap();
+    let _disk = SmallDisk::new(&folder, 70 * 1_024).unwrap();
     let child = pulling(&home, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until("300,000 bytes are in the part", || fs::metadata(part(&home)).is_ok_and(|meta| meta.len() == 300_000));
     // Somebody else fills the disk meanwhile.

@@ -2,7 +2,11 @@
 
 use std::process::{Child, Command, Stdio};
 
-use ergo::api::{ClaimsQuery, SyncStatus};
+use ergo::{
+    api::{ClaimsQuery, SyncStatus},
+    domain::{Body, ClaimKind, EventKind, OpId, Scope},
+    store::{Act, Draft, Store},
+};
 use serde_json::Value;
 
 use super::{Daemon, Output, TestHome, block_on, network::Place};
@@ -184,6 +188,32 @@ impl Laptop {
     pub(crate) fn set(&self) -> (u64, String) {
         let scope = &self.sync_status().teams[0].scopes[0];
         (scope.events as u64, scope.digest.clone())
+    }
+}
+
+/// Writes facts of hosts in `acme/api` past the guard, in few transactions.
+pub(crate) fn write_facts(store: &mut Store, who: &str, names: &str, count: usize) {
+    for batch in 0..count.div_ceil(1_000) {
+        let drafts = (0..1_000.min(count - batch * 1_000)).map(|n| {
+            let name = format!("{names}{}", batch * 1_000 + n);
+            let statement = Some(format!("{name} is up."));
+            let body = Body { key: Some(name), statement, ..Body::default() };
+            Draft { claim_kind: Some(ClaimKind::Fact), body, ..Draft::new(EventKind::FactSet, []) }
+        });
+        let mut op = [batch as u8 + 1; 16];
+        for (byte, name) in op.iter_mut().zip(names.bytes()) {
+            *byte ^= name;
+        }
+        let act = Act {
+            scope: Scope::new("acme", "api").unwrap(),
+            identity: None,
+            who: who.into(),
+            agent: None,
+            op: OpId(op),
+            now: 1_790_000_000_000 + batch as u64,
+            drafts: drafts.collect(),
+        };
+        store.commit(act).unwrap();
     }
 }
 

@@ -12,11 +12,13 @@ use std::{
     ffi::OsStr,
     fs,
     io::{Read, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
+use ed25519_dalek::SigningKey;
 use ergo::{
     api::{Caller, RememberRequest},
     client::{Client, Connect},
@@ -75,6 +77,16 @@ impl TestHome {
         let home = Self { dir: tempfile::Builder::new().prefix("ergo-test-").tempdir().unwrap() };
         fs::create_dir(home.work()).unwrap();
         fs::write(home.paths().config, config).unwrap();
+        home
+    }
+
+    /// A home with this `config.toml` whose device has a known key.
+    pub(crate) fn with_key(config: &str, key: &SigningKey) -> Self {
+        let home = Self::with_config(config);
+        home.paths().make().unwrap();
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(home.paths().device_key()).unwrap();
+        file.write_all(hex::encode(key.to_bytes()).as_bytes()).unwrap();
         home
     }
 
