@@ -8,7 +8,7 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_told_so() {
     let _daemon = home.daemon();
     git(&home.work(), &["init", "-q"]);
     let clean = home.run(["commit-check"]).ok().stdout;
-    assert!(clean.contains("Nothing against it"), "{clean}");
+    assert!(clean.contains("Passed: no open conflicts"), "{clean}");
 
     let remember =
         |statement: &str, kind: &str| home.run(["remember", statement, "--kind", kind, "--reason", "Agreed."]);

@@ -40,5 +40,5 @@ fn another_tools_memories_a_chats_decisions_and_a_block_for_agents() {
     let text = fs::read_to_string(home.work().join("AGENTS.md")).unwrap();
     assert!(text.starts_with("# Rules\n\n<!-- ergo:claims:begin") && text.contains("request bodies"), "{text}");
     let again = home.run(["export", "agents", "AGENTS.md"]).ok().stdout;
-    assert!(again.contains("already"), "{again}");
+    assert!(again.contains("is up to date"), "{again}");
 }

@@ -15,12 +15,12 @@ fn the_doctor_looks_the_file_over_and_rebuilds_it_while_no_daemon_has_it() {
     assert_eq!(output.code, Some(3), "{output:?}");
     assert!(output.stderr.contains("ergo daemon stop"), "{output:?}");
     let asked = home.run(["doctor", "--json"]).ok().json();
-    assert!(finding(&asked, "daemon")["told"].as_str().unwrap().contains("owns the store"), "{asked}");
+    assert!(finding(&asked, "daemon")["message"].as_str().unwrap().contains("owns the store"), "{asked}");
 
     assert_eq!(daemon.terminate(), Some(0));
     let alone = home.run(["doctor", "--json"]).ok().json();
-    assert_eq!(finding(&alone, "daemon")["told"], "not running");
-    assert!(finding(&alone, "store")["told"].as_str().unwrap().contains("1 event"), "{alone}");
+    assert_eq!(finding(&alone, "daemon")["message"], "not running");
+    assert!(finding(&alone, "store")["message"].as_str().unwrap().contains("1 event"), "{alone}");
     home.run(["doctor", "--rebuild"]).ok();
     let _daemon = home.daemon();
     assert_eq!(home.run(["claims", "--json"]).ok().json()["total"], 1);
@@ -78,7 +78,7 @@ fn status_tells_what_is_here_and_starts_nothing() {
     let _daemon = home.daemon();
     remember(&home, "Deploys run at noon.", "Everyone is there.");
     let text = home.run(["status"]).ok().stdout;
-    assert!(text.contains("claude-code/work: 1 in force") && text.contains("ergo.db"), "{text}");
+    assert!(text.contains("claude-code/work: 1 active") && text.contains("ergo.db"), "{text}");
 }
 
 #[test]
@@ -89,6 +89,6 @@ fn an_embedder_that_was_switched_off_is_no_problem_and_its_price_is_said() {
     assert_eq!(finding(&told, "vectors")["health"], "note", "also while nothing would have one: {told}");
     remember(&home, "Deploys run at noon.", "Everyone is there.");
     let output = home.run(["doctor"]).ok();
-    assert!(output.stdout.contains("words alone find and compare; 1 claim"), "{output:?}");
+    assert!(output.stdout.contains("found and compared by words only; 1 claim"), "{output:?}");
     assert!(output.stdout.contains("ergo models use embedder default"), "{output:?}");
 }

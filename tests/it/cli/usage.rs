@@ -16,8 +16,8 @@ fn wrong_usage_ends_with_2_and_says_what_is_right() {
     insta::assert_snapshot!(told(&output), @r"
     exit 2
     --- stderr
-    Error: “acme” is no scope: expected ORG/PROJECT
-    Hint: `ergo scopes` lists those that hold something
+    Error: invalid scope “acme”: expected ORG/PROJECT
+    Hint: `ergo scopes` lists the scopes that have claims
     ");
 }
 

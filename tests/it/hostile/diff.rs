@@ -43,7 +43,7 @@ fn a_change_that_ends_within_a_hunk_is_refused() {
     let home = home_with_a_constraint();
     let cut = "--- a/notes.txt\n+++ b/notes.txt\n@@ -0,0 +1,3 @@\n+one\n";
     let output = run_with(home.command(["commit-check", "--diff", "-"]), cut.as_bytes());
-    refused(&output, &["the change is cut", "line 5"]);
+    refused(&output, &["the diff is truncated", "line 5"]);
 }
 
 #[test]

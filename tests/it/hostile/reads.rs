@@ -15,7 +15,7 @@ const OWN: &[(&str, &str)] = &[
     ("src/infer/worker/hardware.rs", "what the system says"),
     ("src/infer/worker/prefix_cache.rs", "the worker's own cache"),
     ("src/store/open.rs", "the machine's id"),
-    ("src/tui/runtime/background.rs", "the terminal"),
+    ("src/tui/runtime/terminal_background.rs", "the terminal"),
     ("src/worker/process.rs", "what the system says"),
 ];
 
