@@ -2,7 +2,7 @@
 
 use std::{fs, io::Write, path::PathBuf};
 
-use super::{CliError, Context, Exit, pages, show::text::count};
+use super::{CliError, Context, Exit, paging, show::text::count};
 use crate::{
     api::{ClaimView, ClaimsQuery, EventView, LogQuery},
     client::Client,
@@ -151,9 +151,9 @@ fn write_records(cx: &mut Context, scope: &Scope, claims: &[ClaimView], folder: 
 
 /// Returns every claim of a scope, whatever its status.
 async fn claims(cx: &mut Context, client: &Client, scope: &Scope) -> Result<Vec<ClaimView>, CliError> {
-    let query = ClaimsQuery { status: Some("all".to_owned()), ..pages::claims_of(scope) };
+    let query = ClaimsQuery { status: Some("all".to_owned()), ..paging::claims_of(scope) };
     let mut count = 0;
-    let claims = pages::all(async |cursor| {
+    let claims = paging::all(async |cursor| {
         let page = client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
         count += page.items.len();
         cx.ui.progress(text!("reading {} of {}", count, page.total));
@@ -166,9 +166,9 @@ async fn claims(cx: &mut Context, client: &Client, scope: &Scope) -> Result<Vec<
 
 /// Returns every act of a scope.
 async fn events(cx: &mut Context, client: &Client, scope: &Scope) -> Result<Vec<EventView>, CliError> {
-    let query = pages::events_of(scope);
+    let query = paging::events_of(scope);
     let mut count = 0;
-    let events = pages::all(async |cursor| {
+    let events = paging::all(async |cursor| {
         let page = client.log(&LogQuery { cursor, ..query.clone() }).await?;
         count += page.items.len();
         cx.ui.progress(text!("reading acts: {}", count));

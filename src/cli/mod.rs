@@ -40,7 +40,7 @@ mod log;
 mod man;
 mod mcp;
 mod models;
-mod pages;
+mod paging;
 mod recall;
 mod redact;
 mod reembed;

@@ -1,7 +1,7 @@
 //! `ergo resolve`: settles conflicts.
 
 use super::{
-    CliError, Context, Exit, pages, resolve_many,
+    CliError, Context, Exit, paging, resolve_many,
     review::{self, CardSelection},
     show::{self, time},
     write::QualifierArgs,
@@ -260,7 +260,7 @@ fn other_side(card: &CardView, named: &str) -> Result<String, CliError> {
 
 async fn only_card(cx: &Context, client: &Client) -> Result<CardView, CliError> {
     let scope = cx.known_scope(client).await?;
-    let page = client.conflicts(&ConflictsQuery { limit: Some(2), ..pages::cards_of(&scope) }).await?;
+    let page = client.conflicts(&ConflictsQuery { limit: Some(2), ..paging::cards_of(&scope) }).await?;
     match page.items.as_slice() {
         [card] => Ok(client.card(&card.id.to_hex()).await?),
         [] => Err(CliError::usage(format_args!("no open conflicts in {scope}"))

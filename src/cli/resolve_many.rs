@@ -1,7 +1,7 @@
 //! `ergo resolve` for several cards: one act, and therefore one undo.
 
 use super::{
-    CliError, Context, Exit, pages,
+    CliError, Context, Exit, paging,
     ui::{Style, Ui},
 };
 use crate::{
@@ -51,7 +51,7 @@ fn shown(card: &CardSummary) -> CardRef {
 /// Returns the open cards of the scope. More than fit into one act are an error, since a partial act would be surprising.
 async fn open_cards(cx: &Context, client: &Client) -> Result<Vec<CardSummary>, CliError> {
     let scope = cx.known_scope(client).await?;
-    let page = client.conflicts(&ConflictsQuery { limit: Some(MAX_CARDS), ..pages::cards_of(&scope) }).await?;
+    let page = client.conflicts(&ConflictsQuery { limit: Some(MAX_CARDS), ..paging::cards_of(&scope) }).await?;
     if page.items.is_empty() {
         return Err(CliError::usage(format_args!("no open conflicts in {scope}"))
             .hint("`ergo conflicts --all` lists those of all projects"));

@@ -4,7 +4,7 @@ use super::{
     CliError, Context, Exit,
     ask::Asker,
     context::Here,
-    pages,
+    paging,
     show::{text::count, time::ago},
     ui::Style,
 };
@@ -114,7 +114,7 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
 
 /// Returns the acts whose id begins with `prefix`, newest first, once per event.
 async fn acts(client: &Client, prefix: &str) -> Result<Vec<OpId>, CliError> {
-    pages::all(async |cursor| {
+    paging::all(async |cursor| {
         let page = client.log(&LogQuery { limit: Some(MAX_PAGE), cursor, ..LogQuery::default() }).await?;
         let undoable = page.items.iter().filter(|event| !event.undone).map(|event| event.op_id);
         Ok((undoable.filter(|op| op.to_hex().starts_with(prefix)).collect(), page.next))

@@ -17,7 +17,7 @@ fn invite(ada: &Laptop, bob: &Laptop, answer: &str) -> (bool, String, crate::sup
     let ticket = shown.split_whitespace().find(|word| word.starts_with("ergo1")).unwrap().to_owned();
     let join = bob.start(&["sync", "join", &ticket, "--device", "bob-laptop", "--json"]);
     screen.sees("wants to join with “bob-laptop”");
-    let asked = screen.sees("Are they the same on the other screen? [y/N]").full_text();
+    let asked = screen.sees("Does the other screen show the same words? [y/N]").full_text();
     let pending = ada.json(&["sync", "pending"])["items"][0].clone();
     let six: Vec<String> = words(&pending).split(' ').map(str::to_owned).collect();
     assert!(six.iter().all(|word| asked.contains(word.as_str())), "the words are on the screen: {asked}");
@@ -33,7 +33,7 @@ fn yes_admits_and_anything_else_does_not() {
     ada.found();
     // Only enter: the answer is no unless a person says yes.
     let (well, said, joined) = invite(&ada, &bob, "");
-    assert!(!well && said.contains("Not admitted. The ticket is spent"), "{said}");
+    assert!(!well && said.contains("Not admitted. The ticket cannot be used again"), "{said}");
     assert_eq!(joined.code, Some(1), "{joined:?}");
     assert_eq!(ada.json(&["sync", "peers"])["items"].as_array().unwrap().len(), 1, "ada is alone");
     let (well, said, joined) = invite(&ada, &bob, "y");

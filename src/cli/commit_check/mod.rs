@@ -12,7 +12,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{CliError, Context, Exit, git, pages, show::text::count};
+use super::{CliError, Context, Exit, git, paging, show::text::count};
 use crate::{
     api::{CardSummary, ClaimView, ClaimsQuery},
     client::Client,
@@ -115,12 +115,12 @@ fn show(found: &CheckResult, scope: &Scope, constraints: usize, cx: &mut Context
 }
 
 async fn open(client: &Client, scope: &Scope) -> Result<Vec<CardSummary>, CliError> {
-    Ok(client.conflicts(&pages::cards_of(scope)).await?.items)
+    Ok(client.conflicts(&paging::cards_of(scope)).await?.items)
 }
 
 async fn constraints(client: &Client, scope: &Scope) -> Result<Vec<ClaimView>, CliError> {
-    let query = ClaimsQuery { kind: Some("constraint".to_owned()), ..pages::claims_of(scope) };
-    pages::all(async |cursor| {
+    let query = ClaimsQuery { kind: Some("constraint".to_owned()), ..paging::claims_of(scope) };
+    paging::all(async |cursor| {
         let page = client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
         Ok((page.items, page.next))
     })

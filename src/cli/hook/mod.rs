@@ -11,7 +11,7 @@ use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{CliError, Context, Exit, pages, scope::top_of};
+use super::{CliError, Context, Exit, paging, scope::top_of};
 use crate::{
     api::{ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, LogQuery, RecallRequest, RecallVerdict},
     client::{Client, Connect, injected},
@@ -135,11 +135,11 @@ async fn session_brief(
     let of = |kinds: &str, limit: usize| ClaimsQuery {
         kind: Some(kinds.to_owned()),
         limit: Some(limit),
-        ..pages::claims_of(scope)
+        ..paging::claims_of(scope)
     };
     let (constraints, decisions) = (of("constraint", 60), of("decision,convention,rejection", 40));
     let review = ClaimsQuery { needs_review: Some(true), kind: None, limit: Some(MAX_CLAIMS), ..constraints.clone() };
-    let cards = ConflictsQuery { limit: Some(MAX_CLAIMS), ..pages::cards_of(scope) };
+    let cards = ConflictsQuery { limit: Some(MAX_CLAIMS), ..paging::cards_of(scope) };
     let (constraints, decisions, review, cards) = tokio::join!(
         client.claims(&constraints),
         client.claims(&decisions),
@@ -202,7 +202,7 @@ async fn attached(client: &Client, scope: &Scope, file: &str) -> Result<Vec<Clai
     let whole = if file.is_absolute() { file.to_owned() } else { here.join(file) };
     let path = whole.strip_prefix(&top).unwrap_or(&whole).display().to_string();
     let (source, limit) = (Some(path.clone()), Some(4 * MAX_CLAIMS));
-    let query = ClaimsQuery { source, limit, ..pages::claims_of(scope) };
+    let query = ClaimsQuery { source, limit, ..paging::claims_of(scope) };
     let mut claims = client.claims(&query).await?.items;
     claims.retain(|claim| claim.source.as_deref().is_some_and(|source| payload::names(source, &path)));
     Ok(claims)
@@ -237,7 +237,7 @@ async fn stop(
     if payload.stopping || session.reminded() {
         return Ok(None);
     }
-    let query = LogQuery { since: Some(began), acts: true, ..pages::events_of(scope) };
+    let query = LogQuery { since: Some(began), acts: true, ..paging::events_of(scope) };
     let written = client.log(&query).await?.items.iter().any(|event| event.agent.is_some());
     session.remind(Context::now(), scope)?;
     let words = "Before you stop: was anything decided, ruled out or agreed in this session that the next one must know? If so, store it \

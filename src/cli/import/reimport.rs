@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     api::{ClaimView, ClaimsQuery},
-    cli::{CliError, Context, pages, show::text::count, ui::Style},
+    cli::{CliError, Context, paging, show::text::count, ui::Style},
     client::Client,
     config::daemon_record::write_private,
     domain::{ClaimId, Scope, Status, text::sanitize_line},
@@ -377,8 +377,8 @@ async fn stands(client: &Client, import: &PastImport) -> bool {
 /// Returns the claims that were imported from a file, in the order of its lines: active ones, and those that a person closed.
 async fn earlier(client: &Client, scope: &Scope, file: &RuleFile) -> Result<Vec<ClaimView>, CliError> {
     let (status, source) = (Some("all".to_owned()), Some(file.path.clone()));
-    let query = ClaimsQuery { status, source, ..pages::claims_of(scope) };
-    let mut found: Vec<ClaimView> = pages::all(async |cursor| {
+    let query = ClaimsQuery { status, source, ..paging::claims_of(scope) };
+    let mut found: Vec<ClaimView> = paging::all(async |cursor| {
         let page = client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
         Ok((page.items, page.next))
     })

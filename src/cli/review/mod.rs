@@ -15,7 +15,7 @@ use super::{
     CliError, Context, Exit,
     ask::Asker,
     inbox::{nothing, query, show},
-    pages,
+    paging,
     show::{
         inbox::{counted, ways},
         text::count,
@@ -138,8 +138,8 @@ async fn select(cx: &Context, client: &Client, selection: CardSelection) -> Resu
         }
         CardSelection::Project => {
             let scope = cx.known_scope(client).await?;
-            let query = pages::cards_of(&scope);
-            found = pages::all(async |cursor| {
+            let query = paging::cards_of(&scope);
+            found = paging::all(async |cursor| {
                 let page = client.conflicts(&ConflictsQuery { cursor, ..query.clone() }).await?;
                 Ok((page.items, page.next))
             })

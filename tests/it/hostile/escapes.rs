@@ -100,7 +100,10 @@ fn no_verb_lets_escape_bytes_of_others_through() {
         imported.contains("lap$(touch pwned)\\u{1b}") && imported.contains("team\\u{1b}"),
         "names are shown: {imported}"
     );
-    assert!(imported.contains("\\u{202e}") && imported.contains("in quarantine"), "the scope, and quarantine: {imported}");
+    assert!(
+        imported.contains("\\u{202e}") && imported.contains("in quarantine"),
+        "the scope, and quarantine: {imported}"
+    );
 
     let ids = |list: &[&str]| -> Vec<String> {
         let items = home.run(list).ok().json()["items"].clone();

@@ -29,7 +29,7 @@ fn a_model_serves_until_another_is_chosen_and_only_then_can_be_removed() {
     let refused = home.run(["models", "remove", "tiny"]);
     assert_eq!(refused.code, Some(2));
     assert!(
-        refused.stderr.contains("serves as llm") && refused.stderr.contains("ergo models use llm default"),
+        refused.stderr.contains("in use as llm") && refused.stderr.contains("ergo models use llm default"),
         "{refused:?}"
     );
     let wrong = home.run(["models", "use", "embedder", "tiny"]);
@@ -61,7 +61,7 @@ fn settings_go_before_what_is_chosen_here() {
     assert_eq!(embedder["model"], "minilm-l6");
     let refused = home.run(["models", "use", "llm", "tiny"]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("config.toml names none for llm"), "{refused:?}");
+    assert!(refused.stderr.contains("config.toml sets none for llm"), "{refused:?}");
     drop((file, server));
 }
 

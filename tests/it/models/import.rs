@@ -23,7 +23,7 @@ fn garbage_is_refused_in_words() {
     let model = fs::read(asset("minilm-l6-q8_0.gguf")).unwrap();
     assert!(import(b"").contains("not a GGUF file"));
     let page = import(b"<!doctype html><title>Sign in</title>");
-    assert!(page.contains("not a GGUF file") && page.contains("not the page around it"), "{page}");
+    assert!(page.contains("not a GGUF file") && page.contains("not an HTML page"), "{page}");
     assert!(import(&bytes(100_000)).contains("not a GGUF file"));
     assert!(import(&model[..50_000]).contains("part of it is missing"));
     let missing = home.run(["models", "import", "nowhere.gguf"]);
@@ -49,7 +49,7 @@ fn a_file_of_the_catalogue_is_recognised_by_its_hash() {
     assert_eq!((model["state"].as_str(), model["licence"].as_str()), (Some("in_use"), Some("MIT")));
     assert_eq!(model["sha256"], sha256(&file));
     let renamed = home.run(["models", "import", "whatever.bin", "--name", "mine"]);
-    assert!(renamed.code == Some(2) && renamed.stderr.contains("by its hash it is tiny"), "{renamed:?}");
+    assert!(renamed.code == Some(2) && renamed.stderr.contains("its hash identifies it as tiny"), "{renamed:?}");
     let again = home.run(["models", "import", "whatever.bin", "--json"]).ok();
     assert_eq!(again.json()["result"], "already_installed");
     let inside = home.run(["models", "import", asset("minilm-l6-q8_0.gguf").to_str().unwrap(), "--json"]).ok();
