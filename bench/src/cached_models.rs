@@ -11,14 +11,14 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use ergo::infer::{Call, InferError, Models, ModelsInfo, Prompt, Role};
+use ergo::infer::{Call, InferError, ModelRole, Models, ModelsInfo, Prompt};
 
 /// Models with a cache of their answers, by question and model file.
 pub(super) struct CachedModels {
     models: Arc<dyn Models>,
     known: Mutex<Known>,
     /// The hash of each role's file.
-    hashes: HashMap<Role, String>,
+    hashes: HashMap<ModelRole, String>,
     /// The cache is a file with answers of earlier measurements: timings are then invalid.
     kept: bool,
 }
@@ -71,7 +71,7 @@ impl CachedModels {
         Arc::new(CachingView { cache: Arc::clone(self), look_up: true })
     }
 
-    fn key(&self, role: Role, what: &[&str]) -> String {
+    fn key(&self, role: ModelRole, what: &[&str]) -> String {
         let mut hash = blake3::Hasher::new();
         hash.update(self.hashes.get(&role).map_or("", String::as_str).as_bytes());
         for part in what {
@@ -114,7 +114,8 @@ impl CachingView {
 impl Models for CachingView {
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
         let call = self.patient(call);
-        let keys: Vec<String> = texts.iter().map(|text| self.cache.key(Role::Embedder, &["embed", text])).collect();
+        let keys: Vec<String> =
+            texts.iter().map(|text| self.cache.key(ModelRole::Embedder, &["embed", text])).collect();
         self.recall(&keys, |unknown| {
             let texts: Vec<String> = unknown.iter().map(|at| texts[*at].clone()).collect();
             self.cache.models.embed(&texts, call)
@@ -123,7 +124,8 @@ impl Models for CachingView {
 
     fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
         let call = self.patient(call);
-        let keys: Vec<String> = pairs.iter().map(|(a, b)| self.cache.key(Role::Nli, &["classify", a, b])).collect();
+        let keys: Vec<String> =
+            pairs.iter().map(|(a, b)| self.cache.key(ModelRole::Nli, &["classify", a, b])).collect();
         let answers = self.recall(&keys, |unknown| {
             let pairs: Vec<(String, String)> = unknown.iter().map(|at| pairs[*at].clone()).collect();
             Ok(self.cache.models.classify(&pairs, call)?.into_iter().map(Vec::from).collect())
@@ -133,7 +135,7 @@ impl Models for CachingView {
 
     fn generate(&self, prompt: &Prompt, grammar: &str, most: usize, call: Call) -> Result<String, InferError> {
         let prefix = format!("{:?}", prompt.prefix);
-        let key = self.cache.key(Role::Llm, &["generate", &prefix, &prompt.text, grammar]);
+        let key = self.cache.key(ModelRole::Llm, &["generate", &prefix, &prompt.text, grammar]);
         if self.look_up
             && let Some(text) = self.cache.known().texts.get(&key)
         {
@@ -149,7 +151,7 @@ impl Models for CachingView {
     fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
         let call = self.patient(call);
         let prefix = format!("{:?}", prompt.prefix);
-        let key = self.cache.key(Role::Llm, &["answers", &prefix, &prompt.text, &answers.join("\u{1f}")]);
+        let key = self.cache.key(ModelRole::Llm, &["answers", &prefix, &prompt.text, &answers.join("\u{1f}")]);
         let found = self.recall(&[key], |_| Ok(vec![self.cache.models.answers(prompt, answers, call)?]))?;
         Ok(found.into_iter().next().unwrap_or_default())
     }
@@ -157,7 +159,7 @@ impl Models for CachingView {
     fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
         let call = self.patient(call);
         let prefix = format!("{:?}", prompt.prefix);
-        let key = self.cache.key(Role::Llm, &["likelihood", &prefix, &prompt.text, answer]);
+        let key = self.cache.key(ModelRole::Llm, &["likelihood", &prefix, &prompt.text, answer]);
         let found = self.recall(&[key], |_| Ok(vec![self.cache.models.likelihood(prompt, answer, call)?]))?;
         Ok(found.into_iter().next().unwrap_or_default())
     }

@@ -15,7 +15,7 @@ use ergo::{
     api::{Caller, IngestRequest},
     engine::{Engine, EngineConfig},
     guard::Guard,
-    infer::{Models, NoModels, Role},
+    infer::{ModelRole, Models, NoModels},
 };
 
 /// Pieces of one file.
@@ -97,7 +97,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
         }
     }
     report.again_s = begun.elapsed().as_secs_f64();
-    if models.info().role(Role::Embedder).is_some() {
+    if models.info().role(ModelRole::Embedder).is_some() {
         progress("embedding them");
         // The first call loads the model: it is not what is measured.
         engine.fill_vectors()?;

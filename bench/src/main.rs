@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{CommandFactory, Parser};
 use ergo::{
     files, guard,
-    infer::{ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Role, catalogue},
+    infer::{ModelFile, ModelRole, ModelSet, ModelSource, Models, Pool, PoolOptions, catalogue},
 };
 use output::Output;
 
@@ -316,18 +316,18 @@ const HEAD: &str =
 
 /// The models to measure with: those that ship, unless others are named.
 fn models(named: &Named) -> Result<ModelSet> {
-    let of = |role: Role, named: &Option<String>| -> Result<Option<ModelSource>> {
+    let of = |role: ModelRole, named: &Option<String>| -> Result<Option<ModelSource>> {
         match named.as_deref() {
-            None if role == Role::Llm => Ok(None),
+            None if role == ModelRole::Llm => Ok(None),
             None => Ok(catalogue::embedded(role).map(ModelSource::Embedded)),
             Some("none") => Ok(None),
             Some(path) => model_file(path).map(Some),
         }
     };
     Ok(ModelSet {
-        embedder: of(Role::Embedder, &named.embedder)?,
-        nli: of(Role::Nli, &named.nli)?,
-        llm: of(Role::Llm, &named.llm)?,
+        embedder: of(ModelRole::Embedder, &named.embedder)?,
+        nli: of(ModelRole::Nli, &named.nli)?,
+        llm: of(ModelRole::Llm, &named.llm)?,
     })
 }
 

@@ -24,7 +24,7 @@ use ergo::{
     api::{ApiError, Caller, RememberRequest, UndoRequest, WriteOutcome},
     engine::{Engine, EngineConfig},
     guard::{Guard, StructuralPairCheck},
-    infer::{Call, InferError, Models, Role},
+    infer::{Call, InferError, ModelRole, Models},
     store::{Options as StoreOptions, Store},
 };
 
@@ -130,7 +130,7 @@ pub(super) fn fill(path: &Path, claims: usize, real: &[Vec<f32>], models: &Arc<d
     drop(first);
     let options = StoreOptions { durable: false };
     let store = Store::open_with(path, store::key(), Arc::new(StructuralPairCheck), options)?;
-    let model = store.reader().vector_model()?.ok_or(InferError::NoModel { role: Role::Embedder })?;
+    let model = store.reader().vector_model()?.ok_or(InferError::NoModel { role: ModelRole::Embedder })?;
     let vector = |n: usize| -> Vec<f32> {
         let near = &real[n % real.len()];
         let away = synth::direction(n, near.len());
@@ -192,7 +192,7 @@ fn measure(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>)
         }
     }
     next += samples;
-    let deep = match models.info().role(Role::Llm) {
+    let deep = match models.info().role(ModelRole::Llm) {
         Some(_) => Some(beside_the_deep_stage(&engine, next, samples)?),
         None => None,
     };

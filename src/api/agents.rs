@@ -49,7 +49,7 @@ pub struct AgentView {
 pub struct AgentSession {
     /// The name that the agent gives itself.
     pub agent: String,
-    /// The project in which it works, where it is in one.
+    /// The project in which it works, if it is in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
     /// Since when, in milliseconds since the Unix epoch.

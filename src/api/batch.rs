@@ -47,7 +47,7 @@ request! {
         /// Which side stays (`supersede`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub keep: Option<Keep>,
-        /// Why; where it is empty, each card's own known reason, and a card without one is left as it is.
+        /// Why; if it is empty, each card's own known reason, and a card without one is left as it is.
         #[serde(default)]
         pub reason: String,
         /// When they come back (`snooze`), in milliseconds since the Unix epoch.

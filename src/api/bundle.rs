@@ -15,11 +15,11 @@ pub const MAX_SINCE_FILE: usize = 96 * 1024;
 /// Hexadecimal digits in one piece of `since_file`.
 pub const SINCE_FILE_PIECE: usize = 8 * 1024;
 
-/// `POST /sync/export`. Answers with the bundle itself, and with an [`ExportOutcome`] in the header `x-ergo-summary`.
+/// `POST /sync/export`. Returns with the bundle itself, and with an [`ExportOutcome`] in the header `x-ergo-summary`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExportRequest {
-    /// The team, by name or id; not needed where there is one.
+    /// The team, by name or id; not needed if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
     /// `all` (default), a date (`2026-11-01`, UTC), or a device of the team, by name or id: what it is not known to have.
@@ -28,10 +28,10 @@ pub struct ExportRequest {
     /// The beginning of a bundle or receipt, hexadecimal, in pieces: what its maker did not have when it was made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub since_file: Vec<String>,
-    /// The scopes, as `org/project`; all that are shared where none is named.
+    /// The scopes, as `org/project`; all that are shared if none is named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
-    /// The devices that it is for, by name or id; the whole team where none is named.
+    /// The devices that it is for, by name or id; the whole team if none is named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
     /// Do not seal it: whoever has the file can read it.
@@ -48,7 +48,7 @@ pub struct ExportRequest {
 pub struct DeviceName {
     /// Its id.
     pub device: DeviceId,
-    /// Its name in the team; empty where it has none there.
+    /// Its name in the team; empty if it has none there.
     pub name: String,
 }
 
@@ -70,7 +70,7 @@ pub struct ExportOutcome {
     pub team: EventId,
     /// Its name.
     pub team_name: String,
-    /// Whom it is sealed to; absent where it is open.
+    /// Whom it is sealed to; absent if it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed_to: Option<Vec<DeviceName>>,
     /// What it holds that `since` leaves, in words.

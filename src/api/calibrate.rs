@@ -29,18 +29,18 @@ pub struct Calibrated {
     pub claims: usize,
     /// The bridge: what is asked for, and what it finds too.
     pub bridges: Vec<BridgeView>,
-    /// How near strangers stand, and by how much they raise the floor below which nothing is known. Absent where too few claims have a vector to tell.
+    /// The unrelated baseline of the scope, and by how much it raises the floor. Absent if too few claims have a vector to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strangers: Option<StrangersView>,
+    pub unrelated_baseline: Option<UnrelatedBaselineView>,
     /// What did not work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// How near claims of a scope stand that do not say the same.
+/// How similar unrelated claims of a scope are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
-pub struct StrangersView {
+pub struct UnrelatedBaselineView {
     /// How many claims were left out in turn, to see how near the next one comes.
     pub sample: usize,
     /// The cosine that four of five of these exceed.

@@ -71,7 +71,7 @@ pub struct ClaimView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Beside {
     /// What the other claim is to this one.
-    pub relation: Relation,
+    pub relation: BesideRelation,
     /// The other claim.
     pub claim: ClaimId,
     /// What it says, shortened.
@@ -90,7 +90,7 @@ pub struct Beside {
 /// What a claim is to another one beside which it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Relation {
+pub enum BesideRelation {
     /// The rule to which this claim is an exception.
     Rule,
     /// An exception to this claim.
@@ -103,9 +103,9 @@ impl Beside {
     /// A label, and what it says in words: “exception”, “to “Never deploy on Fridays.” (3f2a91bc04): the audit is on a Friday”.
     pub fn words(&self) -> (&'static str, String) {
         let (label, lead) = match self.relation {
-            Relation::Rule => ("exception", "to "),
-            Relation::Exception => ("rule", "with the exception "),
-            Relation::Compatible => ("fits with", ""),
+            BesideRelation::Rule => ("exception", "to "),
+            BesideRelation::Exception => ("rule", "with the exception "),
+            BesideRelation::Compatible => ("fits with", ""),
         };
         let why = self.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
         (label, format!("{lead}“{}” ({}){why}", self.statement, self.claim.short()))
@@ -122,10 +122,10 @@ pub struct Provenance {
     /// Whose device it is, as the team's roster says; the writer's own name is in the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_person: Option<String>,
-    /// The team that it was written for; absent where it is older than the team.
+    /// The team that it was written for; absent if it is older than the team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<EventId>,
-    /// The device that brought it; absent where it was written here, or came by a file.
+    /// The device that brought it; absent if it was written here, or came by a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrived_from: Option<DeviceId>,
     /// What the team calls that one.
@@ -138,14 +138,14 @@ pub struct Provenance {
 impl ClaimView {
     /// The flags that are set, in words: of two claims that stand beside each other by an exception, one is it and the other has it.
     pub fn flag_words(&self) -> impl Iterator<Item = &'static str> {
-        let is_rule = self.beside.iter().any(|other| other.relation == Relation::Exception)
-            && !self.beside.iter().any(|other| other.relation == Relation::Rule);
+        let is_rule = self.beside.iter().any(|other| other.relation == BesideRelation::Exception)
+            && !self.beside.iter().any(|other| other.relation == BesideRelation::Rule);
         let rule = (self.flags.excepted && is_rule).then_some("has an exception");
         Flags { excepted: self.flags.excepted && !is_rule, ..self.flags }.words().chain(rule)
     }
 
-    /// The device that signed it by its name, and whose it is where the writer is called otherwise: “bob-laptop”, “bob-laptop, which is
-    /// bob's”. `None` where no team names the device.
+    /// The device that signed it by its name, and whose it is if the writer is called otherwise: “bob-laptop”, “bob-laptop, which is
+    /// bob's”. `None` if no team names the device.
     pub fn device_words(&self) -> Option<String> {
         let Provenance { device_name, device_person, .. } = &self.provenance;
         let name = device_name.as_deref()?;
@@ -155,7 +155,7 @@ impl ClaimView {
         })
     }
 
-    /// Why, in the words of whoever decided it; `None` where the reason only tells from which file the claim was taken over. That says
+    /// Why, in the words of whoever decided it; `None` if the reason only tells from which file the claim was taken over. That says
     /// where it was stated, and is no reason for an act on it.
     pub fn own_reason(&self) -> Option<&str> {
         let reason = self.reason.as_deref()?;
@@ -166,7 +166,7 @@ impl ClaimView {
         (name.is_empty() || !reason.contains(name)).then_some(reason)
     }
 
-    /// Which device signed it, that its signature is right, and who brought it here; `None` where it was written here and no team
+    /// Which device signed it, that its signature is right, and who brought it here; `None` if it was written here and no team
     /// knows of it.
     pub fn signed_words(&self) -> Option<String> {
         let Provenance { device_name, arrived_from, arrived_from_name, verified, .. } = &self.provenance;
@@ -234,7 +234,7 @@ pub struct ClaimsQuery {
     /// The state at this time, in milliseconds since the Unix epoch, by event clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
-    /// `newest` (default; the best match where words are searched for), `kind`, or `source`. The newest 5,000 are ordered.
+    /// `newest` (default; the best match if words are searched for), `kind`, or `source`. The newest 5,000 are ordered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<String>,
     /// Page size, at most 200; default 50.
@@ -261,7 +261,7 @@ pub struct ClaimsPage {
     pub items: Vec<ClaimView>,
     /// How many there are in all pages together.
     pub total: usize,
-    /// There may be more than `total`: a search looks at 1,000 matches and no more. Absent where it is false.
+    /// There may be more than `total`: a search looks at 1,000 matches and no more. Absent if it is false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Where the next page begins; absent on the last.
@@ -325,7 +325,7 @@ pub struct WhyAnswer {
     pub may_disagree: Vec<ClaimView>,
     /// Further reasoned claims that fit the question, best first.
     pub others: Vec<ClaimView>,
-    /// Said where there is no answer: what was looked for, and the next step.
+    /// Said if there is no answer: what was looked for, and the next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

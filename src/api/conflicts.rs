@@ -88,7 +88,7 @@ pub struct CardSummary {
     pub scope: Scope,
     /// What disagrees, in one sentence.
     pub headline: String,
-    /// The first two claims on it, in words; absent where only one is left.
+    /// The first two claims on it, in words; absent if only one is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<CardPair>,
     /// The act that opened it. The rows of one import begin with the same twelve digits.
@@ -115,7 +115,7 @@ pub struct CardPair {
     pub new: String,
     /// The claim that was there before.
     pub existing: String,
-    /// Where the new one comes from.
+    /// If the new one comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -130,7 +130,7 @@ pub struct CardSide {
     /// The newest of the active claims that rest on it; `claim.dependents` says how many there are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bears: Vec<Bearing>,
-    /// What is in force in its place, where it is not in force itself: what replaced it, or what a candidate was stored as.
+    /// What is in force in its place, if it is not in force itself: what replaced it, or what a candidate was stored as.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub now: Vec<ClaimView>,
 }
@@ -144,7 +144,7 @@ pub struct Bearing {
     pub statement: String,
 }
 
-/// An act on a card, and why it is not possible, where it is not.
+/// An act on a card, and why it is not possible, if it is not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ActOption {
     /// The act.
@@ -159,8 +159,8 @@ pub struct ActOption {
 
 /// How a card was settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Settlement {
-    /// `supersede`, `retract`, …; `moot` where what contradicted it is gone.
+pub struct CardSettlement {
+    /// `supersede`, `retract`, …; `moot` if what contradicted it is gone.
     pub act: String,
     /// Who.
     pub who: String,
@@ -172,7 +172,7 @@ pub struct Settlement {
     pub reason: Option<String>,
     /// The act; name it to undo.
     pub op_id: Option<OpId>,
-    /// The claim that the refused write became, where it was stored.
+    /// The claim that the refused write became, if it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored_as: Option<ClaimId>,
 }
@@ -187,13 +187,13 @@ pub struct CardView {
     pub sides: Vec<CardSide>,
     /// Why the guard thinks so, the strongest first.
     pub evidence: Vec<Evidence>,
-    /// Every act, with the reason where it is disabled.
+    /// Every act, with the reason if it is disabled.
     pub acts: Vec<ActOption>,
     /// What the guard would do and why, in a sentence or two.
     pub advice: String,
     /// How it was settled.
     #[serde(default)]
-    pub settled: Option<Settlement>,
+    pub settled: Option<CardSettlement>,
     /// Until when it is put off, in milliseconds since the Unix epoch.
     #[serde(default)]
     pub snoozed_until: Option<u64>,
@@ -239,7 +239,7 @@ pub struct ConflictsPage {
 }
 
 request! {
-    /// `POST /conflicts/{id}/resolve`. Answers with a [`super::WriteOutcome`]: the guard checks each act again.
+    /// `POST /conflicts/{id}/resolve`. Returns with a [`super::WriteOutcome`]: the guard checks each act again.
     pub struct ResolveRequest {
         /// Who acts; the scope is the card's and may be left empty.
         caller,

@@ -20,7 +20,7 @@ pub struct InboxQuery {
     /// The project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// At most so many of each group, up to 200; default 50. Every group says how many there are.
+    /// the maximum number of each group, up to 200; default 50. Every group says how many there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// This group alone.
@@ -52,7 +52,7 @@ pub struct InboxGroup {
     pub at_least: bool,
     /// The newest of them.
     pub items: Vec<InboxItem>,
-    /// Where the rest of the group begins; absent where this is all.
+    /// Where the rest of the group begins; absent if this is all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Ingest: files taken in for reference, in pieces.
+//! Ingest: files ingested for reference, in pieces.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -72,7 +72,7 @@ pub struct Added {
     pub stored: Vec<EventId>,
     /// What they say: pieces of the text.
     pub memories: Vec<String>,
-    /// `extract` where the language model chose, `question` where the text only asks, else why the whole text was stored: `verbatim` or `fallback_…`.
+    /// `extract` if the language model chose, `question` if the text only asks, else why the whole text was stored: `verbatim` or `fallback_…`.
     pub method: String,
     /// The same in words.
     pub note: String,

@@ -22,7 +22,7 @@ pub struct RecallRequest {
     /// How many claims at most, up to 50; default 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// Only claims of these kinds; all where it is empty.
+    /// Only claims of these kinds; all if it is empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<ClaimKind>,
     /// Also claims that were superseded or retracted, after those in force.
@@ -39,14 +39,14 @@ pub struct RecallRequest {
 /// The answer to `recall`: stored claims, word for word, the best first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecallAnswer {
-    /// How they were found: `decompose_N` for N sub-queries, `decompose_N_v` where the vocabulary added words to them. Where the language model was to
+    /// How they were found: `decompose_N` for N sub-queries, `decompose_N_v` if the vocabulary added words to them. If the language model was to
     /// choose: `filter`, or why it did not: `fallback_no_endpoint`, `fallback_unreachable`, `fallback_parse_error`, `fallback_error`.
     pub method: String,
-    /// Whether vectors took part; where not, `notes` says why.
+    /// Whether vectors took part; if not, `notes` says why.
     pub by_meaning: bool,
     /// Whether something answers the question.
     pub verdict: RecallVerdict,
-    /// The probability, 0 to 1, that the best claim answers; 0 where none was found.
+    /// The probability, 0 to 1, that the best claim answers; 0 if none was found.
     pub probability: f32,
     /// The claims: those in force first.
     pub hits: Vec<RecallHit>,
@@ -85,7 +85,7 @@ impl RecallVerdict {
     }
 }
 
-/// A piece of a file that was taken in for reference.
+/// A piece of a file that was ingested for reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Reference {
     /// The event that took it in.
@@ -98,7 +98,7 @@ pub struct Reference {
     pub last: usize,
     /// Its text, word for word.
     pub text: String,
-    /// Who shared it with the team. Absent where it stays on this machine.
+    /// Who shared it with the team. Absent if it stays on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_by: Option<String>,
     /// What it is ranked by; comparable among references of one answer.

@@ -43,7 +43,7 @@ pub struct Diagnose {
     pub log: String,
     /// The socket, and the TCP address where it listens.
     pub socket: Option<String>,
-    /// The TCP address, absent where the port was taken.
+    /// The TCP address, absent if the port was taken.
     pub tcp: Option<String>,
     /// This device.
     pub device: DeviceId,
@@ -98,7 +98,7 @@ pub struct Unembedded {
     pub claims: usize,
     /// Reference chunks.
     pub chunks: usize,
-    /// Why it goes on waiting, where that is known; it is tried again with the next change.
+    /// Why it goes on waiting, if that is known; it is tried again with the next change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// No embedder is chosen here: no vector is made, and words alone find things.
@@ -142,11 +142,11 @@ pub struct ModelStatus {
     pub role: String,
     /// The model's name.
     pub name: String,
-    /// SHA-256 of its file; empty where nobody computed it.
+    /// SHA-256 of its file; empty if nobody computed it.
     pub sha256: String,
     /// Whether it is in memory.
     pub loaded: bool,
-    /// Where it computes, once it was loaded: `CPU`, or a device.
+    /// If it computes, once it was loaded: `CPU`, or a device.
     pub computes: Option<String>,
     /// Layers that a GPU computes.
     pub gpu_layers: u32,

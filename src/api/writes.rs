@@ -125,7 +125,7 @@ request! {
     /// `POST /undo`.
     #[derive(Default)]
     pub struct UndoRequest {
-        /// Who acts; the scope narrows "last act" only where it is given.
+        /// Who acts; the scope narrows "last act" only if it is given.
         caller,
         /// The act to undo; by default the caller's own last act that is not itself an undo.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,7 +175,7 @@ pub struct AuditOutcome {
     /// Pairs that the cross-encoder judged.
     #[serde(default)]
     pub inferred: usize,
-    /// Why the cross-encoder was not asked about all that it should have been, where that is so.
+    /// Why the cross-encoder was not asked about all that it should have been, if that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
 }
@@ -188,19 +188,19 @@ pub struct Warning {
     pub code: String,
     /// One sentence.
     pub message: String,
-    /// The conflict behind it, where there is one.
+    /// The conflict behind it, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
-    /// The claims that it speaks of, where it speaks of some.
+    /// The claims that it speaks of, if it speaks of some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimView>,
 }
 
 impl Warning {
-    /// The `code` where a statement has several sentences, so that it holds several claims.
+    /// The `code` if a statement has several sentences, so that it holds several claims.
     pub const SEVERAL_CLAIMS: &str = "several_claims";
 
-    /// The `code` where a claim gave way, and others that speak of the same stay in force.
+    /// The `code` if a claim gave way, and others that speak of the same stay in force.
     pub const STILL_IN_FORCE: &str = "still_in_force";
 
     /// A warning that speaks of no claim.
@@ -339,7 +339,7 @@ pub struct Stale {
     /// The claims that now stand in its place.
     #[serde(default)]
     pub heads: Vec<ClaimView>,
-    /// The card as it is now, where the act was on a card.
+    /// The card as it is now, if the act was on a card.
     #[serde(default)]
     pub card: Option<Box<super::conflicts::CardView>>,
     /// Whether `reinstate` is offered: the claim that replaced it was itself retracted.

@@ -2,7 +2,7 @@
 
 use super::{CliError, Context, Exit, show::text::count, ui::Style};
 use crate::{
-    api::{CalibrateRequest, StrangersView},
+    api::{CalibrateRequest, UnrelatedBaselineView},
     domain::text::sanitize_line,
 };
 
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         let why = cx.ui.paint(Style::Dim, format!("{why}{model}"));
         cx.ui.line(text!("{} > {}  {}", from, sanitize_line(&bridge.to), why));
     }
-    if let Some(StrangersView { sample, cosine, raise }) = answer.strangers {
+    if let Some(UnrelatedBaselineView { sample, cosine, raise }) = answer.unrelated_baseline {
         let floor = match (raise * 100.0).round() {
             0.0 => "the floor is as usual".to_owned(),
             up if up > 0.0 => format!("the floor is {raise:.2} higher than usual"),

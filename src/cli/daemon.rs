@@ -15,7 +15,7 @@ use crate::{
     },
     config::{Config, DaemonRecord, Paths},
     daemon::{self, DaemonError, install},
-    mcp::{self, Link},
+    mcp::{self, DaemonLink},
 };
 
 /// Start, stop and inspect the daemon.
@@ -158,7 +158,7 @@ fn places(record: &DaemonRecord, cx: &mut Context) {
 fn run_daemon(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
     let config = Config::load(paths)?;
     let person = std::io::stdout().is_terminal();
-    let more = mcp::router(Link::new(Connect { spawn: false, ..local(paths.clone()) }));
+    let more = mcp::router(DaemonLink::new(Connect { spawn: false, ..local(paths.clone()) }));
     daemon::run(paths, &config, more, |record, problems| {
         if person {
             cx.ui.note(text!("ergo {} serves {}", record.version, record.store.display()));
@@ -174,7 +174,7 @@ fn run_daemon(paths: &Paths, cx: &mut Context) -> Result<Exit, CliError> {
 }
 
 fn install(paths: &Paths, dry_run: bool, cx: &mut Context) -> Result<Exit, CliError> {
-    let plan = install::plan(install::System::here(), paths).map_err(daemon_error)?;
+    let plan = install::plan(install::ServiceSystem::here(), paths).map_err(daemon_error)?;
     if !dry_run {
         install::write(&plan)?;
     }

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
 use super::{CliError, Context, Exit, context::Here, scope::top_of};
-use crate::mcp::{self, Bridge, Link, Profile, Settings};
+use crate::mcp::{self, DaemonLink, McpBridge, McpSettings, Profile};
 
 /// Run an MCP server for a coding agent, on stdin and stdout.
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ enum Offered {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     log();
     let Here { scope, identities } = cx.here()?;
-    let settings = Settings {
+    let settings = McpSettings {
         profile: match args.profile {
             Offered::Default => Profile::Default,
             Offered::Minimal => Profile::Minimal,
@@ -45,7 +45,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         who: args.who,
         ask_person: !args.no_ask,
     };
-    let bridge = Bridge::new(settings, Link::new(cx.connect()?));
+    let bridge = McpBridge::new(settings, DaemonLink::new(cx.connect()?));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -11,9 +11,9 @@ use crate::api::{AgentSession, Change};
 /// The most sessions that are kept at once: beyond, something is wrong with whoever opens them.
 const MOST: usize = 512;
 
-/// The sessions that are open.
+/// The open sessions of agents.
 #[derive(Debug)]
-pub(super) struct Present {
+pub(super) struct ConnectedAgents {
     bus: Arc<Bus>,
     open: Mutex<Open>,
 }
@@ -24,13 +24,13 @@ struct Open {
     sessions: BTreeMap<u64, AgentSession>,
 }
 
-impl Present {
+impl ConnectedAgents {
     pub(super) fn new(bus: Arc<Bus>) -> Self {
         Self { bus, open: Mutex::default() }
     }
 
-    /// A session begins; it ends when what this returns is dropped. `None` where too many are open.
-    pub(super) fn enter(self: &Arc<Self>, session: AgentSession) -> Option<Stay> {
+    /// A session begins; it ends when what this returns is dropped. `None` if too many are open.
+    pub(super) fn enter(self: &Arc<Self>, session: AgentSession) -> Option<OpenSession> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.sessions.len() >= MOST {
             return None;
@@ -41,10 +41,10 @@ impl Present {
         open.sessions.insert(n, session);
         drop(open);
         self.tell("agent.came", &agent, "connected");
-        Some(Stay { present: Arc::clone(self), n })
+        Some(OpenSession { present: Arc::clone(self), n })
     }
 
-    /// The sessions that are open, the newest first.
+    /// The open sessions of agents. the newest first.
     pub(super) fn sessions(&self) -> Vec<AgentSession> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.sessions.values().rev().cloned().collect()
@@ -63,13 +63,13 @@ impl Present {
     }
 }
 
-/// A session, for as long as this lives.
-pub(super) struct Stay {
-    present: Arc<Present>,
+/// An open session, until this is dropped.
+pub(super) struct OpenSession {
+    present: Arc<ConnectedAgents>,
     n: u64,
 }
 
-impl Drop for Stay {
+impl Drop for OpenSession {
     fn drop(&mut self) {
         self.present.leave(self.n);
     }
@@ -87,7 +87,7 @@ mod tests {
     async fn a_session_is_listed_while_it_lasts_and_both_ends_are_told() {
         let bus = Arc::new(Bus::new());
         let (_, mut changes) = bus.follow();
-        let present = Arc::new(Present::new(bus));
+        let present = Arc::new(ConnectedAgents::new(bus));
         let first = present.enter(session("codex"));
         let second = present.enter(session("codex"));
         assert_eq!(present.sessions().len(), 2, "an agent may be here twice");
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_sessions_is_bounded() {
-        let present = Arc::new(Present::new(Arc::new(Bus::new())));
+        let present = Arc::new(ConnectedAgents::new(Arc::new(Bus::new())));
         let kept: Vec<_> = (0..MOST).map(|_| present.enter(session("x"))).collect();
         assert!(kept.iter().all(Option::is_some) && present.enter(session("x")).is_none());
         drop(kept);

@@ -33,7 +33,7 @@ impl Background {
     /// Starts it: what waits from earlier is done at once.
     ///
     /// # Errors
-    /// Where the system gives no thread.
+    /// If the system gives no thread.
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
         let ending = Arc::new(AtomicBool::new(false));
         let (wake, woken) = channel();
@@ -106,7 +106,7 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
 /// One piece of work; whether there was any. `quiet`: nothing has changed for a while, and what can wait for that may be done.
 fn step(engine: &Engine, quiet: bool) -> Result<bool, ApiError> {
     Ok(engine.fill_vectors()? > 0
-        || engine.learn_strangers()?
+        || engine.refresh_unrelated_baseline()?
         || (quiet && engine.fill_reasons()?)
         || engine.deepen_next()?)
 }

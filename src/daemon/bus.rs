@@ -1,4 +1,4 @@
-//! Carries what the engine did to everyone who follows `GET /events`.
+//! Broadcasts changes to the clients of `GET /events`.
 
 use std::sync::{Mutex, PoisonError};
 

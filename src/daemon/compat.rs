@@ -20,8 +20,8 @@ use tokio::time::timeout;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{
-    gate::{self, Busy},
-    state::Shared,
+    gate::{self, RunningRequest},
+    state::SharedState,
 };
 use crate::{
     api::{
@@ -29,7 +29,7 @@ use crate::{
         WriteOutcome,
     },
     domain::{ClaimKind, Scope},
-    engine::{Engine, Extracted, Ways, fact_key_of},
+    engine::{Engine, Extracted, RecallMeans, fact_key_of},
 };
 
 /// The largest body, in bytes: that of the original.
@@ -37,12 +37,12 @@ const MAX_BODY: usize = 1024 * 1024;
 
 /// The organisation, project and person for whom it speaks.
 #[derive(Clone, Debug)]
-pub(super) struct Voice {
+pub(super) struct CompatCaller {
     pub(super) scope: Scope,
     pub(super) who: String,
-    /// What its clients must bear; `None` where it asks for nothing.
+    /// What its clients must bear; `None` if it asks for nothing.
     pub(super) token: Option<String>,
-    /// What holds where a client does not say.
+    /// What holds if a client does not say.
     pub(super) limits: Limits,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Limits {
 /// The distance of a memory that has nothing in common with a question.
 const FARTHEST: f64 = 500.0;
 
-/// Memories of `/query` where the client does not say.
+/// Memories of `/query` if the client does not say.
 const QUERY_LIMIT: usize = 5;
 
 /// How far a memory is from a question, by what it is ranked by: nearness is at most 1. As the original's clients show it, a smaller one is better.
@@ -70,8 +70,8 @@ fn distance(score: f32) -> f64 {
 
 #[derive(Clone)]
 struct Cogito {
-    shared: Shared,
-    voice: Arc<Voice>,
+    shared: SharedState,
+    voice: Arc<CompatCaller>,
 }
 
 /// A failure in the original's form.
@@ -97,7 +97,7 @@ impl From<ApiError> for Refused {
 type Answer = Result<Json<Value>, Refused>;
 
 /// What answers there.
-pub(super) fn router(shared: Shared, voice: Voice) -> Router {
+pub(super) fn router(shared: SharedState, voice: CompatCaller) -> Router {
     let cogito = Cogito { shared, voice: Arc::new(voice) };
     Router::new()
         .route("/health", get(health))
@@ -116,7 +116,7 @@ pub(super) fn router(shared: Shared, voice: Voice) -> Router {
 /// Counts the request, refuses web pages and names that were bent to this machine, asks for the token if there is one, and
 /// keeps the time. The body is read here, so that one that never ends holds its connection no longer than [`gate::LIMIT`].
 async fn pass(State(cogito): State<Cogito>, request: Request<Body>, next: Next) -> Response {
-    let _busy = Busy::new(&cogito.shared);
+    let _busy = RunningRequest::new(&cogito.shared);
     let admitted = gate::check_origin(request.headers())
         .and_then(|()| gate::check_host(request.headers(), request.uri()))
         .and_then(|()| cogito.voice.token.as_deref().map_or(Ok(()), |token| gate::bearer(request.headers(), token)));
@@ -184,15 +184,15 @@ async fn recall_b(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     cogito.find(&body, cogito.voice.limits.into()).await
 }
 
-/// By vectors alone; by words where there is no embedder.
+/// By vectors alone; by words if there is no embedder.
 async fn query(State(cogito): State<Cogito>, body: Bytes) -> Answer {
-    let narrow = Ways { words: false, vocabulary: false, meaning: true };
+    let narrow = RecallMeans { words: false, vocabulary: false, meaning: true };
     let asked =
         Asked { limit: QUERY_LIMIT, threshold: cogito.voice.limits.query_threshold, filter: false, ways: narrow };
     let Json(mut answer) = cogito.find(&body, asked).await?;
     let by_meaning = answer.get("by_meaning").and_then(Value::as_bool).unwrap_or_default();
     if !by_meaning {
-        let ways = Ways { meaning: false, ..Ways::default() };
+        let ways = RecallMeans { meaning: false, ..RecallMeans::default() };
         Json(answer) = cogito.find(&body, Asked { ways, ..asked }).await?;
     }
     if let Some(fields) = answer.as_object_mut() {
@@ -235,12 +235,12 @@ struct Asked {
     limit: usize,
     threshold: f64,
     filter: bool,
-    ways: Ways,
+    ways: RecallMeans,
 }
 
 impl From<Limits> for Asked {
     fn from(limits: Limits) -> Self {
-        Self { limit: limits.recall, threshold: limits.recall_threshold, filter: false, ways: Ways::default() }
+        Self { limit: limits.recall, threshold: limits.recall_threshold, filter: false, ways: RecallMeans::default() }
     }
 }
 
@@ -285,7 +285,7 @@ impl Cogito {
         })))
     }
 
-    /// Stores a text as a fact under an id: the given one, or one that follows from the text. Answers with it.
+    /// Stores a text as a fact under an id: the given one, or one that follows from the text. Returns with it.
     async fn keep(&self, text: &str, id: Option<String>) -> Result<String, Refused> {
         let id = id.unwrap_or_else(|| fact_key_of(text));
         let Scope { org_id, project } = self.voice.scope.clone();

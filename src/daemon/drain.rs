@@ -20,24 +20,24 @@ const MAX_DRAIN: usize = 16 * 1024 * 1024;
 /// How long the rest of a body may take to come.
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
-/// A body on loan to a handler: what the handler leaves unread comes back.
-pub(super) struct Lent<B: Body> {
+/// A request body that returns what its handler leaves unread.
+pub(super) struct LentBody<B: Body> {
     body: Option<B>,
     back: Option<oneshot::Sender<B>>,
     /// The client sends only once it is asked to, by the first read.
     waits: bool,
 }
 
-/// What was left unread of a body.
-pub(super) struct Unread<B>(oneshot::Receiver<B>);
+/// Receives the unread rest of a body.
+pub(super) struct UnreadBody<B>(oneshot::Receiver<B>);
 
 /// Lends a body. `waits`: its client sends it only after it was asked to (`Expect: 100-continue`).
-pub(super) fn lend<B: Body>(body: B, waits: bool) -> (Lent<B>, Unread<B>) {
+pub(super) fn lend<B: Body>(body: B, waits: bool) -> (LentBody<B>, UnreadBody<B>) {
     let (back, unread) = oneshot::channel();
-    (Lent { body: Some(body), back: Some(back), waits }, Unread(unread))
+    (LentBody { body: Some(body), back: Some(back), waits }, UnreadBody(unread))
 }
 
-impl<B: Body + Unpin> Unread<B> {
+impl<B: Body + Unpin> UnreadBody<B> {
     /// Reads what the handler left, and throws it away. Whatever goes wrong here, the answer is the same.
     pub(super) async fn drain(mut self) {
         let Ok(mut body) = self.0.try_recv() else { return };
@@ -54,7 +54,7 @@ impl<B: Body + Unpin> Unread<B> {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Lent<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for LentBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -77,7 +77,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Lent<B> {
     }
 }
 
-impl<B: Body> Drop for Lent<B> {
+impl<B: Body> Drop for LentBody<B> {
     fn drop(&mut self) {
         let unread = self.body.take().filter(|body| !self.waits && !body.is_end_stream());
         if let (Some(body), Some(back)) = (unread, self.back.take()) {

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, Uri, header, uri::Authority};
 use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{answer::Failure, state::Shared};
+use super::{response::ErrorResponse, state::SharedState};
 use crate::api::{ApiError, ErrorCode, VERSION_HEADER};
 
 /// How long a request may take, its body included.
@@ -20,9 +20,9 @@ pub(super) const LIMIT: Duration = Duration::from_secs(30);
 /// How long a request may take that works through the whole store.
 pub(super) const LONG_LIMIT: Duration = Duration::from_mins(10);
 
-/// The way by which a request came.
+/// The listener by which a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum RequestSource {
     /// The Unix socket: only this user can open it.
     Socket,
     /// TCP: every program of this machine can connect, hence the token.
@@ -35,22 +35,22 @@ pub(super) enum Way {
 /// take all of them from calls.
 const MAX_STREAMS: usize = 64;
 
-/// The places of answers without end.
-pub(super) struct Streams(Arc<Semaphore>);
+/// The permits of responses that never end.
+pub(super) struct StreamPermits(Arc<Semaphore>);
 
-impl Default for Streams {
+impl Default for StreamPermits {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(MAX_STREAMS)))
     }
 }
 
-impl Streams {
+impl StreamPermits {
     /// Takes a place for as long as what is returned lives. Over the socket none is needed.
     ///
     /// # Errors
     /// Where all are taken.
-    pub(super) fn take(&self, way: Way) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
-        if way == Way::Socket {
+    pub(super) fn take(&self, way: RequestSource) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+        if way == RequestSource::Socket {
             return Ok(None);
         }
         Arc::clone(&self.0).try_acquire_owned().map(Some).map_err(|_| {
@@ -71,8 +71,8 @@ impl Streams {
 }
 
 /// Counts the request, lets it in or refuses it, keeps its time, and names the program's version in the answer.
-pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    let _busy = Busy::new(&shared);
+pub(super) async fn pass(State(shared): State<SharedState>, request: Request, next: Next) -> Response {
+    let _busy = RunningRequest::new(&shared);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let limit = match path.as_str() {
         "/add" | "/audit" | "/backup" | "/calibrate" | "/ingest" | "/reembed" | "/sync/export" | "/sync/import" => {
@@ -84,7 +84,7 @@ pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: N
         _ => LIMIT,
     };
     let mut response = match admit(&shared, &request) {
-        Err(error) => Failure(error).into_response(),
+        Err(error) => ErrorResponse(error).into_response(),
         Ok(()) => tokio::time::timeout(limit, next.run(request)).await.unwrap_or_else(|_| late(limit)),
     };
     tracing::debug!(%method, path, status = response.status().as_u16(), "answered");
@@ -95,31 +95,31 @@ pub(super) async fn pass(State(shared): State<Shared>, request: Request, next: N
 fn late(limit: Duration) -> Response {
     let message = format!("the request took longer than {} s", limit.as_secs());
     let hint = "a write may still be done: repeat it with the same `op_id`, it happens once";
-    Failure(ApiError::new(ErrorCode::Timeout, message).hint(hint)).into_response()
+    ErrorResponse(ApiError::new(ErrorCode::Timeout, message).hint(hint)).into_response()
 }
 
-/// A request that is being worked on, for as long as this lives.
-pub(super) struct Busy<'a>(&'a Shared);
+/// A request in progress, until this is dropped.
+pub(super) struct RunningRequest<'a>(&'a SharedState);
 
-impl<'a> Busy<'a> {
-    pub(super) fn new(shared: &'a Shared) -> Self {
+impl<'a> RunningRequest<'a> {
+    pub(super) fn new(shared: &'a SharedState) -> Self {
         shared.count_request();
         shared.busy.send_modify(|count| *count += 1);
         Self(shared)
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         self.0.busy.send_modify(|count| *count = count.saturating_sub(1));
     }
 }
 
-fn admit(shared: &Shared, request: &Request) -> Result<(), ApiError> {
+fn admit(shared: &SharedState, request: &Request) -> Result<(), ApiError> {
     check_origin(request.headers())?;
-    let way = request.extensions().get::<Way>().copied().unwrap_or(Way::Tcp);
+    let way = request.extensions().get::<RequestSource>().copied().unwrap_or(RequestSource::Tcp);
     // Who may open the socket is this user, whatever name the request bears.
-    if way == Way::Socket {
+    if way == RequestSource::Socket {
         return Ok(());
     }
     check_host(request.headers(), request.uri())?;
@@ -208,21 +208,21 @@ pub(super) fn bearer(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
     }
 }
 
-/// The answer where a handler panicked.
+/// The answer if a handler panicked.
 pub(super) fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
-    Failure(ApiError::internal("the daemon failed at this request; it goes on with others")).into_response()
+    ErrorResponse(ApiError::internal("the daemon failed at this request; it goes on with others")).into_response()
 }
 
-/// The answer where there is no such path.
-pub(super) async fn no_path(uri: Uri) -> Failure {
+/// The answer if there is no such path.
+pub(super) async fn no_path(uri: Uri) -> ErrorResponse {
     let path: String = uri.path().chars().take(120).collect();
-    Failure(ApiError::not_found(format!("there is no path {path}")).hint("`GET /openapi.json` lists all"))
+    ErrorResponse(ApiError::not_found(format!("there is no path {path}")).hint("`GET /openapi.json` lists all"))
 }
 
-/// The answer where the path has no such method.
-pub(super) async fn no_method(method: http::Method, uri: Uri) -> Failure {
+/// The answer if the path has no such method.
+pub(super) async fn no_method(method: http::Method, uri: Uri) -> ErrorResponse {
     let message = format!("{} does not take {method}", uri.path().chars().take(120).collect::<String>());
-    Failure(ApiError::new(ErrorCode::MethodNotAllowed, message).hint("`GET /openapi.json` lists all"))
+    ErrorResponse(ApiError::new(ErrorCode::MethodNotAllowed, message).hint("`GET /openapi.json` lists all"))
 }
 
 #[cfg(test)]

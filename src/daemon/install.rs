@@ -10,7 +10,7 @@ use crate::config::{ConfigError, Paths};
 
 /// What is written where, and what to run next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct ServicePlan {
     /// The file.
     pub path: PathBuf,
     /// Its text.
@@ -21,14 +21,14 @@ pub struct Plan {
 
 /// The system whose form is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum System {
+pub enum ServiceSystem {
     /// A user unit under `systemd/user`.
     Systemd,
     /// An agent under `~/Library/LaunchAgents`.
     Launchd,
 }
 
-impl System {
+impl ServiceSystem {
     /// The one of this machine.
     pub fn here() -> Self {
         if cfg!(target_os = "macos") { Self::Launchd } else { Self::Systemd }
@@ -38,8 +38,8 @@ impl System {
 /// Says what would be written for this program and these places.
 ///
 /// # Errors
-/// Where this program's file or the home directory cannot be found.
-pub fn plan(system: System, paths: &Paths) -> Result<Plan, DaemonError> {
+/// If this program's file or the home directory cannot be found.
+pub fn plan(system: ServiceSystem, paths: &Paths) -> Result<ServicePlan, DaemonError> {
     let program = std::env::current_exe().map_err(DaemonError::system("find this program's file"))?;
     let home = etcetera::home_dir().map_err(|_| ConfigError::NoHome)?;
     let config = std::env::var_os("XDG_CONFIG_HOME")
@@ -49,11 +49,11 @@ pub fn plan(system: System, paths: &Paths) -> Result<Plan, DaemonError> {
     Ok(plan_for(system, &program, &home, &config, paths))
 }
 
-fn plan_for(system: System, program: &Path, home: &Path, config: &Path, paths: &Paths) -> Plan {
+fn plan_for(system: ServiceSystem, program: &Path, home: &Path, config: &Path, paths: &Paths) -> ServicePlan {
     match system {
-        System::Systemd => {
+        ServiceSystem::Systemd => {
             let path = config.join("systemd/user/ergo.service");
-            Plan {
+            ServicePlan {
                 path,
                 text: systemd(program, paths),
                 next: vec![
@@ -62,10 +62,10 @@ fn plan_for(system: System, program: &Path, home: &Path, config: &Path, paths: &
                 ],
             }
         }
-        System::Launchd => {
+        ServiceSystem::Launchd => {
             let path = home.join("Library/LaunchAgents/dev.ergo.daemon.plist");
             let next = vec![format!("launchctl bootstrap gui/$(id -u) {}", shell(&path))];
-            Plan { path, text: launchd(program, paths), next }
+            ServicePlan { path, text: launchd(program, paths), next }
         }
     }
 }
@@ -73,8 +73,8 @@ fn plan_for(system: System, program: &Path, home: &Path, config: &Path, paths: &
 /// Writes the plan's file; folders are made.
 ///
 /// # Errors
-/// Where it cannot be written.
-pub fn write(plan: &Plan) -> Result<(), ConfigError> {
+/// If it cannot be written.
+pub fn write(plan: &ServicePlan) -> Result<(), ConfigError> {
     if let Some(folder) = plan.path.parent() {
         fs::create_dir_all(folder).map_err(|e| ConfigError::io("make the folder", folder, e))?;
     }
@@ -130,7 +130,7 @@ fn shell(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn made(system: System, paths: &Paths) -> Plan {
+    fn made(system: ServiceSystem, paths: &Paths) -> ServicePlan {
         plan_for(
             system,
             Path::new("/opt/a b/100%$/ergo"),
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_unit_quotes_what_systemd_would_expand() {
-        let plan = made(System::Systemd, &Paths::under("/tmp/h"));
+        let plan = made(ServiceSystem::Systemd, &Paths::under("/tmp/h"));
         assert_eq!(plan.path, Path::new("/home/ada/.config/systemd/user/ergo.service"));
         assert!(plan.text.contains("ExecStart=\"/opt/a b/100%%$$/ergo\" daemon run\n"), "{}", plan.text);
         assert!(plan.text.contains("Environment=\"ERGO_HOME=/tmp/h\"\n"), "{}", plan.text);
@@ -152,10 +152,10 @@ mod tests {
     #[test]
     fn an_agent_is_escaped_and_names_no_home_that_was_not_set() {
         let paths = Paths { home: None, ..Paths::under("/tmp/h") };
-        let plan = made(System::Launchd, &paths);
+        let plan = made(ServiceSystem::Launchd, &paths);
         assert!(plan.text.contains("<string>/opt/a b/100%$/ergo</string>"), "{}", plan.text);
         assert!(!plan.text.contains("ERGO_HOME"), "{}", plan.text);
-        let amp = made(System::Launchd, &Paths::under("/tmp/<&>"));
+        let amp = made(ServiceSystem::Launchd, &Paths::under("/tmp/<&>"));
         assert!(amp.text.contains("/tmp/&lt;&amp;&gt;"), "{}", amp.text);
     }
 }

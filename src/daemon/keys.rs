@@ -17,7 +17,7 @@ use crate::{
 /// The device's key: read, or made at the first start.
 ///
 /// # Errors
-/// Where the file cannot be read or written, or does not hold a key: it is never replaced in silence, since what it
+/// If the file cannot be read or written, or does not hold a key: it is never replaced in silence, since what it
 /// signed would then be another device's.
 pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
     let path = paths.device_key();
@@ -39,10 +39,10 @@ pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
     Ok(SigningKey::from_bytes(&seed))
 }
 
-/// The token that TCP asks for: `ERGO_API_TOKEN`, else the file's, made where there is none.
+/// The token that TCP asks for: `ERGO_API_TOKEN`, else the file's, made if there is none.
 ///
 /// # Errors
-/// Where the file cannot be read or written.
+/// If the file cannot be read or written.
 pub(super) fn token(paths: &Paths) -> Result<String, DaemonError> {
     if let Some(token) = std::env::var("ERGO_API_TOKEN").ok().map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()) {
         return Ok(token);

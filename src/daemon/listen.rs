@@ -20,7 +20,7 @@ use tokio::{
 };
 use tower_service::Service;
 
-use super::{DaemonError, drain, gate::Way, state::Shared};
+use super::{DaemonError, drain, gate::RequestSource, state::SharedState};
 use crate::config::ConfigError;
 
 /// How long a connection may take to send the head of a request; an idle one is closed after it too.
@@ -45,7 +45,7 @@ const FLUSH: Duration = Duration::from_millis(250);
 /// Opens the Unix socket. A socket that is there already is stale: the caller owns the store, so nobody listens on it.
 ///
 /// # Errors
-/// Where it cannot be opened.
+/// If it cannot be opened.
 pub(super) fn unix(path: &Path) -> Result<UnixListener, DaemonError> {
     match fs::remove_file(path) {
         Ok(()) => tracing::info!(socket = %path.display(), "removed a stale socket"),
@@ -77,15 +77,21 @@ pub(super) async fn tcp(address: SocketAddr, problems: &mut Vec<String>) -> Opti
 /// A TCP port, and what answers there.
 pub(super) struct Port {
     pub(super) listener: TcpListener,
-    pub(super) way: Way,
+    pub(super) way: RequestSource,
     pub(super) app: Router,
 }
 
 /// Serves until the daemon ends, then finishes what was begun. `gone` is called as soon as nobody can connect any more.
-pub(super) async fn serve(app: Router, shared: &Shared, socket: UnixListener, ports: Vec<Port>, gone: impl FnOnce()) {
+pub(super) async fn serve(
+    app: Router,
+    shared: &SharedState,
+    socket: UnixListener,
+    ports: Vec<Port>,
+    gone: impl FnOnce(),
+) {
     let graceful = GracefulShutdown::new();
     {
-        let by_socket = accept(&graceful, &app, Way::Socket, &socket);
+        let by_socket = accept(&graceful, &app, RequestSource::Socket, &socket);
         let by_tcp = async {
             join_all(ports.iter().map(|port| accept(&graceful, &port.app, port.way, &port.listener))).await;
             // No port at all is no reason to end.
@@ -141,10 +147,10 @@ impl Door for TcpListener {
 }
 
 /// Takes connections for ever; each is a task of its own.
-async fn accept(graceful: &GracefulShutdown, app: &Router, way: Way, door: &impl Door) {
+async fn accept(graceful: &GracefulShutdown, app: &Router, way: RequestSource, door: &impl Door) {
     let room = Arc::new(Semaphore::new(match way {
-        Way::Socket | Way::Tcp => MAX_CONNECTIONS,
-        Way::Compat => MAX_COMPAT_CONNECTIONS,
+        RequestSource::Socket | RequestSource::Tcp => MAX_CONNECTIONS,
+        RequestSource::Compat => MAX_COMPAT_CONNECTIONS,
     }));
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
@@ -165,7 +171,7 @@ async fn accept(graceful: &GracefulShutdown, app: &Router, way: Way, door: &impl
     }
 }
 
-fn connection<S>(stream: S, app: Router, way: Way, watcher: Watcher) -> impl Future<Output = ()> + Send
+fn connection<S>(stream: S, app: Router, way: RequestSource, watcher: Watcher) -> impl Future<Output = ()> + Send
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {

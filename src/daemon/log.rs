@@ -26,7 +26,7 @@ const KEPT: usize = 2;
 /// Sends what is logged to the file, by this filter, and panics with it.
 ///
 /// # Errors
-/// Where the file cannot be opened, or the filter is not understood.
+/// If the file cannot be opened, or the filter is not understood.
 pub(super) fn begin(path: &Path, filter: &str) -> Result<(), DaemonError> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|e| ConfigError::io("use the setting `log` of the daemon for", path, format!("“{filter}”: {e}")))?;

@@ -4,13 +4,12 @@
 //! What the engine decides is not decided again here.
 
 mod agents;
-mod answer;
 mod background;
 mod bus;
 mod compat;
 mod drain;
+mod extractors;
 mod gate;
-mod input;
 pub mod install;
 mod keys;
 mod listen;
@@ -18,6 +17,7 @@ mod log;
 mod models;
 mod new_store;
 mod openapi;
+mod response;
 mod routes;
 mod run;
 mod state;

@@ -6,12 +6,12 @@ use crate::{
     api::{ModelStatus, ModelsStatus, WorkerStatus},
     config::{Config, ConfigError, ModelSettings, Paths},
     infer::{
-        Call, InferError, ModelSet, ModelSource, Models, ModelsInfo, Pool, PoolOptions, Prompt, Role,
+        Call, InferError, ModelRole, ModelSet, ModelSource, Models, ModelsInfo, Pool, PoolOptions, Prompt,
         catalogue::{Catalogue, ModelStore, resolve},
     },
 };
 
-/// What stands where there is no model.
+/// What stands if there is no model.
 const NONE: &str = "not available";
 
 /// The models of this machine, as they were chosen.
@@ -33,12 +33,12 @@ impl ConfiguredModels {
     /// changed are read through.
     ///
     /// # Errors
-    /// Where the settings have a mistake; then everything is as it was.
+    /// If the settings have a mistake; then everything is as it was.
     pub(super) fn reload(&self) -> Result<(), ConfigError> {
         let config = Config::load(&self.paths)?;
         let (set, problems) = choice(&self.paths, &config.models);
         if set != self.pool.set() {
-            for role in Role::ALL {
+            for role in ModelRole::ALL {
                 let name = set.role(role).map_or(NONE, ModelSource::name);
                 tracing::info!(%role, name, "takes up what was chosen");
             }
@@ -56,7 +56,7 @@ impl ConfiguredModels {
 }
 
 impl ConfiguredModels {
-    /// Asks the models. Where a file turns out to be unusable, it may have been lost or damaged since it was looked at: then
+    /// Asks the models. If a file turns out to be unusable, it may have been lost or damaged since it was looked at: then
     /// what is built in serves in its place, and is asked.
     fn ask<T>(&self, ask: impl Fn(&Pool) -> Result<T, InferError>) -> Result<T, InferError> {
         let answer = ask(&self.pool);
@@ -120,7 +120,7 @@ fn options(paths: &Paths, settings: &ModelSettings) -> PoolOptions {
 }
 
 /// The name of a role's model, for `GET /health`.
-pub(super) fn name(info: &ModelsInfo, role: Role) -> String {
+pub(super) fn name(info: &ModelsInfo, role: ModelRole) -> String {
     info.role(role).map_or(NONE, |role| &role.name).to_owned()
 }
 

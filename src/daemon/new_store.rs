@@ -1,4 +1,4 @@
-//! Making a store: at the first start, and where a person begins anew after one was lost.
+//! Making a store: at the first start, and if a person begins anew after one was lost.
 
 use std::{
     fs,
@@ -14,11 +14,11 @@ use crate::{
     engine::{Engine, EngineConfig},
 };
 
-/// Makes an empty store where the one that this device had is lost. What is left of the old one's write-ahead log is kept
+/// Makes an empty store if the one that this device had is lost. What is left of the old one's write-ahead log is kept
 /// beside it as `ergo.db-wal.old`.
 ///
 /// # Errors
-/// Where a store is there, or another process owns it; nothing is changed then.
+/// If a store is there, or another process owns it; nothing is changed then.
 pub fn begin_anew(paths: &Paths) -> Result<(), DaemonError> {
     paths.make()?;
     let _lock = StoreLock::take(paths, "daemon")?;
@@ -28,7 +28,7 @@ pub fn begin_anew(paths: &Paths) -> Result<(), DaemonError> {
     }
 }
 
-/// Makes an empty store where none is, or an empty file. It gets its name only once it is whole.
+/// Makes an empty store if none is, or an empty file. It gets its name only once it is whole.
 pub(super) fn make(paths: &Paths) -> Result<(), DaemonError> {
     let store = paths.store();
     // SQLite would write a log that is left of another store into this one.

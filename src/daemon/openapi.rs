@@ -5,7 +5,7 @@ use utoipa::{
     openapi::security::{Http, HttpAuthScheme, SecurityScheme},
 };
 
-use super::routes::Paths;
+use super::routes::DocumentedRoutes;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -27,7 +27,7 @@ impl Modify for Token {
 
 /// The OpenAPI document of this daemon.
 pub fn document() -> utoipa::openapi::OpenApi {
-    Document::openapi().merge_from(Paths::openapi())
+    Document::openapi().merge_from(DocumentedRoutes::openapi())
 }
 
 #[cfg(test)]

@@ -16,15 +16,15 @@ use tokio::{
 
 use super::{
     DaemonError,
-    agents::Present,
+    agents::ConnectedAgents,
     background::Background,
     bus::Bus,
     compat,
-    gate::{Streams, Way},
+    gate::{RequestSource, StreamPermits},
     keys,
     listen::{self, Port},
     log, models, new_store, routes,
-    state::{Shared, State},
+    state::{DaemonState, SharedState},
     teams::Teams,
 };
 use crate::{
@@ -119,10 +119,10 @@ async fn live(
     };
     let compat = cogito(config, &mut problems).await;
     problems.extend(limited_files(disk::file_size_limit()));
-    let shared = Shared::new(State {
+    let shared = SharedState::new(DaemonState {
         engine,
         models,
-        agents: Arc::new(Present::new(Arc::clone(&bus))),
+        agents: Arc::new(ConnectedAgents::new(Arc::clone(&bus))),
         bus,
         teams: Arc::clone(&teams),
         token: keys::token(paths)?,
@@ -131,16 +131,19 @@ async fn live(
         socket: record.socket.clone(),
         tcp: address,
         problems,
-        streams: Streams::default(),
+        streams: StreamPermits::default(),
         started: Instant::now(),
         requests: AtomicU64::new(0),
         busy: watch::Sender::new(0),
         ending: watch::Sender::new(false),
     });
     let app = routes::router(shared.clone(), more);
-    let tcp = tcp.map(|listener| Port { listener, way: Way::Tcp, app: app.clone() });
-    let compat =
-        compat.map(|(listener, voice)| Port { listener, way: Way::Compat, app: compat::router(shared.clone(), voice) });
+    let tcp = tcp.map(|listener| Port { listener, way: RequestSource::Tcp, app: app.clone() });
+    let compat = compat.map(|(listener, voice)| Port {
+        listener,
+        way: RequestSource::Compat,
+        app: compat::router(shared.clone(), voice),
+    });
     record.write(&paths.record())?;
     tracing::info!(socket = %record.socket.display(), tcp = record.tcp, pid = record.pid, "ready");
     ready(&record, &shared.problems);
@@ -158,8 +161,8 @@ async fn live(
     Ok(())
 }
 
-/// The listener for clients of cogito-ergo, where the settings ask for one. A port that is taken is a problem to tell.
-async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListener, compat::Voice)> {
+/// The listener for clients of cogito-ergo, if the settings ask for one. A port that is taken is a problem to tell.
+async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListener, compat::CompatCaller)> {
     let settings = config.compat.cogito.as_ref()?;
     let voice = Scope::new(config.org_id.as_str(), settings.project.as_str())
         .map_err(|error| format!("`project` in [compat.cogito]: {error}"))
@@ -169,7 +172,7 @@ async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListe
                 recall_threshold: settings.recall_threshold.0,
                 query_threshold: settings.query_threshold.0,
             };
-            Ok(compat::Voice { scope, who: config.who.clone(), token: settings.token()?, limits })
+            Ok(compat::CompatCaller { scope, who: config.who.clone(), token: settings.token()?, limits })
         });
     // A token that cannot be read keeps everybody out, and not the door open.
     let opened = match voice {
@@ -193,7 +196,7 @@ fn limited_files(limit: Option<u64>) -> Option<String> {
     ))
 }
 
-/// The language model behind an address, where the settings name one and there is a key.
+/// The language model behind an address, if the settings name one and there is a key.
 fn endpoint(settings: &RecallSettings, problems: &mut Vec<String>) -> Option<Endpoint> {
     let (address, model) = settings.endpoint.as_deref().zip(settings.model.as_deref())?;
     let found = settings.key().map(|key| key.and_then(|key| Endpoint::new(address, model, &key)));
@@ -218,13 +221,13 @@ fn open(
         new_store::make(paths)?;
     }
     let agents_may = match config.guard.agents_may {
-        AgentsMaySetting::Force => engine::AgentsMay::Force,
-        AgentsMaySetting::Propose => engine::AgentsMay::Propose,
+        AgentsMaySetting::Force => engine::AgentPolicy::Force,
+        AgentsMaySetting::Propose => engine::AgentPolicy::Propose,
     };
     let deep = match config.guard.deep.unwrap_or_else(|| config.models.deep()) {
-        DeepStage::Off => engine::Deep::Off,
-        DeepStage::Background => engine::Deep::Background,
-        DeepStage::Inline => engine::Deep::Inline,
+        DeepStage::Off => engine::DeepMode::Off,
+        DeepStage::Background => engine::DeepMode::Background,
+        DeepStage::Inline => engine::DeepMode::Inline,
     };
     let settings = EngineConfig {
         agents_may,
@@ -255,7 +258,7 @@ impl Signals {
     }
 
     /// Ends the daemon at the first signal. A closed terminal ends only a daemon that was started on it.
-    async fn end(mut self, shared: Shared) {
+    async fn end(mut self, shared: SharedState) {
         let foreground = std::io::stdin().is_terminal();
         loop {
             tokio::select! {

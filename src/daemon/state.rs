@@ -12,23 +12,23 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{agents::Present, bus::Bus, gate::Streams, models, teams::Teams};
+use super::{agents::ConnectedAgents, bus::Bus, gate::StreamPermits, models, teams::Teams};
 use crate::{
     api::{API_VERSION, ApiError, Health},
     engine::Engine,
-    infer::{Models, Role},
+    infer::{ModelRole, Models},
 };
 
 /// Shared by all requests.
 #[derive(Clone)]
-pub(super) struct Shared(Arc<State>);
+pub(super) struct SharedState(Arc<DaemonState>);
 
 /// The daemon's state besides the store.
-pub(super) struct State {
+pub(super) struct DaemonState {
     pub(super) engine: Arc<Engine>,
     pub(super) models: Arc<models::ConfiguredModels>,
     pub(super) bus: Arc<Bus>,
-    pub(super) agents: Arc<Present>,
+    pub(super) agents: Arc<ConnectedAgents>,
     pub(super) teams: Arc<Teams>,
     pub(super) token: String,
     pub(super) store: PathBuf,
@@ -36,8 +36,8 @@ pub(super) struct State {
     pub(super) socket: PathBuf,
     pub(super) tcp: Option<SocketAddr>,
     pub(super) problems: Vec<String>,
-    /// Answers without end over TCP.
-    pub(super) streams: Streams,
+    /// Returns without end over TCP.
+    pub(super) streams: StreamPermits,
     pub(super) started: Instant,
     pub(super) requests: AtomicU64,
     /// How many requests are being worked on.
@@ -46,16 +46,16 @@ pub(super) struct State {
     pub(super) ending: watch::Sender<bool>,
 }
 
-impl std::ops::Deref for Shared {
-    type Target = State;
+impl std::ops::Deref for SharedState {
+    type Target = DaemonState;
 
-    fn deref(&self) -> &State {
+    fn deref(&self) -> &DaemonState {
         &self.0
     }
 }
 
-impl Shared {
-    pub(super) fn new(state: State) -> Self {
+impl SharedState {
+    pub(super) fn new(state: DaemonState) -> Self {
         Self(Arc::new(state))
     }
 
@@ -83,8 +83,8 @@ impl Shared {
             pid: std::process::id(),
             uptime_s: self.started.elapsed().as_secs(),
             retrieval: true,
-            nli: models::name(&models, Role::Nli),
-            embedder: models::name(&models, Role::Embedder),
+            nli: models::name(&models, ModelRole::Nli),
+            embedder: models::name(&models, ModelRole::Embedder),
         }
     }
 
@@ -111,7 +111,7 @@ pub(super) mod testing {
 
     /// Returns a state over a new store in this folder, without models and with the token `secret`.
     #[cfg(test)]
-    pub(in crate::daemon) fn shared(folder: &std::path::Path) -> Shared {
+    pub(in crate::daemon) fn shared(folder: &std::path::Path) -> SharedState {
         shared_with(folder, Arc::new(crate::infer::NoModels)).unwrap()
     }
 
@@ -119,17 +119,17 @@ pub(super) mod testing {
     pub(in crate::daemon) fn shared_with(
         folder: &std::path::Path,
         models: Arc<dyn Models>,
-    ) -> Result<Shared, ApiError> {
+    ) -> Result<SharedState, ApiError> {
         let store = folder.join("ergo.db");
         let key = SigningKey::from_bytes(&[7; 32]);
         let config = EngineConfig { models, durable: false, ..EngineConfig::new(&store, key.clone()) };
         let engine = Arc::new(Engine::open(config)?);
         let (paths, config, bus) = (Paths::under(folder), Config::default(), Arc::new(Bus::new()));
-        Ok(Shared::new(State {
+        Ok(SharedState::new(DaemonState {
             teams: Teams::start(&paths, &config, key, Arc::clone(&engine), Arc::clone(&bus)),
             engine,
             models: Arc::new(models::ConfiguredModels::new(&paths, &config)),
-            agents: Arc::new(Present::new(Arc::clone(&bus))),
+            agents: Arc::new(ConnectedAgents::new(Arc::clone(&bus))),
             bus,
             token: "secret".to_owned(),
             store,
@@ -137,7 +137,7 @@ pub(super) mod testing {
             socket: folder.join("ergo.sock"),
             tcp: None,
             problems: Vec::new(),
-            streams: Streams::default(),
+            streams: StreamPermits::default(),
             started: Instant::now(),
             requests: AtomicU64::new(0),
             busy: watch::Sender::new(0),

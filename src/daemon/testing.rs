@@ -7,7 +7,7 @@ use http::{Request, header};
 use tokio::runtime::{Builder, Runtime};
 use tower_service::Service;
 
-use super::{gate::Way, routes, state::testing::shared_with};
+use super::{gate::RequestSource, routes, state::testing::shared_with};
 use crate::infer::NoModels;
 
 /// The API over a store of its own. Requests come as over the socket.
@@ -35,7 +35,7 @@ impl InProcessApi {
     pub fn call(&mut self, method: &str, path: &str, body: &[u8]) -> Option<u16> {
         let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
         let mut request = request.body(Body::from(body.to_vec())).ok()?;
-        request.extensions_mut().insert(Way::Socket);
+        request.extensions_mut().insert(RequestSource::Socket);
         let answer = self.runtime.block_on(self.router.call(request)).ok()?;
         Some(answer.status().as_u16())
     }

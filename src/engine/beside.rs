@@ -3,7 +3,7 @@
 
 use super::view;
 use crate::{
-    api::{ApiError, Beside, ClaimView, Relation},
+    api::{ApiError, Beside, BesideRelation, ClaimView},
     domain::{ClaimId, EventId, EventKind, ResolveAct, Status},
     store::{EventRow, Reader},
 };
@@ -48,12 +48,14 @@ fn of(reader: &Reader, claim: &ClaimId) -> Result<Vec<Beside>, ApiError> {
 }
 
 /// What each other target of a settlement is to `claim`. The first target of an exception is the exception; what is left is its rule.
-fn relations(event: &EventRow, claim: &ClaimId) -> Vec<(Relation, EventId)> {
+fn relations(event: &EventRow, claim: &ClaimId) -> Vec<(BesideRelation, EventId)> {
     let others = event.targets.iter().copied().filter(|other| other != claim);
     match (&event.kind, event.targets.first()) {
-        (EventKind::Resolve(ResolveAct::Dismiss), _) => others.map(|other| (Relation::Compatible, other)).collect(),
-        (_, Some(first)) if first == claim => others.map(|other| (Relation::Rule, other)).collect(),
-        (_, Some(first)) => vec![(Relation::Exception, *first)],
+        (EventKind::Resolve(ResolveAct::Dismiss), _) => {
+            others.map(|other| (BesideRelation::Compatible, other)).collect()
+        }
+        (_, Some(first)) if first == claim => others.map(|other| (BesideRelation::Rule, other)).collect(),
+        (_, Some(first)) => vec![(BesideRelation::Exception, *first)],
         (_, None) => Vec::new(),
     }
 }

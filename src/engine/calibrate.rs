@@ -1,4 +1,4 @@
-//! `calibrate`: the bridge from plain words to the words of a scope, made of the scope and kept beside it; what recall then asks with. Where there is a local
+//! `calibrate`: the bridge from plain words to the words of a scope, made of the scope and kept beside it; what recall then asks with. If there is a local
 //! language model, it says of pairs that the scope only hints at whether they are one.
 
 use std::{
@@ -8,13 +8,14 @@ use std::{
 };
 
 use super::{
-    Engine, check,
-    pointing::{self, Fallback},
+    Engine,
+    llm_choice::{self, Fallback},
+    validate,
 };
 use crate::{
-    api::{ApiError, BridgeView, CalibrateRequest, Calibrated, Change, StrangersView},
+    api::{ApiError, BridgeView, CalibrateRequest, Calibrated, Change, UnrelatedBaselineView},
     domain::Scope,
-    infer::{Call, InferError, Role},
+    infer::{Call, InferError, ModelRole},
     recall::{
         Vocabulary,
         calibrate::{self, Bridge, Said, Word, Words},
@@ -43,12 +44,12 @@ impl Engine {
     /// Makes the bridge of a scope anew, and looks how near its strangers stand; keeps both unless they are only to be shown.
     ///
     /// # Errors
-    /// Where the store fails. That the embedder does is told in the answer: words that come together are left.
+    /// If the store fails. That the embedder does is told in the answer: words that come together are left.
     pub fn calibrate(&self, request: &CalibrateRequest) -> Result<Calibrated, ApiError> {
-        let scope = check::named(&request.org_id, &request.project)
+        let scope = validate::named(&request.org_id, &request.project)
             .map_err(|error| ApiError::field(error.field, error.to_string()))?;
-        let who = check::optional_name("who", request.who.as_deref())?;
-        let agent = check::optional_name("agent", request.agent.as_deref())?;
+        let who = validate::optional_name("who", request.who.as_deref())?;
+        let agent = validate::optional_name("agent", request.agent.as_deref())?;
         let said = self.readers.lend().snapshot(|reader| said(reader, &scope))?;
         let words = calibrate::words(&said, Vocabulary::built_in_words());
         let (bridges, note) = match self.near(&words) {
@@ -64,10 +65,10 @@ impl Engine {
                 (calibrate::bridges(&words, |_, _| None), Some(note))
             }
         };
-        let strangers = self.look_for_strangers(&scope)?;
+        let strangers = self.measure_unrelated_baseline(&scope)?;
         if !request.dry_run {
             if let Some(strangers) = &strangers {
-                self.keep_strangers(&scope, strangers)?;
+                self.store_unrelated_baseline(&scope, strangers)?;
             }
             let pairs: Vec<(&str, &str)> =
                 bridges.iter().map(|one| (one.from.stem.as_str(), one.to.stem.as_str())).collect();
@@ -86,17 +87,22 @@ impl Engine {
             cosine,
             confirmed,
         };
-        let strangers = strangers.map(|known| StrangersView {
+        let unrelated_baseline = strangers.map(|known| UnrelatedBaselineView {
             sample: known.sample,
             cosine: known.cosine,
             raise: known.raise() as f32,
         });
-        Ok(Calibrated { claims: said.len(), bridges: bridges.into_iter().map(view).collect(), strangers, note })
+        Ok(Calibrated {
+            claims: said.len(),
+            bridges: bridges.into_iter().map(view).collect(),
+            unrelated_baseline,
+            note,
+        })
     }
 
     /// Those of the pairs that the local language model says are bridges; none without one. What it could not be asked is told.
     fn confirmed(&self, hints: Vec<Bridge>, said: &[Said]) -> (Vec<Bridge>, Option<String>) {
-        if self.models.info().role(Role::Llm).is_none() {
+        if self.models.info().role(ModelRole::Llm).is_none() {
             return (Vec::new(), None);
         }
         let (until, all) = (Instant::now() + ASKING, hints.len());
@@ -104,7 +110,7 @@ impl Engine {
         for (asked, bridge) in hints.into_iter().enumerate() {
             let call = Call::background(until.saturating_duration_since(Instant::now()));
             let text = calibrate::ask(&bridge, said);
-            match pointing::odds(self, calibrate::SYSTEM, &calibrate::EXAMPLES, &[&text], call).as_deref() {
+            match llm_choice::odds(self, calibrate::SYSTEM, &calibrate::EXAMPLES, &[&text], call).as_deref() {
                 Ok([odds]) if *odds > 0.0 => confirmed.push(Bridge { confirmed: true, ..bridge }),
                 Ok(_) => {}
                 Err(Fallback(_, why)) => {
@@ -119,12 +125,12 @@ impl Engine {
     /// Whether a scope has a bridge.
     ///
     /// # Errors
-    /// Where the store cannot be read.
+    /// If the store cannot be read.
     pub fn calibrated(&self, scope: &Scope) -> Result<bool, ApiError> {
         Ok(self.readers.lend().calibration(scope)?.is_some())
     }
 
-    /// The words that stand for each other in a scope, those that are built in and its own; `None` where it has none of its own.
+    /// The words that stand for each other in a scope, those that are built in and its own; `None` if it has none of its own.
     pub(super) fn vocabulary(&self, reader: &Reader, scope: &Scope) -> Result<Option<Arc<Vocabulary>>, ApiError> {
         let Some(text) = reader.calibration(scope)? else { return Ok(None) };
         let mut known = self.vocabularies.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,8 +148,8 @@ impl Engine {
 
     /// The vectors of plain words and of terms.
     fn near(&self, words: &Words) -> Result<(Vectors, Vectors), InferError> {
-        if self.models.info().role(Role::Embedder).is_none() {
-            return Err(InferError::NoModel { role: Role::Embedder });
+        if self.models.info().role(ModelRole::Embedder).is_none() {
+            return Err(InferError::NoModel { role: ModelRole::Embedder });
         }
         Ok((self.embed_words(&words.plain)?, self.embed_words(&words.terms)?))
     }

@@ -12,11 +12,11 @@ use ed25519_dalek::SigningKey;
 use crate::infer::{Endpoint, Models, NoModels};
 
 /// Tells the time: milliseconds since 1970-01-01 UTC. Replaced in tests.
-pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+pub type ClockFn = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// What an agent may do without a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AgentsMay {
+pub enum AgentPolicy {
     /// Exceptions and retracts happen at once and are on the record.
     #[default]
     Force,
@@ -27,16 +27,16 @@ pub enum AgentsMay {
 /// Settings of an [`super::Engine`].
 #[derive(Clone)]
 pub struct EngineConfig {
-    /// The store's file; made where it is absent.
+    /// The store's file; made if it is absent.
     pub path: PathBuf,
     /// The key with which this device signs.
     pub device: SigningKey,
-    /// Where the time comes from.
-    pub clock: Clock,
+    /// If the time comes from.
+    pub clock: ClockFn,
     /// What an agent may do without a person.
-    pub agents_may: AgentsMay,
-    /// When the language model judges, where there is one.
-    pub deep: super::Deep,
+    pub agents_may: AgentPolicy,
+    /// When the language model judges, if there is one.
+    pub deep: super::DeepMode,
     /// Read-only connections kept for reads beside the writer; at least one.
     pub readers: usize,
     /// Wait for the disk at each write (`synchronous=FULL`). Off only to measure what that costs.
@@ -56,8 +56,8 @@ impl EngineConfig {
             path: path.into(),
             device,
             clock: Arc::new(system_clock),
-            agents_may: AgentsMay::default(),
-            deep: super::Deep::default(),
+            agents_may: AgentPolicy::default(),
+            deep: super::DeepMode::default(),
             readers: 3,
             durable: true,
             models: Arc::new(NoModels),

@@ -1,10 +1,11 @@
-//! What of a text is worth keeping: a language model says so of each sentence. They are kept as they were written; where none can say, the whole text is.
+//! What of a text is worth keeping: a language model says so of each sentence. They are kept as they were written; if none can say, the whole text is.
 
 use std::time::Duration;
 
 use super::{
-    Engine, check,
-    pointing::{self, Fallback},
+    Engine,
+    llm_choice::{self, Fallback},
+    validate,
 };
 use crate::{
     api::{AddRequest, Added, ApiError, Caller, RememberRequest, WriteOutcome},
@@ -19,16 +20,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What of a text is to be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
-    /// The pieces of the text, word for word: sentences, or the text; none where nothing in it is worth keeping.
+    /// The pieces of the text, word for word: sentences, or the text; none if nothing in it is worth keeping.
     pub claims: Vec<String>,
-    /// `extract`; `question` where the text only asks; or why it is the whole text: `verbatim`, or as for the second stage of recall `fallback_…`.
+    /// `extract`; `question` if the text only asks; or why it is the whole text: `verbatim`, or as for the second stage of recall `fallback_…`.
     pub method: &'static str,
     /// The same in words.
     pub note: String,
 }
 
 impl Engine {
-    /// Finds the sentences of a text that are worth keeping, by the local language model; there may be none. Without a model, and where it fails, the whole
+    /// Finds the sentences of a text that are worth keeping, by the local language model; there may be none. Without a model, and if it fails, the whole
     /// text is kept, unless it only asks. The text goes to no other machine.
     pub fn extract(&self, text: &str) -> Extracted {
         let whole = |method, why: String| Extracted {
@@ -62,9 +63,9 @@ impl Engine {
     /// Stores what is worth keeping of a text, each piece as a fact that bears its own words as its key: the same text twice doubles nothing.
     ///
     /// # Errors
-    /// Where a field is wrong, or the store cannot be written.
+    /// If a field is wrong, or the store cannot be written.
     pub fn add(&self, request: &AddRequest) -> Result<Added, ApiError> {
-        let text = check::required("text", &request.text)?;
+        let text = validate::required("text", &request.text)?;
         let Extracted { claims, method, note } = self.extract(&text);
         let mut stored = Vec::with_capacity(claims.len());
         for claim in &claims {
@@ -87,7 +88,7 @@ impl Engine {
 
     /// The sentences that the model would rather keep than not, in their order.
     fn worth_keeping(&self, all: &[&str]) -> Result<Vec<String>, Fallback> {
-        let odds = pointing::odds(self, sentences::SYSTEM, &sentences::EXAMPLES, all, Call::foreground(PATIENCE))?;
+        let odds = llm_choice::odds(self, sentences::SYSTEM, &sentences::EXAMPLES, all, Call::foreground(PATIENCE))?;
         let kept = all.iter().zip(odds).filter(|(_, odds)| *odds > 0.0);
         Ok(kept.map(|(sentence, _)| (*sentence).to_owned()).collect())
     }

@@ -1,4 +1,4 @@
-//! Under which key a fact is kept, where the writer gives none. Pure.
+//! Under which key a fact is kept, if the writer gives none. Pure.
 
 use crate::domain::{
     Norm,

@@ -1,38 +1,38 @@
 //! The acts and reads of ergo, composed of guard and store; no HTTP, no screen.
 //!
-//! Methods block: call them where that is allowed (`spawn_blocking`). One writer inside a mutex; reads use connections
+//! Methods block: call them if that is allowed (`spawn_blocking`). One writer inside a mutex; reads use connections
 //! of their own and never wait for it.
 
+mod act_context;
 mod acts;
-mod asked;
-mod background;
+mod answer_cache;
 mod beside;
 mod calibrate;
-mod check;
-mod clocks;
 mod config;
-mod deep;
+mod deep_stage;
+mod embed_backlog;
 mod error;
 mod extract;
 mod fact_key;
-mod foresee;
-mod gate;
-mod judged;
-mod lean;
-mod lookup;
-mod past;
-mod pointing;
+mod find;
+mod guard_calls;
+mod judgement;
+mod llm_choice;
+mod model_results;
+mod past_reads;
 mod readers;
 mod reads;
-mod recent;
 mod reembed;
 mod refine;
-mod session;
+mod request_hash;
 mod still_in_force;
-mod strangers;
 mod team;
+mod threshold_shift;
+mod timers;
+mod unrelated_baseline;
+mod validate;
 mod view;
-mod words;
+mod wording;
 
 use std::{
     path::Path,
@@ -42,10 +42,10 @@ use std::{
     },
 };
 
-pub use config::{AgentsMay, Clock, EngineConfig, system_clock};
-pub use deep::{Deep, odds as deep_odds};
+pub use config::{AgentPolicy, ClockFn, EngineConfig, system_clock};
+pub use deep_stage::{DeepMode, odds as deep_odds};
 pub use extract::{Extracted, fact_key_of};
-pub use reads::{Ways, Weighing};
+pub use reads::{RecallMeans, Weighing};
 pub use refine::norm_prompt;
 pub use team::{SyncReader, SyncWriter, TeamNotes};
 
@@ -62,7 +62,7 @@ use crate::{
     },
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
-    infer::{Models, NoModels, Role},
+    infer::{ModelRole, Models, NoModels},
     recall::known::Figures,
     store::{AgentTally, CheckReport, ContactRow, Options, Store, StoreError, VectorModel},
 };
@@ -72,7 +72,7 @@ pub type OnChange = Box<dyn Fn(Change) + Send + Sync>;
 
 /// What [`Engine::counts`] knows for `GET /diagnose`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Counts {
+pub struct EngineCounts {
     /// The store's schema version.
     pub schema: u32,
     /// The store's size in bytes, write-ahead log included.
@@ -113,14 +113,14 @@ pub struct Engine {
     listeners: RwLock<Vec<OnChange>>,
     told: AtomicU64,
     counters: Counters,
-    clocks: clocks::Clocks,
-    deep_queue: deep::Queue,
-    recent: recent::Recent,
-    unembeddable: background::Unembeddable,
-    past: past::Kept,
+    timers: timers::StageTimers,
+    deep_queue: deep_stage::DeepQueue,
+    answer_cache: answer_cache::AnswerCache,
+    unembeddable: embed_backlog::Unembeddable,
+    past: past_reads::PastCache,
     pages: reads::Pages,
     vocabularies: calibrate::Vocabularies,
-    strangers: strangers::Known,
+    unrelated_baselines: unrelated_baseline::BaselineCache,
     /// What agents wrote, as far as anybody asked.
     agents: Mutex<AgentTally>,
 }
@@ -147,7 +147,7 @@ impl Engine {
     /// Opens the store, or makes it; runs migrations.
     ///
     /// # Errors
-    /// `unavailable` where the file cannot be opened, is not a store, or is of a newer schema: the message says which.
+    /// `unavailable` if the file cannot be opened, is not a store, or is of a newer schema: the message says which.
     pub fn open(config: EngineConfig) -> Result<Self, ApiError> {
         let models = Arc::clone(&config.models);
         Self::open_with_models(config, Guard::default(), models)
@@ -172,14 +172,14 @@ impl Engine {
             listeners: RwLock::default(),
             told: AtomicU64::new(0),
             counters: Counters::default(),
-            clocks: clocks::Clocks::default(),
-            deep_queue: deep::Queue::default(),
-            recent: recent::Recent::default(),
-            unembeddable: background::Unembeddable::default(),
-            past: past::Kept::default(),
+            timers: timers::StageTimers::default(),
+            deep_queue: deep_stage::DeepQueue::default(),
+            answer_cache: answer_cache::AnswerCache::default(),
+            unembeddable: embed_backlog::Unembeddable::default(),
+            past: past_reads::PastCache::default(),
             pages: reads::Pages::default(),
             vocabularies: calibrate::Vocabularies::default(),
-            strangers: strangers::Known::default(),
+            unrelated_baselines: unrelated_baseline::BaselineCache::default(),
             agents: Mutex::default(),
         };
         engine.resume_deepening()?;
@@ -261,7 +261,7 @@ impl Engine {
         acts::ingest(self, request)
     }
 
-    /// The files that were taken in.
+    /// The files that were ingested.
     pub fn ingested(&self, query: &IngestedQuery) -> Result<IngestedFiles, ApiError> {
         reads::ingested(self, query)
     }
@@ -273,24 +273,24 @@ impl Engine {
 
     /// What is known about a question: stored claims, the best first.
     pub fn recall(&self, request: &RecallRequest) -> Result<RecallAnswer, ApiError> {
-        reads::recall(self, request, Ways::default())
+        reads::recall(self, request, RecallMeans::default())
     }
 
     /// [`Engine::recall`] by some of its means, to measure what each of them brings.
-    pub fn recall_by(&self, request: &RecallRequest, ways: Ways) -> Result<RecallAnswer, ApiError> {
+    pub fn recall_by(&self, request: &RecallRequest, ways: RecallMeans) -> Result<RecallAnswer, ApiError> {
         reads::recall(self, request, ways)
     }
 
-    /// What is known of the best claim that a question finds, with the ids of the first three; `None` where it finds none. For measurements.
+    /// What is known of the best claim that a question finds, with the ids of the first three; `None` if it finds none. For measurements.
     pub fn recall_figures(
         &self,
         request: &RecallRequest,
-        ways: Ways,
+        ways: RecallMeans,
     ) -> Result<Option<(Figures, Vec<ClaimId>)>, ApiError> {
         reads::figures(self, request, ways)
     }
 
-    /// What the local language model says of what a question finds; `None` where the first claim is not to be doubted. For measurements.
+    /// What the local language model says of what a question finds; `None` if the first claim is not to be doubted. For measurements.
     pub fn weigh_recall(&self, request: &RecallRequest) -> Result<Option<Weighing>, ApiError> {
         reads::weigh(self, request)
     }
@@ -380,11 +380,11 @@ impl Engine {
     }
 
     /// Sizes and counts for `GET /diagnose`.
-    pub fn counts(&self) -> Result<Counts, ApiError> {
+    pub fn counts(&self) -> Result<EngineCounts, ApiError> {
         let reader = self.readers.lend();
         let counts = reader.counts()?;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Ok(Counts {
+        Ok(EngineCounts {
             schema: reader.schema()?,
             store_bytes: reader.size()?,
             device: DeviceId(self.config.device.verifying_key().to_bytes()),
@@ -405,9 +405,9 @@ impl Engine {
                 waiting: self.deep_queue.len() as u64,
                 skipped: read(&self.counters.skipped),
             },
-            nli: self.model_name(Role::Nli),
+            nli: self.model_name(ModelRole::Nli),
             thresholds: self.thresholds(&reader)?,
-            timings: self.clocks.timings(),
+            timings: self.timers.timings(),
             unembedded: self.unembedded(&reader)?,
         })
     }
@@ -428,14 +428,14 @@ impl Engine {
     }
 
     /// The name of the model of a role, or `not available`.
-    fn model_name(&self, role: Role) -> String {
+    fn model_name(&self, role: ModelRole) -> String {
         self.models.info().role(role).map_or_else(|| "not available".into(), |info| info.name.clone())
     }
 
-    /// Copies the store to a new file, safely while it is in use. Answers with the copy's size in bytes.
+    /// Copies the store to a new file, safely while it is in use. Returns with the copy's size in bytes.
     ///
     /// # Errors
-    /// `bad_request` where the file exists already.
+    /// `bad_request` if the file exists already.
     pub fn backup(&self, to: &Path) -> Result<u64, ApiError> {
         Ok(self.readers.lend().backup(to)?)
     }

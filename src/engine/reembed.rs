@@ -5,7 +5,7 @@ use std::{sync::PoisonError, time::Duration};
 use super::Engine;
 use crate::{
     api::{ApiError, ErrorCode, Reembedded},
-    infer::{Call, InferError, Role},
+    infer::{Call, InferError, ModelRole},
     store::Waiting,
 };
 
@@ -15,16 +15,16 @@ const STEP: usize = 64;
 /// How long a step waits for the embedder.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A text and its new vector; none where the embedder refuses it.
+/// A text and its new vector; none if the embedder refuses it.
 type Made = (Waiting, Option<Vec<f32>>);
 
 impl Engine {
     /// Makes a few vectors of the present embedder; when all are there they take the place of the old ones. Call it until it says that it is finished.
     ///
     /// # Errors
-    /// `bad_request` where no embedder is chosen; `unavailable` where it fails: what was made stays, and the next call goes on.
+    /// `bad_request` if no embedder is chosen; `unavailable` if it fails: what was made stays, and the next call goes on.
     pub fn reembed(&self) -> Result<Reembedded, ApiError> {
-        let name = self.models.info().role(Role::Embedder).map(|role| role.name.clone());
+        let name = self.models.info().role(ModelRole::Embedder).map(|role| role.name.clone());
         let name = name.ok_or_else(|| {
             ApiError::new(ErrorCode::BadRequest, "no embedder is chosen, so no vectors are made")
                 .hint("`ergo models use embedder default` brings the built-in one back, unless config.toml says `none`")

@@ -1,12 +1,12 @@
 //! A statement read a second time: the language model's norm beside that of the rules.
 //!
-//! The rules' norms are what a write waits for. Where the language model may be waited for, its norm refines them before the write and goes into the
+//! The rules' norms are what a write waits for. If the language model may be waited for, its norm refines them before the write and goes into the
 //! event. Else it is asked after the write, and what it answered is kept beside the projection: comparisons on this machine go by it, cards that
 //! sync never do.
 
 use std::sync::{PoisonError, atomic::Ordering};
 
-use super::{Engine, deep::Deep, gate::Normed, judged::candidate};
+use super::{Engine, deep_stage::DeepMode, guard_calls::NormalisedStatement, judgement::candidate};
 use crate::{
     api::ApiError,
     domain::{ClaimKind, Norm, Qualifiers, Scope},
@@ -17,7 +17,7 @@ use crate::{
             llm::{self, Reading},
         },
     },
-    infer::{Call, InferError, Prompt, Role},
+    infer::{Call, InferError, ModelRole, Prompt},
     store::{ClaimRow, Reader},
 };
 
@@ -33,12 +33,12 @@ struct Read<'a> {
 }
 
 impl Engine {
-    /// The version of the normaliser that the language model makes with the rules; `None` without one, or where it is not to be asked.
+    /// The version of the normaliser that the language model makes with the rules; `None` without one, or if it is not to be asked.
     pub(super) fn second_reader(&self) -> Option<String> {
-        if self.config.deep == Deep::Off {
+        if self.config.deep == DeepMode::Off {
             return None;
         }
-        self.models.info().role(Role::Llm).map(|role| llm::version(&role.name, &role.sha256))
+        self.models.info().role(ModelRole::Llm).map(|role| llm::version(&role.name, &role.sha256))
     }
 
     /// Refines the norms of a write before it is judged. `keep` what the model answers, unless nothing is to be stored.
@@ -47,16 +47,16 @@ impl Engine {
         scope: &Scope,
         claim: (ClaimKind, &str, &Qualifiers),
         keep: bool,
-        normed: &mut Normed,
+        normalised: &mut NormalisedStatement,
         call: Call,
     ) -> Result<(), InferError> {
         let (kind, statement, qualifiers) = claim;
-        let asks = normed.version == RULES_VERSION && llm::is_open(&normed.norms);
+        let asks = normalised.version == RULES_VERSION && llm::is_open(&normalised.norms);
         let Some(version) = self.second_reader().filter(|_| asks) else { return Ok(()) };
         let Some(reading) = self.read_again(statement, &version, keep, call)? else { return Ok(()) };
         let read = Read { scope, kind, statement, qualifiers, stored: &[] };
         let norms = refined(&self.readers.lend(), &read, &reading);
-        *normed = Normed { norms: super::gate::fitting(norms), version, warning: None };
+        *normalised = NormalisedStatement { norms: super::guard_calls::fitting(norms), version, warning: None };
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl Engine {
         }
     }
 
-    /// Stored claims as they are compared on this machine: with what the language model read in them, where it was asked.
+    /// Stored claims as they are compared on this machine: with what the language model read in them, if it was asked.
     pub(super) fn as_read(&self, reader: &Reader, rows: &[ClaimRow]) -> Result<Vec<NormedClaim>, ApiError> {
         let version = self.second_reader();
         rows.iter().map(|row| as_read(reader, row, version.as_deref())).collect()
@@ -105,7 +105,7 @@ impl Engine {
     }
 }
 
-/// What a language model is asked about the norm of a statement; `None` where the statement is too long for that. The answer is to be held to
+/// What a language model is asked about the norm of a statement; `None` if the statement is too long for that. The answer is to be held to
 /// [`llm::GRAMMAR`].
 pub fn norm_prompt(statement: &str) -> Option<Prompt> {
     let text = llm::guide().about(statement)?;
@@ -117,7 +117,7 @@ fn is_by_rules(row: &ClaimRow) -> bool {
     row.kind.is_guarded() && row.normaliser.as_deref() == Some(RULES_VERSION)
 }
 
-/// A stored claim as it is compared where a normaliser of this version reads again.
+/// A stored claim as it is compared if a normaliser of this version reads again.
 pub(super) fn as_read(reader: &Reader, row: &ClaimRow, version: Option<&str>) -> Result<NormedClaim, ApiError> {
     let plain = candidate(row);
     let Some(version) = version.filter(|_| is_by_rules(row)) else { return Ok(plain) };

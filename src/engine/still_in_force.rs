@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    session::{Place, Session},
+    act_context::{ActContext, WriteScope},
     view,
 };
 use crate::{
@@ -21,14 +21,14 @@ const NAMED: usize = 5;
 const PER_WORD: usize = 100;
 const WORDS: usize = 24;
 
-/// The share of what fell away, by rarity, that a claim must speak of where that is not what it is about.
+/// The share of what fell away, by rarity, that a claim must speak of if that is not what it is about.
 const SHARE: f64 = 0.5;
 
-impl Session<'_> {
-    /// The warning that names what stays in force after `old` gave way to the statement `new`; none where nothing does.
+impl ActContext<'_> {
+    /// The warning that names what stays in force after `old` gave way to the statement `new`; none if nothing does.
     pub(super) fn still_in_force(
         &self,
-        place: &Place,
+        write_scope: &WriteScope,
         old: &[ClaimRow],
         new: &str,
         committed: &Committed,
@@ -38,7 +38,7 @@ impl Session<'_> {
         }
         // What rests on a claim that gave way is named already, as needing review.
         let known: BTreeSet<ClaimId> = committed.created.iter().chain(&committed.needs_review).copied().collect();
-        let rows = left(self.reader(), &place.scope, old, new)?;
+        let rows = left(self.reader(), &write_scope.scope, old, new)?;
         let rows: Vec<ClaimRow> =
             rows.into_iter().filter(|row| !known.contains(&row.id) && row.statement != new).collect();
         let message = match rows.len() {
@@ -87,7 +87,7 @@ fn left(reader: &Reader, scope: &Scope, old: &[ClaimRow], new: &str) -> Result<V
     Ok(ranked.into_iter().map(|(_, row)| row).collect())
 }
 
-/// How much a claim speaks of what fell away: up to 1, above 1 where it is about that; `None` where that is too little to name it.
+/// How much a claim speaks of what fell away: up to 1, above 1 if it is about that; `None` if that is too little to name it.
 fn spoken_of(row: &ClaimRow, rarity: &BTreeMap<&str, f64>) -> Option<f64> {
     let own = terms(&row.statement);
     let shared: f64 = rarity.iter().filter(|(key, _)| own.contains_key(**key)).map(|(_, weight)| weight).sum();

@@ -2,7 +2,7 @@
 
 use super::fact_key;
 use crate::{
-    api::{self, CardKind, CardStatus, ChainLink, ClaimView, Conflict, EventView, Provenance, Settlement},
+    api::{self, CardKind, CardSettlement, CardStatus, ChainLink, ClaimView, Conflict, EventView, Provenance},
     domain::{Finding, derive, text::cut},
     store::{CardRow, ClaimRow, EventRow},
 };
@@ -121,12 +121,12 @@ pub(super) fn card_status(row: &CardRow, now: u64) -> CardStatus {
 }
 
 /// How a card that is not open was settled.
-pub(super) fn settlement(row: &CardRow) -> Option<Settlement> {
+pub(super) fn settlement(row: &CardRow) -> Option<CardSettlement> {
     if row.open {
         return None;
     }
     Some(match &row.settled {
-        Some(by) => Settlement {
+        Some(by) => CardSettlement {
             act: by.act.clone(),
             who: by.who.clone(),
             agent: by.agent.clone(),
@@ -135,7 +135,7 @@ pub(super) fn settlement(row: &CardRow) -> Option<Settlement> {
             op_id: Some(by.op),
             stored_as: None,
         },
-        None => Settlement {
+        None => CardSettlement {
             act: "moot".into(),
             who: row.who.clone(),
             agent: row.agent.clone(),

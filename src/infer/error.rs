@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Role;
+use super::ModelRole;
 
 /// Why a model did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,13 +11,13 @@ pub enum InferError {
     #[error("no model serves as {role}; `ergo models list` shows the models")]
     NoModel {
         /// The role.
-        role: Role,
+        role: ModelRole,
     },
     /// The deadline passed.
     #[error("the {role} model did not answer within {} ms", after.as_millis())]
     Timeout {
         /// The role.
-        role: Role,
+        role: ModelRole,
         /// The deadline.
         after: Duration,
     },
@@ -25,7 +25,7 @@ pub enum InferError {
     #[error("the process of the {role} model {why}")]
     Crashed {
         /// The role.
-        role: Role,
+        role: ModelRole,
         /// What happened, to follow "the process …".
         why: String,
     },
@@ -33,7 +33,7 @@ pub enum InferError {
     #[error("the model {name} cannot be used as {role}: {why}")]
     BadModel {
         /// The role.
-        role: Role,
+        role: ModelRole,
         /// The model's name.
         name: String,
         /// What is wrong, and what to do.
@@ -43,7 +43,7 @@ pub enum InferError {
     #[error("there is not enough memory for the {role} model: {why}")]
     OutOfMemory {
         /// The role.
-        role: Role,
+        role: ModelRole,
         /// What was attempted.
         why: String,
     },

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{Call, InferError, Models, ModelsInfo, Prompt, Role, RoleInfo};
+use super::{Call, InferError, ModelRole, Models, ModelsInfo, Prompt, RoleInfo};
 
 type Embed = Box<dyn Fn(&str) -> Result<Vec<f32>, InferError> + Send + Sync>;
 type Classify = Box<dyn Fn(&str, &str) -> Result<[f32; 3], InferError> + Send + Sync>;
@@ -21,7 +21,7 @@ pub struct FakeModels {
     generate: Option<Generate>,
     answers: Option<Answers>,
     likelihood: Option<Likelihood>,
-    asked: Mutex<Vec<(Role, Call)>>,
+    asked: Mutex<Vec<(ModelRole, Call)>>,
 }
 
 impl fmt::Debug for FakeModels {
@@ -99,55 +99,55 @@ impl FakeModels {
     }
 
     /// Returns the calls so far, in order.
-    pub fn asked(&self) -> Vec<(Role, Call)> {
+    pub fn asked(&self) -> Vec<(ModelRole, Call)> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn note(&self, role: Role, call: Call) {
+    fn note(&self, role: ModelRole, call: Call) {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((role, call));
     }
 }
 
 impl Models for FakeModels {
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
-        self.note(Role::Embedder, call);
-        let embed = self.embed.as_ref().ok_or(InferError::NoModel { role: Role::Embedder })?;
+        self.note(ModelRole::Embedder, call);
+        let embed = self.embed.as_ref().ok_or(InferError::NoModel { role: ModelRole::Embedder })?;
         texts.iter().map(|text| embed(text)).collect()
     }
 
     fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
-        self.note(Role::Nli, call);
-        let classify = self.classify.as_ref().ok_or(InferError::NoModel { role: Role::Nli })?;
+        self.note(ModelRole::Nli, call);
+        let classify = self.classify.as_ref().ok_or(InferError::NoModel { role: ModelRole::Nli })?;
         pairs.iter().map(|(premise, hypothesis)| classify(premise, hypothesis)).collect()
     }
 
     fn generate(&self, prompt: &Prompt, _grammar: &str, _max: usize, call: Call) -> Result<String, InferError> {
-        self.note(Role::Llm, call);
-        self.generate.as_ref().ok_or(InferError::NoModel { role: Role::Llm })?(prompt)
+        self.note(ModelRole::Llm, call);
+        self.generate.as_ref().ok_or(InferError::NoModel { role: ModelRole::Llm })?(prompt)
     }
 
     fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
-        self.note(Role::Llm, call);
-        self.answers.as_ref().ok_or(InferError::NoModel { role: Role::Llm })?(prompt, answers)
+        self.note(ModelRole::Llm, call);
+        self.answers.as_ref().ok_or(InferError::NoModel { role: ModelRole::Llm })?(prompt, answers)
     }
 
     fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
-        self.note(Role::Llm, call);
-        self.likelihood.as_ref().ok_or(InferError::NoModel { role: Role::Llm })?(prompt, answer)
+        self.note(ModelRole::Llm, call);
+        self.likelihood.as_ref().ok_or(InferError::NoModel { role: ModelRole::Llm })?(prompt, answer)
     }
 
     fn info(&self) -> ModelsInfo {
         let has = |role| match role {
-            Role::Embedder => self.embed.is_some(),
-            Role::Nli => self.classify.is_some(),
-            Role::Llm => self.generate.is_some() || self.answers.is_some() || self.likelihood.is_some(),
+            ModelRole::Embedder => self.embed.is_some(),
+            ModelRole::Nli => self.classify.is_some(),
+            ModelRole::Llm => self.generate.is_some() || self.answers.is_some() || self.likelihood.is_some(),
         };
-        let roles = Role::ALL.into_iter().filter(|role| has(*role)).map(|role| RoleInfo {
+        let roles = ModelRole::ALL.into_iter().filter(|role| has(*role)).map(|role| RoleInfo {
             role,
             name: format!("fake-{role}"),
             sha256: String::new(),
             loaded: true,
-            dimension: (role == Role::Embedder).then_some(Self::DIMENSION),
+            dimension: (role == ModelRole::Embedder).then_some(Self::DIMENSION),
             computes: Some("CPU".to_owned()),
             gpu_layers: 0,
             problem: None,
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(vectors[0], vectors[1]);
         let error = models.classify(&[("a".into(), "b".into())], call).unwrap_err();
         assert_eq!((error.kind(), error.to_string().contains("nli")), ("no_model", true));
-        assert_eq!(models.asked(), [(Role::Embedder, call), (Role::Nli, call)]);
+        assert_eq!(models.asked(), [(ModelRole::Embedder, call), (ModelRole::Nli, call)]);
         assert_eq!(models.info().roles.len(), 1);
     }
 }

@@ -19,8 +19,8 @@ pub use error::InferError;
 pub use fake::FakeModels;
 pub use pool::{Pool, PoolOptions, default_threads, write_out};
 pub use types::{
-    Call, EmbeddedModel, ModelFile, ModelSet, ModelSource, ModelsInfo, Priority, Prompt, Role, RoleInfo, Speaker, Turn,
-    WorkerInfo,
+    Call, EmbeddedModel, ModelFile, ModelRole, ModelSet, ModelSource, ModelsInfo, Priority, Prompt, RoleInfo, Speaker,
+    Turn, WorkerInfo,
 };
 pub use wire::ModelFacts;
 
@@ -69,23 +69,23 @@ pub struct NoModels;
 
 impl Models for NoModels {
     fn embed(&self, _texts: &[String], _call: Call) -> Result<Vec<Vec<f32>>, InferError> {
-        Err(InferError::NoModel { role: Role::Embedder })
+        Err(InferError::NoModel { role: ModelRole::Embedder })
     }
 
     fn classify(&self, _pairs: &[(String, String)], _call: Call) -> Result<Vec<[f32; 3]>, InferError> {
-        Err(InferError::NoModel { role: Role::Nli })
+        Err(InferError::NoModel { role: ModelRole::Nli })
     }
 
     fn generate(&self, _: &Prompt, _grammar: &str, _max_tokens: usize, _call: Call) -> Result<String, InferError> {
-        Err(InferError::NoModel { role: Role::Llm })
+        Err(InferError::NoModel { role: ModelRole::Llm })
     }
 
     fn answers(&self, _prompt: &Prompt, _answers: &[String], _call: Call) -> Result<Vec<f32>, InferError> {
-        Err(InferError::NoModel { role: Role::Llm })
+        Err(InferError::NoModel { role: ModelRole::Llm })
     }
 
     fn likelihood(&self, _prompt: &Prompt, _answer: &str, _call: Call) -> Result<Vec<f32>, InferError> {
-        Err(InferError::NoModel { role: Role::Llm })
+        Err(InferError::NoModel { role: ModelRole::Llm })
     }
 
     fn info(&self) -> ModelsInfo {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Encode, Decode)]
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
-pub enum Role {
+pub enum ModelRole {
     /// Turns a text into a vector.
     #[n(0)]
     Embedder,
@@ -21,7 +21,7 @@ pub enum Role {
     Llm,
 }
 
-impl Role {
+impl ModelRole {
     /// All roles.
     pub const ALL: [Self; 3] = [Self::Embedder, Self::Nli, Self::Llm];
 
@@ -35,7 +35,7 @@ impl Role {
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for ModelRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -210,11 +210,11 @@ pub struct ModelSet {
 
 impl ModelSet {
     /// Returns the model of a role.
-    pub fn role(&self, role: Role) -> Option<&ModelSource> {
+    pub fn role(&self, role: ModelRole) -> Option<&ModelSource> {
         match role {
-            Role::Embedder => self.embedder.as_ref(),
-            Role::Nli => self.nli.as_ref(),
-            Role::Llm => self.llm.as_ref(),
+            ModelRole::Embedder => self.embedder.as_ref(),
+            ModelRole::Nli => self.nli.as_ref(),
+            ModelRole::Llm => self.llm.as_ref(),
         }
     }
 }
@@ -234,7 +234,7 @@ pub struct ModelsInfo {
 
 impl ModelsInfo {
     /// Returns the state of a role; `None` if it has no model.
-    pub fn role(&self, role: Role) -> Option<&RoleInfo> {
+    pub fn role(&self, role: ModelRole) -> Option<&RoleInfo> {
         self.roles.iter().find(|info| info.role == role)
     }
 }
@@ -243,7 +243,7 @@ impl ModelsInfo {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoleInfo {
     /// The role.
-    pub role: Role,
+    pub role: ModelRole,
     /// The model's name.
     pub name: String,
     /// SHA-256 of its file; empty if unknown.
@@ -264,7 +264,7 @@ pub struct RoleInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerInfo {
     /// The roles that it serves.
-    pub roles: Vec<Role>,
+    pub roles: Vec<ModelRole>,
     /// Its process id; `None` while it does not run.
     pub pid: Option<u32>,
     /// Its resident memory in bytes, mapped files included; 0 if it does not run or the system does not tell.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use minicbor::{Decode, Encode, bytes::ByteVec};
 
-use super::{Prompt, Role};
+use super::{ModelRole, Prompt};
 use crate::worker::frame;
 
 /// The version of these messages: raised with every change of their form.
@@ -37,7 +37,7 @@ pub(super) enum InferCommand {
     #[n(1)]
     Load {
         #[n(0)]
-        role: Role,
+        role: ModelRole,
         #[n(1)]
         path: String,
     },
@@ -231,7 +231,7 @@ mod tests {
                 .prop_map(|(version, threads, memory, gpu_layers, device, nice, prefixes)| {
                     InferCommand::Hello(InferHello { version, threads, memory, gpu_layers, device, nice, prefixes })
                 }),
-            any::<String>().prop_map(|path| InferCommand::Load { role: Role::Nli, path }),
+            any::<String>().prop_map(|path| InferCommand::Load { role: ModelRole::Nli, path }),
             vec(any::<String>(), 0..5).prop_map(InferCommand::Embed),
             vec(any::<(String, String)>(), 0..5).prop_map(InferCommand::Classify),
             (prompt(), any::<String>(), any::<u32>())

@@ -10,10 +10,9 @@ use serde_json::{Value, json};
 
 use super::{
     person,
-    server::{Inner, Settings},
-    shape,
-    tools::Tool,
-    verbs,
+    server::{Inner, McpSettings},
+    shape, tool_hints,
+    tools::McpTool,
 };
 use crate::{
     api::{
@@ -24,24 +23,24 @@ use crate::{
     domain::{OpId, Scope, text::sanitize},
 };
 
-/// What a call does for one client.
-pub(super) struct Call<'a> {
+/// A tool call of one client.
+pub(super) struct ToolCall<'a> {
     inner: &'a Inner,
     /// The client's name.
     agent: String,
 }
 
 /// Where a call acts, by its own word or the session's.
-struct Place {
+struct CallScope {
     scope: Scope,
     identities: Vec<String>,
 }
 
-/// Why there is no result: a sentence for the agent, with the next step.
+/// The error of a tool call: a sentence for the agent, with the next step.
 #[derive(Debug)]
-pub(super) struct Failed(String);
+pub(super) struct ToolError(String);
 
-impl From<ClientError> for Failed {
+impl From<ClientError> for ToolError {
     fn from(error: ClientError) -> Self {
         let mut said = error.to_string();
         if let ClientError::Api(api) = &error
@@ -53,16 +52,16 @@ impl From<ClientError> for Failed {
         if let Some(hint) = error.hint() {
             said = format!("{said}. Next: {hint}");
         }
-        Self(sanitize(&verbs::as_tools(&said)))
+        Self(sanitize(&tool_hints::as_tools(&said)))
     }
 }
 
-impl Failed {
+impl ToolError {
     pub(super) fn new(said: impl Into<String>) -> Self {
         Self(said.into())
     }
 
-    /// As an error of the protocol, where there is no other way to say it.
+    /// As an error of the protocol, if there is no other way to say it.
     pub(super) fn protocol(self) -> ErrorData {
         ErrorData::internal_error(self.0, None)
     }
@@ -73,19 +72,19 @@ impl Failed {
     }
 }
 
-impl<'a> Call<'a> {
+impl<'a> ToolCall<'a> {
     pub(super) fn new(inner: &'a Inner, agent: String) -> Self {
         Self { inner, agent }
     }
 
-    pub(super) fn settings(&self) -> &Settings {
+    pub(super) fn settings(&self) -> &McpSettings {
         &self.inner.settings
     }
 
     /// Runs a tool. What goes wrong is a result that says so: a client hides errors of the protocol from its model.
     pub(super) async fn tool(
         &self,
-        tool: Tool,
+        tool: McpTool,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
@@ -96,22 +95,22 @@ impl<'a> Call<'a> {
         let arguments = request.arguments.clone().unwrap_or_default();
         Ok(match self.run(tool, arguments, &request, context).await {
             Ok(response) => response,
-            Err(Failed(said)) => CallToolResult::error(vec![ContentBlock::text(said)]).into(),
+            Err(ToolError(said)) => CallToolResult::error(vec![ContentBlock::text(said)]).into(),
         })
     }
 
     async fn run(
         &self,
-        tool: Tool,
+        tool: McpTool,
         mut arguments: JsonObject,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, Failed> {
+    ) -> Result<CallToolResponse, ToolError> {
         // An argument that is not given, however that is said.
         arguments.retain(|_, value| !value.is_null());
         let value = match tool {
-            Tool::Remember | Tool::Learn => {
-                let path = if tool == Tool::Learn { "/learn" } else { "/remember" };
+            McpTool::Remember | McpTool::Learn => {
+                let path = if tool == McpTool::Learn { "/learn" } else { "/remember" };
                 listed(&mut arguments, "exception_to");
                 only_of(tool, &arguments)?;
                 let body = self.writing(arguments).await?;
@@ -121,20 +120,20 @@ impl<'a> Call<'a> {
                     && let Some(card) = refused.card_id
                 {
                     match person::ask(refused, request, context).await {
-                        person::Reply::Wait(question) => return Ok((*question).into()),
-                        person::Reply::Decided(decision) => {
+                        person::PersonReply::Wait(question) => return Ok((*question).into()),
+                        person::PersonReply::Decided(decision) => {
                             let outcome = self.decided(&card.to_hex(), &decision, &body).await?;
                             return Ok(result(shape::decided(outcome, &decision, self.home())));
                         }
-                        person::Reply::Cancelled => {
+                        person::PersonReply::Cancelled => {
                             return Ok(result(shape::cancelled(shape::outcome(outcome, self.home()))));
                         }
-                        person::Reply::None => {}
+                        person::PersonReply::None => {}
                     }
                 }
                 shape::outcome(outcome, self.home())
             }
-            Tool::Supersede => {
+            McpTool::Supersede => {
                 // One target is what most calls have.
                 if let Some(target) = arguments.remove("target") {
                     arguments.insert("targets".to_owned(), json!([target]));
@@ -145,48 +144,48 @@ impl<'a> Call<'a> {
                 let body = self.writing(arguments).await?;
                 shape::outcome(self.post("/supersede", &body).await?, self.home())
             }
-            Tool::Retract => {
+            McpTool::Retract => {
                 only_of(tool, &arguments)?;
                 let body = self.writing(arguments).await?;
                 shape::outcome(self.post("/retract", &body).await?, self.home())
             }
-            Tool::Resolve => {
+            McpTool::Resolve => {
                 only_of(tool, &arguments)?;
                 let card = id(&mut arguments, "card")?;
                 let body = self.writing(as_resolve_request(arguments)?).await?;
                 shape::outcome(self.post(&format!("/conflicts/{card}/resolve"), &body).await?, self.home())
             }
-            Tool::Why => {
+            McpTool::Why => {
                 // The answer is the first of them.
                 let limit = limit(&arguments).saturating_sub(1);
                 arguments.insert("limit".to_owned(), json!(limit));
                 let body = self.reading(arguments).await?;
                 shape::why(self.post::<WhyAnswer>("/why", &body).await?)
             }
-            Tool::Recall => {
+            McpTool::Recall => {
                 let limit = limit(&arguments);
                 arguments.entry("limit").or_insert(json!(limit));
                 let body = self.reading(arguments).await?;
                 shape::recall(self.post::<RecallAnswer>("/recall", &body).await?, limit)
             }
-            Tool::History => {
+            McpTool::History => {
                 let claim = id(&mut arguments, "claim")?;
                 only(&arguments, &[])?;
                 shape::history(self.get::<History>(&format!("/claims/{claim}/history"), "").await?)
             }
-            Tool::Ingest => shape::ingested(&self.ingest(arguments).await?),
-            Tool::Conflicts => return self.conflicts(arguments).await.map(result),
-            Tool::Undo => {
+            McpTool::Ingest => shape::ingested(&self.ingest(arguments).await?),
+            McpTool::Conflicts => return self.conflicts(arguments).await.map(result),
+            McpTool::Undo => {
                 only_of(tool, &arguments)?;
                 let body = self.writing(arguments).await?;
                 shape::undone(&self.post::<UndoOutcome>("/undo", &body).await?)
             }
-            Tool::Diagnose => {
+            McpTool::Diagnose => {
                 only_of(tool, &arguments)?;
                 let told = self.get::<Diagnose>("/diagnose", "").await?;
                 shape::diagnose(&told, self.list_scopes().await?)
             }
-            Tool::Scopes => {
+            McpTool::Scopes => {
                 only_of(tool, &arguments)?;
                 self.list_scopes().await?
             }
@@ -195,7 +194,7 @@ impl<'a> Call<'a> {
     }
 
     /// The scopes that hold claims, and which is this session's.
-    async fn list_scopes(&self) -> Result<Value, Failed> {
+    async fn list_scopes(&self) -> Result<Value, ToolError> {
         let here = self.place(&mut JsonObject::new()).ok();
         let scopes = self.scopes().await?;
         let here = here.map(|here| known_scope(&here.scope, &here.identities, &scopes).0);
@@ -207,7 +206,7 @@ impl<'a> Call<'a> {
         self.settings().scope.as_ref()
     }
 
-    async fn conflicts(&self, mut arguments: JsonObject) -> Result<Value, Failed> {
+    async fn conflicts(&self, mut arguments: JsonObject) -> Result<Value, ToolError> {
         if arguments.contains_key("card") {
             let card = id(&mut arguments, "card")?;
             only(&arguments, &["scope"])?;
@@ -216,7 +215,7 @@ impl<'a> Call<'a> {
         let scope = self.known(&mut arguments).await?;
         only(&arguments, &["status", "limit", "cursor"])?;
         let mut query: ConflictsQuery = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-            Failed::new(format!("the arguments are wrong: {error}. Next: status, limit, cursor or card"))
+            ToolError::new(format!("the arguments are wrong: {error}. Next: status, limit, cursor or card"))
         })?;
         query.limit.get_or_insert(20);
         (query.org_id, query.project) = (Some(scope.org_id), Some(scope.project));
@@ -225,7 +224,7 @@ impl<'a> Call<'a> {
     }
 
     /// The session's scope, under the name by which the daemon knows it; `None` where it belongs to no project, and means all.
-    pub(super) async fn own(&self) -> Result<Option<Scope>, Failed> {
+    pub(super) async fn own(&self) -> Result<Option<Scope>, ToolError> {
         match self.settings().scope {
             Some(_) => self.known(&mut JsonObject::new()).await.map(Some),
             None => Ok(None),
@@ -233,7 +232,7 @@ impl<'a> Call<'a> {
     }
 
     /// The open cards of the session's scope.
-    pub(super) async fn open_cards(&self) -> Result<(ConflictsPage, Option<Scope>), Failed> {
+    pub(super) async fn open_cards(&self) -> Result<(ConflictsPage, Option<Scope>), ToolError> {
         let scope = self.own().await?;
         let (org_id, project) = scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
         let query = ConflictsQuery { org_id, project, limit: Some(20), ..ConflictsQuery::default() };
@@ -246,7 +245,7 @@ impl<'a> Call<'a> {
         card: &str,
         decision: &person::Decision,
         body: &JsonObject,
-    ) -> Result<WriteOutcome, Failed> {
+    ) -> Result<WriteOutcome, ToolError> {
         let mut order = JsonObject::new();
         for field in ["org_id", "project", "who", "agent", "identity"] {
             order.extend(body.get(field).map(|value| (field.to_owned(), value.clone())));
@@ -264,7 +263,7 @@ impl<'a> Call<'a> {
     }
 
     /// The body of a write: the arguments, who acts, where, and the key by which a repetition is known.
-    pub(super) async fn writing(&self, mut arguments: JsonObject) -> Result<JsonObject, Failed> {
+    pub(super) async fn writing(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
         let place = self.place(&mut arguments)?;
         let identity = if place.identities.is_empty() {
             None
@@ -284,7 +283,7 @@ impl<'a> Call<'a> {
     }
 
     /// The body of a read: the arguments, and the scope under the name by which the daemon knows it.
-    async fn reading(&self, mut arguments: JsonObject) -> Result<JsonObject, Failed> {
+    async fn reading(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
         let scope = self.known(&mut arguments).await?;
         arguments.insert("org_id".to_owned(), json!(scope.org_id));
         arguments.insert("project".to_owned(), json!(scope.project));
@@ -292,7 +291,7 @@ impl<'a> Call<'a> {
     }
 
     /// Where to read, by the arguments or the session; what says so is taken out of the arguments.
-    async fn known(&self, arguments: &mut JsonObject) -> Result<Scope, Failed> {
+    async fn known(&self, arguments: &mut JsonObject) -> Result<Scope, ToolError> {
         let place = self.place(arguments)?;
         if place.identities.is_empty() {
             return Ok(place.scope);
@@ -300,15 +299,15 @@ impl<'a> Call<'a> {
         Ok(known_scope(&place.scope, &place.identities, &self.scopes().await?).0)
     }
 
-    fn place(&self, arguments: &mut JsonObject) -> Result<Place, Failed> {
-        let Settings { scope, identities, .. } = self.settings();
+    fn place(&self, arguments: &mut JsonObject) -> Result<CallScope, ToolError> {
+        let McpSettings { scope, identities, .. } = self.settings();
         let both = text(arguments, "scope")?;
         let (org, project) = (text(arguments, "org_id")?, text(arguments, "project")?);
         let (org, project) = match both {
             Some(both) => {
                 let (org, project) = both.split_once('/').ok_or_else(|| {
                     let given = sanitize(&both);
-                    Failed::new(format!(
+                    ToolError::new(format!(
                         "`scope` is “{given}”, and a scope is ORG/PROJECT. Next: ergo_diagnose lists them"
                     ))
                 })?;
@@ -316,11 +315,12 @@ impl<'a> Call<'a> {
             }
             None => (org, project),
         };
-        let missing =
-            || Failed::new("`scope` is missing: this connection belongs to no project. Next: give it as ORG/PROJECT");
+        let missing = || {
+            ToolError::new("`scope` is missing: this connection belongs to no project. Next: give it as ORG/PROJECT")
+        };
         if org.is_none() && project.is_none() {
             let scope = scope.clone().ok_or_else(missing)?;
-            return Ok(Place { scope, identities: identities.clone() });
+            return Ok(CallScope { scope, identities: identities.clone() });
         }
         // Who names only the organisation means this project in it, by what it is.
         let identities = if project.is_some() { Vec::new() } else { identities.clone() };
@@ -328,25 +328,25 @@ impl<'a> Call<'a> {
         let project = project.or_else(|| scope.as_ref().map(|scope| scope.project.clone()));
         let (org, project) = org.zip(project).ok_or_else(missing)?;
         let scope = Scope::new(org, project)
-            .map_err(|error| Failed::new(format!("{error}. Next: give `scope` as ORG/PROJECT")))?;
-        Ok(Place { scope, identities })
+            .map_err(|error| ToolError::new(format!("{error}. Next: give `scope` as ORG/PROJECT")))?;
+        Ok(CallScope { scope, identities })
     }
 
-    async fn scopes(&self) -> Result<Vec<ScopeView>, Failed> {
+    async fn scopes(&self) -> Result<Vec<ScopeView>, ToolError> {
         Ok(self.get::<Scopes>("/scopes", "").await?.items)
     }
 
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: &str) -> Result<T, Failed> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str, query: &str) -> Result<T, ToolError> {
         let request = Request { query: query.to_owned(), ..Request::new(Method::GET, path) };
         self.ask(request).await
     }
 
-    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &JsonObject) -> Result<T, Failed> {
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &JsonObject) -> Result<T, ToolError> {
         let request = Request { body: Some(Value::Object(body.clone())), ..Request::new(Method::POST, path) };
         self.ask(request).await
     }
 
-    pub(super) async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, Failed> {
+    pub(super) async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, ToolError> {
         Ok(self.inner.link.ask(request).await?)
     }
 }
@@ -364,11 +364,12 @@ fn result(value: Value) -> CallToolResponse {
     CallToolResult::structured(value).into()
 }
 
-pub(super) fn encode(query: &impl Serialize) -> Result<String, Failed> {
-    serde_urlencoded::to_string(query).map_err(|error| Failed::new(format!("the request cannot be written: {error}")))
+pub(super) fn encode(query: &impl Serialize) -> Result<String, ToolError> {
+    serde_urlencoded::to_string(query)
+        .map_err(|error| ToolError::new(format!("the request cannot be written: {error}")))
 }
 
-/// Makes a list of the one text that stands where a list is expected.
+/// Makes a list of the one text that stands if a list is expected.
 fn listed(arguments: &mut JsonObject, name: &str) {
     if let Some(one) = arguments.get_mut(name).filter(|value| value.is_string()) {
         *one = json!([one.take()]);
@@ -376,35 +377,35 @@ fn listed(arguments: &mut JsonObject, name: &str) {
 }
 
 /// Takes a text out of the arguments.
-pub(super) fn text(arguments: &mut JsonObject, name: &str) -> Result<Option<String>, Failed> {
+pub(super) fn text(arguments: &mut JsonObject, name: &str) -> Result<Option<String>, ToolError> {
     match arguments.remove(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(Failed::new(format!("`{name}` must be a text"))),
+        Some(_) => Err(ToolError::new(format!("`{name}` must be a text"))),
     }
 }
 
 /// Takes an id, or the beginning of one, out of the arguments.
-fn id(arguments: &mut JsonObject, name: &str) -> Result<String, Failed> {
-    let given = text(arguments, name)?.ok_or_else(|| Failed::new(format!("`{name}` is missing: give the id")))?;
+fn id(arguments: &mut JsonObject, name: &str) -> Result<String, ToolError> {
+    let given = text(arguments, name)?.ok_or_else(|| ToolError::new(format!("`{name}` is missing: give the id")))?;
     let given = given.trim().to_ascii_lowercase();
     if crate::domain::id::is_prefix(&given) {
         return Ok(given);
     }
-    Err(Failed::new(format!("`{name}` is no id: an id is hexadecimal, and its first 4 digits or more do")))
+    Err(ToolError::new(format!("`{name}`: invalid id: give at least its first 4 hexadecimal digits")))
 }
 
 /// Refuses arguments that nobody reads.
-pub(super) fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), Failed> {
+pub(super) fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), ToolError> {
     let Some(stray) = arguments.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
     let stray = super::pipe::shown(stray);
     let expected = if known.is_empty() { "nothing more".to_owned() } else { known.join(", ") };
-    Err(Failed::new(format!("there is no argument `{stray}` here; expected: {expected}")))
+    Err(ToolError::new(format!("unknown argument `{stray}`; expected: {expected}")))
 }
 
 /// Refuses arguments that the tool's schema lacks. How a caller may say who acts, where and under which key is not in the schemas,
 /// and taken all the same.
-fn only_of(tool: Tool, arguments: &JsonObject) -> Result<(), Failed> {
+fn only_of(tool: McpTool, arguments: &JsonObject) -> Result<(), ToolError> {
     const UNLISTED: [&str; 7] = ["scope", "org_id", "project", "who", "op_id", "identity", "expect_rev"];
     let known = tool.arguments();
     let Some(stray) = arguments.keys().find(|name| !known.contains(name) && !UNLISTED.contains(&name.as_str())) else {
@@ -413,11 +414,11 @@ fn only_of(tool: Tool, arguments: &JsonObject) -> Result<(), Failed> {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let stray = super::pipe::shown(stray);
     let expected = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
-    Err(Failed::new(format!("there is no argument `{stray}` here; expected: {expected}")))
+    Err(ToolError::new(format!("unknown argument `{stray}`; expected: {expected}")))
 }
 
 /// The arguments of `ergo_resolve` as the daemon takes them: where a claim holds is one object, and a time is a number.
-fn as_resolve_request(mut arguments: JsonObject) -> Result<JsonObject, Failed> {
+fn as_resolve_request(mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
     let mut qualifiers = JsonObject::new();
     for name in ["env", "team", "tenant", "valid_from", "valid_until"] {
         qualifiers.extend(arguments.remove(name).map(|value| (name.to_owned(), value)));
@@ -427,7 +428,7 @@ fn as_resolve_request(mut arguments: JsonObject) -> Result<JsonObject, Failed> {
     }
     if let Some(until) = text(&mut arguments, "until")? {
         let at = moment(&until, 1).ok_or_else(|| {
-            Failed::new(format!("invalid `until`: “{}”. Next: give {MOMENT_FORMS}", sanitize(&until)))
+            ToolError::new(format!("invalid `until`: “{}”. Next: give {MOMENT_FORMS}", sanitize(&until)))
         })?;
         arguments.insert("until".to_owned(), json!(at));
     }
@@ -435,8 +436,8 @@ fn as_resolve_request(mut arguments: JsonObject) -> Result<JsonObject, Failed> {
 }
 
 /// A key by which the daemon knows a write again that it was sent twice.
-fn fresh_op() -> Result<OpId, Failed> {
+fn fresh_op() -> Result<OpId, ToolError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| Failed::new(format!("the system gave no random bytes: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| ToolError::new(format!("the system gave no random bytes: {error}")))?;
     Ok(OpId(bytes))
 }

@@ -7,11 +7,11 @@ use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
 };
 
-use super::{Bridge, Link, Profile, Settings};
+use super::{DaemonLink, McpBridge, McpSettings, Profile};
 
 /// The path `/mcp`. No project is known here, so that every call says its scope. Who may speak is the daemon's to decide.
-pub fn router(link: Link) -> Router {
-    let settings = Settings {
+pub fn router(link: DaemonLink) -> Router {
+    let settings = McpSettings {
         profile: Profile::Default,
         scope: None,
         identities: Vec::new(),
@@ -19,7 +19,7 @@ pub fn router(link: Link) -> Router {
         who: None,
         ask_person: true,
     };
-    let bridge = Bridge::new(settings, link);
+    let bridge = McpBridge::new(settings, link);
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)

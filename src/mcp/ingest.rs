@@ -1,5 +1,5 @@
 //! `ergo_ingest`: a file for reference. Only the one that the call names is read, and only where it belongs to the project: an agent that was talked into
-//! it must not bring other text of this machine into memory, where recall would show it.
+//! it must not bring other text of this machine into memory, if recall would show it.
 
 use std::{
     fs, io,
@@ -9,7 +9,7 @@ use std::{
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use super::call::{Call, Failed, only, text};
+use super::call::{ToolCall, ToolError, only, text};
 use crate::{
     api::Ingested,
     client::{
@@ -25,26 +25,26 @@ use crate::{
 struct File {
     /// By which name it is known.
     name: String,
-    /// What it says; `None` where it is gone.
+    /// What it says; `None` if it is gone.
     text: Option<String>,
 }
 
-impl Call<'_> {
+impl ToolCall<'_> {
     /// Takes a file in, as it is now.
-    pub(super) async fn ingest(&self, mut arguments: JsonObject) -> Result<Ingested, Failed> {
+    pub(super) async fn ingest(&self, mut arguments: JsonObject) -> Result<Ingested, ToolError> {
         only(&arguments, &["path", "text", "scope", "org_id", "project", "who", "op_id"])?;
         let path = text(&mut arguments, "path")?.filter(|path| !path.trim().is_empty());
-        let path = path.ok_or_else(|| Failed::new("`path` is missing: name the file, from the project's top"))?;
+        let path = path.ok_or_else(|| ToolError::new("`path` is missing: name the file, from the project's top"))?;
         let given = text(&mut arguments, "text")?;
         let file = match (given, &self.settings().folder) {
             (Some(text), _) => File { name: path, text: Some(text) },
             (None, Some(folder)) => {
                 let folder = folder.clone();
                 let read = tokio::task::spawn_blocking(move || read(&folder, &path)).await;
-                read.map_err(|error| Failed::new(format!("the file could not be read: {error}")))??
+                read.map_err(|error| ToolError::new(format!("the file could not be read: {error}")))??
             }
             (None, None) => {
-                return Err(Failed::new(
+                return Err(ToolError::new(
                     "`text` is missing: this connection belongs to no folder, so no file is read. Next: give the file's text",
                 ));
             }
@@ -56,7 +56,7 @@ impl Call<'_> {
         let done: Ingested = self.ask(Request { body: Some(Value::Object(body)), ..request }).await?;
         if file.text.is_none() && done.retired == 0 {
             let said = format!("there is no file {}. Next: name it from the project's top", shown(&done.path));
-            return Err(Failed::new(said));
+            return Err(ToolError::new(said));
         }
         Ok(done)
     }
@@ -68,8 +68,8 @@ fn shown(path: &str) -> String {
 }
 
 /// Reads a file of the project whose top is `folder`.
-fn read(folder: &Path, given: &str) -> Result<File, Failed> {
-    let failed = |why: &str| Failed::new(format!("{} {why}", shown(given)));
+fn read(folder: &Path, given: &str) -> Result<File, ToolError> {
+    let failed = |why: &str| ToolError::new(format!("{} {why}", shown(given)));
     let outside =
         "is not in this project, and is not read. Next: a person takes it in with `ergo ingest`, or give its `text`";
     let path = folder.join(given.trim());

@@ -5,23 +5,23 @@
 //! goes out on them.
 
 mod call;
-mod gate;
-mod heard;
+mod call_limit;
+mod daemon_link;
 mod http;
 mod ingest;
-mod link;
 mod person;
 mod pipe;
 mod prompts;
+mod recent_clients;
 mod resources;
 mod server;
 mod shape;
+mod tool_hints;
 mod tools;
-mod verbs;
 
+pub use daemon_link::DaemonLink;
 pub use http::router;
-pub use link::Link;
-pub use server::{Bridge, Settings};
+pub use server::{McpBridge, McpSettings};
 pub use tools::Profile;
 
 use rmcp::{ServiceExt, service::ServerInitializeError};
@@ -30,8 +30,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// Speaks with one client until it closes its end.
 ///
 /// # Errors
-/// Where a pipe broke, or the client began with something that is no MCP.
-pub async fn serve<R, W>(bridge: Bridge, read: R, write: W) -> Result<(), McpError>
+/// If a pipe broke, or the client began with something that is no MCP.
+pub async fn serve<R, W>(bridge: McpBridge, read: R, write: W) -> Result<(), McpError>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,

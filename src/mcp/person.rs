@@ -1,4 +1,4 @@
-//! A person is asked about a refused write, where the client can ask one. Never required: without an answer the conflict is the result.
+//! A person is asked about a refused write, if the client can ask one. Never required: without an answer the conflict is the result.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -35,12 +35,12 @@ const CHOICES: [(&str, Option<&str>); 3] = [
 pub(super) struct Decision {
     /// The act on the card.
     pub(super) act: &'static str,
-    /// Why, where they said so.
+    /// Why, if they said so.
     pub(super) reason: Option<String>,
 }
 
 /// What came of asking.
-pub(super) enum Reply {
+pub(super) enum PersonReply {
     /// Nobody could be asked, or nobody answered.
     None,
     /// The client asks, and calls again with the answer.
@@ -56,20 +56,20 @@ pub(super) async fn ask(
     refused: &Refused,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
-) -> Reply {
+) -> PersonReply {
     let can = context.client_capabilities().and_then(|can| can.elicitation);
     if !can.is_some_and(|can| can.form.is_some() || can.url.is_none()) {
-        return Reply::None;
+        return PersonReply::None;
     }
-    let Some(question) = question(refused, request) else { return Reply::None };
+    let Some(question) = question(refused, request) else { return PersonReply::None };
     // Versions are dates, and compare as text.
     let now = context.protocol_version().is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
     if now {
         if let Some(answer) = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION)) {
-            return serde_json::from_value(answer.clone()).map_or(Reply::None, read);
+            return serde_json::from_value(answer.clone()).map_or(PersonReply::None, read);
         }
         let asked = BTreeMap::from([(QUESTION.to_owned(), InputRequest::Elicitation(question))]);
-        return Reply::Wait(Box::new(InputRequiredResult::from_input_requests(asked)));
+        return PersonReply::Wait(Box::new(InputRequiredResult::from_input_requests(asked)));
     }
     let options = PeerRequestOptions::with_timeout(PATIENCE);
     let sent = context.peer.send_request_with_option(ServerRequest::ElicitRequest(question), options).await;
@@ -79,10 +79,10 @@ pub(super) async fn ask(
     };
     match answer {
         Ok(ClientResult::ElicitResult(answer)) => read(answer),
-        Ok(_) => Reply::None,
+        Ok(_) => PersonReply::None,
         Err(error) => {
             tracing::debug!("nobody answered: {error}");
-            Reply::None
+            PersonReply::None
         }
     }
 }
@@ -112,20 +112,20 @@ fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<Elicit
     Some(ElicitRequest::new(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }))
 }
 
-fn read(answer: ElicitResult) -> Reply {
+fn read(answer: ElicitResult) -> PersonReply {
     match answer.action {
         ElicitationAction::Accept => {}
         // To decline the question is to leave it to the agent; to cancel is to stop it.
-        ElicitationAction::Cancel => return Reply::Cancelled,
-        _ => return Reply::None,
+        ElicitationAction::Cancel => return PersonReply::Cancelled,
+        _ => return PersonReply::None,
     }
     let content = answer.content.unwrap_or_default();
     let choice = content.get("choice").and_then(Value::as_str);
-    let Some((_, act)) = CHOICES.iter().find(|(words, _)| Some(*words) == choice) else { return Reply::None };
+    let Some((_, act)) = CHOICES.iter().find(|(words, _)| Some(*words) == choice) else { return PersonReply::None };
     let reason = content.get("reason").and_then(Value::as_str).map(str::trim).filter(|reason| !reason.is_empty());
     match *act {
-        Some(act) => Reply::Decided(Decision { act, reason: reason.map(str::to_owned) }),
-        None => Reply::Cancelled,
+        Some(act) => PersonReply::Decided(Decision { act, reason: reason.map(str::to_owned) }),
+        None => PersonReply::Cancelled,
     }
 }
 
@@ -139,13 +139,13 @@ mod tests {
         let content = json!({"choice": CHOICES[1].0, "reason": "  measured  "});
         assert!(matches!(
             answer(ElicitationAction::Accept, content.clone()),
-            Reply::Decided(Decision { act: "supersede", reason: Some(reason) }) if reason == "measured"
+            PersonReply::Decided(Decision { act: "supersede", reason: Some(reason) }) if reason == "measured"
         ));
-        assert!(matches!(answer(ElicitationAction::Accept, json!({"choice": CHOICES[0].0})), Reply::Cancelled));
-        assert!(matches!(answer(ElicitationAction::Cancel, content.clone()), Reply::Cancelled));
-        assert!(matches!(answer(ElicitationAction::Decline, content), Reply::None));
+        assert!(matches!(answer(ElicitationAction::Accept, json!({"choice": CHOICES[0].0})), PersonReply::Cancelled));
+        assert!(matches!(answer(ElicitationAction::Cancel, content.clone()), PersonReply::Cancelled));
+        assert!(matches!(answer(ElicitationAction::Decline, content), PersonReply::None));
         for wrong in [json!({"choice": "burn"}), json!({"choice": 5}), json!(7), Value::Null] {
-            assert!(matches!(answer(ElicitationAction::Accept, wrong), Reply::None));
+            assert!(matches!(answer(ElicitationAction::Accept, wrong), PersonReply::None));
         }
     }
 }

@@ -69,8 +69,8 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
         (pipe, Writer(writer))
     }
 
-    /// Reads until `line` holds a whole line: `Ok(false)` at the end of the input, an error where it is too long. Nothing is lost
-    /// where this is dropped while it waits.
+    /// Reads until `line` holds a whole line: `Ok(false)` at the end of the input, an error if it is too long. Nothing is lost
+    /// if this is dropped while it waits.
     async fn next_line(&mut self) -> io::Result<Option<Result<(), ErrorData>>> {
         loop {
             let available = self.read.fill_buf().await?;
@@ -98,7 +98,7 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
         }
     }
 
-    /// The next message, or the answer to what is none; `None` where there is nothing to say.
+    /// The next message, or the answer to what is none; `None` if there is nothing to say.
     fn message(&mut self) -> Option<Result<RxJsonRpcMessage<RoleServer>, Refusal>> {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
@@ -118,7 +118,7 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
     }
 }
 
-/// The answer to what is no message, and to which request where it names one.
+/// The answer to what is no message, and to which request if it names one.
 type Refusal = (Option<RequestId>, ErrorData);
 
 struct Parsed {
@@ -165,7 +165,7 @@ fn parse(text: &[u8]) -> Result<Option<Parsed>, Refusal> {
     }
 }
 
-/// Where a request of the current protocol says its version.
+/// If a request of the current protocol says its version.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// A word of the client's in an answer: short, and nothing that is not seen.

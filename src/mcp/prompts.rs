@@ -7,7 +7,7 @@ use rmcp::{
     model::{GetPromptResult, Prompt, PromptMessage, Role},
 };
 
-use super::{call::Call, call::Failed, pipe::shown};
+use super::{call::ToolCall, call::ToolError, pipe::shown};
 use crate::domain::text::sanitize_line;
 
 const REVIEW: &str = "review_conflicts";
@@ -19,12 +19,12 @@ pub(super) fn list() -> Vec<Prompt> {
 }
 
 /// The prompt of this name, with what is open now.
-pub(super) async fn get(call: &Call<'_>, name: &str) -> Result<GetPromptResult, ErrorData> {
+pub(super) async fn get(call: &ToolCall<'_>, name: &str) -> Result<GetPromptResult, ErrorData> {
     if name != REVIEW {
         let said = format!("there is no prompt `{}`; there is {REVIEW}", shown(name));
         return Err(ErrorData::invalid_params(said, None));
     }
-    let (page, scope) = call.open_cards().await.map_err(Failed::protocol)?;
+    let (page, scope) = call.open_cards().await.map_err(ToolError::protocol)?;
     let scope = scope.map_or_else(|| "all projects".to_owned(), |scope| sanitize_line(&scope.to_string()));
     let mut text = if page.items.is_empty() {
         format!("No conflict waits for a decision in {scope}. Say so, and do nothing.")

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    call::{Call, Failed, encode},
+    call::{ToolCall, ToolError, encode},
     pipe::shown,
     shape,
 };
@@ -53,8 +53,8 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// The session's scope on one page, and each of its claims in force, a page at a time.
-pub(super) async fn list(call: &Call<'_>, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
-    let scope = call.own().await.map_err(Failed::protocol)?;
+pub(super) async fn list(call: &ToolCall<'_>, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
+    let scope = call.own().await.map_err(ToolError::protocol)?;
     let whole = scope.as_ref().filter(|_| cursor.is_none()).map(|_| {
         Resource::new(SNAPSHOT, "snapshot")
             .with_title("The project on one page")
@@ -63,8 +63,8 @@ pub(super) async fn list(call: &Call<'_>, cursor: Option<String>) -> Result<List
     });
     let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
     let query = ClaimsQuery { org_id, project, limit: Some(50), cursor, ..ClaimsQuery::default() };
-    let query = encode(&query).map_err(Failed::protocol)?;
-    let page: ClaimsPage = call.get("/claims", &query).await.map_err(Failed::protocol)?;
+    let query = encode(&query).map_err(ToolError::protocol)?;
+    let page: ClaimsPage = call.get("/claims", &query).await.map_err(ToolError::protocol)?;
     let item = |claim: &ClaimView| {
         let statement: String = sanitize_line(&claim.statement).chars().take(120).collect();
         Resource::new(format!("{CLAIM}{}", claim.id.short()), format!("{} {}", claim.kind, claim.id.short()))
@@ -78,7 +78,7 @@ pub(super) async fn list(call: &Call<'_>, cursor: Option<String>) -> Result<List
 }
 
 /// The resource of this name.
-pub(super) async fn read(call: &Call<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(super) async fn read(call: &ToolCall<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let unknown = || {
         let said = format!(
             "there is no resource {}; there are {CLAIM}ID, {WHY}ID and {SNAPSHOT}?scope=ORG/PROJECT",
@@ -92,10 +92,10 @@ pub(super) async fn read(call: &Call<'_>, uri: &str) -> Result<ReadResourceResul
         return snapshot(call, scope, uri).await;
     }
     let value: Value = if let Some(claim) = part(CLAIM) {
-        let claim: ClaimView = call.get(&format!("/claims/{claim}"), "").await.map_err(Failed::not_found)?;
+        let claim: ClaimView = call.get(&format!("/claims/{claim}"), "").await.map_err(ToolError::not_found)?;
         shape::claim(&claim)
     } else if let Some(claim) = part(WHY) {
-        let history: History = call.get(&format!("/claims/{claim}/history"), "").await.map_err(Failed::not_found)?;
+        let history: History = call.get(&format!("/claims/{claim}/history"), "").await.map_err(ToolError::not_found)?;
         shape::chain(&history.chain)
     } else {
         return Err(unknown());
@@ -103,10 +103,10 @@ pub(super) async fn read(call: &Call<'_>, uri: &str) -> Result<ReadResourceResul
     Ok(ReadResourceResult::new(vec![ResourceContents::text(value.to_string(), uri).with_mime_type(JSON)]))
 }
 
-/// Which scope a snapshot is asked of: the one that is named, else the session's; `None` where the name is no scope's.
-async fn whose(call: &Call<'_>, query: &str) -> Result<Option<Scope>, ErrorData> {
+/// Which scope a snapshot is asked of: the one that is named, else the session's; `None` if the name is no scope's.
+async fn whose(call: &ToolCall<'_>, query: &str) -> Result<Option<Scope>, ErrorData> {
     if query.is_empty() {
-        let own = call.own().await.map_err(Failed::protocol)?;
+        let own = call.own().await.map_err(ToolError::protocol)?;
         let said = format!("this connection belongs to no project. Next: read {SNAPSHOT}?scope=ORG/PROJECT");
         return own.map(Some).ok_or_else(|| ErrorData::resource_not_found(said, None));
     }
@@ -119,12 +119,12 @@ async fn whose(call: &Call<'_>, query: &str) -> Result<Option<Scope>, ErrorData>
 }
 
 /// A scope on one page, as it is now.
-async fn snapshot(call: &Call<'_>, scope: Scope, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+async fn snapshot(call: &ToolCall<'_>, scope: Scope, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     // An agent that has just written something must not read a page from before.
     let query =
         SnapshotQuery { org_id: scope.org_id, project: scope.project, rebuild: true, ..SnapshotQuery::default() };
-    let query = encode(&query).map_err(Failed::protocol)?;
-    let page: Snapshot = call.get("/snapshot", &query).await.map_err(Failed::protocol)?;
+    let query = encode(&query).map_err(ToolError::protocol)?;
+    let page: Snapshot = call.get("/snapshot", &query).await.map_err(ToolError::protocol)?;
     let text = sanitize(&page.snapshot);
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(MARKDOWN)]))
 }

@@ -14,12 +14,13 @@ use rmcp::{
 };
 
 use super::{
-    call::Call,
-    gate::Gate,
-    heard::Heard,
-    link::Link,
+    call::ToolCall,
+    call_limit::CallLimit,
+    daemon_link::DaemonLink,
     pipe::shown,
-    prompts, resources,
+    prompts,
+    recent_clients::RecentClients,
+    resources,
     tools::{self, Profile},
 };
 use crate::{api::PresentQuery, domain::Scope};
@@ -36,39 +37,39 @@ const NAME: usize = 60;
 
 /// How a session behaves.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct McpSettings {
     /// Which tools are offered.
     pub profile: Profile,
-    /// Where calls act that do not say where; `None` where each must say so.
+    /// Where calls act that do not say where; `None` if each must say so.
     pub scope: Option<Scope>,
-    /// What tells the project from another of that name, the best first; none where a person named it.
+    /// What tells the project from another of that name, the best first; none if a person named it.
     pub identities: Vec<String>,
-    /// The folder whose files may be read: the project's. `None` where none is.
+    /// The folder whose files may be read: the project's. `None` if none is.
     pub folder: Option<PathBuf>,
     /// Who acts; by default the client, by the name that it gives itself.
     pub who: Option<String>,
-    /// A person is asked about a conflict where the client can ask one.
+    /// A person is asked about a conflict if the client can ask one.
     pub ask_person: bool,
 }
 
 /// A session's answers. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Bridge {
+pub struct McpBridge {
     inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) settings: Settings,
-    pub(super) link: Link,
-    pub(super) gate: Gate,
-    heard: Heard,
+    pub(super) settings: McpSettings,
+    pub(super) link: DaemonLink,
+    pub(super) gate: CallLimit,
+    heard: RecentClients,
 }
 
-impl Bridge {
+impl McpBridge {
     /// A session with this daemon.
-    pub fn new(settings: Settings, link: Link) -> Self {
-        Self { inner: Arc::new(Inner { settings, link, gate: Gate::new(), heard: Heard::default() }) }
+    pub fn new(settings: McpSettings, link: DaemonLink) -> Self {
+        Self { inner: Arc::new(Inner { settings, link, gate: CallLimit::new(), heard: RecentClients::default() }) }
     }
 
     /// Comes to the daemon while the client is still saying hello.
@@ -77,8 +78,8 @@ impl Bridge {
     }
 
     /// A call of this client's.
-    fn call(&self, context: &RequestContext<RoleServer>) -> Call<'_> {
-        Call::new(&self.inner, name(context))
+    fn call(&self, context: &RequestContext<RoleServer>) -> ToolCall<'_> {
+        ToolCall::new(&self.inner, name(context))
     }
 
     /// The daemon lists this client's session for as long as it lasts. A session without a project is the daemon's own bridge over
@@ -123,7 +124,7 @@ fn name(context: &RequestContext<RoleServer>) -> String {
     name.unwrap_or_else(|| "agent".to_owned())
 }
 
-impl ServerHandler for Bridge {
+impl ServerHandler for McpBridge {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
         ServerConfig::new(capabilities)

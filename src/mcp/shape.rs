@@ -4,11 +4,11 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{person::Decision, verbs};
+use super::{person::Decision, tool_hints};
 use crate::{
     api::{
-        Beside, CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose, EventView, History,
-        Ingested, RecallAnswer, RecallVerdict, Reference, Refused, Relation, ScopeView, UndoOutcome, Warning,
+        Beside, BesideRelation, CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose,
+        EventView, History, Ingested, RecallAnswer, RecallVerdict, Reference, Refused, ScopeView, UndoOutcome, Warning,
         WhyAnswer, WriteOutcome,
     },
     domain::{CardId, ClaimId, Scope, Status, text::sanitize},
@@ -83,9 +83,9 @@ pub(super) fn claim(view: &ClaimView) -> Value {
         "valid_until": said(holds.valid_until.as_ref()),
         "closed_because": said(view.closing_reason.as_ref()),
         "replaced_by": ids(&view.replaced_by),
-        "exception_to": beside(Relation::Rule),
-        "exceptions": beside(Relation::Exception),
-        "fits_with": beside(Relation::Compatible),
+        "exception_to": beside(BesideRelation::Rule),
+        "exceptions": beside(BesideRelation::Exception),
+        "fits_with": beside(BesideRelation::Compatible),
     }))
 }
 
@@ -150,7 +150,7 @@ fn warnings(warnings: &[Warning]) -> Value {
     let one = |warning: &Warning| {
         lean(json!({
             "code": warning.code,
-            "message": safe(&verbs::as_tools(&warning.message)),
+            "message": safe(&tool_hints::as_tools(&warning.message)),
             "conflict": warning.conflict.as_ref().map(evidence),
             "claims": warning.claims.iter().map(named).collect::<Value>(),
         }))
@@ -255,7 +255,7 @@ pub(super) fn chain(links: &[ChainLink]) -> Value {
     json!({"chain": links.iter().map(link).collect::<Value>()})
 }
 
-/// What is known about a question: at most so many claims, and pieces of files. A piece that answers stands first, in full; of others the beginning tells
+/// What is known about a question: the maximum number claims, and pieces of files. A piece that answers stands first, in full; of others the beginning tells
 /// whether to read them.
 pub(super) fn recall(answer: RecallAnswer, limit: usize) -> Value {
     let answers = answer.verdict == RecallVerdict::Reference;
@@ -359,7 +359,7 @@ pub(super) fn card(view: CardView) -> Value {
             value
         }).collect::<Value>(),
         "why": view.evidence.iter().map(|evidence| safe(&evidence.sentence)).collect::<Value>(),
-        "advice": safe(&verbs::as_tools(&view.advice)),
+        "advice": safe(&tool_hints::as_tools(&view.advice)),
         "acts": acts.collect::<Vec<_>>(),
     }));
     if let (Value::Object(fields), Some(settled)) = (&mut value, &view.settled) {

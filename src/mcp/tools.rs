@@ -19,7 +19,7 @@ pub enum Profile {
 
 /// A tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(super) enum McpTool {
     Remember,
     Learn,
     Supersede,
@@ -35,7 +35,7 @@ pub(super) enum Tool {
     Undo,
 }
 
-impl Tool {
+impl McpTool {
     /// In the order of the list: what is used most stands first.
     const ALL: [Self; 13] = [
         Self::Recall,
@@ -252,23 +252,23 @@ impl Tool {
     }
 }
 
-fn of(profile: Profile) -> impl Iterator<Item = Tool> {
-    Tool::ALL.into_iter().filter(move |tool| tool.listed(profile))
+fn of(profile: Profile) -> impl Iterator<Item = McpTool> {
+    McpTool::ALL.into_iter().filter(move |tool| tool.listed(profile))
 }
 
 /// The tools of a profile, as a client sees them.
 pub(super) fn list(profile: Profile) -> Vec<Offer> {
-    of(profile).map(Tool::offer).collect()
+    of(profile).map(McpTool::offer).collect()
 }
 
 /// The names of the tools of a profile.
 pub(super) fn names(profile: Profile) -> impl Iterator<Item = &'static str> {
-    of(profile).map(Tool::name)
+    of(profile).map(McpTool::name)
 }
 
 /// The tool of this name. Those that a profile does not list can be called all the same: an answer may name one.
-pub(super) fn named(name: &str) -> Option<Tool> {
-    Tool::ALL.into_iter().find(|tool| tool.name() == name)
+pub(super) fn named(name: &str) -> Option<McpTool> {
+    McpTool::ALL.into_iter().find(|tool| tool.name() == name)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::{
 };
 
 use ergo::infer::{
-    Call, InferError, ModelFile, ModelSet, ModelSource, Models, Pool, PoolOptions, Prompt, Role, Speaker, Turn,
+    Call, InferError, ModelFile, ModelRole, ModelSet, ModelSource, Models, Pool, PoolOptions, Prompt, Speaker, Turn,
     catalogue,
 };
 
@@ -20,7 +20,7 @@ use crate::support::{PROGRAM, gguf, until};
 /// Long enough for a load beside a busy machine.
 const LONG: Call = Call::foreground(Duration::from_mins(2));
 
-fn built_in(role: Role) -> Option<ModelSource> {
+fn built_in(role: ModelRole) -> Option<ModelSource> {
     catalogue::embedded(role).map(ModelSource::Embedded)
 }
 
@@ -49,7 +49,7 @@ fn pool_with(folder: &Path, set: ModelSet, set_up: impl FnOnce(&mut PoolOptions)
 }
 
 fn small() -> ModelSet {
-    ModelSet { embedder: built_in(Role::Embedder), nli: built_in(Role::Nli), llm: None }
+    ModelSet { embedder: built_in(ModelRole::Embedder), nli: built_in(ModelRole::Nli), llm: None }
 }
 
 fn texts(texts: &[&str]) -> Vec<String> {
@@ -85,7 +85,7 @@ fn sentences_that_say_the_same_are_near_and_strangers_are_far() {
         assert!(cosine(&alone[0], vector) > 0.999, "one pass gives what many give: {sentence}");
     }
     let info = pool.info();
-    let role = info.role(Role::Embedder).unwrap();
+    let role = info.role(ModelRole::Embedder).unwrap();
     assert_eq!((role.loaded, role.dimension, role.computes.as_deref()), (true, Some(384), Some("CPU")));
 }
 
@@ -107,7 +107,7 @@ fn no_text_is_too_strange_to_be_embedded() {
 #[test]
 fn the_cross_encoder_tells_contradiction_from_agreement_and_strangers() {
     let dir = tempfile::tempdir().unwrap();
-    let Some(nli) = built_in(Role::Nli).or_else(|| named("ERGO_TEST_NLI")) else { return };
+    let Some(nli) = built_in(ModelRole::Nli).or_else(|| named("ERGO_TEST_NLI")) else { return };
     let pool = pool(dir.path(), ModelSet { nli: Some(nli), ..small() });
     let pairs: Vec<(String, String)> = [
         ("Backups are encrypted.", "Backups are not encrypted."),
@@ -148,7 +148,7 @@ fn pairs_of_one_pass_do_not_see_each_other_and_the_order_counts() {
     let path = dir.path().join("tiny-nli.gguf");
     gguf::write_tiny_nli(&path);
     let pool = pool(dir.path(), ModelSet { nli: Some(file(&path)), ..ModelSet::default() });
-    let facts = pool.load(Role::Nli, LONG).unwrap();
+    let facts = pool.load(ModelRole::Nli, LONG).unwrap();
     assert_eq!((facts.architecture.as_str(), facts.classes.len()), ("bert", 3));
     let long = "a rule of many words ".repeat(500);
     let one = [("ab", "c"), ("c", "ab"), ("", ""), ("\0", "x"), (&*long, &*long), ("a b c", &*long), (&*long, "a b c")];

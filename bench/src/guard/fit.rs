@@ -31,7 +31,7 @@ use ergo::{
         judge::OPPOSED,
         weights::{Provenance, Thresholds},
     },
-    infer::{Models, Role},
+    infer::{ModelRole, Models},
 };
 
 /// What to fit to.
@@ -170,7 +170,8 @@ fn log_odds(probability: f32) -> f32 {
 pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fitted, BenchError> {
     let info = options.models.info();
     let hash = |role| info.role(role).map(|role| role.sha256.clone());
-    let nli = hash(Role::Nli).ok_or_else(|| BenchError::Model("fitting needs a cross-encoder: name one".into()))?;
+    let nli =
+        hash(ModelRole::Nli).ok_or_else(|| BenchError::Model("fitting needs a cross-encoder: name one".into()))?;
     let Some(cache) = super::cache(Some(&options.models), options.cache.as_ref())? else {
         return Err(BenchError::Model("fitting needs models".into()));
     };
@@ -304,7 +305,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         let refused = of.iter().filter(refused).count();
         notes.push(format!("  {kind:<28} {:>5} pairs, {:.3} refused", of.len(), refused as f64 / of.len() as f64));
     }
-    if info.role(Role::Llm).is_some() {
+    if info.role(ModelRole::Llm).is_some() {
         let models = cache.cached();
         let (deep, said) = fit_deep::fit(&weights, &pairs, &writes, &*models, options, progress)?;
         weights.deep = deep;
@@ -314,7 +315,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         command: "ergo-bench guard --fit PAIRS --replay SENTENCES".into(),
         date: options.date.clone(),
         nli,
-        embedder: hash(Role::Embedder).unwrap_or_default(),
+        embedder: hash(ModelRole::Embedder).unwrap_or_default(),
         pairs: format!("{}: {} pairs", names(&options.pairs), pairs.len()),
         replay: format!(
             "{}: {} sentences, {:?} of 1,000 refused in each, {:?} without models",

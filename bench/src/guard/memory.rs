@@ -11,7 +11,7 @@ use ergo::{
     guard::{
         self, Circumstances, Guard, Inference, MAX_BY_MEANING, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim,
     },
-    infer::{Call, Models, Role},
+    infer::{Call, ModelRole, Models},
 };
 
 /// How long one answer of a model may take here.
@@ -61,7 +61,7 @@ impl Memory {
     }
 
     fn embed(&mut self, statement: &str) -> Option<Vec<f32>> {
-        let models = self.models.as_ref().filter(|models| models.info().role(Role::Embedder).is_some())?;
+        let models = self.models.as_ref().filter(|models| models.info().role(ModelRole::Embedder).is_some())?;
         match models.embed(&[statement.to_owned()], Call::background(PATIENCE)) {
             Ok(vectors) => vectors.into_iter().next(),
             Err(error) => {
@@ -121,7 +121,7 @@ impl Memory {
     pub(super) fn heard(&mut self, ours: &Stored) -> Vec<(usize, PairScores)> {
         let numbers = self.candidates(ours);
         let mut said: Vec<PairScores> = numbers.iter().map(|number| self.near(ours, *number)).collect();
-        let Some(models) = self.models.clone().filter(|models| models.info().role(Role::Nli).is_some()) else {
+        let Some(models) = self.models.clone().filter(|models| models.info().role(ModelRole::Nli).is_some()) else {
             return numbers.into_iter().zip(said).collect();
         };
         let against: Vec<Arc<ParsedClaim>> =

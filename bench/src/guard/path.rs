@@ -6,9 +6,9 @@ use super::{cached_models::CachedModels, lexical::Lexical, memory::Memory, shipp
 use ergo::{
     api::ApiError,
     domain::{ClaimKind, Tier, verdict::Evidence},
-    engine::Deep,
+    engine::DeepMode,
     guard::{Guard, Stages, Weights},
-    infer::Role,
+    infer::ModelRole,
 };
 
 /// What a way says of one earlier statement, by its number in the project.
@@ -82,10 +82,10 @@ impl Ways {
     }
 
     /// The model without which it says nothing of its own.
-    pub(super) fn needs(self) -> Option<Role> {
+    pub(super) fn needs(self) -> Option<ModelRole> {
         match self {
-            Self::Nli => Some(Role::Nli),
-            Self::Deep => Some(Role::Llm),
+            Self::Nli => Some(ModelRole::Nli),
+            Self::Deep => Some(ModelRole::Llm),
             Self::Lexical | Self::Structural | Self::Rules | Self::Default => None,
         }
     }
@@ -104,9 +104,9 @@ impl Ways {
             }
             Self::Rules => Box::new(Memory::new(guard(), None)),
             Self::Nli => Box::new(Memory::new(guard(), cache.map(CachedModels::cached)).alone()),
-            Self::Default => Box::new(Shipped::open(weights, cache, Deep::Off)?),
+            Self::Default => Box::new(Shipped::open(weights, cache, DeepMode::Off)?),
             // What the background finds is what it finds before the write, later.
-            Self::Deep => Box::new(Shipped::open(weights, cache, Deep::Inline)?),
+            Self::Deep => Box::new(Shipped::open(weights, cache, DeepMode::Inline)?),
         })
     }
 }

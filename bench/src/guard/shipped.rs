@@ -20,7 +20,7 @@ use super::{
 use ergo::{
     api::{ApiError, Caller, Conflict, RememberRequest, SupersedeRequest, WhyRequest, WriteOutcome},
     domain::{ClaimId, ClaimKind, Tier},
-    engine::{Deep, Engine, EngineConfig},
+    engine::{DeepMode, Engine, EngineConfig},
     guard::{Guard, Weights},
 };
 
@@ -44,7 +44,7 @@ pub(super) struct Shipped {
 
 impl Shipped {
     /// Opens a store in a folder of its own, which goes with it. Writes do not wait for the disk: that is measured elsewhere.
-    pub(super) fn open(weights: &Weights, cache: Option<&Arc<CachedModels>>, deep: Deep) -> Result<Self, ApiError> {
+    pub(super) fn open(weights: &Weights, cache: Option<&Arc<CachedModels>>, deep: DeepMode) -> Result<Self, ApiError> {
         let folder = std::env::temp_dir().join(format!(
             "ergo-bench-guard-{}-{}",
             std::process::id(),
@@ -67,7 +67,7 @@ impl Shipped {
     ) -> Result<Self, ApiError> {
         let mut unasked = weights.clone();
         unasked.gate.most = 0;
-        let mut shipped = Self::open(&unasked, cache, Deep::Off)?;
+        let mut shipped = Self::open(&unasked, cache, DeepMode::Off)?;
         for (kind, statement) in claims {
             let request = shipped.request(*kind, statement, "measured");
             let forced = RememberRequest { force_exception: Some("the replay goes on".into()), ..request };
@@ -76,7 +76,7 @@ impl Shipped {
             }
             shipped.written += 1;
         }
-        shipped.engine = engine(&shipped.folder, weights, cache, Deep::Off)?;
+        shipped.engine = engine(&shipped.folder, weights, cache, DeepMode::Off)?;
         Ok(shipped)
     }
 
@@ -124,7 +124,12 @@ impl Shipped {
 }
 
 /// The engine over the store of a folder. Writes do not wait for the disk.
-fn engine(folder: &Path, weights: &Weights, cache: Option<&Arc<CachedModels>>, deep: Deep) -> Result<Engine, ApiError> {
+fn engine(
+    folder: &Path,
+    weights: &Weights,
+    cache: Option<&Arc<CachedModels>>,
+    deep: DeepMode,
+) -> Result<Engine, ApiError> {
     let mut config = EngineConfig::new(folder.join("bench.db"), SigningKey::from_bytes(&[7; 32]));
     config.durable = false;
     config.deep = deep;

@@ -18,7 +18,7 @@ use ergo::{
         Guard,
         normalise::{self, llm},
     },
-    infer::{Call, Models, Role},
+    infer::{Call, ModelRole, Models},
 };
 
 /// How long one answer is waited for: a busy machine is no failure.
@@ -101,9 +101,9 @@ pub struct Report {
 pub fn run(models: Option<&dyn Models>, explain: bool, tell: &mut dyn FnMut(String)) -> Result<Report, String> {
     let sentences = &*SENTENCES;
     let mut report = Report { sentences: sentences.len(), ..Report::default() };
-    let model = models.filter(|models| models.info().role(Role::Llm).is_some());
+    let model = models.filter(|models| models.info().role(ModelRole::Llm).is_some());
     let mut rows = vec![Row { name: "rules", ..Row::default() }];
-    if let Some(role) = model.and_then(|models| models.info().role(Role::Llm).cloned()) {
+    if let Some(role) = model.and_then(|models| models.info().role(ModelRole::Llm).cloned()) {
         report.normaliser = Some(llm::version(&role.name, &role.sha256));
         rows.extend(["model", "both"].map(|name| Row { name, ..Row::default() }));
     }

@@ -8,7 +8,7 @@ use super::{BenchError, LIMIT, Query, StoreBenchError, request};
 use ergo::{
     api::RecallRequest,
     domain::ClaimId,
-    engine::{Engine, Ways},
+    engine::{Engine, RecallMeans},
 };
 
 /// Writes one line of JSON a question.
@@ -30,7 +30,7 @@ pub(super) fn write(
         });
         let line = json!({
             "question": query.question, "sort": query.sort, "expected": query.expected, "verdict": answer.verdict, "probability": answer.probability,
-            "figures": engine.recall_figures(&request, Ways::default())?.map(|(figures, _)| figures),
+            "figures": engine.recall_figures(&request, RecallMeans::default())?.map(|(figures, _)| figures),
             "hits": hits.collect::<Vec<_>>(),
         });
         lines.push_str(&line.to_string());

@@ -17,8 +17,8 @@ use crate::logistic::{self, Example};
 use ergo::{
     api::ApiError,
     domain::ClaimId,
-    engine::{Engine, Ways},
-    infer::{Models, Role},
+    engine::{Engine, RecallMeans},
+    infer::{ModelRole, Models},
     recall::{
         expect::Provenance,
         known::{Figures, Model, Weights},
@@ -92,7 +92,8 @@ impl Cases {
             };
             let expected: Vec<ClaimId> = query.expected.iter().filter_map(|name| ids.get(name).copied()).collect();
             let case = |meaning| -> Result<Case, ApiError> {
-                let found = engine.recall_figures(&request(query), Ways { meaning, ..Ways::default() })?;
+                let found =
+                    engine.recall_figures(&request(query), RecallMeans { meaning, ..RecallMeans::default() })?;
                 let first = found.iter().filter_map(|(_, ids)| ids.first()).any(|id| expected.contains(id));
                 let shown = found.iter().flat_map(|(_, ids)| ids).any(|id| expected.contains(id));
                 let figures = found.map(|(figures, _)| figures);
@@ -137,7 +138,7 @@ pub(super) fn fitted(
     drop(engine);
     remove(path)?;
     let fitted = others.iter().filter(|query| !query.held_out).count();
-    let model = models.info().role(Role::Embedder).map_or_else(String::new, |role| role.name.clone());
+    let model = models.info().role(ModelRole::Embedder).map_or_else(String::new, |role| role.name.clone());
     let provenance = Provenance {
         command: "ergo-bench recall --data tests/data/recall --fit-known tests/data/known".to_owned(),
         date: today(),

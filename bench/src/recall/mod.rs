@@ -28,9 +28,9 @@ use super::{
 use ergo::{
     api::{ApiError, CalibrateRequest, ClaimsQuery, ErrorCode, RecallAnswer, RecallRequest, RecallVerdict},
     domain::{Body, ClaimId, ClaimKind, EventKind, OpId, Scope, Status},
-    engine::{Engine, EngineConfig, Ways},
+    engine::{Engine, EngineConfig, RecallMeans},
     guard::{Guard, StructuralPairCheck},
-    infer::{Models, NoModels, Role},
+    infer::{ModelRole, Models, NoModels},
     recall::{
         Question, Vocabulary,
         expect::{self, Provenance},
@@ -100,7 +100,7 @@ enum Way {
     /// The full-text search of `GET /claims`, which FTS5 ranks by BM25.
     Bm25,
     /// Recall, by these means.
-    Recall(Ways),
+    Recall(RecallMeans),
     /// Recall by all means, and what a language model chooses of it.
     Filter,
 }
@@ -131,37 +131,37 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
         models = Arc::new(cache).cached();
     }
     let (engine, ids) = remembering(&path, &memories, &models, progress)?;
-    let embeds = models.info().role(Role::Embedder).is_some();
+    let embeds = models.info().role(ModelRole::Embedder).is_some();
     let mut report = Report { memories: memories.len(), queries: queries.len(), ..Report::default() };
     if let Some(folder) = &options.fit_known {
         report.fitted = Some(known::fitted(folder, (engine, ids), &queries, &path, &models, progress)?);
         return Ok(report);
     }
     let names: HashMap<ClaimId, &str> = ids.iter().map(|(name, id)| (*id, name.as_str())).collect();
-    let words = Ways { words: true, vocabulary: true, meaning: false };
+    let words = RecallMeans { words: true, vocabulary: true, meaning: false };
     let mut ways = vec![
         ("BM25", Way::Bm25),
-        ("words", Way::Recall(Ways { vocabulary: false, ..words })),
+        ("words", Way::Recall(RecallMeans { vocabulary: false, ..words })),
         ("words + vocabulary", Way::Recall(words)),
     ];
     if embeds {
-        let meaning = Ways { words: false, vocabulary: false, meaning: true };
+        let meaning = RecallMeans { words: false, vocabulary: false, meaning: true };
         ways.push(("vector", Way::Recall(meaning)));
-        ways.push(("hybrid without vocabulary", Way::Recall(Ways { words: true, ..meaning })));
-        ways.push(("hybrid", Way::Recall(Ways::default())));
+        ways.push(("hybrid without vocabulary", Way::Recall(RecallMeans { words: true, ..meaning })));
+        ways.push(("hybrid", Way::Recall(RecallMeans::default())));
     }
     if let Some(path) = &options.examples {
         examples::write(path, &engine, &queries, &names)?;
     }
     let some = spread(&queries, options.sample);
-    if models.info().role(Role::Llm).is_some() {
+    if models.info().role(ModelRole::Llm).is_some() {
         if some.len() < queries.len() {
-            ways.push((SAME_QUESTIONS, Way::Recall(Ways { meaning: embeds, ..Ways::default() })));
+            ways.push((SAME_QUESTIONS, Way::Recall(RecallMeans { meaning: embeds, ..RecallMeans::default() })));
         }
         ways.push((FILTER, Way::Filter));
     }
     // The last one: what it keeps would be asked with in every other row.
-    ways.push((CALIBRATED, Way::Recall(Ways { meaning: embeds, ..Ways::default() })));
+    ways.push((CALIBRATED, Way::Recall(RecallMeans { meaning: embeds, ..RecallMeans::default() })));
     if options.fit {
         progress("asking the language model");
         report.fitted = Some(fitted(&engine, &*models, &some, &names)?);
@@ -197,10 +197,10 @@ fn remembering(
     let now = FIRST + HOUR * (memories.len() as u64 + 24);
     config.clock = Arc::new(move || now);
     let engine = Engine::open_with_models(config, Guard::default(), Arc::clone(models))?;
-    if models.info().role(Role::Embedder).is_some() {
+    if models.info().role(ModelRole::Embedder).is_some() {
         progress("embedding the memories");
         while engine.fill_vectors()? > 0 {}
-        engine.learn_strangers()?;
+        engine.refresh_unrelated_baseline()?;
         while engine.fill_reasons()? {}
     }
     Ok((engine, ids))
@@ -234,7 +234,7 @@ fn fitted(
         let (answerable, known) = (!query.expected.is_empty(), answer.verdict == RecallVerdict::Known);
         cases.push(fit::Case { answerable, right, weighing: weighing?, known });
     }
-    let model = models.info().role(Role::Llm).map_or_else(String::new, |role| role.name.clone());
+    let model = models.info().role(ModelRole::Llm).map_or_else(String::new, |role| role.name.clone());
     let provenance = Provenance {
         command: "ergo-bench recall --fit".to_owned(),
         date: today(),
@@ -386,7 +386,7 @@ fn ask(engine: &Engine, way: Way, query: &Query) -> Result<Answer, ApiError> {
             })
         }
         Way::Recall(_) | Way::Filter => {
-            let ways = if let Way::Recall(ways) = way { ways } else { Ways::default() };
+            let ways = if let Way::Recall(ways) = way { ways } else { RecallMeans::default() };
             let request = RecallRequest { filter: way == Way::Filter, ..request(query) };
             let mut answer = engine.recall_by(&request, ways)?;
             for _ in 0..AGAIN {

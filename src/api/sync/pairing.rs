@@ -1,4 +1,4 @@
-//! How a device comes into a team: by an invitation, or by files where there is no network.
+//! How a device comes into a team: by an invitation, or by files if there is no network.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -245,7 +245,7 @@ pub struct DeviceCard {
     pub person: String,
     /// Six words of the card, to be compared by phone.
     pub words: Vec<String>,
-    /// The grant file, where one was made.
+    /// The grant file, if one was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
     /// Six words of that file: the other side compares them before it joins.

@@ -76,7 +76,7 @@ pub struct TeamStatus {
     pub id: EventId,
     /// Its name.
     pub name: String,
-    /// What this device may do in it; none where it left or was revoked, and then [`Self::ended`] says how.
+    /// What this device may do in it; none if it left or was revoked, and then [`Self::ended`] says how.
     pub role: Option<Role>,
     /// Its scopes that this device may read.
     pub scopes: Vec<ScopeStatus>,
@@ -94,12 +94,12 @@ pub struct TeamStatus {
     pub problems: Vec<String>,
     /// What this device wrote in its scopes and no other device takes.
     #[serde(default)]
-    pub kept: Vec<Kept>,
+    pub kept: Vec<UnsharedChanges>,
     /// How this device came out of the team; none while it belongs to it.
     #[serde(default)]
     pub ended: Option<TeamEnd>,
     /// Whether every peer that is connected has what this device has, nothing is quarantined on either side, no device forks and the
-    /// team takes what this device writes; false where none is connected.
+    /// team takes what this device writes; false if none is connected.
     pub in_sync: bool,
 }
 
@@ -133,7 +133,7 @@ impl TeamStatus {
 
 /// Changes that this device wrote in a scope of a team, and that no other device takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Kept {
+pub struct UnsharedChanges {
     /// The scope's two names.
     #[serde(flatten)]
     pub bound: BoundScope,
@@ -227,13 +227,13 @@ pub struct PeerView {
     pub path: Option<PeerPath>,
     /// There and back, in milliseconds.
     pub latency_ms: Option<f64>,
-    /// Bytes that this connection has sent, by the packets that carried them; 0 where there is none.
+    /// Bytes that this connection has sent, by the packets that carried them; 0 if there is none.
     #[serde(default)]
     pub sent_bytes: u64,
     /// Bytes that it has received.
     #[serde(default)]
     pub received_bytes: u64,
-    /// Where it was reached last.
+    /// If it was reached last.
     pub addresses: Vec<String>,
     /// When it was last heard of, in milliseconds since the Unix epoch.
     pub last_seen: Option<u64>,
@@ -251,7 +251,7 @@ pub struct PeerView {
     /// Events that this device brought and that it did not let in: they wait in its quarantine. Said of a connected peer.
     #[serde(default)]
     pub not_taken: usize,
-    /// How far its clock is ahead of this device's, in milliseconds; negative where it is behind. Said of a connected peer.
+    /// How far its clock is ahead of this device's, in milliseconds; negative if it is behind. Said of a connected peer.
     #[serde(default)]
     pub clock_ahead_ms: Option<i64>,
     /// What went wrong last, in words.
@@ -274,10 +274,10 @@ pub struct Peers {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct SyncNowRequest {
-    /// Only this device, by name, id or prefix; all where it is left out.
+    /// Only this device, by name, id or prefix; all if it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Answer once the round is over, or after so many milliseconds, at most 600,000; at once where it is left out.
+    /// Answer once the round is over, or after so many milliseconds, at most 600,000; at once if it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
 }

@@ -75,7 +75,7 @@ request! {
         /// The team, by id, prefix or name; needed only by those who are in several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
-        /// The device, by name, id or prefix; the team itself where it is left out.
+        /// The device, by name, id or prefix; the team itself if it is left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub device: Option<String>,
         /// The new name; required.
@@ -96,17 +96,17 @@ request! {
         /// The device, by name, id or prefix; required.
         #[serde(default)]
         pub device: String,
-        /// Its role; as it is where it is left out.
+        /// Its role; as it is if it is left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub role: Option<Role>,
-        /// The scopes, by the team's names: empty for all; as they are where it is left out.
+        /// The scopes, by the team's names: empty for all; as they are if it is left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub scopes: Option<Vec<Scope>>,
     }
 }
 
 request! {
-    /// `POST /sync/revoke`: a device is put out of the team. What it wrote until now stays; what it wrote or writes beyond that
+    /// `POST /sync/revoke`: a device is revoked. What it wrote until now stays; what it wrote or writes beyond that
     /// is not let in, whatever its date.
     #[derive(Default)]
     pub struct RevokeRequest {
@@ -174,12 +174,12 @@ request! {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct QuarantinedQuery {
-    /// The team, by id, prefix or name; all where it is left out.
+    /// The team, by id, prefix or name; all if it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_team: Option<String>,
     /// Also those that were discarded.
     pub discarded: bool,
-    /// At most so many.
+    /// the maximum number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
@@ -197,7 +197,7 @@ pub struct QuarantinedView {
     pub who: String,
     /// The device that signed it.
     pub author: DeviceId,
-    /// That device's name, where the team knows one.
+    /// That device's name, if the team knows one.
     pub author_name: Option<String>,
     /// The peer that delivered it; none for a file.
     pub from: Option<DeviceId>,

@@ -6,7 +6,7 @@ use super::ModelSetup;
 use crate::{
     cli::{CliError, Context, show::text::quote},
     infer::{
-        ModelFile, ModelSet, ModelSource, Models, Role,
+        ModelFile, ModelRole, ModelSet, ModelSource, Models,
         catalogue::{
             CatalogueEntry, InstalledModel,
             digest::{self, Sha256},
@@ -21,7 +21,7 @@ use crate::{
 /// A file that may become a model.
 pub(super) struct ModelCandidate {
     pub(super) name: String,
-    pub(super) role: Role,
+    pub(super) role: ModelRole,
     pub(super) sha256: Sha256,
     pub(super) bytes: u64,
     pub(super) licence: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct ModelCandidate {
 pub(super) fn look(
     setup: &ModelSetup,
     path: &Path,
-    role: Option<Role>,
+    role: Option<ModelRole>,
     name: Option<&str>,
     cx: &mut Context,
 ) -> Result<ModelCandidate, CliError> {
@@ -57,7 +57,7 @@ pub(super) fn look(
     if let Some(asked) = role.filter(|asked| *asked != serves) {
         let error = refuse(format!("it is a model for {serves}, not for {asked}"));
         let hint = match (asked, serves) {
-            (Role::Nli, Role::Llm) => "a language model serves as `llm`, after the classifier".to_owned(),
+            (ModelRole::Nli, ModelRole::Llm) => "a language model serves as `llm`, after the classifier".to_owned(),
             _ => format!("omit `{asked}`, or use `{serves}`"),
         };
         return Err(error.hint(hint));
@@ -144,18 +144,18 @@ pub(super) fn probe(
 }
 
 /// Starts models with a single role.
-pub(super) fn only(setup: &ModelSetup, role: Role, model: ModelSource) -> Box<dyn Models> {
+pub(super) fn only(setup: &ModelSetup, role: ModelRole, model: ModelSource) -> Box<dyn Models> {
     let mut set = ModelSet::default();
     match role {
-        Role::Embedder => set.embedder = Some(model),
-        Role::Nli => set.nli = Some(model),
-        Role::Llm => set.llm = Some(model),
+        ModelRole::Embedder => set.embedder = Some(model),
+        ModelRole::Nli => set.nli = Some(model),
+        ModelRole::Llm => set.llm = Some(model),
     }
     setup.start(set, None)
 }
 
 /// Registers a file for `ergo models use ROLE FILE` without copying it. Returns the model's name.
-pub(super) fn in_place(setup: &ModelSetup, role: Role, path: &Path, cx: &mut Context) -> Result<String, CliError> {
+pub(super) fn in_place(setup: &ModelSetup, role: ModelRole, path: &Path, cx: &mut Context) -> Result<String, CliError> {
     let path = std::path::absolute(path).map_err(|error| CliError::file("read", path, &error))?;
     if path.to_str().is_none() {
         return Err(CliError::usage(format_args!("the path {} is not valid UTF-8", path.display())).hint("rename it"));

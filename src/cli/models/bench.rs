@@ -6,7 +6,7 @@ use super::{ModelSetup, RoleArg};
 use crate::{
     cli::{CliError, Context, Exit, ui::Style},
     infer::{
-        ModelSource, Role,
+        ModelRole, ModelSource,
         catalogue::{measure, resolve},
     },
 };
@@ -31,7 +31,7 @@ pub(super) struct Args {
 /// Runs the act.
 pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<Exit, CliError> {
     let serving = setup.serving();
-    let asked: Vec<Role> = args.roles.iter().map(|role| (*role).into()).collect();
+    let asked: Vec<ModelRole> = args.roles.iter().map(|role| (*role).into()).collect();
     let models = setup.start(resolve::model_set(&serving), args.threads);
     let mut items = Vec::new();
     for serving in serving.iter().filter(|serving| asked.is_empty() || asked.contains(&serving.role)) {

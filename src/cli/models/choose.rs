@@ -8,7 +8,7 @@ use super::{ModelSetup, accept, unknown};
 use crate::{
     cli::{CliError, Context, Exit, ui::Style},
     infer::{
-        ModelSource, Role,
+        ModelRole, ModelSource,
         catalogue::{
             EMBEDDED, embedded,
             fetch::{self, FetchTarget},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// `ergo models use ROLE NAME|FILE`.
-pub(super) fn choose(setup: &ModelSetup, role: Role, wanted: &str, cx: &mut Context) -> Result<Exit, CliError> {
+pub(super) fn choose(setup: &ModelSetup, role: ModelRole, wanted: &str, cx: &mut Context) -> Result<Exit, CliError> {
     setup.may_choose(role)?;
     let name = if resolve::is_path(wanted) {
         accept::in_place(setup, role, Path::new(wanted), cx)?
@@ -48,7 +48,7 @@ pub(super) fn choose(setup: &ModelSetup, role: Role, wanted: &str, cx: &mut Cont
 /// Finishes an installation: chooses the model if requested, else shows how to.
 pub(super) fn after(
     setup: &ModelSetup,
-    role: Role,
+    role: ModelRole,
     name: &str,
     result: &str,
     choose: bool,
@@ -73,7 +73,7 @@ pub(super) fn after(
     Ok(Exit::Ok)
 }
 
-fn set(setup: &ModelSetup, role: Role, name: &str) -> Result<(), CliError> {
+fn set(setup: &ModelSetup, role: ModelRole, name: &str) -> Result<(), CliError> {
     let is_default = name == DEFAULT || embedded(role).is_some_and(|model| model.name == name);
     setup.model_store.change(|records| {
         if is_default {
@@ -85,12 +85,12 @@ fn set(setup: &ModelSetup, role: Role, name: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-fn serves(setup: &ModelSetup, role: Role) -> Option<String> {
+fn serves(setup: &ModelSetup, role: ModelRole) -> Option<String> {
     let serving = setup.serving().into_iter().find(|serving| serving.role == role)?;
     serving.model.as_ref().map(ModelSource::name).map(str::to_owned)
 }
 
-fn say(setup: &ModelSetup, role: Role, daemon: bool, cx: &mut Context) {
+fn say(setup: &ModelSetup, role: ModelRole, daemon: bool, cx: &mut Context) {
     match serves(setup, role) {
         Some(model) => cx.ui.line(text!("{} serves as {}.", model, role)),
         None => cx.ui.line(text!("No model serves as {}.", role)),
@@ -121,7 +121,7 @@ pub(super) fn remove(setup: &ModelSetup, name: &str, cx: &mut Context) -> Result
         };
     };
     let path = setup.model_store.path_of(&model.file);
-    let by_setting = Role::ALL
+    let by_setting = ModelRole::ALL
         .into_iter()
         .filter(|role| setup.setting(*role).is_some_and(|wanted| wanted == name || Path::new(&wanted) == path));
     if let Some(role) = by_setting.into_iter().next() {

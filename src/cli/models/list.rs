@@ -6,7 +6,7 @@ use super::ModelSetup;
 use crate::{
     cli::{CliError, Context, Exit, status::bytes, ui::Style},
     infer::{
-        ModelSource, Role,
+        ModelRole, ModelSource,
         catalogue::{
             ChosenBy, ServingModel,
             fetch::FetchTarget,
@@ -17,7 +17,7 @@ use crate::{
 
 /// A row of the list.
 struct Row {
-    role: Role,
+    role: ModelRole,
     name: String,
     bytes: u64,
     state: State,
@@ -161,7 +161,7 @@ fn rows(setup: &ModelSetup, serving: &[ServingModel]) -> Result<Vec<Row>, CliErr
     Ok(rows)
 }
 
-fn serves(serving: &[ServingModel], role: Role, name: &str) -> bool {
+fn serves(serving: &[ServingModel], role: ModelRole, name: &str) -> bool {
     let model = serving.iter().find(|serving| serving.role == role).and_then(|serving| serving.model.as_ref());
     model.is_some_and(|model| model.name() == name)
 }

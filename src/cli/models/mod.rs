@@ -18,7 +18,7 @@ use crate::{
     client::Connect,
     config::{Config, Paths, StoreLock},
     infer::{
-        ModelSet, Models, Pool, PoolOptions, Role,
+        ModelRole, ModelSet, Models, Pool, PoolOptions,
         catalogue::{Catalogue, ModelStore, ModelStoreError, ServingModel, resolve},
         default_threads,
     },
@@ -83,7 +83,7 @@ enum RoleArg {
     Llm,
 }
 
-impl From<RoleArg> for Role {
+impl From<RoleArg> for ModelRole {
     fn from(role: RoleArg) -> Self {
         match role {
             RoleArg::Embedder => Self::Embedder,
@@ -127,7 +127,7 @@ impl ModelSetup {
         Ok(Self { model_store: ModelStore::new(paths.models()), paths, config, catalogue })
     }
 
-    fn setting(&self, role: Role) -> Option<String> {
+    fn setting(&self, role: ModelRole) -> Option<String> {
         self.config.models.named(role.name()).map(str::to_owned)
     }
 
@@ -136,7 +136,7 @@ impl ModelSetup {
     }
 
     /// Refuses a choice that a setting overrides.
-    fn may_choose(&self, role: Role) -> Result<(), CliError> {
+    fn may_choose(&self, role: ModelRole) -> Result<(), CliError> {
         match self.setting(role) {
             Some(wanted) => Err(CliError::usage(format_args!(
                 "{} sets {wanted} for {role}, which overrides this choice",

@@ -184,7 +184,7 @@ fn millis(latency: f64) -> String {
 pub(super) mod tests {
     use super::*;
     use crate::{
-        api::{BoundScope, Kept, ScopeStatus, TeamEnd},
+        api::{BoundScope, ScopeStatus, TeamEnd, UnsharedChanges},
         cli::{args::Globals, ui::captured},
         domain::{DeviceId, EventId, Scope},
     };
@@ -255,8 +255,13 @@ pub(super) mod tests {
         assert_eq!(verdict(&team).1, "Not in sync: 1 event from here waits in a peer's quarantine.");
         team.peers[0].not_taken = 0;
         let scope = team.scopes[0].bound.clone();
-        let kept =
-            |before, events| Kept { bound: scope.clone(), events, reason: "reader".into(), before, says: "why".into() };
+        let kept = |before, events| UnsharedChanges {
+            bound: scope.clone(),
+            events,
+            reason: "reader".into(),
+            before,
+            says: "why".into(),
+        };
         team.kept = vec![kept(true, 4)];
         assert_eq!(verdict(&team).1, "In sync with all peers.", "what was kept by choice is no trouble");
         team.kept.push(kept(false, 1));

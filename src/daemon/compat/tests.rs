@@ -6,7 +6,7 @@ use tower_service::Service;
 use super::*;
 use crate::{
     daemon::state::testing::shared_with,
-    infer::{FakeModels, InferError, Models, NoModels, Role},
+    infer::{FakeModels, InferError, ModelRole, Models, NoModels},
 };
 
 const LIMITS: Limits = Limits { recall: 50, recall_threshold: 400.0, query_threshold: 250.0 };
@@ -26,7 +26,7 @@ impl Bed {
         let scope = Scope::new("acme", "agent").unwrap();
         let router = router(
             shared_with(folder.path(), models).unwrap(),
-            Voice { scope, who: "ada".into(), token: None, limits: LIMITS },
+            CompatCaller { scope, who: "ada".into(), token: None, limits: LIMITS },
         );
         Self { router, _folder: folder }
     }
@@ -131,7 +131,7 @@ async fn a_language_model_points_at_the_sentences_that_are_kept_as_they_were_wri
 #[tokio::test]
 async fn where_no_model_can_choose_the_text_is_kept_whole_and_the_answer_says_why() {
     let refused = || InferError::Refused("no".into());
-    let ended = || InferError::Crashed { role: Role::Llm, why: "ended".into() };
+    let ended = || InferError::Crashed { role: ModelRole::Llm, why: "ended".into() };
     let cases: [(Result<Vec<f32>, InferError>, &str); 5] = [
         (Ok(vec![f32::NAN, 0.0]), "fallback_parse_error"),
         (Ok(vec![-1.0]), "fallback_parse_error"),

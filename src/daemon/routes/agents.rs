@@ -16,10 +16,10 @@ use futures_util::{
 };
 
 use super::super::{
-    answer::{Answer, Failure},
-    gate::Way,
-    input::Query,
-    state::Shared,
+    extractors::QueryString,
+    gate::RequestSource,
+    response::{ErrorResponse, JsonResult},
+    state::SharedState,
 };
 use crate::{
     api::{AgentSession, Agents, AgentsQuery, ApiError, ErrorCode, PresentQuery},
@@ -30,16 +30,16 @@ use crate::{
 /// The longest name of an agent that is kept, in characters.
 const NAME: usize = 60;
 
-/// How often an idle session is looked for: where its program is gone, writing to it fails.
+/// How often an idle session is looked for: if its program is gone, writing to it fails.
 const PULSE: Duration = Duration::from_secs(15);
 
 /// The agents that wrote something, and those that are connected.
 #[utoipa::path(get, path = "/agents", tag = "agents", params(AgentsQuery), responses(
     (status = 200, body = Agents), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn agents(
-    State(shared): State<Shared>,
-    Query(query): Query<AgentsQuery>,
-) -> Answer<Agents> {
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<AgentsQuery>,
+) -> JsonResult<Agents> {
     let here = query.org_id.clone().zip(query.project.clone());
     let items = shared.engine(move |engine| engine.agents(&query)).await?;
     let mut connected = shared.agents.sessions();
@@ -56,10 +56,10 @@ pub(in crate::daemon) async fn agents(
     (status = 400, body = ApiError),
     (status = 503, description = "Too many sessions, or over TCP too many streams, are open", body = ApiError)))]
 pub(in crate::daemon) async fn present(
-    State(shared): State<Shared>,
-    Extension(way): Extension<Way>,
-    Query(query): Query<PresentQuery>,
-) -> Result<Response, Failure> {
+    State(shared): State<SharedState>,
+    Extension(way): Extension<RequestSource>,
+    QueryString(query): QueryString<PresentQuery>,
+) -> Result<Response, ErrorResponse> {
     let agent: String = sanitize_line(query.agent.trim()).chars().take(NAME).collect();
     if agent.is_empty() {
         return Err(ApiError::field("agent", "`agent` is missing: the name that the agent gives itself").into());

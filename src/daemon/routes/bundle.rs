@@ -19,9 +19,9 @@ use http_body_util::BodyExt;
 use tokio::{io::AsyncReadExt, sync::mpsc};
 
 use super::super::{
-    answer::{Answer, Failure, value},
-    input::{Input, Query},
-    state::Shared,
+    extractors::{JsonBody, QueryString},
+    response::{ErrorResponse, JsonResult, value},
+    state::SharedState,
 };
 use crate::{
     api::{ApiError, ErrorCode, ExportOutcome, ExportRequest, ImportOutcome, ImportQuery, SUMMARY_HEADER},
@@ -39,9 +39,9 @@ const WAITING: usize = 4;
     (status = 200, description = "The bundle; `x-ergo-summary` says what it is (ExportOutcome)", content_type = "application/octet-stream"),
     (status = 400, description = "A field is invalid; it is named", body = ApiError)))]
 pub(in crate::daemon) async fn export(
-    State(shared): State<Shared>,
-    Input(request): Input<ExportRequest>,
-) -> Result<Response, Failure> {
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<ExportRequest>,
+) -> Result<Response, ErrorResponse> {
     let store = shared.store.clone();
     let (outcome, file) = shared
         .engine(move |engine| {
@@ -72,10 +72,10 @@ pub(in crate::daemon) async fn export(
     (status = 200, body = ImportOutcome),
     (status = 400, description = "No bundle, not for this device, or of another team", body = ApiError)))]
 pub(in crate::daemon) async fn import(
-    State(shared): State<Shared>,
-    Query(query): Query<ImportQuery>,
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<ImportQuery>,
     mut body: Body,
-) -> Answer<ImportOutcome> {
+) -> JsonResult<ImportOutcome> {
     let (send, receive) = mpsc::channel(WAITING);
     let upload = Upload { pieces: receive, piece: Bytes::new() };
     let take = if query.dry_run { transfer::dry_run } else { transfer::import };

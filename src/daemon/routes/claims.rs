@@ -3,9 +3,9 @@
 use axum::{Json, extract::State};
 
 use super::super::{
-    answer::{Answer, value},
-    input::{Id, Input, Query},
-    state::Shared,
+    extractors::{IdInPath, JsonBody, QueryString},
+    response::{JsonResult, value},
+    state::SharedState,
 };
 use crate::{
     api::{
@@ -20,9 +20,9 @@ use crate::{
 #[utoipa::path(get, path = "/claims", tag = "claims", params(ClaimsQuery), responses(
     (status = 200, body = ClaimsPage), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn claims(
-    State(shared): State<Shared>,
-    Query(query): Query<ClaimsQuery>,
-) -> Answer<ClaimsPage> {
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<ClaimsQuery>,
+) -> JsonResult<ClaimsPage> {
     value(shared.engine(move |engine| engine.claims(&query)).await)
 }
 
@@ -30,10 +30,10 @@ pub(in crate::daemon) async fn claims(
 #[utoipa::path(get, path = "/claims/{id}", tag = "claims", params(("id" = String, Path, description = "An id or its first digits, at least 4"), AsOf), responses(
     (status = 200, body = ClaimView), (status = 404, body = ApiError), (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
 pub(in crate::daemon) async fn claim(
-    State(shared): State<Shared>,
-    Id(id): Id,
-    Query(at): Query<AsOf>,
-) -> Answer<ClaimView> {
+    State(shared): State<SharedState>,
+    IdInPath(id): IdInPath,
+    QueryString(at): QueryString<AsOf>,
+) -> JsonResult<ClaimView> {
     value(shared.engine(move |engine| engine.claim_at(&id, at.as_of)).await)
 }
 
@@ -41,10 +41,10 @@ pub(in crate::daemon) async fn claim(
 #[utoipa::path(get, path = "/claims/{id}/history", tag = "claims", params(("id" = String, Path, description = "An id or its first digits, at least 4"), AsOf), responses(
     (status = 200, body = History), (status = 404, body = ApiError), (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
 pub(in crate::daemon) async fn history(
-    State(shared): State<Shared>,
-    Id(id): Id,
-    Query(at): Query<AsOf>,
-) -> Answer<History> {
+    State(shared): State<SharedState>,
+    IdInPath(id): IdInPath,
+    QueryString(at): QueryString<AsOf>,
+) -> JsonResult<History> {
     value(shared.engine(move |engine| engine.history_at(&id, at.as_of)).await)
 }
 
@@ -52,9 +52,9 @@ pub(in crate::daemon) async fn history(
 #[utoipa::path(post, path = "/why", tag = "claims", request_body = WhyRequest, responses(
     (status = 200, body = WhyAnswer), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn why(
-    State(shared): State<Shared>,
-    Input(request): Input<WhyRequest>,
-) -> Answer<WhyAnswer> {
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<WhyRequest>,
+) -> JsonResult<WhyAnswer> {
     value(shared.engine(move |engine| engine.why(&request)).await)
 }
 
@@ -62,36 +62,39 @@ pub(in crate::daemon) async fn why(
 #[utoipa::path(post, path = "/recall", tag = "claims", request_body = RecallRequest, responses(
     (status = 200, body = RecallAnswer), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn recall(
-    State(shared): State<Shared>,
-    Input(request): Input<RecallRequest>,
-) -> Answer<RecallAnswer> {
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<RecallRequest>,
+) -> JsonResult<RecallAnswer> {
     value(shared.engine(move |engine| engine.recall(&request)).await)
 }
 
 /// A page of the log of acts, newest first.
 #[utoipa::path(get, path = "/log", tag = "claims", params(LogQuery), responses(
     (status = 200, body = LogPage), (status = 400, body = ApiError)))]
-pub(in crate::daemon) async fn log(State(shared): State<Shared>, Query(query): Query<LogQuery>) -> Answer<LogPage> {
+pub(in crate::daemon) async fn log(
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<LogQuery>,
+) -> JsonResult<LogPage> {
     value(shared.engine(move |engine| engine.log(&query)).await)
 }
 
-/// The files that were taken in for reference.
+/// The files that were ingested for reference.
 #[utoipa::path(get, path = "/ingested", tag = "claims", params(IngestedQuery), responses(
     (status = 200, body = IngestedFiles), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn ingested(
-    State(shared): State<Shared>,
-    Query(query): Query<IngestedQuery>,
-) -> Answer<IngestedFiles> {
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<IngestedQuery>,
+) -> JsonResult<IngestedFiles> {
     value(shared.engine(move |engine| engine.ingested(&query)).await)
 }
 
-/// A scope on one page: the last one that was made, at once; where something changed since, another is made meanwhile.
+/// A scope on one page: the last one that was made, at once; if something changed since, another is made meanwhile.
 #[utoipa::path(get, path = "/snapshot", tag = "claims", params(SnapshotQuery), responses(
     (status = 200, body = Snapshot), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn snapshot(
-    State(shared): State<Shared>,
-    Query(query): Query<SnapshotQuery>,
-) -> Answer<Snapshot> {
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<SnapshotQuery>,
+) -> JsonResult<Snapshot> {
     let again = SnapshotQuery { rebuild: true, ..query.clone() };
     let scope = Scope { org_id: query.org_id.clone(), project: query.project.clone() };
     let answer = shared.engine(move |engine| engine.snapshot(&query)).await?;
@@ -117,8 +120,8 @@ pub(in crate::daemon) async fn snapshot(
 #[utoipa::path(post, path = "/calibrate", tag = "claims", request_body = CalibrateRequest, responses(
     (status = 200, body = Calibrated), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn calibrate(
-    State(shared): State<Shared>,
-    Input(request): Input<CalibrateRequest>,
-) -> Answer<Calibrated> {
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<CalibrateRequest>,
+) -> JsonResult<Calibrated> {
     value(shared.engine(move |engine| engine.calibrate(&request)).await)
 }

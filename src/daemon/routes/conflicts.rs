@@ -3,9 +3,9 @@
 use axum::{Json, extract::State};
 
 use super::super::{
-    answer::{Answer, Written, value, written},
-    input::{Id, Input, Query},
-    state::Shared,
+    extractors::{IdInPath, JsonBody, QueryString},
+    response::{JsonResult, WriteResult, value, written},
+    state::SharedState,
 };
 use crate::api::{
     ApiError, AsOf, CardView, ConflictsPage, ConflictsQuery, Inbox, InboxGroup, InboxItem, InboxKind, InboxQuery,
@@ -16,16 +16,19 @@ use crate::api::{
 #[utoipa::path(get, path = "/conflicts", tag = "conflicts", params(ConflictsQuery), responses(
     (status = 200, body = ConflictsPage), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn conflicts(
-    State(shared): State<Shared>,
-    Query(query): Query<ConflictsQuery>,
-) -> Answer<ConflictsPage> {
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<ConflictsQuery>,
+) -> JsonResult<ConflictsPage> {
     value(shared.engine(move |engine| engine.conflicts(&query)).await)
 }
 
 /// Everything that needs attention, in groups with their counts.
 #[utoipa::path(get, path = "/inbox", tag = "conflicts", params(InboxQuery), responses(
     (status = 200, body = Inbox), (status = 400, body = ApiError)))]
-pub(in crate::daemon) async fn inbox(State(shared): State<Shared>, Query(query): Query<InboxQuery>) -> Answer<Inbox> {
+pub(in crate::daemon) async fn inbox(
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<InboxQuery>,
+) -> JsonResult<Inbox> {
     let asked = query.group.is_none_or(|group| group == InboxKind::Joining);
     let mut inbox = shared.engine(move |engine| engine.inbox(&query)).await?;
     let waiting = shared.teams.pending().items;
@@ -43,10 +46,10 @@ pub(in crate::daemon) async fn inbox(State(shared): State<Shared>, Query(query):
 #[utoipa::path(get, path = "/conflicts/{id}", tag = "conflicts", params(("id" = String, Path, description = "An id or its first digits, at least 4"), AsOf), responses(
     (status = 200, body = CardView), (status = 404, body = ApiError), (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
 pub(in crate::daemon) async fn card(
-    State(shared): State<Shared>,
-    Id(id): Id,
-    Query(at): Query<AsOf>,
-) -> Answer<CardView> {
+    State(shared): State<SharedState>,
+    IdInPath(id): IdInPath,
+    QueryString(at): QueryString<AsOf>,
+) -> JsonResult<CardView> {
     value(shared.engine(move |engine| engine.card_at(&id, at.as_of)).await)
 }
 
@@ -57,10 +60,10 @@ pub(in crate::daemon) async fn card(
     (status = 400, description = "A field is invalid; it is named", body = ApiError),
     (status = 409, description = "Refused by the guard, or the card changed meanwhile", body = WriteOutcome)))]
 pub(in crate::daemon) async fn resolve(
-    State(shared): State<Shared>,
-    Id(id): Id,
-    Input(request): Input<ResolveRequest>,
-) -> Written {
+    State(shared): State<SharedState>,
+    IdInPath(id): IdInPath,
+    JsonBody(request): JsonBody<ResolveRequest>,
+) -> WriteResult {
     written(shared.engine(move |engine| engine.resolve(&id, request)).await)
 }
 
@@ -69,8 +72,8 @@ pub(in crate::daemon) async fn resolve(
     (status = 200, description = "What became of each card", body = ResolvedMany),
     (status = 400, description = "A field is invalid; it is named", body = ApiError)))]
 pub(in crate::daemon) async fn resolve_many(
-    State(shared): State<Shared>,
-    Input(request): Input<ResolveManyRequest>,
-) -> Answer<ResolvedMany> {
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<ResolveManyRequest>,
+) -> JsonResult<ResolvedMany> {
     value(shared.engine(move |engine| engine.resolve_many(&request)).await)
 }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use utoipa::IntoParams;
 
-use super::super::{answer::Failure, gate::Way, input::Query, state::Shared};
+use super::super::{extractors::QueryString, gate::RequestSource, response::ErrorResponse, state::SharedState};
 use crate::api::{ApiError, Change};
 
 /// `GET /events`.
@@ -30,16 +30,16 @@ pub(in crate::daemon) struct EventsQuery {
     keep_alive: Option<u64>,
 }
 
-/// Server-sent events: `hello`, then a `change` for each act; `lagged` where some were missed.
+/// Server-sent events: `hello`, then a `change` for each act; `lagged` if some were missed.
 #[utoipa::path(get, path = "/events", tag = "daemon", params(EventsQuery), responses(
     (status = 200, description = "Server-sent events; the data of each is a Change", body = Change, content_type = "text/event-stream"),
     (status = 400, body = ApiError),
     (status = 503, description = "Over TCP: too many streams are open", body = ApiError)))]
 pub(in crate::daemon) async fn events(
-    State(shared): State<Shared>,
-    Extension(way): Extension<Way>,
-    Query(query): Query<EventsQuery>,
-) -> Result<Response, Failure> {
+    State(shared): State<SharedState>,
+    Extension(way): Extension<RequestSource>,
+    QueryString(query): QueryString<EventsQuery>,
+) -> Result<Response, ErrorResponse> {
     let place = shared.streams.take(way)?;
     let (hello, receiver) = shared.bus.follow();
     let mut ending = shared.ending.subscribe();

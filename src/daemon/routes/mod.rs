@@ -13,7 +13,7 @@ mod writes;
 use axum::{Router, middleware, routing};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::{gate, state::Shared};
+use super::{gate, state::SharedState};
 
 /// The one table of operations: what is routed, and what the OpenAPI document describes. Requests and answers are in the handlers'
 /// signatures and, for the document, in their attributes.
@@ -22,14 +22,14 @@ macro_rules! routes {
         /// Every path with its method, in lower case as in the OpenAPI document.
         pub const ROUTES: &[(&str, &str)] = &[$((stringify!($method), $path)),+];
 
-        fn table() -> Router<Shared> {
+        fn table() -> Router<SharedState> {
             Router::new()$(.route($path, routing::$method($family::$handler)))+
         }
 
         /// The documentation of the handlers.
         #[derive(utoipa::OpenApi)]
         #[openapi(paths($($family::$handler),+))]
-        pub(super) struct Paths;
+        pub(super) struct DocumentedRoutes;
     };
 }
 
@@ -103,12 +103,12 @@ routes! {
 }
 
 /// The whole API, and more paths behind the same gate.
-pub(super) fn router(shared: Shared, more: Router) -> Router {
+pub(super) fn router(shared: SharedState, more: Router) -> Router {
     guarded(table().merge(more.with_state(())), shared)
 }
 
 /// Puts the gate in front of a table of paths. A panic is caught inside the gate, so that its answer is like any other.
-fn guarded(table: Router<Shared>, shared: Shared) -> Router {
+fn guarded(table: Router<SharedState>, shared: SharedState) -> Router {
     table
         .fallback(gate::no_path)
         .method_not_allowed_fallback(gate::no_method)
@@ -128,21 +128,21 @@ mod tests {
     use crate::{
         api::{ApiError, ErrorCode},
         daemon::{
-            answer::{Answer, value},
-            gate::Way,
+            gate::RequestSource,
+            response::{JsonResult, value},
             state::testing::shared,
         },
     };
 
-    async fn in_handler() -> Answer<u8> {
+    async fn in_handler() -> JsonResult<u8> {
         panic!("in the handler")
     }
 
-    async fn in_engine(State(shared): State<Shared>) -> Answer<u8> {
+    async fn in_engine(State(shared): State<SharedState>) -> JsonResult<u8> {
         value(shared.engine(|_| panic!("in the engine")).await)
     }
 
-    async fn call(router: &mut Router, way: Way, path: &str) -> Response {
+    async fn call(router: &mut Router, way: RequestSource, path: &str) -> Response {
         let mut request = Request::builder().uri(path).header("host", "127.0.0.1").body(Body::empty()).unwrap();
         request.extensions_mut().insert(way);
         router.call(request).await.unwrap()
@@ -158,12 +158,12 @@ mod tests {
         let table = table().route("/in_handler", routing::get(in_handler)).route("/in_engine", routing::get(in_engine));
         let mut router = guarded(table, shared(dir.path()));
         for path in ["/in_handler", "/in_engine"] {
-            let response = call(&mut router, Way::Socket, path).await;
+            let response = call(&mut router, RequestSource::Socket, path).await;
             assert_eq!(response.status(), 500, "{path}");
             assert!(response.headers().contains_key(crate::api::VERSION_HEADER));
             assert_eq!(error(response).await.code, ErrorCode::Internal, "{path}");
         }
-        assert_eq!(call(&mut router, Way::Socket, "/health").await.status(), 200);
+        assert_eq!(call(&mut router, RequestSource::Socket, "/health").await.status(), 200);
     }
 
     #[tokio::test]
@@ -171,11 +171,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut router = router(shared(dir.path()), Router::new());
         for (_, path) in ROUTES.iter().filter(|(_, path)| *path != "/health") {
-            let response = call(&mut router, Way::Tcp, path).await;
+            let response = call(&mut router, RequestSource::Tcp, path).await;
             assert_eq!(response.status(), 401, "{path}");
             assert_eq!(response.headers()[http::header::WWW_AUTHENTICATE], "Bearer");
         }
-        assert_eq!(call(&mut router, Way::Tcp, "/nothing").await.status(), 401, "nor does it say what is there");
-        assert_eq!(call(&mut router, Way::Tcp, "/health").await.status(), 200);
+        assert_eq!(
+            call(&mut router, RequestSource::Tcp, "/nothing").await.status(),
+            401,
+            "nor does it say what is there"
+        );
+        assert_eq!(call(&mut router, RequestSource::Tcp, "/health").await.status(), 200);
     }
 }

@@ -3,14 +3,14 @@
 use axum::{Json, extract::State};
 
 use super::super::{
-    answer::{Answer, value},
-    state::Shared,
+    response::{JsonResult, value},
+    state::SharedState,
 };
 use crate::api::{ApiError, ErrorCode, ModelsStatus, Reembedded};
 
 /// The models that serve, and their processes.
 #[utoipa::path(get, path = "/models", tag = "models", responses((status = 200, body = ModelsStatus)))]
-pub(in crate::daemon) async fn models(State(shared): State<Shared>) -> Json<ModelsStatus> {
+pub(in crate::daemon) async fn models(State(shared): State<SharedState>) -> Json<ModelsStatus> {
     Json(shared.models.status())
 }
 
@@ -18,7 +18,7 @@ pub(in crate::daemon) async fn models(State(shared): State<Shared>) -> Json<Mode
 #[utoipa::path(post, path = "/models/reload", tag = "models", responses(
     (status = 200, body = ModelsStatus),
     (status = 400, description = "The settings have a mistake", body = ApiError)))]
-pub(in crate::daemon) async fn reload(State(shared): State<Shared>) -> Answer<ModelsStatus> {
+pub(in crate::daemon) async fn reload(State(shared): State<SharedState>) -> JsonResult<ModelsStatus> {
     let work = {
         let shared = shared.clone();
         // Files may have to be read through.
@@ -36,6 +36,6 @@ pub(in crate::daemon) async fn reload(State(shared): State<Shared>) -> Answer<Mo
     (status = 200, body = Reembedded),
     (status = 400, description = "No embedder is chosen", body = ApiError),
     (status = 503, description = "The embedder fails; what was made stays", body = ApiError)))]
-pub(in crate::daemon) async fn reembed(State(shared): State<Shared>) -> Answer<Reembedded> {
+pub(in crate::daemon) async fn reembed(State(shared): State<SharedState>) -> JsonResult<Reembedded> {
     value(shared.engine(crate::engine::Engine::reembed).await)
 }

@@ -5,11 +5,11 @@ use std::{path::Path, sync::atomic::Ordering};
 use axum::{Extension, Json, extract::State};
 
 use super::super::{
-    answer::{Answer, Failure, value},
-    gate::Way,
-    input::{Input, Query},
+    extractors::{JsonBody, QueryString},
+    gate::RequestSource,
     openapi::document,
-    state::Shared,
+    response::{ErrorResponse, JsonResult, value},
+    state::SharedState,
 };
 use crate::api::{
     ApiError, AsOf, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, Scopes, Stopping, StoreCheck,
@@ -17,13 +17,13 @@ use crate::api::{
 
 /// Whether it runs, and what it is. Needs no token.
 #[utoipa::path(get, path = "/health", tag = "daemon", security(()), responses((status = 200, body = Health)))]
-pub(in crate::daemon) async fn health(State(shared): State<Shared>) -> Json<Health> {
+pub(in crate::daemon) async fn health(State(shared): State<SharedState>) -> Json<Health> {
     Json(shared.health())
 }
 
 /// Counts, places and problems.
 #[utoipa::path(get, path = "/diagnose", tag = "daemon", responses((status = 200, body = Diagnose)))]
-pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<Diagnose> {
+pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> JsonResult<Diagnose> {
     let counts = shared.engine(crate::engine::Engine::counts).await?;
     Ok(Json(Diagnose {
         health: shared.health(),
@@ -51,13 +51,16 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<Shared>) -> Answer<
 
 /// Looks the whole store over: every signature, every chain, and whether what is derived is what the events say. Changes nothing.
 #[utoipa::path(post, path = "/check", tag = "daemon", responses((status = 200, body = StoreCheck)))]
-pub(in crate::daemon) async fn check(State(shared): State<Shared>) -> Answer<StoreCheck> {
+pub(in crate::daemon) async fn check(State(shared): State<SharedState>) -> JsonResult<StoreCheck> {
     value(shared.engine(crate::engine::Engine::check_store).await)
 }
 
 /// Every scope with its counts.
 #[utoipa::path(get, path = "/scopes", tag = "claims", params(AsOf), responses((status = 200, body = Scopes)))]
-pub(in crate::daemon) async fn scopes(State(shared): State<Shared>, Query(at): Query<AsOf>) -> Answer<Scopes> {
+pub(in crate::daemon) async fn scopes(
+    State(shared): State<SharedState>,
+    QueryString(at): QueryString<AsOf>,
+) -> JsonResult<Scopes> {
     value(shared.engine(move |engine| engine.scopes_at(at.as_of)).await)
 }
 
@@ -72,9 +75,9 @@ pub(in crate::daemon) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     (status = 200, body = BackupOutcome),
     (status = 400, description = "The path is not absolute, or the file exists", body = ApiError)))]
 pub(in crate::daemon) async fn backup(
-    State(shared): State<Shared>,
-    Input(request): Input<BackupRequest>,
-) -> Answer<BackupOutcome> {
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<BackupRequest>,
+) -> JsonResult<BackupOutcome> {
     if !Path::new(&request.path).is_absolute() {
         let message = format!("`path` must be absolute, and “{}” is not", request.path);
         return Err(ApiError::field("path", message).into());
@@ -97,10 +100,10 @@ pub(in crate::daemon) async fn backup(
     (status = 200, body = Stopping),
     (status = 403, description = "Not over the socket", body = ApiError)))]
 pub(in crate::daemon) async fn shutdown(
-    State(shared): State<Shared>,
-    Extension(way): Extension<Way>,
-) -> Result<Json<Stopping>, Failure> {
-    if way != Way::Socket {
+    State(shared): State<SharedState>,
+    Extension(way): Extension<RequestSource>,
+) -> Result<Json<Stopping>, ErrorResponse> {
+    if way != RequestSource::Socket {
         return Err(ApiError::new(ErrorCode::Forbidden, "the daemon is ended only over its socket")
             .hint("`ergo daemon stop` on its machine does it")
             .into());

@@ -3,9 +3,9 @@
 use axum::{Json, extract::State};
 
 use super::super::{
-    answer::{Answer, value},
-    input::{Id, Input, Query},
-    state::Shared,
+    extractors::{IdInPath, JsonBody, QueryString},
+    response::{JsonResult, value},
+    state::SharedState,
 };
 use crate::api::{
     AddressRequest, AdoptRequest, AnswerJoinRequest, ApiError, ApproveRequest, BindRequest, CardRequest, Contacts,
@@ -16,38 +16,41 @@ use crate::api::{
 
 /// How far every peer has come, and what stands in the way.
 #[utoipa::path(get, path = "/sync/status", tag = "sync", responses((status = 200, body = SyncStatus)))]
-pub(in crate::daemon) async fn sync_status(State(shared): State<Shared>) -> Answer<SyncStatus> {
+pub(in crate::daemon) async fn sync_status(State(shared): State<SharedState>) -> JsonResult<SyncStatus> {
     value(shared.teams.status().await)
 }
 
 /// The devices of the teams.
 #[utoipa::path(get, path = "/sync/peers", tag = "sync", responses((status = 200, body = Peers)))]
-pub(in crate::daemon) async fn sync_peers(State(shared): State<Shared>) -> Answer<Peers> {
+pub(in crate::daemon) async fn sync_peers(State(shared): State<SharedState>) -> JsonResult<Peers> {
     value(shared.teams.peers().await)
 }
 
 /// Every address that this device has contacted.
 #[utoipa::path(get, path = "/sync/contacts", tag = "sync", responses((status = 200, body = Contacts)))]
-pub(in crate::daemon) async fn sync_contacts(State(shared): State<Shared>) -> Answer<Contacts> {
+pub(in crate::daemon) async fn sync_contacts(State(shared): State<SharedState>) -> JsonResult<Contacts> {
     value(shared.engine(crate::engine::Engine::contacts).await)
 }
 
 /// The invitations that hold.
 #[utoipa::path(get, path = "/sync/invites", tag = "sync", responses((status = 200, body = Invites)))]
-pub(in crate::daemon) async fn sync_invites(State(shared): State<Shared>) -> Answer<Invites> {
+pub(in crate::daemon) async fn sync_invites(State(shared): State<SharedState>) -> JsonResult<Invites> {
     value(shared.teams.invites().await)
 }
 
 /// Takes an invitation back.
 #[utoipa::path(post, path = "/sync/invites/{id}/cancel", tag = "sync", params(("id" = String, Path, description = "An invitation's id or its first digits, at least 4")), responses(
     (status = 200, body = InviteView), (status = 404, body = ApiError)))]
-pub(in crate::daemon) async fn sync_cancel(State(shared): State<Shared>, Id(id): Id) -> Answer<InviteView> {
+pub(in crate::daemon) async fn sync_cancel(
+    State(shared): State<SharedState>,
+    IdInPath(id): IdInPath,
+) -> JsonResult<InviteView> {
     value(shared.teams.cancel(&id).await)
 }
 
 /// Who waits for admission.
 #[utoipa::path(get, path = "/sync/pending", tag = "sync", responses((status = 200, body = PendingJoins)))]
-pub(in crate::daemon) async fn sync_pending(State(shared): State<Shared>) -> Json<PendingJoins> {
+pub(in crate::daemon) async fn sync_pending(State(shared): State<SharedState>) -> Json<PendingJoins> {
     Json(shared.teams.pending())
 }
 
@@ -56,17 +59,20 @@ pub(in crate::daemon) async fn sync_pending(State(shared): State<Shared>) -> Jso
     request_body = AnswerJoinRequest, responses(
     (status = 200, body = PendingJoin), (status = 400, description = "Other words than are shown", body = ApiError), (status = 404, body = ApiError)))]
 pub(in crate::daemon) async fn sync_answer(
-    State(shared): State<Shared>,
-    Id(id): Id,
-    Input(request): Input<AnswerJoinRequest>,
-) -> Answer<PendingJoin> {
+    State(shared): State<SharedState>,
+    IdInPath(id): IdInPath,
+    JsonBody(request): JsonBody<AnswerJoinRequest>,
+) -> JsonResult<PendingJoin> {
     value(shared.teams.answer(&id, request))
 }
 
 /// How far a join has come.
 #[utoipa::path(get, path = "/sync/joins/{id}", tag = "sync", params(("id" = String, Path, description = "The id of a JoinView")), responses(
     (status = 200, body = JoinView), (status = 404, body = ApiError)))]
-pub(in crate::daemon) async fn sync_joined(State(shared): State<Shared>, Id(id): Id) -> Answer<JoinView> {
+pub(in crate::daemon) async fn sync_joined(
+    State(shared): State<SharedState>,
+    IdInPath(id): IdInPath,
+) -> JsonResult<JoinView> {
     value(shared.teams.joined(&id))
 }
 
@@ -74,9 +80,9 @@ pub(in crate::daemon) async fn sync_joined(State(shared): State<Shared>, Id(id):
 #[utoipa::path(get, path = "/sync/quarantined", tag = "sync", params(QuarantinedQuery), responses(
     (status = 200, body = QuarantinedList), (status = 404, body = ApiError)))]
 pub(in crate::daemon) async fn sync_quarantined(
-    State(shared): State<Shared>,
-    Query(query): Query<QuarantinedQuery>,
-) -> Answer<QuarantinedList> {
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<QuarantinedQuery>,
+) -> JsonResult<QuarantinedList> {
     value(shared.teams.quarantined(query).await)
 }
 
@@ -87,9 +93,9 @@ macro_rules! acts {
             (status = 200, body = $answer), (status = 400, description = "A field is invalid, or this device may not", body = ApiError),
             (status = 404, body = ApiError)))]
         pub(in crate::daemon) async fn $name(
-            State(shared): State<Shared>,
-            Input(request): Input<$request>,
-        ) -> Answer<$answer> {
+            State(shared): State<SharedState>,
+            JsonBody(request): JsonBody<$request>,
+        ) -> JsonResult<$answer> {
             value(shared.teams.$act(request).await)
         }
     )+};
@@ -122,7 +128,7 @@ acts! {
     "/sync/quarantined/accept" sync_accept(QuarantineRequest) -> TeamDone = accept;
     /// Puts away what was kept out, here.
     "/sync/quarantined/discard" sync_discard(QuarantineRequest) -> TeamDone = discard;
-    /// Calls and compares every peer, or one, and waits for what comes of it where that is asked.
+    /// Calls and compares every peer, or one, and waits for what comes of it if that is asked.
     "/sync/now" sync_now(SyncNowRequest) -> SyncRound = sync_now;
     /// Chooses how far packets may go.
     "/sync/mode" sync_mode(ModeRequest) -> SyncStatus = set_mode;

@@ -3,9 +3,9 @@
 use axum::extract::State;
 
 use super::super::{
-    answer::{Answer, Written, value, written},
-    input::{Input, Large},
-    state::Shared,
+    extractors::{JsonBody, LargeJsonBody},
+    response::{JsonResult, WriteResult, value, written},
+    state::SharedState,
 };
 use crate::api::{
     ActRequest, AddRequest, Added, ApiError, AuditOutcome, AuditRequest, DependRequest, IngestRequest, Ingested,
@@ -21,9 +21,9 @@ macro_rules! writes {
             (status = 400, description = "A field is invalid; it is named", body = ApiError),
             (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
         pub(in crate::daemon) async fn $act(
-            State(shared): State<Shared>,
-            Input(request): Input<$request>,
-        ) -> Written {
+            State(shared): State<SharedState>,
+            JsonBody(request): JsonBody<$request>,
+        ) -> WriteResult {
             written(shared.engine(move |engine| engine.$act(request)).await)
         }
     )+};
@@ -52,7 +52,10 @@ writes! {
     (status = 202, description = "Proposed: a card waits for a person", body = WriteOutcome),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),
     (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
-pub(in crate::daemon) async fn retract(State(shared): State<Shared>, Input(request): Input<ActRequest>) -> Written {
+pub(in crate::daemon) async fn retract(
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<ActRequest>,
+) -> WriteResult {
     written(shared.engine(move |engine| engine.retract(request)).await)
 }
 
@@ -62,9 +65,9 @@ pub(in crate::daemon) async fn retract(State(shared): State<Shared>, Input(reque
     (status = 404, description = "Nothing to undo", body = ApiError),
     (status = 409, description = "Later events build on it; they are named", body = ApiError)))]
 pub(in crate::daemon) async fn undo(
-    State(shared): State<Shared>,
-    Input(request): Input<UndoRequest>,
-) -> Answer<UndoOutcome> {
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<UndoRequest>,
+) -> JsonResult<UndoOutcome> {
     value(shared.engine(move |engine| engine.undo(request)).await)
 }
 
@@ -72,16 +75,19 @@ pub(in crate::daemon) async fn undo(
 #[utoipa::path(post, path = "/audit", tag = "writes", request_body = AuditRequest, responses(
     (status = 200, body = AuditOutcome), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn audit(
-    State(shared): State<Shared>,
-    Input(request): Input<AuditRequest>,
-) -> Answer<AuditOutcome> {
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<AuditRequest>,
+) -> JsonResult<AuditOutcome> {
     value(shared.engine(move |engine| engine.audit(request)).await)
 }
 
-/// Stores what is worth keeping of a raw text, as facts in its own words; a language model of this machine chooses, where there is one.
+/// Stores what is worth keeping of a raw text, as facts in its own words; a language model of this machine chooses, if there is one.
 #[utoipa::path(post, path = "/add", tag = "writes", request_body = AddRequest, responses(
     (status = 200, body = Added), (status = 400, body = ApiError)))]
-pub(in crate::daemon) async fn add(State(shared): State<Shared>, Input(request): Input<AddRequest>) -> Answer<Added> {
+pub(in crate::daemon) async fn add(
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<AddRequest>,
+) -> JsonResult<Added> {
     value(shared.engine(move |engine| engine.add(&request)).await)
 }
 
@@ -90,8 +96,8 @@ pub(in crate::daemon) async fn add(State(shared): State<Shared>, Input(request):
     (status = 200, body = Ingested), (status = 400, body = ApiError),
     (status = 413, description = "The file is larger than 2 MiB", body = ApiError)))]
 pub(in crate::daemon) async fn ingest(
-    State(shared): State<Shared>,
-    Large(request): Large<IngestRequest>,
-) -> Answer<Ingested> {
+    State(shared): State<SharedState>,
+    LargeJsonBody(request): LargeJsonBody<IngestRequest>,
+) -> JsonResult<Ingested> {
     value(shared.engine(move |engine| engine.ingest(&request)).await)
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, future::BoxFuture};
 
-use super::{InviteMaker, Teams, join_requests::PairingService, lookup::scopes_of, now, random};
+use super::{InviteMaker, Teams, find_team::scopes_of, join_requests::PairingService, now, random};
 use crate::{
     api::{ApiError, DEFAULT_INVITE_TTL, ErrorCode, InviteRequest, InviteView, Invites, MAX_INVITE_TTL},
     store::InviteRow,

@@ -9,7 +9,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use iroh::endpoint::Connection;
 use tokio::sync::oneshot;
 
-use super::{InviteMaker, Teams, lookup::scopes_of, now, random};
+use super::{InviteMaker, Teams, find_team::scopes_of, now, random};
 use crate::{
     api::{AnswerJoinRequest, ApiError, Caller, ErrorCode, PendingJoin, PendingJoins},
     domain::{DeviceId, SignedEvent, text::escape},

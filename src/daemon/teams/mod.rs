@@ -2,10 +2,10 @@
 
 mod acts;
 mod files;
+mod find_team;
 mod invites;
 mod join_requests;
 mod joins;
-mod lookup;
 mod mode;
 mod round;
 mod status;

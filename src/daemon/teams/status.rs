@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Teams,
-    lookup::{KnownTeam, scopes_of},
+    find_team::{KnownTeam, scopes_of},
     mode,
 };
 use crate::{

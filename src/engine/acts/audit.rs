@@ -6,11 +6,14 @@ use std::{
     time::Duration,
 };
 
-use super::found::{self, Pair};
+use super::found_cards::{self, FoundPair};
 use crate::{
     api::{ApiError, AuditOutcome, AuditRequest},
     domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier, verdict::Relation},
-    engine::{Engine, asked::asked, check, gate, judged::candidate, refine, session::Place},
+    engine::{
+        Engine, act_context::WriteScope, guard_calls, judgement::candidate, refine, request_hash::request_hash,
+        validate,
+    },
     guard::{Circumstances, Guard, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, normalise::llm},
     infer::Call,
     store::{CandidateQuery, ClaimFilter, ClaimRow, Reader},
@@ -30,38 +33,38 @@ const MAX_CARDS: usize = 500;
 
 /// `POST /audit`.
 pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Result<AuditOutcome, ApiError> {
-    check::actor(&request.caller)?;
-    let today = gate::day((engine.config.clock)());
+    validate::actor(&request.caller)?;
+    let today = guard_calls::day((engine.config.clock)());
     let now = (engine.config.clock)();
     // The long part reads beside the writer; what it found is looked at again under the lock.
     let mut work = {
         let reader = engine.readers.lend();
-        let place = Place::of(&reader, &request.caller)?;
-        let shift = engine.lean(&reader, &place.scope, now)?;
+        let write_scope = WriteScope::of(&reader, &request.caller)?;
+        let shift = engine.threshold_shift(&reader, &write_scope.scope, now)?;
         let outcome = AuditOutcome::default();
         let second = engine.second_reader();
-        Work { reader: &reader, engine, scope: place.scope, today: &today, shift, second, outcome }.run()?
+        Work { reader: &reader, engine, scope: write_scope.scope, today: &today, shift, second, outcome }.run()?
     };
     if request.dry_run || work.pairs.is_empty() {
         work.outcome.opened = work.pairs.iter().map(|pair| pair.summary(now, &request.caller.who)).collect();
         return Ok(work.outcome);
     }
-    engine.act(&request.caller, asked("audit", request), |session| {
-        if !session.done_before()?.is_empty() {
+    engine.act(&request.caller, request_hash("audit", request), |context| {
+        if !context.done_before()?.is_empty() {
             return Ok(work.outcome);
         }
-        let pairs = found::still_there(session, work.pairs)?;
+        let pairs = found_cards::still_there(context, work.pairs)?;
         if pairs.is_empty() {
             return Ok(work.outcome);
         }
-        let drafts = pairs.iter().map(Pair::draft).collect();
+        let drafts = pairs.iter().map(FoundPair::draft).collect();
         let summary = match pairs.len() {
             1 => "The audit found a contradiction".to_owned(),
             count => format!("The audit found {count} contradictions"),
         };
-        let committed = session.commit(&Place::at(&pairs[0].ours.scope), drafts, "audit", summary)?;
+        let committed = context.commit(&WriteScope::at(&pairs[0].ours.scope), drafts, "audit", summary)?;
         for id in &committed.cards {
-            work.outcome.opened.push(session.card_view(id)?.summary);
+            work.outcome.opened.push(context.card_view(id)?.summary);
         }
         Ok(work.outcome)
     })
@@ -89,7 +92,7 @@ struct Look {
 
 struct Found {
     outcome: AuditOutcome,
-    pairs: Vec<Pair>,
+    pairs: Vec<FoundPair>,
 }
 
 impl Work<'_> {
@@ -100,7 +103,7 @@ impl Work<'_> {
             kinds: ClaimKind::ALL.to_vec(),
             ..ClaimFilter::default()
         };
-        let mut pairs: BTreeMap<CardId, Pair> = BTreeMap::new();
+        let mut pairs: BTreeMap<CardId, FoundPair> = BTreeMap::new();
         let mut compared: HashSet<(ClaimId, ClaimId)> = HashSet::new();
         let mut cursor: Option<String> = None;
         loop {
@@ -135,7 +138,9 @@ impl Work<'_> {
         let rows: Vec<ClaimRow> =
             rows.into_iter().filter(|other| compared.insert((row.id.min(other.id), row.id.max(other.id)))).collect();
         let against = rows.iter().map(|other| self.fresh(other)).collect::<Result<_, _>>()?;
-        let (Ok(ours), Ok(against)) = (gate::parse(ours), gate::parse_all(against)) else { return Ok(None) };
+        let (Ok(ours), Ok(against)) = (guard_calls::parse(ours), guard_calls::parse_all(against)) else {
+            return Ok(None);
+        };
         let said = vec![PairScores::default(); against.len()];
         Ok(Some(Look { row, ours, rows, against, said }))
     }
@@ -148,7 +153,7 @@ impl Work<'_> {
         let mut wanted: Vec<(usize, usize)> = Vec::new();
         for (at, look) in looks.iter().enumerate() {
             let under = Circumstances { today: self.today, scores: &look.said, threshold_shift: 0.0 };
-            let worth = gate::worth_inferring(&self.engine.guard, &look.ours, &look.against, under);
+            let worth = guard_calls::worth_inferring(&self.engine.guard, &look.ours, &look.against, under);
             wanted.extend(worth.into_iter().map(|other| (at, other)));
         }
         for batch in wanted.chunks(BATCH) {
@@ -174,10 +179,12 @@ impl Work<'_> {
         }
     }
 
-    fn judge(&mut self, look: Look, pairs: &mut BTreeMap<CardId, Pair>) -> Result<(), ApiError> {
+    fn judge(&mut self, look: Look, pairs: &mut BTreeMap<CardId, FoundPair>) -> Result<(), ApiError> {
         self.outcome.compared += look.against.len();
         let under = Circumstances { today: self.today, scores: &look.said, threshold_shift: self.shift };
-        let Ok(verdict) = gate::judge(&self.engine.guard, &look.ours, &look.against, under) else { return Ok(()) };
+        let Ok(verdict) = guard_calls::judge(&self.engine.guard, &look.ours, &look.against, under) else {
+            return Ok(());
+        };
         for mut finding in verdict.findings {
             let Some(theirs) = look.rows.iter().find(|other| other.id == finding.claim) else { continue };
             let fact = !(look.row.kind.is_guarded() && theirs.kind.is_guarded());
@@ -188,22 +195,22 @@ impl Work<'_> {
             if finding.tier != Tier::Block {
                 continue;
             }
-            if found::known(self.reader, look.row.id, theirs.id)? {
+            if found_cards::known(self.reader, look.row.id, theirs.id)? {
                 self.outcome.known += 1;
             } else {
                 let id = CardId::of_members(&[look.row.id, theirs.id]);
-                pairs.insert(id, Pair { ours: look.row.clone(), theirs: theirs.clone(), finding });
+                pairs.insert(id, FoundPair { ours: look.row.clone(), theirs: theirs.clone(), finding });
             }
         }
         Ok(())
     }
 
-    /// A claim as the present normaliser reads it, and the language model where it was asked.
+    /// A claim as the present normaliser reads it, and the language model if it was asked.
     fn fresh(&self, row: &ClaimRow) -> Result<NormedClaim, ApiError> {
-        let normed = gate::normalise(&self.engine.guard, row.kind, &row.statement, &row.qualifiers);
-        if normed.warning.is_some() || row.normaliser.as_deref().is_some_and(llm::is_current) {
+        let normalised = guard_calls::normalise(&self.engine.guard, row.kind, &row.statement, &row.qualifiers);
+        if normalised.warning.is_some() || row.normaliser.as_deref().is_some_and(llm::is_current) {
             return refine::as_read(self.reader, row, self.second.as_deref());
         }
-        Ok(NormedClaim { norms: normed.norms, normaliser: normed.version, ..candidate(row) })
+        Ok(NormedClaim { norms: normalised.norms, normaliser: normalised.version, ..candidate(row) })
     }
 }

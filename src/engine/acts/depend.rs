@@ -7,10 +7,9 @@ use crate::{
     domain::{ClaimId, EventKind},
     engine::{
         Engine,
-        asked::asked,
-        check,
-        session::{Place, Session},
-        words,
+        act_context::{ActContext, WriteScope},
+        request_hash::request_hash,
+        validate, wording,
     },
     store::{ClaimRow, Draft, Ref},
 };
@@ -20,28 +19,28 @@ const MAX_WALK: usize = 10_000;
 
 /// `POST /depend`.
 pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Result<WriteOutcome, ApiError> {
-    let claim = check::id("claim", &request.claim)?;
-    let premises = check::ids("premises", &request.premises)?;
+    let claim = validate::id("claim", &request.claim)?;
+    let premises = validate::ids("premises", &request.premises)?;
     if premises.is_empty() {
         return Err(ApiError::field("premises", "`premises` is empty: name at least one claim that it rests on"));
     }
-    engine.act(&request.caller, asked("depend", request), |session| {
-        if let Some(answer) = super::replay::act(session)? {
+    engine.act(&request.caller, request_hash("depend", request), |context| {
+        if let Some(answer) = super::replay::act(context)? {
             return Ok(answer);
         }
-        let claim = session.find("claim", &claim)?;
-        if let Some(stale) = session.stale(&claim, None)? {
+        let claim = context.find("claim", &claim)?;
+        if let Some(stale) = context.stale(&claim, None)? {
             return Ok(stale);
         }
-        let place = Place::at(&claim.scope);
+        let write_scope = WriteScope::at(&claim.scope);
         let mut news: Vec<ClaimRow> = Vec::new();
         for prefix in &premises {
-            let premise = session.find("premises", prefix)?;
-            place.must_hold("premises", &premise)?;
-            if let Some(stale) = session.stale(&premise, None)? {
+            let premise = context.find("premises", prefix)?;
+            write_scope.require_same_scope("premises", &premise)?;
+            if let Some(stale) = context.stale(&premise, None)? {
                 return Ok(stale);
             }
-            if premise.id == claim.id || rests_on(session, &premise, claim.id)? {
+            if premise.id == claim.id || rests_on(context, &premise, claim.id)? {
                 return Err(ApiError::field(
                     "premises",
                     format!("claim {} would rest on itself, through {}", claim.id.short(), premise.id.short()),
@@ -52,20 +51,20 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
             }
         }
         if news.is_empty() {
-            let summary = format!("{} rests on that already", words::quote(&claim.statement));
-            return session.nothing_to_do(&claim.scope, claim.id, summary);
+            let summary = format!("{} rests on that already", wording::quote(&claim.statement));
+            return context.nothing_to_do(&claim.scope, claim.id, summary);
         }
         let targets = std::iter::once(claim.id).chain(news.iter().map(|row| row.id)).map(Ref::Id);
         let draft = Draft::new(EventKind::Depend, targets);
         let statements: Vec<&str> = news.iter().map(|row| row.statement.as_str()).collect();
-        let summary = words::summary(&format!("{} now rests on", words::quote(&claim.statement)), &statements);
-        let committed = session.commit(&place, vec![draft], "depend", summary.clone())?;
-        session.done(committed, summary).map(WriteOutcome::Done)
+        let summary = wording::summary(&format!("{} now rests on", wording::quote(&claim.statement)), &statements);
+        let committed = context.commit(&write_scope, vec![draft], "depend", summary.clone())?;
+        context.done(committed, summary).map(WriteOutcome::Done)
     })
 }
 
 /// Whether `claim` rests on `on`, directly or through others.
-fn rests_on(session: &Session<'_>, claim: &ClaimRow, on: ClaimId) -> Result<bool, ApiError> {
+fn rests_on(context: &ActContext<'_>, claim: &ClaimRow, on: ClaimId) -> Result<bool, ApiError> {
     let mut seen = BTreeSet::new();
     let mut queue = claim.premises.clone();
     while let Some(id) = queue.pop() {
@@ -73,7 +72,7 @@ fn rests_on(session: &Session<'_>, claim: &ClaimRow, on: ClaimId) -> Result<bool
             return Ok(true);
         }
         if seen.len() < MAX_WALK && seen.insert(id) {
-            queue.extend(session.reader().claim(&id)?.map(|row| row.premises).unwrap_or_default());
+            queue.extend(context.reader().claim(&id)?.map(|row| row.premises).unwrap_or_default());
         }
     }
     Ok(false)

@@ -1,4 +1,4 @@
-//! `ingest`: a file in pieces, into the local log, or, where that is asked, into the shared one. Nothing of it is a claim, and nothing of it passes the
+//! `ingest`: a file in pieces, into the local log, or, if that is asked, into the shared one. Nothing of it is a claim, and nothing of it passes the
 //! guard.
 
 use std::collections::{HashMap, HashSet};
@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::{
     api::{ApiError, ErrorCode, IngestRequest, Ingested, MAX_FILE, MAX_FILE_NAME},
     domain::{Body, ChunkPlace, EventId, EventKind, derive::local},
-    engine::{Engine, asked::asked, session::Place},
+    engine::{Engine, act_context::WriteScope, request_hash::request_hash},
     recall::chunk::{Chunk, Form, chunks},
     store::{ChunkMark, Draft, Ref, StoredChunk},
 };
@@ -23,9 +23,9 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
         return Err(ApiError { field: Some("text".into()), ..ApiError::new(ErrorCode::TooLarge, message) });
     }
     let found = chunks(text, Form::of(&path));
-    engine.act(&request.caller, asked("ingest", request), |session| {
-        let place = Place::of(session.reader(), &request.caller)?;
-        let stored = session.reader().chunks_of(&place.scope, &path, &engine.device())?;
+    engine.act(&request.caller, request_hash("ingest", request), |context| {
+        let place = WriteScope::of(context.reader(), &request.caller)?;
+        let stored = context.reader().chunks_of(&place.scope, &path, &engine.device())?;
         let Difference { new, kept, gone } = difference(&found, stored, request);
         let retired = gone.iter().map(Vec::len).sum();
         let answer = Ingested { path: path.clone(), chunks: new.len() + kept, added: new.len(), kept, retired };
@@ -41,7 +41,7 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
             drafts.extend(acts);
         }
         let summary = format!("Took in {path}: {} new, {} gone", answer.added, answer.retired);
-        session.commit(&place, drafts, "ingest", summary)?;
+        context.commit(&place, drafts, "ingest", summary)?;
         Ok(answer)
     })
 }

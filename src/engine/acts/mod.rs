@@ -1,16 +1,16 @@
 //! The acts: each checks its request, reads under the write lock what it needs, and commits once.
 
 mod audit;
-mod candidate;
 mod depend;
-pub(super) mod found;
-mod hold;
+pub(super) mod found_cards;
 mod ingest;
 mod new_claim;
 mod notice;
 mod on_claim;
 mod propose;
 mod redact;
+mod refuse;
+mod refused_write;
 mod reinstate;
 mod remember;
 mod replay;
@@ -22,11 +22,11 @@ mod undo;
 
 pub(super) use audit::audit;
 pub(super) use depend::depend;
-pub(super) use hold::proposal;
 pub(super) use ingest::ingest;
-pub(super) use notice::Note;
+pub(super) use notice::NoticeData;
 pub(super) use propose::proposed_reason;
 pub(super) use redact::redact;
+pub(super) use refuse::write_intent;
 pub(super) use reinstate::reinstate;
 pub(super) use remember::{learn, remember};
 pub(super) use replay::creates_claim;

@@ -2,14 +2,14 @@
 
 use super::notice;
 use crate::{
-    api::{ApiError, Relation, Stored, Warning, WriteOutcome},
+    api::{ApiError, BesideRelation, Stored, Warning, WriteOutcome},
     domain::{Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash, text::sentences},
     engine::{
-        beside, check, fact_key,
-        gate::{self, Normed},
-        judged::{Incoming, Judged},
-        session::{Place, Session},
-        words,
+        act_context::{ActContext, WriteScope},
+        beside, fact_key,
+        guard_calls::{self, NormalisedStatement},
+        judgement::{IncomingClaim, Judgement},
+        validate, wording,
     },
     store::{ClaimRow, Committed, Draft, Ref},
 };
@@ -17,24 +17,28 @@ use crate::{
 /// A claim that is about to be stored.
 #[derive(Clone, Debug)]
 pub(in crate::engine) struct NewClaim {
-    pub(in crate::engine) draft: check::Draft,
-    pub(in crate::engine) normed: Normed,
+    pub(in crate::engine) draft: validate::ClaimDraft,
+    pub(in crate::engine) normalised: NormalisedStatement,
     /// Active claims that give way to it.
     pub(in crate::engine) replaces: Vec<ClaimRow>,
     /// What it rests on.
     pub(in crate::engine) premises: Vec<ClaimId>,
     /// The active claims that the caller names as the rule to which it is an exception.
     pub(in crate::engine) rules: Vec<ClaimRow>,
-    /// Why the others give way, where that is another reason than the claim's own.
+    /// Why the others give way, if that is another reason than the claim's own.
     pub(in crate::engine) change_reason: Option<String>,
 }
 
 impl NewClaim {
     /// The claim as the guard compares it.
-    pub(in crate::engine) fn incoming<'a>(&'a self, place: &'a Place, exclude: &'a [ClaimId]) -> Incoming<'a> {
+    pub(in crate::engine) fn incoming<'a>(
+        &'a self,
+        write_scope: &'a WriteScope,
+        exclude: &'a [ClaimId],
+    ) -> IncomingClaim<'a> {
         let (kind, statement) = (self.draft.kind, &self.draft.statement);
         let source = self.draft.source.as_deref();
-        Incoming { scope: &place.scope, kind, statement, source, normed: &self.normed, exclude }
+        IncomingClaim { scope: &write_scope.scope, kind, statement, source, normalised: &self.normalised, exclude }
     }
 
     /// The ids of the claims that give way.
@@ -56,7 +60,7 @@ impl NewClaim {
                 .key
                 .clone()
                 .or_else(inherited)
-                .unwrap_or_else(|| fact_key::derive(&self.draft.statement, &self.normed.norms)),
+                .unwrap_or_else(|| fact_key::derive(&self.draft.statement, &self.normalised.norms)),
         )
     }
 
@@ -66,8 +70,8 @@ impl NewClaim {
             statement: Some(self.draft.statement.clone()),
             reason: self.draft.reason.clone(),
             source: self.draft.source.clone(),
-            norms: Some(self.normed.norms.clone()),
-            normaliser: Some(self.normed.version.clone()),
+            norms: Some(self.normalised.norms.clone()),
+            normaliser: Some(self.normalised.version.clone()),
             key: self.key(),
             qualifiers: (self.draft.qualifiers != Qualifiers::default()).then(|| self.draft.qualifiers.clone()),
             ..Body::default()
@@ -108,17 +112,26 @@ impl NewClaim {
     }
 }
 
-impl Session<'_> {
+impl ActContext<'_> {
     /// Normalises a text that is only known under the lock: a card's candidate, narrowed or merged.
-    pub(in crate::engine) fn normalise(&self, kind: ClaimKind, statement: &str, qualifiers: &Qualifiers) -> Normed {
-        gate::normalise(&self.engine.guard, kind, statement, qualifiers)
+    pub(in crate::engine) fn normalise(
+        &self,
+        kind: ClaimKind,
+        statement: &str,
+        qualifiers: &Qualifiers,
+    ) -> NormalisedStatement {
+        guard_calls::normalise(&self.engine.guard, kind, statement, qualifiers)
     }
 
     /// The active facts that a fact with this key replaces.
-    pub(in crate::engine) fn fact_heads(&self, place: &Place, claim: &NewClaim) -> Result<Vec<ClaimId>, ApiError> {
+    pub(in crate::engine) fn fact_heads(
+        &self,
+        write_scope: &WriteScope,
+        claim: &NewClaim,
+    ) -> Result<Vec<ClaimId>, ApiError> {
         match claim.key() {
             Some(key) => {
-                let heads = self.reader().fact_heads(&place.scope, &key_hash(&key))?;
+                let heads = self.reader().fact_heads(&write_scope.scope, &key_hash(&key))?;
                 Ok(heads.into_iter().map(|row| row.id).collect())
             }
             None => Ok(Vec::new()),
@@ -128,20 +141,24 @@ impl Session<'_> {
     /// The one way in: duplicate, guard, exception, commit; a refusal opens a card.
     pub(in crate::engine) fn store_claim(
         &mut self,
-        place: &Place,
+        write_scope: &WriteScope,
         claim: &NewClaim,
         dry_run: bool,
     ) -> Result<WriteOutcome, ApiError> {
         let replaced = claim.replaced();
-        let duplicate =
-            self.reader().duplicate(&place.scope, claim.draft.kind, &claim.draft.statement, &claim.draft.qualifiers)?;
+        let duplicate = self.reader().duplicate(
+            &write_scope.scope,
+            claim.draft.kind,
+            &claim.draft.statement,
+            &claim.draft.qualifiers,
+        )?;
         if let Some(id) = duplicate.filter(|id| !replaced.contains(id)) {
-            return self.store_duplicate(place, claim, id, dry_run);
+            return self.store_duplicate(write_scope, claim, id, dry_run);
         }
 
         // What the caller names as the rule is known to oppose it.
         let named = if self.may_except() { claim.rules.iter().map(|row| row.id).collect() } else { Vec::new() };
-        let judged = self.judge(&claim.incoming(place, &union(&replaced, &named)))?;
+        let judged = self.judge(&claim.incoming(write_scope, &union(&replaced, &named)))?;
         let excepts = claim.draft.exception.is_some();
         let proposed = judged.blocks() && excepts && !self.may_except();
         // Who names the rule means that one alone.
@@ -150,14 +167,14 @@ impl Session<'_> {
             if !dry_run {
                 self.count(&judged, false);
             }
-            return self.hold(place, claim, judged, dry_run, proposed);
+            return self.refuse(write_scope, claim, judged, dry_run, proposed);
         }
         let rules = match () {
             () if !excepts || !self.may_except() => Vec::new(),
             () if named.is_empty() => judged.opposed(),
             () => named.clone(),
         };
-        let mut warnings: Vec<Warning> = place.warning().into_iter().chain(judged.warnings.clone()).collect();
+        let mut warnings: Vec<Warning> = write_scope.warning().into_iter().chain(judged.warnings.clone()).collect();
         warnings.extend(self.exception_warning(claim, &judged, &rules)?);
         warnings.extend(several_claims(&claim.draft.statement));
         if dry_run {
@@ -165,7 +182,7 @@ impl Session<'_> {
                 // Nothing is stored, so there is no id: all zeros.
                 claim_id: crate::domain::EventId([0; 32]),
                 op_id: self.op,
-                scope: place.scope.clone(),
+                scope: write_scope.scope.clone(),
                 duplicate: false,
                 replayed: false,
                 dry_run: true,
@@ -174,7 +191,7 @@ impl Session<'_> {
             }));
         }
 
-        let heads = self.fact_heads(place, claim)?;
+        let heads = self.fact_heads(write_scope, claim)?;
         let mut drafts = claim.drafts(0, &heads);
         if !rules.is_empty() {
             let reason = claim.draft.exception.as_deref().unwrap_or_default();
@@ -189,10 +206,10 @@ impl Session<'_> {
             drafts.extend(notice::of_write(self, &judged, forced));
         }
         let act = if rules.is_empty() { claim_act(claim) } else { "exception" };
-        if let Some(settled) = self.settle_held(place, claim, act)? {
+        if let Some(settled) = self.settle_refused_card(write_scope, claim, act)? {
             drafts.push(settled);
         }
-        let committed = self.commit(place, drafts, act, summary(claim, !rules.is_empty()))?;
+        let committed = self.commit(write_scope, drafts, act, summary(claim, !rules.is_empty()))?;
         if claim.draft.kind.is_guarded() {
             self.count(&judged, !rules.is_empty());
             if let Some(id) = committed.created.first() {
@@ -200,7 +217,7 @@ impl Session<'_> {
             }
         }
         warnings.extend(review_warning(&committed));
-        warnings.extend(self.still_in_force(place, &claim.replaces, &claim.draft.statement, &committed)?);
+        warnings.extend(self.still_in_force(write_scope, &claim.replaces, &claim.draft.statement, &committed)?);
         let superseded = if claim.draft.kind.is_guarded() { replaced } else { union(&replaced, &heads) };
         stored(&committed, superseded, warnings)
     }
@@ -208,13 +225,13 @@ impl Session<'_> {
     /// The claim is there already: nothing is stored but what is new about it, its premises and what it replaces.
     fn store_duplicate(
         &mut self,
-        place: &Place,
+        write_scope: &WriteScope,
         claim: &NewClaim,
         id: ClaimId,
         dry_run: bool,
     ) -> Result<WriteOutcome, ApiError> {
-        let known = crate::engine::lookup::row(self.reader(), &id)?;
-        let mut warnings: Vec<Warning> = place.warning().into_iter().collect();
+        let known = crate::engine::find::row(self.reader(), &id)?;
+        let mut warnings: Vec<Warning> = write_scope.warning().into_iter().collect();
         if claim.draft.reason.is_some() && claim.draft.reason != known.reason {
             warnings.push(Warning::new(
                 "duplicate_reason",
@@ -243,11 +260,11 @@ impl Session<'_> {
             drafts.push(exception(Ref::Id(id), &rules, reason));
             drafts.extend(notice::of_card(self, Ref::Id(id), rules.iter().copied(), false));
         }
-        warnings.extend(self.exception_warning(claim, &Judged::default(), &rules)?);
+        warnings.extend(self.exception_warning(claim, &Judgement::default(), &rules)?);
         let mut outcome = Stored {
             claim_id: id,
             op_id: self.op,
-            scope: place.scope.clone(),
+            scope: write_scope.scope.clone(),
             duplicate: true,
             replayed: false,
             dry_run,
@@ -256,9 +273,9 @@ impl Session<'_> {
         };
         if !dry_run && !drafts.is_empty() {
             let act = if rules.is_empty() { claim_act(claim) } else { "exception" };
-            let committed = self.commit(place, drafts, act, summary(claim, !rules.is_empty()))?;
+            let committed = self.commit(write_scope, drafts, act, summary(claim, !rules.is_empty()))?;
             outcome.warnings.extend(review_warning(&committed));
-            outcome.warnings.extend(self.still_in_force(place, &claim.replaces, &known.statement, &committed)?);
+            outcome.warnings.extend(self.still_in_force(write_scope, &claim.replaces, &known.statement, &committed)?);
         }
         Ok(WriteOutcome::Stored(outcome))
     }
@@ -271,7 +288,7 @@ impl Session<'_> {
         let mut view = self.view(&known.id)?;
         beside::fill(self.reader(), &mut view)?;
         let recorded =
-            |id: &ClaimId| view.beside.iter().any(|other| other.claim == *id && other.relation == Relation::Rule);
+            |id: &ClaimId| view.beside.iter().any(|other| other.claim == *id && other.relation == BesideRelation::Rule);
         let rules = claim.rules.iter().map(|row| row.id);
         Ok(rules.filter(|id| *id != known.id && !recorded(id)).collect())
     }
@@ -280,19 +297,19 @@ impl Session<'_> {
     fn exception_warning(
         &self,
         claim: &NewClaim,
-        judged: &Judged,
+        judged: &Judgement,
         rules: &[ClaimId],
     ) -> Result<Option<Warning>, ApiError> {
         if claim.draft.exception.is_none() {
             return Ok(None);
         }
         let (message, about) = if let [first, ..] = rules {
-            let first = crate::engine::lookup::row(self.reader(), first)?;
+            let first = crate::engine::find::row(self.reader(), first)?;
             let more = match rules.len() - 1 {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            let to = format!("{} ({}){more}", words::quote(&first.statement), first.id.short());
+            let to = format!("{} ({}){more}", wording::quote(&first.statement), first.id.short());
             (format!("on the record as an exception to {to}, with its justification"), rules.to_vec())
         } else if !self.may_except() {
             ("an exception needs a person here, and nothing that was found stands against it: it is stored without one".into(), Vec::new())
@@ -361,17 +378,17 @@ fn claim_act(claim: &NewClaim) -> &'static str {
 }
 
 fn summary(claim: &NewClaim, forced: bool) -> String {
-    let new = words::quote(&claim.draft.statement);
+    let new = wording::quote(&claim.draft.statement);
     let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
     match (old.is_empty(), forced) {
         (true, false) => format!("Remembered {new}"),
         (true, true) => format!("Remembered {new} as an exception"),
-        (false, false) => format!("{} by {new}", words::summary("Superseded", &old)),
-        (false, true) => format!("{} by {new}, as an exception", words::summary("Superseded", &old)),
+        (false, false) => format!("{} by {new}", wording::summary("Superseded", &old)),
+        (false, true) => format!("{} by {new}, as an exception", wording::summary("Superseded", &old)),
     }
 }
 
-/// Says that a statement holds several claims, where it has several sentences.
+/// Says that a statement holds several claims, if it has several sentences.
 fn several_claims(statement: &str) -> Option<Warning> {
     let sentences = sentences(statement).len();
     (sentences > 1).then(|| {

@@ -1,18 +1,18 @@
-//! Notices: what was done, and a person should have a look at in the inbox. They hold no words of any claim, so that a redaction need
+//! Notices: acts that a person should review in the inbox. They hold no words of any claim, so that a redaction need
 //! not look for them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     domain::{ClaimId, EventKind, Tier, derive::local, verdict::Stage},
-    engine::{judged::Judged, session::Session},
+    engine::{act_context::ActContext, judgement::Judgement},
     store::{ClaimRow, Draft, Ref},
 };
 
-/// What a notice keeps of the guard's word.
+/// What a notice keeps of the guard's finding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(in crate::engine) struct Note {
+pub(in crate::engine) struct NoticeData {
     /// The stage that spoke.
     pub(in crate::engine) stage: Option<Stage>,
     /// The rule that fired.
@@ -23,7 +23,7 @@ pub(in crate::engine) struct Note {
     pub(in crate::engine) dismissed: bool,
 }
 
-fn draft(kind: &str, claim: Ref, against: impl IntoIterator<Item = ClaimId>, note: &Note) -> Draft {
+fn draft(kind: &str, claim: Ref, against: impl IntoIterator<Item = ClaimId>, note: &NoticeData) -> Draft {
     let targets = std::iter::once(claim).chain(against.into_iter().map(Ref::Id));
     let mut draft = Draft::new(EventKind::Local(kind.into()), targets);
     draft.body.data = serde_json::to_string(note).ok();
@@ -31,16 +31,16 @@ fn draft(kind: &str, claim: Ref, against: impl IntoIterator<Item = ClaimId>, not
 }
 
 /// Of a claim that is about to be stored as the first draft of its act: past a block by an agent, or with a warning.
-pub(in crate::engine) fn of_write(session: &Session<'_>, judged: &Judged, forced: bool) -> Option<Draft> {
+pub(in crate::engine) fn of_write(context: &ActContext<'_>, judged: &Judgement, forced: bool) -> Option<Draft> {
     let kind = match judged.verdict.tier {
-        Tier::Block if forced && session.actor.agent.is_some() => local::FORCED,
+        Tier::Block if forced && context.actor.agent.is_some() => local::FORCED,
         Tier::Warn => local::WARNED,
         _ => return None,
     };
     let tier = judged.verdict.tier;
     let against = judged.conflicts.iter().filter(|conflict| conflict.tier == tier);
     let first = against.clone().next()?;
-    let note = Note {
+    let note = NoticeData {
         stage: Some(first.stage),
         rule: Some(first.rule.clone()).filter(|rule| !rule.is_empty()),
         score: Some(first.score),
@@ -52,17 +52,17 @@ pub(in crate::engine) fn of_write(session: &Session<'_>, judged: &Judged, forced
 /// Of a claim that an agent is about to let stand beside others, by settling their card: as an exception, or since it sees no
 /// contradiction.
 pub(in crate::engine) fn of_card(
-    session: &Session<'_>,
+    context: &ActContext<'_>,
     claim: Ref,
     against: impl IntoIterator<Item = ClaimId>,
     dismissed: bool,
 ) -> Option<Draft> {
-    session.actor.agent.as_ref()?;
-    Some(draft(local::FORCED, claim, against, &Note { dismissed, ..Note::default() }))
+    context.actor.agent.as_ref()?;
+    Some(draft(local::FORCED, claim, against, &NoticeData { dismissed, ..NoticeData::default() }))
 }
 
 /// Of a person's claim that an agent is about to retract.
-pub(in crate::engine) fn of_retract(session: &Session<'_>, claim: &ClaimRow) -> Option<Draft> {
-    let bold = session.actor.agent.is_some() && claim.agent.is_none();
-    bold.then(|| draft(local::RETRACTED, Ref::Id(claim.id), [], &Note::default()))
+pub(in crate::engine) fn of_retract(context: &ActContext<'_>, claim: &ClaimRow) -> Option<Draft> {
+    let bold = context.actor.agent.is_some() && claim.agent.is_none();
+    bold.then(|| draft(local::RETRACTED, Ref::Id(claim.id), [], &NoticeData::default()))
 }

@@ -5,12 +5,11 @@ use crate::{
     domain::{ClaimId, Scope},
     engine::{
         Engine,
-        asked::asked,
-        check,
-        foresee::Foresight,
-        lookup,
-        session::{Place, Session},
-        words,
+        act_context::{ActContext, WriteScope},
+        find,
+        model_results::ModelResults,
+        request_hash::request_hash,
+        validate, wording,
     },
     store::{ClaimRow, Committed, Draft},
 };
@@ -22,50 +21,50 @@ pub(super) fn run(
     request: &ActRequest,
     act: &str,
     verb: &str,
-    plan: impl FnOnce(&Session<'_>, &ClaimRow, String) -> Result<Plan, ApiError>,
+    plan: impl FnOnce(&ActContext<'_>, &ClaimRow, String) -> Result<ClaimActPlan, ApiError>,
 ) -> Result<WriteOutcome, ApiError> {
-    run_foreseeing(engine, request, act, verb, |_| None, plan)
+    run_with_models(engine, request, act, verb, |_| None, plan)
 }
 
-/// [`run`] with what models say of the claim: `foresee` asks them before the write lock is taken.
-pub(super) fn run_foreseeing(
+/// [`run`] with what models say of the claim: `ask_models` asks them before the write lock is taken.
+pub(super) fn run_with_models(
     engine: &Engine,
     request: &ActRequest,
     act: &str,
     verb: &str,
-    foresee: impl FnOnce(&ClaimRow) -> Option<Foresight>,
-    plan: impl FnOnce(&Session<'_>, &ClaimRow, String) -> Result<Plan, ApiError>,
+    ask_models: impl FnOnce(&ClaimRow) -> Option<ModelResults>,
+    plan: impl FnOnce(&ActContext<'_>, &ClaimRow, String) -> Result<ClaimActPlan, ApiError>,
 ) -> Result<WriteOutcome, ApiError> {
-    let target = check::id("target", &request.target)?;
-    let reason = check::reason(request, act)?;
-    check::also(request, act)?;
+    let target = validate::id("target", &request.target)?;
+    let reason = validate::reason(request, act)?;
+    validate::also(request, act)?;
     // An error here comes again under the lock, where it is answered; the reader goes back before a model is asked.
-    let row = lookup::claim(&engine.readers.lend(), "target", &target);
-    let foresights = row.ok().and_then(|row| foresee(&row)).into_iter().collect();
-    engine.act_foreseeing(&request.caller, asked(act, request), foresights, |session| {
-        if let Some(answer) = super::replay::act(session)? {
+    let row = find::claim(&engine.readers.lend(), "target", &target);
+    let model_results = row.ok().and_then(|row| ask_models(&row)).into_iter().collect();
+    engine.act_with_models(&request.caller, request_hash(act, request), model_results, |context| {
+        if let Some(answer) = super::replay::act(context)? {
             return Ok(answer);
         }
-        let claim = session.find("target", &target)?;
+        let claim = context.find("target", &target)?;
         let mut more = Vec::new();
-        let drafts = match plan(session, &claim, reason)? {
-            Plan::Commit(drafts) => drafts,
-            Plan::CommitMany(drafts, statements) => {
+        let drafts = match plan(context, &claim, reason)? {
+            ClaimActPlan::Commit(drafts) => drafts,
+            ClaimActPlan::CommitMany(drafts, statements) => {
                 more = statements;
                 drafts
             }
-            Plan::Propose(draft) => return session.propose(&claim, *draft),
-            Plan::Answer(answer) => return Ok(*answer),
+            ClaimActPlan::Propose(draft) => return context.propose(&claim, *draft),
+            ClaimActPlan::Answer(answer) => return Ok(*answer),
         };
         let statements: Vec<&str> = std::iter::once(&claim.statement).chain(&more).map(String::as_str).collect();
-        let summary = words::summary(verb, &statements);
-        let committed = session.commit(&Place::at(&claim.scope), drafts, act, summary.clone())?;
-        session.done(committed, summary).map(WriteOutcome::Done)
+        let summary = wording::summary(verb, &statements);
+        let committed = context.commit(&WriteScope::at(&claim.scope), drafts, act, summary.clone())?;
+        context.done(committed, summary).map(WriteOutcome::Done)
     })
 }
 
 /// What an act on a claim comes to.
-pub(super) enum Plan {
+pub(super) enum ClaimActPlan {
     /// These events.
     Commit(Vec<Draft>),
     /// These events, which are also about further claims: what those say.
@@ -76,7 +75,7 @@ pub(super) enum Plan {
     Answer(Box<WriteOutcome>),
 }
 
-impl Session<'_> {
+impl ActContext<'_> {
     /// The answer to an act that is done.
     pub(in crate::engine) fn done(&self, committed: Committed, summary: String) -> Result<Done, ApiError> {
         let claims = self.changed(&committed)?;

@@ -1,6 +1,6 @@
 //! `guard.agents_may = propose`: what an agent may not do by itself waits on a card until a person decides.
 
-use super::{hold, on_claim::Plan, retract};
+use super::{on_claim::ClaimActPlan, refuse, retract};
 use crate::{
     api::{ApiError, CardAct, ErrorCode, Proposed, WriteOutcome},
     domain::{
@@ -8,17 +8,17 @@ use crate::{
         derive::{CardKind, local},
     },
     engine::{
-        AgentsMay, lookup,
-        session::{Place, Session},
-        words,
+        AgentPolicy,
+        act_context::{ActContext, WriteScope},
+        find, wording,
     },
     store::{CardRow, ClaimRow, Draft, Reader, Ref},
 };
 
-impl Session<'_> {
+impl ActContext<'_> {
     /// Whether the caller is an agent that may only propose.
     pub(in crate::engine) fn may_only_propose(&self) -> bool {
-        self.actor.agent.is_some() && self.engine.config.agents_may == AgentsMay::Propose
+        self.actor.agent.is_some() && self.engine.config.agents_may == AgentPolicy::Propose
     }
 
     /// Whether the caller may retract this claim at once.
@@ -28,8 +28,8 @@ impl Session<'_> {
 
     /// Proposes what [`plan_retract`] planned, and answers with the card.
     pub(in crate::engine) fn propose(&mut self, claim: &ClaimRow, draft: Draft) -> Result<WriteOutcome, ApiError> {
-        let summary = words::summary("Proposed to retract", &[&claim.statement]);
-        let committed = self.commit(&Place::at(&claim.scope), vec![draft], "proposed", summary)?;
+        let summary = wording::summary("Proposed to retract", &[&claim.statement]);
+        let committed = self.commit(&WriteScope::at(&claim.scope), vec![draft], "proposed", summary)?;
         let event = committed.events.first().copied();
         let event = event.ok_or_else(|| ApiError::internal("the store made no event for a proposal"))?;
         self.proposed(claim, CardId::of_members(&[event]), false)
@@ -48,7 +48,7 @@ impl Session<'_> {
             scope: claim.scope.clone(),
             summary: format!(
                 "{}. It stands until a person decides on card {}",
-                words::summary(verb, &[&claim.statement]),
+                wording::summary(verb, &[&claim.statement]),
                 card_id.short()
             ),
             card_id,
@@ -60,12 +60,16 @@ impl Session<'_> {
 
 /// What becomes of an agent's wish to retract a person's claim: a new proposal, or the answer that one waits already. What
 /// a person has turned down is not proposed again.
-pub(super) fn plan_retract(session: &Session<'_>, claim: &ClaimRow, reason: String) -> Result<Plan, ApiError> {
-    let cards = session.reader().cards_of(&claim.id)?;
+pub(super) fn plan_retract(
+    context: &ActContext<'_>,
+    claim: &ClaimRow,
+    reason: String,
+) -> Result<ClaimActPlan, ApiError> {
+    let cards = context.reader().cards_of(&claim.id)?;
     // Open ones first, then the latest.
     if let Some(card) = cards.iter().find(|card| card.kind == CardKind::Proposed) {
         if card.open {
-            return session.proposed(claim, card.id, true).map(|answer| Plan::Answer(Box::new(answer)));
+            return context.proposed(claim, card.id, true).map(|answer| ClaimActPlan::Answer(Box::new(answer)));
         }
         if let Some(by) = card.settled.as_ref().filter(|by| by.act == CardAct::Dismiss.as_str()) {
             let why = by.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -75,7 +79,7 @@ pub(super) fn plan_retract(session: &Session<'_>, claim: &ClaimRow, reason: Stri
     }
     let mut draft = Draft::new(EventKind::Local(local::PROPOSED.into()), [Ref::Id(claim.id)]);
     draft.body.reason = Some(reason);
-    Ok(Plan::Propose(Box::new(draft)))
+    Ok(ClaimActPlan::Propose(Box::new(draft)))
 }
 
 /// The agent's reason on a card of a proposal.
@@ -87,23 +91,23 @@ pub(in crate::engine) fn proposed_reason(reader: &Reader, card: &CardId) -> Resu
 
 /// Settles the card of a proposal: `retract` does what was proposed, `dismiss` keeps the claim.
 pub(super) fn settle(
-    session: &Session<'_>,
+    context: &ActContext<'_>,
     card: &CardRow,
     act: CardAct,
     reason: &str,
 ) -> Result<(Vec<Draft>, String), ApiError> {
     let id = card.members.first().ok_or_else(|| ApiError::internal("a proposal names no claim"))?;
-    let claim = lookup::row(session.reader(), id)?;
-    if !session.may_retract(&claim) {
+    let claim = find::row(context.reader(), id)?;
+    if !context.may_retract(&claim) {
         return Err(needs_person(format!("card {} waits for a person to decide", card.id.short())).hint(way_on(&claim)));
     }
-    let settled = hold::settled(card, act.as_str(), None, Some(reason.to_owned()));
+    let settled = refuse::settled(card, act.as_str(), None, Some(reason.to_owned()));
     match act {
         CardAct::Retract => {
-            let summary = words::summary("Retracted", &[&claim.statement]);
+            let summary = wording::summary("Retracted", &[&claim.statement]);
             Ok((vec![retract::event(&claim, reason.to_owned()), settled], summary))
         }
-        CardAct::Dismiss => Ok((vec![settled], format!("{} stands", words::quote(&claim.statement)))),
+        CardAct::Dismiss => Ok((vec![settled], format!("{} stands", wording::quote(&claim.statement)))),
         _ => Err(ApiError::internal("a proposal was settled by an act that it does not offer")),
     }
 }

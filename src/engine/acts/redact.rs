@@ -5,35 +5,36 @@ use crate::{
     domain::{EventId, EventKind, Scope, derive::local},
     engine::{
         Engine,
-        asked::asked,
-        check, lookup,
-        session::{Place, Session},
+        act_context::{ActContext, WriteScope},
+        find,
+        request_hash::request_hash,
+        validate,
     },
     store::{Draft, Lookup, Ref},
 };
 
 /// `POST /redact`: of a claim, of the candidate on a card, or, by its full id, of any event.
 pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
-    let target = check::id("target", &request.target)?;
-    let reason = check::reason(request, "redact")?;
-    engine.act(&request.caller, asked("redact", request), |session| {
-        if let Some(answer) = super::replay::act(session)? {
+    let target = validate::id("target", &request.target)?;
+    let reason = validate::reason(request, "redact")?;
+    engine.act(&request.caller, request_hash("redact", request), |context| {
+        if let Some(answer) = super::replay::act(context)? {
             return Ok(answer);
         }
-        let found = find(session, &target)?;
-        let event = session.reader().event(&found.event)?;
+        let found = find(context, &target)?;
+        let event = context.reader().event(&found.event)?;
         let gone = event.as_ref().is_some_and(|event| event.body.is_none());
         let is_local = event.is_some_and(|event| matches!(event.kind, EventKind::Local(_)));
         if let Some(claim) = found.claim {
-            let row = lookup::row(session.reader(), &claim)?;
+            let row = find::row(context.reader(), &claim)?;
             let expected = request.expect_rev.is_none_or(|rev| rev == row.rev);
             if row.flags.redacted {
                 let message = format!("claim {} is already redacted; nothing was done", claim.short());
-                return session.stale_because(&row, message);
+                return context.stale_because(&row, message);
             }
             if !expected {
                 let message = format!("claim {} changed since it was shown; nothing was done", claim.short());
-                return session.stale_because(&row, message);
+                return context.stale_because(&row, message);
             }
         }
         if gone {
@@ -48,8 +49,8 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
         draft.body.reason = Some(reason);
         // The summary never quotes what is to be forgotten.
         let summary = format!("Redacted {}", found.event.short());
-        let committed = session.commit(&Place::at(&found.scope), vec![draft], "redact", summary.clone())?;
-        session.done(committed, summary).map(WriteOutcome::Done)
+        let committed = context.commit(&WriteScope::at(&found.scope), vec![draft], "redact", summary.clone())?;
+        context.done(committed, summary).map(WriteOutcome::Done)
     })
 }
 
@@ -59,15 +60,15 @@ struct Found {
     scope: Scope,
 }
 
-fn find(session: &Session<'_>, target: &str) -> Result<Found, ApiError> {
-    let reader = session.reader();
-    match lookup::claim(reader, "target", target) {
+fn find(context: &ActContext<'_>, target: &str) -> Result<Found, ApiError> {
+    let reader = context.reader();
+    match find::claim(reader, "target", target) {
         Ok(row) => return Ok(Found { event: row.id, claim: Some(row.id), scope: row.scope }),
         Err(error) if error.code != ErrorCode::NotFound => return Err(error),
         Err(_) => {}
     }
     if let Lookup::One(id) = reader.find_card(target)? {
-        let card = lookup::card_row(reader, &id)?;
+        let card = find::card_row(reader, &id)?;
         if let Some(candidate) = card.candidate {
             return Ok(Found { event: candidate, claim: None, scope: card.scope });
         }
@@ -77,5 +78,5 @@ fn find(session: &Session<'_>, target: &str) -> Result<Found, ApiError> {
     {
         return Ok(Found { event: id, claim: None, scope: event.scope });
     }
-    Err(lookup::missing("target", target, "claim or refused write", "`ergo claims` and `ergo conflicts` list them"))
+    Err(find::missing("target", target, "claim or refused write", "`ergo claims` and `ergo conflicts` list them"))
 }

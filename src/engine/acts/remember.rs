@@ -6,42 +6,43 @@ use crate::{
     domain::{ClaimId, ClaimKind},
     engine::{
         Engine,
-        asked::asked,
-        check, gate,
-        session::{Place, Session},
+        act_context::{ActContext, WriteScope},
+        guard_calls,
+        request_hash::request_hash,
+        validate,
     },
     store::ClaimRow,
 };
 
 /// `POST /remember`.
 pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) -> Result<WriteOutcome, ApiError> {
-    let draft = check::draft(request, ClaimKind::default())?;
-    check::scope(&request.caller)?;
-    let premises = check::ids("depends_on", &request.depends_on)?;
-    let rules = check::ids("exception_to", &request.exception_to)?;
-    let mut normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
-    let foresight = engine.foresee_write(&request.caller, &draft, &mut normed, &[], !request.dry_run);
-    engine.act_foreseeing(&request.caller, asked("remember", request), foresight, |session| {
-        if let Some(answer) = replay::write(session)? {
+    let draft = validate::draft(request, ClaimKind::default())?;
+    validate::scope(&request.caller)?;
+    let premises = validate::ids("depends_on", &request.depends_on)?;
+    let rules = validate::ids("exception_to", &request.exception_to)?;
+    let mut normalised = guard_calls::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
+    let results = engine.ask_models_for_write(&request.caller, &draft, &mut normalised, &[], !request.dry_run);
+    engine.act_with_models(&request.caller, request_hash("remember", request), results, |context| {
+        if let Some(answer) = replay::write(context)? {
             return Ok(answer);
         }
-        let place = Place::of(session.reader(), &request.caller)?;
-        let premises = match session.premises(&place, &premises, &[])? {
+        let write_scope = WriteScope::of(context.reader(), &request.caller)?;
+        let premises = match context.premises(&write_scope, &premises, &[])? {
             Premises::Found(ids) => ids,
             Premises::Stale(answer) => return Ok(*answer),
         };
-        let rules = match session.rules(&place, &rules, &[])? {
+        let rules = match context.rules(&write_scope, &rules, &[])? {
             Targets::Active(rows) => rows,
             Targets::Stale(answer) => return Ok(*answer),
         };
-        let claim = NewClaim { draft, normed, replaces: Vec::new(), premises, rules, change_reason: None };
-        session.store_claim(&place, &claim, request.dry_run)
+        let claim = NewClaim { draft, normalised, replaces: Vec::new(), premises, rules, change_reason: None };
+        context.store_claim(&write_scope, &claim, request.dry_run)
     })
 }
 
 /// `POST /learn`: with a source.
 pub(in crate::engine) fn learn(engine: &Engine, request: &RememberRequest) -> Result<WriteOutcome, ApiError> {
-    if check::optional("source", request.source.as_deref())?.is_none() {
+    if validate::optional("source", request.source.as_deref())?.is_none() {
         return Err(ApiError::field("source", "`learn` needs a `source`")
             .hint("say where it comes from: `path:line`, a document, an address; or use `remember`"));
     }
@@ -56,18 +57,18 @@ pub(in crate::engine) enum Premises {
     Stale(Box<WriteOutcome>),
 }
 
-impl Session<'_> {
+impl ActContext<'_> {
     /// The claims that a claim is to rest on: active, of its scope, none of those that it replaces.
     pub(in crate::engine) fn premises(
         &self,
-        place: &Place,
+        write_scope: &WriteScope,
         prefixes: &[String],
         replaces: &[ClaimRow],
     ) -> Result<Premises, ApiError> {
         let mut ids = Vec::new();
         for prefix in prefixes {
             let premise = self.find("depends_on", prefix)?;
-            place.must_hold("depends_on", &premise)?;
+            write_scope.require_same_scope("depends_on", &premise)?;
             if replaces.iter().any(|row| row.id == premise.id) {
                 return Err(ApiError::field(
                     "depends_on",

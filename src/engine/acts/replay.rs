@@ -6,33 +6,33 @@ use crate::{
         CardId, ClaimId, EventKind, Tier,
         derive::{self, local},
     },
-    engine::{lookup, session::Session, view, words},
+    engine::{act_context::ActContext, find, view, wording},
     store::{EventRow, Reader},
 };
 
 /// The answer to a `remember`, `learn` or `supersede` that was done before.
-pub(super) fn write(session: &Session<'_>) -> Result<Option<WriteOutcome>, ApiError> {
-    let events = session.done_before()?;
+pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, ApiError> {
+    let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
     if let Some(made) = events.iter().find(|event| creates_claim(event)) {
-        return Ok(Some(stored(session, &events, made, made.id)));
+        return Ok(Some(stored(context, &events, made, made.id)));
     }
     if let Some(made) = events.iter().find(|event| event.kind == EventKind::Supersede)
         && let Some(successor) = made.successor
     {
-        return Ok(Some(stored(session, &events, made, successor)));
+        return Ok(Some(stored(context, &events, made, successor)));
     }
     let local = |kind: &str| events.iter().find(|event| event.kind == EventKind::Local(kind.into()));
     if let Some(candidate) = local("refused") {
         let id = candidate.seen.first().copied().unwrap_or(candidate.id);
-        return refused(session, &id).map(Some);
+        return refused(context, &id).map(Some);
     }
     Err(other_act(first))
 }
 
 /// The answer to any other act that was done before.
-pub(super) fn act(session: &Session<'_>) -> Result<Option<WriteOutcome>, ApiError> {
-    let events = session.done_before()?;
+pub(super) fn act(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, ApiError> {
+    let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
     if events.iter().any(|event| event.kind == EventKind::Local("refused".into())) {
         return Err(other_act(first));
@@ -40,21 +40,21 @@ pub(super) fn act(session: &Session<'_>) -> Result<Option<WriteOutcome>, ApiErro
     if first.kind == EventKind::Local("proposed".into())
         && let Some(target) = first.targets.first()
     {
-        let claim = lookup::row(session.reader(), target)?;
-        return session.proposed(&claim, CardId::of_members(&[first.id]), true).map(Some);
+        let claim = find::row(context.reader(), target)?;
+        return context.proposed(&claim, CardId::of_members(&[first.id]), true).map(Some);
     }
     let mut claims = Vec::new();
     for id in events.iter().flat_map(|event| &event.targets) {
-        if let Some(row) = session.reader().claim(id)?
+        if let Some(row) = context.reader().claim(id)?
             && !claims.iter().any(|known: &crate::api::ClaimView| known.id == *id)
         {
-            claims.push(view::claim(row, &session.today));
+            claims.push(view::claim(row, &context.today));
         }
     }
     Ok(Some(WriteOutcome::Done(Done {
-        op_id: session.op,
+        op_id: context.op,
         scope: first.scope.clone(),
-        summary: format!("Done before, at the first try: {}", describe(session.reader(), &events)?),
+        summary: format!("Done before, at the first try: {}", describe(context.reader(), &events)?),
         claim_id: events.iter().find(|event| creates_claim(event)).map(|event| event.id),
         claims,
         needs_review: Vec::new(),
@@ -87,27 +87,29 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
                 (None, Some(id)) => reader.claim(&id)?.map(|row| row.statement),
                 (None, None) => None,
             };
-            let by = new.map(|new| format!(" by {}", words::quote(&new))).unwrap_or_default();
-            format!("{}{by}", words::summary("superseded", &targets))
+            let by = new.map(|new| format!(" by {}", wording::quote(&new))).unwrap_or_default();
+            format!("{}{by}", wording::summary("superseded", &targets))
         }
         (EventKind::Assert | EventKind::FactSet, own) => {
-            format!("remembered {}", words::quote(&own.unwrap_or_default()))
+            format!("remembered {}", wording::quote(&own.unwrap_or_default()))
         }
-        (EventKind::Local(kind), Some(own)) if kind == "refused" => format!("held back {}", words::quote(&own)),
-        (EventKind::Retract, _) => words::summary("retracted", &targets),
-        (EventKind::Reinstate, _) => words::summary("reinstated", &targets),
+        (EventKind::Local(kind), Some(own)) if kind == "refused" => {
+            format!("refused_write back {}", wording::quote(&own))
+        }
+        (EventKind::Retract, _) => wording::summary("retracted", &targets),
+        (EventKind::Reinstate, _) => wording::summary("reinstated", &targets),
         (EventKind::Depend, _) => match targets.split_first() {
             Some((claim, premises)) => {
-                words::summary(&format!("noted that {} rests on", words::quote(claim)), premises)
+                wording::summary(&format!("noted that {} rests on", wording::quote(claim)), premises)
             }
             None => "noted what a claim rests on".into(),
         },
-        (EventKind::Resolve(crate::domain::ResolveAct::Reviewed), _) => words::summary("reviewed", &targets),
-        (EventKind::Resolve(act), _) => words::summary(&format!("settled as {}:", act.as_str()), &targets),
+        (EventKind::Resolve(crate::domain::ResolveAct::Reviewed), _) => wording::summary("reviewed", &targets),
+        (EventKind::Resolve(act), _) => wording::summary(&format!("settled as {}:", act.as_str()), &targets),
         (EventKind::Undo, _) => "an undo".into(),
         (EventKind::Local(kind), _) if kind == "undo" => "an undo".into(),
         (EventKind::Redact, _) => "redacted a text".into(),
-        (EventKind::Local(kind), _) if kind == "proposed" => words::summary("proposed to retract", &targets),
+        (EventKind::Local(kind), _) if kind == "proposed" => wording::summary("proposed to retract", &targets),
         (EventKind::Local(kind), _) if kind == "seen" => "looked at a notice".into(),
         (EventKind::Local(kind), _) if kind == "snooze" => "put a card off".into(),
         (EventKind::Local(kind), _) if kind == "discard" => "discarded a refused write".into(),
@@ -150,7 +152,7 @@ pub(in crate::engine) fn creates_claim(event: &EventRow) -> bool {
     }
 }
 
-fn stored(session: &Session<'_>, events: &[EventRow], made: &EventRow, claim: ClaimId) -> WriteOutcome {
+fn stored(context: &ActContext<'_>, events: &[EventRow], made: &EventRow, claim: ClaimId) -> WriteOutcome {
     let superseded = events
         .iter()
         .filter(|event| matches!(event.kind, EventKind::Supersede | EventKind::FactSet))
@@ -158,7 +160,7 @@ fn stored(session: &Session<'_>, events: &[EventRow], made: &EventRow, claim: Cl
         .collect();
     WriteOutcome::Stored(Stored {
         claim_id: claim,
-        op_id: session.op,
+        op_id: context.op,
         scope: made.scope.clone(),
         duplicate: false,
         replayed: true,
@@ -168,18 +170,18 @@ fn stored(session: &Session<'_>, events: &[EventRow], made: &EventRow, claim: Cl
     })
 }
 
-fn refused(session: &Session<'_>, candidate: &ClaimId) -> Result<WriteOutcome, ApiError> {
-    let reader = session.reader();
-    let card = lookup::card_row(reader, &CardId::of_members(&[*candidate]))?;
+fn refused(context: &ActContext<'_>, candidate: &ClaimId) -> Result<WriteOutcome, ApiError> {
+    let reader = context.reader();
+    let card = find::card_row(reader, &CardId::of_members(&[*candidate]))?;
     let mut conflicts: Vec<Conflict> = Vec::new();
     for finding in card.verdict.findings {
-        let row = lookup::row(reader, &finding.claim)?;
-        conflicts.push(view::conflict(finding, view::claim(row, &session.today)));
+        let row = find::row(reader, &finding.claim)?;
+        conflicts.push(view::conflict(finding, view::claim(row, &context.today)));
     }
-    let proposed = super::hold::proposal(reader, &card.id)?.exception.is_some();
+    let proposed = super::refuse::write_intent(reader, &card.id)?.exception.is_some();
     conflicts.sort_by_key(|conflict| conflict.tier != Tier::Block);
     Ok(WriteOutcome::Conflict(Refused {
-        ways_on: words::ways_on(&conflicts, proposed),
+        ways_on: wording::ways_on(&conflicts, proposed),
         conflicts,
         card_id: Some(card.id),
         scope: card.scope,

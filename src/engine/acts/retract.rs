@@ -2,7 +2,7 @@
 
 use super::{
     notice,
-    on_claim::{self, Plan},
+    on_claim::{self, ClaimActPlan},
     propose,
 };
 use crate::{
@@ -14,15 +14,15 @@ use crate::{
 
 /// `POST /retract`.
 pub(in crate::engine) fn retract(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
-    on_claim::run(engine, request, "retract", "Retracted", |session, claim, reason| {
-        if let Some(stale) = session.stale(claim, request.expect_rev)? {
-            return Ok(Plan::Answer(Box::new(stale)));
+    on_claim::run(engine, request, "retract", "Retracted", |context, claim, reason| {
+        if let Some(stale) = context.stale(claim, request.expect_rev)? {
+            return Ok(ClaimActPlan::Answer(Box::new(stale)));
         }
-        if !session.may_retract(claim) {
-            return propose::plan_retract(session, claim, reason);
+        if !context.may_retract(claim) {
+            return propose::plan_retract(context, claim, reason);
         }
-        let notice = notice::of_retract(session, claim);
-        Ok(Plan::Commit(std::iter::once(event(claim, reason)).chain(notice).collect()))
+        let notice = notice::of_retract(context, claim);
+        Ok(ClaimActPlan::Commit(std::iter::once(event(claim, reason)).chain(notice).collect()))
     })
 }
 

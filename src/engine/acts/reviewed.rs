@@ -1,52 +1,52 @@
 //! `reviewed`: a claim whose premises changed, or of which there is a notice, was looked at.
 
-use super::on_claim::{self, Plan};
+use super::on_claim::{self, ClaimActPlan};
 use crate::{
     api::{ActRequest, ApiError, WriteOutcome},
     domain::{EventKind, ResolveAct, Status, derive::local},
-    engine::{Engine, session::Session},
+    engine::{Engine, act_context::ActContext},
     store::{ClaimRow, Draft, Ref},
 };
 
 /// `POST /reviewed`.
 pub(in crate::engine) fn reviewed(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
-    on_claim::run(engine, request, "reviewed", "Reviewed, and still holds:", |session, claim, reason| {
-        let mut drafts = looked_at(session, claim, &reason)?;
+    on_claim::run(engine, request, "reviewed", "Reviewed, and still holds:", |context, claim, reason| {
+        let mut drafts = looked_at(context, claim, &reason)?;
         // A notice may be about a claim that is out already.
         let noted = drafts.iter().any(|draft| matches!(draft.kind, EventKind::Local(_)));
         if (claim.status == Status::Active || !noted)
-            && let Some(stale) = session.stale(claim, request.expect_rev)?
+            && let Some(stale) = context.stale(claim, request.expect_rev)?
         {
-            return Ok(Plan::Answer(Box::new(stale)));
+            return Ok(ClaimActPlan::Answer(Box::new(stale)));
         }
         if drafts.is_empty() {
             let message = format!(
                 "claim {} does not need review: what it rests on is active, and no notice of it is unseen",
                 claim.id.short()
             );
-            return Ok(Plan::Answer(Box::new(session.stale_because(claim, message)?)));
+            return Ok(ClaimActPlan::Answer(Box::new(context.stale_because(claim, message)?)));
         }
         let (mut seen, mut statements) = (vec![claim.id], Vec::new());
         for target in &request.also {
-            let other = session.find("also", target)?;
+            let other = context.find("also", target)?;
             if other.scope != claim.scope {
                 let message = format!("claim {} is of another scope than {}", other.id.short(), claim.id.short());
                 return Err(ApiError::field("also", message).hint("one act is about one scope: review them apart"));
             }
             if !seen.contains(&other.id) {
-                let more = looked_at(session, &other, &reason)?;
+                let more = looked_at(context, &other, &reason)?;
                 statements.extend((!more.is_empty()).then_some(other.statement));
                 drafts.extend(more);
                 seen.push(other.id);
             }
         }
-        Ok(Plan::CommitMany(drafts, statements))
+        Ok(ClaimActPlan::CommitMany(drafts, statements))
     })
 }
 
-/// The events which say that a claim was looked at; none where nothing of it waits for that.
-fn looked_at(session: &Session<'_>, claim: &ClaimRow, reason: &str) -> Result<Vec<Draft>, ApiError> {
-    let notices = session.reader().notices_of(&claim.id)?;
+/// The events which say that a claim was looked at; none if nothing of it waits for that.
+fn looked_at(context: &ActContext<'_>, claim: &ClaimRow, reason: &str) -> Result<Vec<Draft>, ApiError> {
+    let notices = context.reader().notices_of(&claim.id)?;
     let mut drafts = Vec::new();
     if !claim.causes.is_empty() {
         let mut draft = Draft::new(EventKind::Resolve(ResolveAct::Reviewed), [Ref::Id(claim.id)]);

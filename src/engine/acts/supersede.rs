@@ -11,18 +11,18 @@ use crate::{
     domain::{ClaimId, EventKind},
     engine::{
         Engine,
-        asked::asked,
-        check, gate, lookup,
-        session::{Place, Session},
-        words,
+        act_context::{ActContext, WriteScope},
+        find, guard_calls,
+        request_hash::request_hash,
+        validate, wording,
     },
     store::{ClaimRow, Draft, Ref},
 };
 
 /// `POST /supersede`.
 pub(in crate::engine) fn supersede(engine: &Engine, request: &SupersedeRequest) -> Result<WriteOutcome, ApiError> {
-    check::scope(&request.claim.caller)?;
-    let targets = check::ids("targets", &request.targets)?;
+    validate::scope(&request.claim.caller)?;
+    let targets = validate::ids("targets", &request.targets)?;
     if targets.is_empty() {
         return Err(ApiError::field("targets", "`targets` is empty: name at least one claim that gives way"));
     }
@@ -36,34 +36,34 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
     // The kind is that of the first target unless it is named, and decides what else is required.
     let kind = {
         let reader = engine.readers.lend();
-        lookup::claim(&reader, "targets", &targets[0])?.kind
+        find::claim(&reader, "targets", &targets[0])?.kind
     };
-    let draft = check::draft(&request.claim, kind)?;
-    let premises = check::ids("depends_on", &request.claim.depends_on)?;
-    let rules = check::ids("exception_to", &request.claim.exception_to)?;
-    let mut normed = gate::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
+    let draft = validate::draft(&request.claim, kind)?;
+    let premises = validate::ids("depends_on", &request.claim.depends_on)?;
+    let rules = validate::ids("exception_to", &request.claim.exception_to)?;
+    let mut normalised = guard_calls::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
     let keep = !request.claim.dry_run;
-    let foresight = engine.foresee_write(&request.claim.caller, &draft, &mut normed, targets, keep);
-    engine.act_foreseeing(&request.claim.caller, asked("supersede", request), foresight, |session| {
-        if let Some(answer) = replay::write(session)? {
+    let results = engine.ask_models_for_write(&request.claim.caller, &draft, &mut normalised, targets, keep);
+    engine.act_with_models(&request.claim.caller, request_hash("supersede", request), results, |context| {
+        if let Some(answer) = replay::write(context)? {
             return Ok(answer);
         }
-        let place = Place::of(session.reader(), &request.claim.caller)?;
-        let replaces = match session.targets(&place, targets, request.expect_rev)? {
+        let write_scope = WriteScope::of(context.reader(), &request.claim.caller)?;
+        let replaces = match context.targets(&write_scope, targets, request.expect_rev)? {
             Targets::Active(rows) => rows,
             Targets::Stale(answer) => return Ok(*answer),
         };
         not_by_a_fact(draft.kind, &replaces)?;
-        let premises = match session.premises(&place, &premises, &replaces)? {
+        let premises = match context.premises(&write_scope, &premises, &replaces)? {
             Premises::Found(ids) => ids,
             Premises::Stale(answer) => return Ok(*answer),
         };
-        let rules = match session.rules(&place, &rules, &replaces)? {
+        let rules = match context.rules(&write_scope, &rules, &replaces)? {
             Targets::Active(rows) => rows,
             Targets::Stale(answer) => return Ok(*answer),
         };
-        let claim = NewClaim { draft, normed, replaces, premises, rules, change_reason: None };
-        session.store_claim(&place, &claim, request.claim.dry_run)
+        let claim = NewClaim { draft, normalised, replaces, premises, rules, change_reason: None };
+        context.store_claim(&write_scope, &claim, request.claim.dry_run)
     })
 }
 
@@ -77,43 +77,48 @@ fn by_claim(
         return Err(ApiError::field("statement", "`statement` and `successor` exclude each other")
             .hint("replace by a new text, or by a claim that is there already"));
     }
-    let successor = check::id("successor", successor)?;
-    let reason = check::optional("reason", request.claim.reason.as_deref())?
+    let successor = validate::id("successor", successor)?;
+    let reason = validate::optional("reason", request.claim.reason.as_deref())?
         .ok_or_else(|| ApiError::field("reason", "to supersede a claim needs a `reason`").hint("say what changed"))?;
-    engine.act(&request.claim.caller, asked("supersede", request), |session| {
-        if let Some(answer) = replay::write(session)? {
+    engine.act(&request.claim.caller, request_hash("supersede", request), |context| {
+        if let Some(answer) = replay::write(context)? {
             return Ok(answer);
         }
-        let place = Place::of(session.reader(), &request.claim.caller)?;
-        let replaces = match session.targets(&place, targets, request.expect_rev)? {
+        let write_scope = WriteScope::of(context.reader(), &request.claim.caller)?;
+        let replaces = match context.targets(&write_scope, targets, request.expect_rev)? {
             Targets::Active(rows) => rows,
             Targets::Stale(answer) => return Ok(*answer),
         };
-        let successor = session.find("successor", &successor)?;
-        place.must_hold("successor", &successor)?;
+        let successor = context.find("successor", &successor)?;
+        write_scope.require_same_scope("successor", &successor)?;
         if replaces.iter().any(|row| row.id == successor.id) {
             return Err(ApiError::field("successor", format!("claim {} cannot replace itself", successor.id.short())));
         }
-        if let Some(stale) = session.stale(&successor, None)? {
+        if let Some(stale) = context.stale(&successor, None)? {
             return Ok(stale);
         }
         not_by_a_fact(successor.kind, &replaces)?;
         let superseded: Vec<ClaimId> = replaces.iter().map(|row| row.id).collect();
         let mut outcome = Stored {
             claim_id: successor.id,
-            op_id: session.op,
-            scope: place.scope.clone(),
+            op_id: context.op,
+            scope: write_scope.scope.clone(),
             duplicate: false,
             replayed: false,
             dry_run: request.claim.dry_run,
             superseded,
-            warnings: place.warning().into_iter().collect(),
+            warnings: write_scope.warning().into_iter().collect(),
         };
         if !request.claim.dry_run {
             let draft = replaced_by(&replaces, successor.id, reason);
-            let committed = session.commit(&place, vec![draft], "supersede", summary(&replaces, &successor))?;
+            let committed = context.commit(&write_scope, vec![draft], "supersede", summary(&replaces, &successor))?;
             outcome.warnings.extend(review_warning(&committed));
-            outcome.warnings.extend(session.still_in_force(&place, &replaces, &successor.statement, &committed)?);
+            outcome.warnings.extend(context.still_in_force(
+                &write_scope,
+                &replaces,
+                &successor.statement,
+                &committed,
+            )?);
         }
         Ok(WriteOutcome::Stored(outcome))
     })
@@ -130,7 +135,7 @@ pub(in crate::engine) fn replaced_by(replaces: &[ClaimRow], successor: ClaimId, 
 /// What happened, in one sentence.
 pub(in crate::engine) fn summary(replaces: &[ClaimRow], successor: &ClaimRow) -> String {
     let old: Vec<&str> = replaces.iter().map(|row| row.statement.as_str()).collect();
-    format!("{} by {}", words::summary("Superseded", &old), words::quote(&successor.statement))
+    format!("{} by {}", wording::summary("Superseded", &old), wording::quote(&successor.statement))
 }
 
 /// A fact passes no guard and may change at any time: were it to replace a decision, that would be a way around both.
@@ -150,25 +155,25 @@ pub(in crate::engine) enum Targets {
     Stale(Box<WriteOutcome>),
 }
 
-impl Session<'_> {
+impl ActContext<'_> {
     /// The claims that are to give way. `expect_rev` is the first one's.
     pub(in crate::engine) fn targets(
         &self,
-        place: &Place,
+        write_scope: &WriteScope,
         prefixes: &[String],
         expect_rev: Option<u64>,
     ) -> Result<Targets, ApiError> {
-        self.active("targets", place, prefixes, expect_rev)
+        self.active("targets", write_scope, prefixes, expect_rev)
     }
 
     /// The claims to which a new one is an exception: none of those that it replaces.
     pub(in crate::engine) fn rules(
         &self,
-        place: &Place,
+        write_scope: &WriteScope,
         prefixes: &[String],
         replaces: &[ClaimRow],
     ) -> Result<Targets, ApiError> {
-        let rules = self.active("exception_to", place, prefixes, None)?;
+        let rules = self.active("exception_to", write_scope, prefixes, None)?;
         if let Targets::Active(rows) = &rules
             && let Some(row) = rows.iter().find(|row| replaces.iter().any(|gone| gone.id == row.id))
         {
@@ -183,14 +188,14 @@ impl Session<'_> {
     fn active(
         &self,
         field: &str,
-        place: &Place,
+        write_scope: &WriteScope,
         prefixes: &[String],
         expect_rev: Option<u64>,
     ) -> Result<Targets, ApiError> {
         let mut rows: Vec<ClaimRow> = Vec::new();
         for (index, prefix) in prefixes.iter().enumerate() {
             let row = self.find(field, prefix)?;
-            place.must_hold(field, &row)?;
+            write_scope.require_same_scope(field, &row)?;
             if let Some(stale) = self.stale(&row, expect_rev.filter(|_| index == 0))? {
                 return Ok(Targets::Stale(Box::new(stale)));
             }

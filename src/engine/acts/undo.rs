@@ -6,41 +6,40 @@ use crate::{
     domain::{EventKind, OpId},
     engine::{
         Engine,
-        asked::asked,
-        check,
-        session::{Place, Session},
-        words,
+        act_context::{ActContext, WriteScope},
+        request_hash::request_hash,
+        validate, wording,
     },
     store::{Draft, EventRow, Reader, Ref},
 };
 
 /// `POST /undo`.
 pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<UndoOutcome, ApiError> {
-    let named = check::optional_scope(Some(&request.caller.org_id), Some(&request.caller.project))?;
-    let identity = check::identity(&request.caller)?;
-    engine.act(&request.caller, asked("undo", request), |session| {
-        if let Some(answer) = done_before(session)? {
+    let named = validate::optional_scope(Some(&request.caller.org_id), Some(&request.caller.project))?;
+    let identity = validate::identity(&request.caller)?;
+    engine.act(&request.caller, request_hash("undo", request), |context| {
+        if let Some(answer) = done_before(context)? {
             return Ok(answer);
         }
         let target = if let Some(op) = request.target_op {
             op
         } else {
             let scope = match &named {
-                Some(scope) => Some(session.reader().scope_for(scope, identity.as_deref())?),
+                Some(scope) => Some(context.reader().scope_for(scope, identity.as_deref())?),
                 None => None,
             };
-            let actor = &session.actor;
-            session.reader().last_op(&actor.who, actor.agent.as_deref(), scope.as_ref())?.ok_or_else(|| {
+            let actor = &context.actor;
+            context.reader().last_op(&actor.who, actor.agent.as_deref(), scope.as_ref())?.ok_or_else(|| {
                 ApiError::not_found("there is no act of yours to undo")
                     .hint("`ergo log` lists acts; name one by its `op_id`")
             })?
         };
-        take_back(session, target)
+        take_back(context, target)
     })
 }
 
-fn take_back(session: &mut Session<'_>, target: OpId) -> Result<UndoOutcome, ApiError> {
-    let events = session.reader().op(&target)?;
+fn take_back(context: &mut ActContext<'_>, target: OpId) -> Result<UndoOutcome, ApiError> {
+    let events = context.reader().op(&target)?;
     let Some(first) = events.first() else {
         return Err(ApiError::not_found(format!("there is no act {target}")).hint("`ergo log` lists acts"));
     };
@@ -51,7 +50,7 @@ fn take_back(session: &mut Session<'_>, target: OpId) -> Result<UndoOutcome, Api
         return Err(ApiError::field("target_op", "an act on a team cannot be undone")
             .hint("do the opposite: add a device that was revoked, revoke one that was added"));
     }
-    if session.may_only_propose() && events.iter().any(|event| event.agent.is_none()) {
+    if context.may_only_propose() && events.iter().any(|event| event.agent.is_none()) {
         return Err(needs_person(format!("act {target} is a person's, and agents may not undo it here"))
             .hint(format!("ask {} to run `ergo undo {target}`", first.who)));
     }
@@ -60,12 +59,12 @@ fn take_back(session: &mut Session<'_>, target: OpId) -> Result<UndoOutcome, Api
         return Err(ApiError::new(ErrorCode::Stale, "this act was undone already; nothing was done")
             .hint("to redo it, undo the undo: `ergo log` shows its `op_id`"));
     }
-    let later = session.reader().built_on(&target)?;
+    let later = context.reader().built_on(&target)?;
     if !later.is_empty() {
         let all = later.len();
         // In the order in which they are to be undone; thousands may build on one.
         let latest = later.into_iter().rev().take(NAMED).collect();
-        return Err(words::built_on(&named(session, latest)?, all));
+        return Err(wording::built_on(&named(context, latest)?, all));
     }
 
     let (local, shared): (Vec<&EventRow>, Vec<&EventRow>) =
@@ -76,11 +75,11 @@ fn take_back(session: &mut Session<'_>, target: OpId) -> Result<UndoOutcome, Api
             drafts.push(Draft::new(kind, events.iter().map(|event| Ref::Id(event.id))));
         }
     }
-    let (root, redo) = undone_by(session.reader(), events.clone())?;
-    let what = replay::describe(session.reader(), &root)?;
+    let (root, redo) = undone_by(context.reader(), events.clone())?;
+    let what = replay::describe(context.reader(), &root)?;
     let summary = format!("{}: {what}", if redo { "Redid" } else { "Undid" });
-    let committed = session.commit(&Place::at(&first.scope), drafts, "undo", summary.clone())?;
-    Ok(UndoOutcome { undone: target, op_id: committed.op, summary, redo, claims: session.changed(&committed)? })
+    let committed = context.commit(&WriteScope::at(&first.scope), drafts, "undo", summary.clone())?;
+    Ok(UndoOutcome { undone: target, op_id: committed.op, summary, redo, claims: context.changed(&committed)? })
 }
 
 /// The most acts that are named of those that have to be undone first.
@@ -114,26 +113,26 @@ pub(in crate::engine) fn taken_back(reader: &Reader, event: &EventRow) -> Result
 }
 
 /// The events that stand in the way, each with what it did.
-fn named(session: &Session<'_>, events: Vec<EventRow>) -> Result<Vec<(crate::domain::EventId, String)>, ApiError> {
+fn named(context: &ActContext<'_>, events: Vec<EventRow>) -> Result<Vec<(crate::domain::EventId, String)>, ApiError> {
     events
         .into_iter()
         .map(|event| {
-            let what = replay::describe(session.reader(), std::slice::from_ref(&event))?;
+            let what = replay::describe(context.reader(), std::slice::from_ref(&event))?;
             Ok((event.id, what))
         })
         .collect()
 }
 
-fn done_before(session: &Session<'_>) -> Result<Option<UndoOutcome>, ApiError> {
-    let events = session.done_before()?;
+fn done_before(context: &ActContext<'_>) -> Result<Option<UndoOutcome>, ApiError> {
+    let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
     let undone = match first.targets.first() {
-        Some(target) if is_undo(&events) => session.reader().event(target)?.map(|event| event.op),
+        Some(target) if is_undo(&events) => context.reader().event(target)?.map(|event| event.op),
         _ => None,
     };
     let undone = undone
         .ok_or_else(|| ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind)))?;
-    let (_, redo) = undone_by(session.reader(), session.reader().op(&undone)?)?;
+    let (_, redo) = undone_by(context.reader(), context.reader().op(&undone)?)?;
     let summary = format!("{} before, at the first try", if redo { "Redone" } else { "Undone" });
-    Ok(Some(UndoOutcome { undone, op_id: session.op, summary, redo, claims: vec![] }))
+    Ok(Some(UndoOutcome { undone, op_id: context.op, summary, redo, claims: vec![] }))
 }

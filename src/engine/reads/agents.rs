@@ -4,12 +4,12 @@ use std::sync::PoisonError;
 
 use crate::{
     api::{AgentView, AgentsQuery, ApiError},
-    engine::{Engine, check},
+    engine::{Engine, validate},
 };
 
 /// The agents that wrote something, the one that did so last first.
 pub(in crate::engine) fn agents(engine: &Engine, query: &AgentsQuery) -> Result<Vec<AgentView>, ApiError> {
-    let scope = check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
+    let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let mut tally = engine.agents.lock().unwrap_or_else(PoisonError::into_inner);
     let rows = engine.readers.lend().agents(&mut tally, scope.as_ref())?;
     drop(tally);

@@ -4,7 +4,7 @@ use super::{chain, limit};
 use crate::{
     api::{ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
     domain::{EventId, Status, derive::CardKind as CardKinds, verdict::Evidence},
-    engine::{Engine, acts, beside, check, gate, lookup, past::At, view as views, words},
+    engine::{Engine, acts, beside, find, guard_calls, past_reads::PastTime, validate, view as views, wording},
     store::{CardFilter, CardRow, Reader},
 };
 
@@ -18,16 +18,16 @@ const MAX_BEARS: usize = 3;
 pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> Result<ConflictsPage, ApiError> {
     let now = query.as_of.unwrap_or_else(|| (engine.config.clock)());
     let filter = CardFilter {
-        scope: check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?,
+        scope: validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?,
         status: views::card_filter(query.status.as_deref())?,
         now,
         kinds: kinds(query.kind.as_deref())?,
     };
     let limit = limit(query.limit)?;
-    let at = query.as_of.map(|as_of| At { scope: filter.scope.clone(), as_of });
-    engine.look(at.as_ref(), |reader| {
+    let at = query.as_of.map(|as_of| PastTime { scope: filter.scope.clone(), as_of });
+    engine.read_at(at.as_ref(), |reader| {
         let page = reader.cards(&filter, limit, query.cursor.as_deref())?;
-        let items = summaries(reader, page.items, now, &gate::day(now))?;
+        let items = summaries(reader, page.items, now, &guard_calls::day(now))?;
         Ok(ConflictsPage { items, total: page.total, next: page.next })
     })
 }
@@ -36,14 +36,14 @@ pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> R
 pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<CardView, ApiError> {
     let now = as_of.unwrap_or_else(|| (engine.config.clock)());
     // Whoever asks by a prefix means what it names today.
-    let row = lookup::card(&engine.readers.lend(), "card", id)?;
-    let at = At::of(&row.scope, as_of);
-    engine.look(at.as_ref(), |reader| {
+    let row = find::card(&engine.readers.lend(), "card", id)?;
+    let at = PastTime::of(&row.scope, as_of);
+    engine.read_at(at.as_ref(), |reader| {
         let missing = || {
             ApiError::not_found(format!("card {} was not there at that time", row.id.short()))
                 .hint("leave `as_of` out, or name a later time")
         };
-        view(reader, reader.card(&row.id)?.ok_or_else(missing)?, now, &gate::day(now))
+        view(reader, reader.card(&row.id)?.ok_or_else(missing)?, now, &guard_calls::day(now))
     })
 }
 
@@ -83,10 +83,10 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
     let sides = Sides::read(reader, &row, today)?;
     let claims: Vec<&ClaimView> = sides.claims.iter().collect();
     let facts = sides.facts(&row, now, &claims);
-    let (acts, advice) = (words::acts(&facts), words::advice(&facts));
+    let (acts, advice) = (wording::acts(&facts), wording::advice(&facts));
     let mut settled = views::settlement(&row);
     if let Some(settled) = &mut settled {
-        settled.stored_as = lookup::stored_as(reader, &row)?.map(|row| row.id);
+        settled.stored_as = find::stored_as(reader, &row)?.map(|row| row.id);
     }
     let mut stored = Vec::new();
     for claim in &sides.claims {
@@ -122,7 +122,7 @@ fn in_place_of(reader: &Reader, claim: &ClaimView, today: &str) -> Result<Vec<Cl
     if claim.status == Status::Active || claim.replaced_by.is_empty() {
         return Ok(Vec::new());
     }
-    let mut later = chain::forward(reader, &lookup::row(reader, &claim.id)?, today)?;
+    let mut later = chain::forward(reader, &find::row(reader, &claim.id)?, today)?;
     later.retain(|claim| claim.status == Status::Active);
     later.reverse();
     later.truncate(MAX_NOW);
@@ -134,7 +134,7 @@ fn stored_as(reader: &Reader, row: &CardRow, candidate: &ClaimView, today: &str)
     let Some(by) = row.settled.as_ref().filter(|_| !row.open) else { return Ok(Vec::new()) };
     let mut now = Vec::new();
     for event in reader.op(&by.op)?.iter().filter(|event| acts::creates_claim(event)) {
-        let made = views::claim(lookup::row(reader, &event.id)?, today);
+        let made = views::claim(find::row(reader, &event.id)?, today);
         now.extend(in_place_of(reader, &made, today)?);
         if made.status == Status::Active {
             now.push(made);
@@ -179,10 +179,10 @@ impl Sides {
         };
         let mut claims = Vec::new();
         for member in row.members.iter().filter(|member| Some(**member) != row.candidate) {
-            claims.push(views::claim(lookup::row(reader, member)?, today));
+            claims.push(views::claim(find::row(reader, member)?, today));
         }
         let proposed = match row.kind {
-            CardKinds::Refused => acts::proposal(reader, &row.id)?.exception,
+            CardKinds::Refused => acts::write_intent(reader, &row.id)?.exception,
             CardKinds::Proposed => acts::proposed_reason(reader, &row.id)?,
             CardKinds::Found | CardKinds::Contradiction | CardKinds::Contested => None,
         };
@@ -190,8 +190,8 @@ impl Sides {
         Ok(Self { candidate, claims, evidence, proposed })
     }
 
-    fn facts<'a>(&'a self, row: &CardRow, now: u64, claims: &'a [&'a ClaimView]) -> words::Facts<'a> {
-        words::Facts {
+    fn facts<'a>(&'a self, row: &CardRow, now: u64, claims: &'a [&'a ClaimView]) -> wording::CardContext<'a> {
+        wording::CardContext {
             kind: views::card_kind(row.kind),
             status: views::card_status(row, now),
             candidate: self.candidate.as_ref(),
@@ -209,8 +209,8 @@ impl Sides {
             kind,
             status: views::card_status(row, now),
             scope: row.scope.clone(),
-            headline: words::headline(&self.facts(row, now, &claims)),
-            pair: words::pair(self.candidate.iter().chain(&self.claims)),
+            headline: wording::headline(&self.facts(row, now, &claims)),
+            pair: wording::pair(self.candidate.iter().chain(&self.claims)),
             op_id: Some(row.op),
             members: row.members.clone(),
             at: row.clock.wall,

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::{
     api::{ApiError, ChainLink, ClaimView},
     domain::{ClaimId, Status},
-    engine::{lookup, view},
+    engine::{find, view},
     store::{ClaimRow, Reader},
 };
 
@@ -21,7 +21,7 @@ pub(super) fn back(reader: &Reader, from: &ClaimRow, today: &str) -> Result<Vec<
         if links.len() >= MAX_LINKS || !seen.insert(id) {
             continue;
         }
-        let row = lookup::row(reader, &id)?;
+        let row = find::row(reader, &id)?;
         queue.extend(row.replaces.iter().map(|old| (*old, id, depth + 1)));
         links.push(link(reader, row, newer, depth, today)?);
     }
@@ -37,7 +37,7 @@ pub(super) fn forward(reader: &Reader, from: &ClaimRow, today: &str) -> Result<V
         if views.len() >= MAX_LINKS || !seen.insert(id) {
             continue;
         }
-        let row = lookup::row(reader, &id)?;
+        let row = find::row(reader, &id)?;
         queue.extend(&row.replaced_by);
         views.push(view::claim(row, today));
     }

@@ -4,7 +4,7 @@ use super::limit;
 use crate::{
     api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery, MAX_PAGE},
     domain::{ClaimId, ClaimKind, Status},
-    engine::{Engine, beside, check, gate, lookup, past::At, view},
+    engine::{Engine, beside, find, guard_calls, past_reads::PastTime, validate, view},
     store::{ClaimFilter, ClaimRow, Page, Reader, Said},
 };
 
@@ -20,12 +20,12 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
     if words.is_some_and(|words| words.len() > MAX_SEARCH) {
         return Err(ApiError::field("q", format!("`q` is longer than {MAX_SEARCH} bytes")));
     }
-    let today = gate::day(query.as_of.unwrap_or_else(|| (engine.config.clock)()));
+    let today = guard_calls::day(query.as_of.unwrap_or_else(|| (engine.config.clock)()));
     // What a source says is found by the text index, with words or without.
     let words = words.or_else(|| filter.source.as_ref().map(|_| ""));
-    let at = query.as_of.map(|as_of| At { scope: filter.scope.clone(), as_of });
+    let at = query.as_of.map(|as_of| PastTime { scope: filter.scope.clone(), as_of });
     let order = order(query.order.as_deref())?;
-    engine.look(at.as_ref(), |reader| {
+    engine.read_at(at.as_ref(), |reader| {
         let read = |limit: usize, cursor: Option<&str>| -> Result<Page<ClaimRow>, ApiError> {
             Ok(match words {
                 Some(words) => reader.search(&filter, words, limit, cursor)?,
@@ -96,7 +96,7 @@ fn ordered(
     Ok(Page { next: (after < known).then(|| after.to_string()), total, at_least: all.at_least || unread, items })
 }
 
-/// Where a source stands: those without one last, the lines of a file by their numbers.
+/// If a source stands: those without one last, the lines of a file by their numbers.
 fn place_of(source: Option<&str>) -> (bool, String, usize) {
     let source = source.unwrap_or_default().trim();
     let numbered = source.rsplit_once(':').and_then(|(path, line)| Some((path, line.parse().ok()?)));
@@ -106,9 +106,9 @@ fn place_of(source: Option<&str>) -> (bool, String, usize) {
 
 /// `GET /claims/{id}`.
 pub(in crate::engine) fn claim(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<ClaimView, ApiError> {
-    let today = gate::day(as_of.unwrap_or_else(|| (engine.config.clock)()));
+    let today = guard_calls::day(as_of.unwrap_or_else(|| (engine.config.clock)()));
     let (id, at) = found(engine, id, as_of)?;
-    engine.look(at.as_ref(), |reader| {
+    engine.read_at(at.as_ref(), |reader| {
         let mut claim = view::claim(then(reader, &id)?, &today);
         beside::fill(reader, &mut claim)?;
         Ok(claim)
@@ -116,9 +116,9 @@ pub(in crate::engine) fn claim(engine: &Engine, id: &str, as_of: Option<u64>) ->
 }
 
 /// The claim with this id or prefix, and where to read it: a claim is known by its present, and read in its scope's past.
-pub(super) fn found(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<(ClaimId, Option<At>), ApiError> {
-    let row = lookup::claim(&engine.readers.lend(), "id", id)?;
-    Ok((row.id, At::of(&row.scope, as_of)))
+pub(super) fn found(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<(ClaimId, Option<PastTime>), ApiError> {
+    let row = find::claim(&engine.readers.lend(), "id", id)?;
+    Ok((row.id, PastTime::of(&row.scope, as_of)))
 }
 
 /// A claim that is known, if it was there at that time.
@@ -143,7 +143,7 @@ fn filter(query: &ClaimsQuery) -> Result<ClaimFilter, ApiError> {
         .map(|word| word.parse::<ClaimKind>().map_err(|error| ApiError::field("kind", format!("`kind`: {error}"))))
         .collect::<Result<_, _>>()?;
     Ok(ClaimFilter {
-        scope: check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?,
+        scope: validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?,
         status,
         kinds,
         who: name(query.who.as_deref()),
@@ -162,7 +162,7 @@ fn name(text: Option<&str>) -> Option<String> {
     text.map(str::trim).filter(|who| !who.is_empty()).map(str::to_owned)
 }
 
-/// The words of a filter, where there are any.
+/// The words of a filter, if there are any.
 fn worded(field: &str, text: &str) -> Result<Option<String>, ApiError> {
     let text = text.trim();
     if text.is_empty() {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     api::{ApiError, History},
-    engine::{Engine, beside, gate, view},
+    engine::{Engine, beside, guard_calls, view},
 };
 
 /// The most claims that rest on one that an answer holds.
@@ -15,9 +15,9 @@ pub(super) const MAX_DEPENDENTS: usize = 100;
 /// `GET /claims/{id}/history`.
 pub(in crate::engine) fn history(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<History, ApiError> {
     let now = as_of.unwrap_or_else(|| (engine.config.clock)());
-    let today = gate::day(now);
+    let today = guard_calls::day(now);
     let (id, at) = found(engine, id, as_of)?;
-    engine.look(at.as_ref(), |reader| {
+    engine.read_at(at.as_ref(), |reader| {
         let row = then(reader, &id)?;
         let mut claim = view::claim(row.clone(), &today);
         beside::fill(reader, &mut claim)?;

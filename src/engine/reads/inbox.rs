@@ -10,7 +10,7 @@ use crate::{
         EventKind, Scope, Status,
         derive::{CardKind, local},
     },
-    engine::{Engine, acts, beside, check, gate, judged, view, words},
+    engine::{Engine, acts, beside, guard_calls, judgement, validate, view, wording},
     store::{CardFilter, ClaimFilter, NoticeRow, Page, Reader},
 };
 
@@ -28,7 +28,7 @@ const MAX_CAUSES: usize = 5;
 
 /// `GET /inbox`, without who waits for admission: the daemon alone knows that.
 pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<Inbox, ApiError> {
-    let scope = check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
+    let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let limit = limit(query.limit)?;
     if query.cursor.is_some() && query.group.is_none() {
         return Err(ApiError::field("cursor", "`cursor` goes on in one group: name it with `group`"));
@@ -36,7 +36,7 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
     let cursor = query.cursor.as_deref();
     let wanted = |group: InboxKind| query.group.is_none_or(|only| only == group);
     let now = (engine.config.clock)();
-    let today = gate::day(now);
+    let today = guard_calls::day(now);
     let mut groups = engine.readers.lend().snapshot(|reader| {
         let mut groups = Vec::new();
         // Of the others there is nothing to count, one by one.
@@ -122,7 +122,8 @@ fn noted(
 
 fn notice(engine: &Engine, row: NoticeRow, today: &str) -> NoticeItem {
     let body = row.event.body.as_ref();
-    let note: acts::Note = body.and_then(|body| serde_json::from_str(body.data.as_ref()?).ok()).unwrap_or_default();
+    let note: acts::NoticeData =
+        body.and_then(|body| serde_json::from_str(body.data.as_ref()?).ok()).unwrap_or_default();
     let what = match &row.event.kind {
         EventKind::Local(kind) if kind == local::FORCED && note.dismissed => NoticeKind::Dismissed,
         EventKind::Local(kind) if kind == local::FORCED => NoticeKind::Forced,
@@ -146,8 +147,8 @@ fn notice(engine: &Engine, row: NoticeRow, today: &str) -> NoticeItem {
 }
 
 /// What disagrees, in one sentence. A notice keeps no words, so that the guard says it anew of the words as they are.
-fn sentence(engine: &Engine, what: NoticeKind, note: &acts::Note, row: &NoticeRow) -> String {
-    let claim = words::quote(&row.claim.statement);
+fn sentence(engine: &Engine, what: NoticeKind, note: &acts::NoticeData, row: &NoticeRow) -> String {
+    let claim = wording::quote(&row.claim.statement);
     if what == NoticeKind::Retracted {
         let by = row.event.agent.as_deref().unwrap_or(&row.event.who);
         return format!("{by} took out {claim}, which {} wrote.", row.claim.who);
@@ -158,6 +159,7 @@ fn sentence(engine: &Engine, what: NoticeKind, note: &acts::Note, row: &NoticeRo
     if row.claim.flags.redacted || other.flags.redacted {
         return "The two did not fit together; the text of one of them was redacted.".to_owned();
     }
-    let said = gate::explain(&engine.guard, judged::candidate(&row.claim), judged::candidate(other), note.stage);
-    said.unwrap_or_else(|| format!("{claim} may not fit with {}.", words::quote(&other.statement)))
+    let said =
+        guard_calls::explain(&engine.guard, judgement::candidate(&row.claim), judgement::candidate(other), note.stage);
+    said.unwrap_or_else(|| format!("{claim} may not fit with {}.", wording::quote(&other.statement)))
 }

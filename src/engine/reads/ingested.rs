@@ -1,14 +1,14 @@
-//! The files that were taken in for reference.
+//! The files that were ingested for reference.
 
 use crate::{
     api::{ApiError, IngestedFile, IngestedFiles, IngestedQuery},
-    engine::{Engine, check},
+    engine::{Engine, validate},
 };
 
 /// `GET /ingested`.
 pub(in crate::engine) fn ingested(engine: &Engine, query: &IngestedQuery) -> Result<IngestedFiles, ApiError> {
-    let scope =
-        check::named(&query.org_id, &query.project).map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let scope = validate::named(&query.org_id, &query.project)
+        .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let rows = engine.readers.lend().ingested(&scope, query.under.as_deref().unwrap_or_default())?;
     let items: Vec<IngestedFile> =
         rows.into_iter().map(|row| IngestedFile { path: row.path, chunks: row.chunks }).collect();

@@ -3,13 +3,13 @@
 use super::limit;
 use crate::{
     api::{ApiError, LogPage, LogQuery},
-    engine::{Engine, acts, check, view},
+    engine::{Engine, acts, validate, view},
     store::LogFilter,
 };
 
 /// `GET /log`.
 pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPage, ApiError> {
-    let scope = check::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
+    let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let who = query.who.as_deref().map(str::trim).filter(|who| !who.is_empty()).map(str::to_owned);
     let filter = LogFilter { scope, since: query.since, acts: query.acts, who, refused: query.refused };
     let limit = limit(query.limit)?;

@@ -1,6 +1,7 @@
 //! `recall`: what is known about a question, by words and by meaning.
 
 mod filter;
+mod means;
 mod queries;
 mod references;
 mod stance;
@@ -13,7 +14,10 @@ use queries::Queries;
 use crate::{
     api::{ApiError, ErrorCode, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
     domain::{ClaimKind, Scope, Status},
-    engine::{Engine, beside, check, foresee::Vector, gate, past::At, pointing::Fallback, view},
+    engine::{
+        Engine, beside, guard_calls, llm_choice::Fallback, model_results::Embedding, past_reads::PastTime, validate,
+        view,
+    },
     infer::{Call, InferError},
     recall::{
         Question, Vocabulary,
@@ -26,6 +30,7 @@ use crate::{
 };
 
 pub use filter::Weighing;
+pub use means::RecallMeans;
 pub(in crate::engine) use verdict::figures;
 
 /// How many claims are answered with unless a number is asked for.
@@ -51,42 +56,25 @@ const BY_WORDS: usize = 64;
 const BY_MEANING: usize = 48;
 const POOL: usize = 64;
 
-/// By what recall finds: all of it, unless a measurement leaves something out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ways {
-    /// By the question's words.
-    pub words: bool,
-    /// By the words that stand for them, too.
-    pub vocabulary: bool,
-    /// By meaning: the vectors.
-    pub meaning: bool,
-}
-
-impl Default for Ways {
-    fn default() -> Self {
-        Self { words: true, vocabulary: true, meaning: true }
-    }
-}
-
 /// `POST /recall`.
 pub(in crate::engine) fn recall(
     engine: &Engine,
     request: &RecallRequest,
-    ways: Ways,
+    ways: RecallMeans,
 ) -> Result<RecallAnswer, ApiError> {
-    let mut wanted = Wanted { ways, ..Wanted::new(request)? };
+    let mut wanted = RecallQuery { ways, ..RecallQuery::new(request)? };
     let limit = wanted.limit;
     if request.filter {
         // Who chooses has something to choose from.
         wanted.limit = limit.max(MAX_SHOWN);
     }
     let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
-    let asked = Asked { engine, wanted: &wanted, now, today: gate::day(now) };
+    let asked = RecallRun { engine, wanted: &wanted, now, today: guard_calls::day(now) };
     let mut findings = asked.find()?;
     let chosen = request.filter.then(|| filter::choose(engine, &wanted.query, &mut findings));
     findings.found.truncate(limit);
     let mut answer = asked.answer(findings);
-    engine.look(asked.wanted.at.as_ref(), |reader| {
+    engine.read_at(asked.wanted.at.as_ref(), |reader| {
         answer.hits.iter_mut().try_for_each(|hit| beside::fill(reader, &mut hit.claim))
     })?;
     if let Some(method) = chosen {
@@ -95,57 +83,57 @@ pub(in crate::engine) fn recall(
     Ok(answer)
 }
 
-/// What the local language model says of what a question finds; `None` where the first claim is not to be doubted. For measurements.
+/// What the local language model says of what a question finds; `None` if the first claim is not to be doubted. For measurements.
 pub(in crate::engine) fn weigh(engine: &Engine, request: &RecallRequest) -> Result<Option<Weighing>, ApiError> {
-    let wanted = Wanted::new(request)?;
+    let wanted = RecallQuery::new(request)?;
     let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
-    let findings = Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()?;
+    let findings = RecallRun { engine, wanted: &wanted, now, today: guard_calls::day(now) }.find()?;
     filter::weighing(engine, &wanted.query, &findings)
         .map_err(|Fallback(method, why)| ApiError::new(ErrorCode::Unavailable, format!("{method}: {why}")))
 }
 
-/// The claims in force that may answer a question, of these kinds (all where there are none), the best first.
+/// The claims in force that may answer a question, of these kinds (all if there are none), the best first.
 pub(super) fn find(
     engine: &Engine,
     scope: &Scope,
     question: &str,
     kinds: &[ClaimKind],
     as_of: Option<u64>,
-) -> Result<Findings, ApiError> {
+) -> Result<RecallFindings, ApiError> {
     let now = as_of.unwrap_or_else(|| (engine.config.clock)());
-    let wanted = Wanted {
+    let wanted = RecallQuery {
         scope: scope.clone(),
         query: question.to_owned(),
         limit: POOL,
         kinds: kinds.to_vec(),
         history: false,
-        at: At::of(scope, as_of),
+        at: PastTime::of(scope, as_of),
         // What nobody said is no answer to why.
         references: false,
-        ways: Ways::default(),
+        ways: RecallMeans::default(),
     };
-    Asked { engine, wanted: &wanted, now, today: gate::day(now) }.find()
+    RecallRun { engine, wanted: &wanted, now, today: guard_calls::day(now) }.find()
 }
 
 /// What is wanted, checked.
-struct Wanted {
+struct RecallQuery {
     scope: Scope,
     query: String,
     limit: usize,
     kinds: Vec<ClaimKind>,
     history: bool,
     /// Where it is read; `None` for the present.
-    at: Option<At>,
+    at: Option<PastTime>,
     /// Whether chunks are looked for too.
     references: bool,
-    ways: Ways,
+    ways: RecallMeans,
 }
 
-impl Wanted {
+impl RecallQuery {
     fn new(request: &RecallRequest) -> Result<Self, ApiError> {
-        let scope = check::named(&request.org_id, &request.project)
+        let scope = validate::named(&request.org_id, &request.project)
             .map_err(|error| ApiError::field(error.field, error.to_string()))?;
-        let query = check::required("query", &request.query)?;
+        let query = validate::required("query", &request.query)?;
         if query.len() > MAX_QUERY {
             return Err(ApiError::field("query", format!("`query` is longer than {MAX_QUERY} bytes"))
                 .hint("ask in one sentence"));
@@ -167,10 +155,10 @@ impl Wanted {
             limit,
             kinds: request.kinds.clone(),
             history: request.include_history,
-            at: At::of(&scope, request.as_of),
+            at: PastTime::of(&scope, request.as_of),
             scope,
             references: true,
-            ways: Ways::default(),
+            ways: RecallMeans::default(),
         })
     }
 
@@ -180,7 +168,7 @@ impl Wanted {
 }
 
 /// A claim that was found, and how well it answers.
-pub(super) struct Found {
+pub(super) struct FoundClaim {
     pub(super) row: ClaimRow,
     cosine: Option<f32>,
     with_reason: Option<f32>,
@@ -198,10 +186,10 @@ pub(super) struct Found {
 }
 
 /// What a question found.
-pub(super) struct Findings {
+pub(super) struct RecallFindings {
     pub(super) question: Question,
     by_meaning: bool,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<FoundClaim>,
     references: Vec<Reference>,
     /// The best of these is said to answer.
     reference_answers: bool,
@@ -209,9 +197,9 @@ pub(super) struct Findings {
 }
 
 /// A question to the store.
-struct Asked<'a> {
+struct RecallRun<'a> {
     engine: &'a Engine,
-    wanted: &'a Wanted,
+    wanted: &'a RecallQuery,
     now: u64,
     today: String,
 }
@@ -231,14 +219,14 @@ struct ByWords {
 /// Claims near a vector, each with its cosine.
 type Near = Vec<(Spot, f32)>;
 
-impl Asked<'_> {
+impl RecallRun<'_> {
     /// The best claims for the question: those in force first, as many as are wanted.
-    fn find(&self) -> Result<Findings, ApiError> {
+    fn find(&self) -> Result<RecallFindings, ApiError> {
         let ways = self.wanted.ways;
         let question = match ways {
-            Ways { words: false, .. } => Question::default(),
-            Ways { vocabulary: false, .. } => Question::new(&self.wanted.query, &Vocabulary::default()),
-            Ways { .. } => {
+            RecallMeans { words: false, .. } => Question::default(),
+            RecallMeans { vocabulary: false, .. } => Question::new(&self.wanted.query, &Vocabulary::default()),
+            RecallMeans { .. } => {
                 let own = self.engine.vocabulary(&self.engine.readers.lend(), &self.wanted.scope)?;
                 Question::new(&self.wanted.query, own.as_deref().unwrap_or(Vocabulary::built_in()))
             }
@@ -261,11 +249,11 @@ impl Asked<'_> {
         let ByWords { claims, known, ranked, rows } = words?;
         let raise = match &vector {
             // Those of today, whenever it is asked about.
-            Ok(vector) => self.engine.raise(&self.engine.readers.lend(), &self.wanted.scope, &vector.model)?,
+            Ok(vector) => self.engine.floor_shift(&self.engine.readers.lend(), &self.wanted.scope, &vector.model)?,
             Err(_) => 0.0,
         };
         let mut notes = Vec::new();
-        self.engine.look(self.wanted.at.as_ref(), |reader| {
+        self.engine.read_at(self.wanted.at.as_ref(), |reader| {
             let (near, vector) = self.near(reader, vector, &mut notes)?;
             let weights = Weights::new(&question, claims, &known);
             let pool = self.pool(reader, ranked, &near)?;
@@ -282,13 +270,13 @@ impl Asked<'_> {
             } else {
                 (Vec::new(), false)
             };
-            Ok(Findings { question: question.clone(), by_meaning, found, references, reference_answers, notes })
+            Ok(RecallFindings { question: question.clone(), by_meaning, found, references, reference_answers, notes })
         })
     }
 
     /// Who has the words of the question: the best of them, then those of each sub-query.
     fn words(&self, question: &Question, queries: &Queries) -> Result<ByWords, ApiError> {
-        self.engine.look(self.wanted.at.as_ref(), |reader| {
+        self.engine.read_at(self.wanted.at.as_ref(), |reader| {
             let mut lists = reader.word_lists(&self.wanted.scope, &queries.all)?;
             self.together(reader, question, queries, &mut lists)?;
             let known = queries.known(question, &lists);
@@ -314,7 +302,7 @@ impl Asked<'_> {
         })
     }
 
-    /// Looks for words that stand together, where their own lists were not read to the end: else they say it already.
+    /// Looks for words that stand together, if their own lists were not read to the end: else they say it already.
     fn together(
         &self,
         reader: &Reader,
@@ -341,13 +329,13 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// The claims near in meaning, and the vector, where there is one that the store can be asked with.
+    /// The claims near in meaning, and the vector, if there is one that the store can be asked with.
     fn near(
         &self,
         reader: &Reader,
-        vector: Result<Vector, InferError>,
+        vector: Result<Embedding, InferError>,
         notes: &mut Vec<String>,
-    ) -> Result<(Near, Option<Vector>), ApiError> {
+    ) -> Result<(Near, Option<Embedding>), ApiError> {
         let vector = match vector {
             Ok(vector) => vector,
             Err(error) => {
@@ -395,10 +383,10 @@ impl Asked<'_> {
         &self,
         reader: &Reader,
         (pool, rows): (&[(Spot, f64)], Vec<ClaimRow>),
-        vector: Option<&Vector>,
+        vector: Option<&Embedding>,
         near: &[(Spot, f32)],
         weights: &Weights<'_>,
-    ) -> Result<Vec<Found>, ApiError> {
+    ) -> Result<Vec<FoundClaim>, ApiError> {
         let mut cosines: HashMap<Spot, f32> = near.iter().copied().collect();
         let spots: Vec<Spot> = pool.iter().map(|(spot, _)| *spot).collect();
         if let Some(vector) = vector {
@@ -424,7 +412,7 @@ impl Asked<'_> {
                 with_reason,
             };
             let score = weights.score(&candidate, vector.is_some(), self.now);
-            Found {
+            FoundClaim {
                 row,
                 cosine,
                 with_reason,
@@ -439,9 +427,9 @@ impl Asked<'_> {
         // A redacted claim says nothing; and what the words found may have been retired since.
         let fits = |row: &ClaimRow| !row.statement.is_empty() && self.wanted.takes(row.kind, row.status);
         let rows = rows.into_iter().zip(pool).zip(reasons).filter(|((row, _), _)| fits(row));
-        let mut found: Vec<Found> = rows.map(score).collect();
+        let mut found: Vec<FoundClaim> = rows.map(score).collect();
         found.sort_by(|a, b| {
-            let retired = |found: &Found| found.row.status != Status::Active;
+            let retired = |found: &FoundClaim| found.row.status != Status::Active;
             let order = retired(a).cmp(&retired(b)).then(b.score.total.total_cmp(&a.score.total));
             order.then(b.row.id.cmp(&a.row.id))
         });
@@ -449,7 +437,7 @@ impl Asked<'_> {
     }
 
     /// Leaves as many as are wanted; where history is wanted, up to half of them are history.
-    fn cut(&self, found: &mut Vec<Found>) {
+    fn cut(&self, found: &mut Vec<FoundClaim>) {
         let active = found.iter().filter(|found| found.row.status == Status::Active).count();
         let retired = (found.len() - active).min(self.wanted.limit / 2);
         let active = active.min(self.wanted.limit - retired);
@@ -462,8 +450,8 @@ impl Asked<'_> {
         });
     }
 
-    fn answer(&self, findings: Findings) -> RecallAnswer {
-        let Findings { question, by_meaning, found, references, reference_answers, mut notes } = findings;
+    fn answer(&self, findings: RecallFindings) -> RecallAnswer {
+        let RecallFindings { question, by_meaning, found, references, reference_answers, mut notes } = findings;
         let probability = found.iter().map(|found| found.probability).fold(0.0, f64::max);
         let verdict = verdict::of(&found, reference_answers, by_meaning);
         notes.extend(verdict::note(verdict, &self.wanted.scope, found.is_empty()));

@@ -2,14 +2,14 @@
 
 use crate::{
     api::{ApiError, ScopeView, Scopes},
-    engine::{Engine, past::At},
+    engine::{Engine, past_reads::PastTime},
     store::ScopeRow,
 };
 
 /// `GET /scopes`.
 pub(in crate::engine) fn scopes(engine: &Engine, as_of: Option<u64>) -> Result<Scopes, ApiError> {
-    let at = as_of.map(|as_of| At { scope: None, as_of });
-    let rows = engine.look(at.as_ref(), |reader| Ok(reader.scopes()?))?;
+    let at = as_of.map(|as_of| PastTime { scope: None, as_of });
+    let rows = engine.read_at(at.as_ref(), |reader| Ok(reader.scopes()?))?;
     // What had not begun then was no scope.
     let begun = |row: &ScopeRow| as_of.is_none() || row.latest > 0;
     let items = rows

@@ -5,11 +5,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::leads::Leads;
+use super::leading_claims::LeadingClaims;
 use crate::{
     api::{ApiError, Snapshot, SnapshotQuery},
     domain::Scope,
-    engine::{Engine, check, past::At},
+    engine::{Engine, past_reads::PastTime, validate},
     recall::snapshot::{Entry, Page, TOKENS, page},
     store::{PastMark, Reader},
 };
@@ -28,7 +28,7 @@ const KEPT: usize = 32;
 #[derive(Default)]
 pub(in crate::engine) struct Pages {
     made: Mutex<HashMap<(Scope, usize), Made>>,
-    leads: Leads,
+    leads: LeadingClaims,
 }
 
 #[derive(Clone)]
@@ -46,15 +46,15 @@ const EVER: u64 = u64::MAX >> 1;
 
 /// `GET /snapshot`.
 pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Result<Snapshot, ApiError> {
-    let scope =
-        check::named(&query.org_id, &query.project).map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let scope = validate::named(&query.org_id, &query.project)
+        .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let budget = query.tokens.unwrap_or(TOKENS);
     if !(LEAST..=MOST).contains(&budget) {
         return Err(ApiError::field("tokens", format!("`tokens` is {budget}: expected {LEAST} to {MOST}")));
     }
     if let Some(as_of) = query.as_of {
-        let at = At { scope: Some(scope.clone()), as_of };
-        let made = engine.look(Some(&at), |reader| make(reader, &scope, budget, as_of, &mut |_| 0))?;
+        let at = PastTime { scope: Some(scope.clone()), as_of };
+        let made = engine.read_at(Some(&at), |reader| make(reader, &scope, budget, as_of, &mut |_| 0))?;
         return Ok(view(made, false));
     }
     let known = engine.pages.lock().get(&(scope.clone(), budget)).cloned();
@@ -93,7 +93,7 @@ fn keep(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiError>
     let now = (engine.config.clock)();
     let model = engine.leader();
     let mut lead = |entries: &mut [Entry]| model.as_deref().map_or(0, |model| engine.pages.leads.apply(model, entries));
-    let made = engine.look(None, |reader| make(reader, scope, budget, now, &mut lead))?;
+    let made = engine.read_at(None, |reader| make(reader, scope, budget, now, &mut lead))?;
     let mut pages = engine.pages.lock();
     if pages.len() >= KEPT && !pages.contains_key(&(scope.clone(), budget)) {
         let oldest = pages.iter().min_by_key(|(_, made)| made.at).map(|(key, _)| key.clone());
@@ -137,7 +137,7 @@ fn view(made: Made, stale: bool) -> Snapshot {
 }
 
 impl Pages {
-    pub(super) fn leads(&self) -> &Leads {
+    pub(super) fn leads(&self) -> &LeadingClaims {
         &self.leads
     }
 

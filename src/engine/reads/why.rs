@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use super::{
     cards_of, chain,
     history::MAX_DEPENDENTS,
-    recall::{self, Findings, Found},
+    recall::{self, FoundClaim, RecallFindings},
 };
 use crate::{
     api::{ApiError, ErrorCode, MAX_RECALL, WhyAnswer, WhyRequest},
     domain::{ClaimId, ClaimKind, Scope, Status, id::is_prefix},
-    engine::{Engine, beside, check, gate, lookup, past::At, view},
+    engine::{Engine, beside, find, guard_calls, past_reads::PastTime, validate, view},
     store::{ClaimRow, Lookup, Reader},
 };
 
@@ -29,8 +29,8 @@ const ONE_MATTER: f32 = 0.45;
 
 /// `POST /why`.
 pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
-    let question = check::required("question", &request.question)?;
-    let scope = check::named(&request.org_id, &request.project)
+    let question = validate::required("question", &request.question)?;
+    let scope = validate::named(&request.org_id, &request.project)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let limit = match request.limit {
         Some(many) if many > MAX_RECALL => {
@@ -39,9 +39,9 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
         asked => asked.unwrap_or(OTHERS),
     };
     let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
-    let at = At::of(&scope, request.as_of);
-    let named = engine.look(at.as_ref(), |reader| {
-        let asked = Asked::new(reader, &scope, now);
+    let at = PastTime::of(&scope, request.as_of);
+    let named = engine.read_at(at.as_ref(), |reader| {
+        let asked = RecallRun::new(reader, &scope, now);
         asked.by_id(&question)?.map(|row| asked.answer_by_id(row)).transpose()
     })?;
     if let Some(answer) = named {
@@ -55,24 +55,24 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
         let guarded: Vec<ClaimKind> = ClaimKind::ALL.into_iter().filter(|kind| kind.is_guarded()).collect();
         findings = find(&guarded)?;
     }
-    engine.look(at.as_ref(), |reader| Asked::new(reader, &scope, now).by_recall(findings, limit))
+    engine.read_at(at.as_ref(), |reader| RecallRun::new(reader, &scope, now).by_recall(findings, limit))
 }
 
 /// Whether a claim says why: one that does not never answers why.
-fn is_reasoned(found: &Found) -> bool {
+fn is_reasoned(found: &FoundClaim) -> bool {
     found.row.reason.as_deref().is_some_and(|reason| !reason.trim().is_empty())
 }
 
-struct Asked<'a> {
+struct RecallRun<'a> {
     reader: &'a Reader,
     scope: &'a Scope,
     now: u64,
     today: String,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RecallRun<'a> {
     fn new(reader: &'a Reader, scope: &'a Scope, now: u64) -> Self {
-        Self { reader, scope, now, today: gate::day(now) }
+        Self { reader, scope, now, today: guard_calls::day(now) }
     }
 
     /// The claim that the question names by its id. A word such as “decade” can look like one.
@@ -83,8 +83,8 @@ impl<'a> Asked<'a> {
         let prefix = question.to_ascii_lowercase();
         match self.reader.find_claim(&prefix)? {
             Lookup::One(id) => Ok(self.reader.claim(&id)?),
-            Lookup::None => match lookup::refused(self.reader, &prefix)? {
-                Some(card) => lookup::stored_as(self.reader, &card),
+            Lookup::None => match find::refused(self.reader, &prefix)? {
+                Some(card) => find::stored_as(self.reader, &card),
                 None => Ok(None),
             },
             Lookup::Many(ids) if prefix.bytes().any(|byte| byte.is_ascii_digit()) => {
@@ -113,13 +113,13 @@ impl<'a> Asked<'a> {
     }
 
     /// The best of what was found that has a reason; or honestly nothing.
-    fn by_recall(&self, findings: Findings, limit: usize) -> Result<WhyAnswer, ApiError> {
+    fn by_recall(&self, findings: RecallFindings, limit: usize) -> Result<WhyAnswer, ApiError> {
         let asked: Vec<&str> = findings.question.terms.iter().map(|term| term.asked.as_str()).collect();
         if asked.is_empty() {
             return Ok(nothing("The question names nothing to look for: ask about a thing or a choice."));
         }
         let about = asked.join(", ");
-        let mut reasoned: Vec<Found> = findings.found.into_iter().filter(is_reasoned).collect();
+        let mut reasoned: Vec<FoundClaim> = findings.found.into_iter().filter(is_reasoned).collect();
         let Some(best) = reasoned.iter().position(|found| found.answers) else {
             if reasoned.is_empty() {
                 return Ok(nothing(&format!("Nothing with a reason is known in {} about: {about}.", self.scope)));
@@ -138,7 +138,7 @@ impl<'a> Asked<'a> {
         let related = self.related(&whole)?;
         let mut answer = self.full(whole)?;
         let beside = self.beside(id, total, &reasoned, &related)?;
-        let (beside, rest): (Vec<Found>, Vec<Found>) =
+        let (beside, rest): (Vec<FoundClaim>, Vec<FoundClaim>) =
             reasoned.into_iter().partition(|found| beside.contains(&found.row.id));
         let others = rest.into_iter().filter(|found| found.answers).map(|found| found.row).take(limit);
         answer.others = view::claims(others, &self.today);
@@ -166,7 +166,7 @@ impl<'a> Asked<'a> {
         &self,
         answer: ClaimId,
         total: f64,
-        next: &[Found],
+        next: &[FoundClaim],
         related: &HashSet<ClaimId>,
     ) -> Result<Vec<ClaimId>, ApiError> {
         let near = next.iter().filter(|found| {
@@ -201,7 +201,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What is said where two claims in force speak of one matter.
+/// What is said if two claims in force speak of one matter.
 const MAY_DISAGREE: &str =
     "More than one claim in force speaks of this: see whether all of them hold; the dates tell which is newer.";
 

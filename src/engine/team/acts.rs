@@ -1,6 +1,6 @@
 //! What a person does to a team.
 
-use super::session::{self, Session, device_named, device_word, scope_of, team_named};
+use super::team_act::{self, TeamAct, device_named, device_word, scope_of, team_named};
 use crate::{
     api::{
         AdoptRequest, ApiError, BindRequest, BoundScope, Caller, CreateTeamRequest, ErrorCode, GrantRequest,
@@ -11,7 +11,7 @@ use crate::{
         roster::{Grant, Granted, MAX_DEVICES, Role, RosterChange},
         text::escape,
     },
-    engine::{Engine, asked::asked, check},
+    engine::{Engine, request_hash::request_hash, validate},
 };
 
 /// Cuts and heads that one event carries at most, so that it stays well below an event's largest size.
@@ -20,25 +20,25 @@ const PER_EVENT: usize = 100;
 impl Engine {
     /// Makes a team with this device as its admin, and shares scopes with their history.
     pub fn create_team(&self, request: &CreateTeamRequest) -> Result<TeamView, ApiError> {
-        let name = check::required_name("name", &request.name)?;
-        let device_name = check::required_name("device_name", request.device_name.as_deref().unwrap_or_default())?;
+        let name = validate::required_name("name", &request.name)?;
+        let device_name = validate::required_name("device_name", request.device_name.as_deref().unwrap_or_default())?;
         let scopes =
             request.scopes.iter().map(|scope| scope_of("scopes", Some(scope))).collect::<Result<Vec<_>, _>>()?;
-        self.team_act(&request.caller, asked("create_team", request), |session| {
+        self.team_act(&request.caller, request_hash("create_team", request), |act| {
             for scope in &scopes {
-                free(session, scope)?;
+                free(act, scope)?;
             }
-            let person = check::required_name("who", &request.caller.who)?;
-            let team = session.commit(None, RosterChange::Create { name: name.clone(), person, device_name }, None)?;
+            let person = validate::required_name("who", &request.caller.who)?;
+            let team = act.commit(None, RosterChange::Create { name: name.clone(), person, device_name }, None)?;
             for scope in &scopes {
-                adopt(session, team, scope, None)?;
+                adopt(act, team, scope, None)?;
             }
             let summary = match scopes.len() {
                 0 => format!("Made the team {name}; it shares nothing yet"),
                 1 => format!("Made the team {name}, which shares {}", scopes[0]),
                 count => format!("Made the team {name}, which shares {count} scopes"),
             };
-            session.view(team, summary)
+            act.view(team, summary)
         })
     }
 
@@ -53,29 +53,29 @@ impl Engine {
         map: &[BoundScope],
         bring: &[Scope],
     ) -> Result<TeamView, ApiError> {
-        self.team_act(caller, asked("join_team", &(team, map, bring)), |session| {
-            let now = session.now;
-            let done = session.store.join_team(team, roster, from, now)?;
-            session.took(done);
+        self.team_act(caller, request_hash("join_team", &(team, map, bring)), |act| {
+            let now = act.now;
+            let done = act.store.join_team(team, roster, from, now)?;
+            act.took(done);
             for bound in map {
                 let local = scope_of("local", Some(&bound.local))?;
-                session.store.bind_scope(team, &bound.scope, &local)?;
+                act.store.bind_scope(team, &bound.scope, &local)?;
             }
             for scope in bring {
                 let scope = scope_of("bring", Some(scope))?;
                 // Whoever joins may not know their role yet; `ergo sync status` says what stays here.
-                if closed(session, team, &scope)?.is_some() {
+                if closed(act, team, &scope)?.is_some() {
                     continue;
                 }
-                let roster = session.roster(team)?;
-                adopt(session, team, &scope, Some(&roster))?;
+                let roster = act.roster(team)?;
+                adopt(act, team, &scope, Some(&roster))?;
             }
-            let name = session.roster(team)?.name().to_owned();
-            session.view(team, format!("Joined the team {}", escape(&name)))
+            let name = act.roster(team)?.name().to_owned();
+            act.view(team, format!("Joined the team {}", escape(&name)))
         })
     }
 
-    /// Lets a device in, or in again. Answers with the roster besides, which the device needs to join.
+    /// Lets a device in, or in again. Returns with the roster besides, which the device needs to join.
     pub fn add_member(
         &self,
         caller: &Caller,
@@ -85,47 +85,47 @@ impl Engine {
         name: &str,
         grant: &Grant,
     ) -> Result<(TeamDone, Vec<SignedEvent>), ApiError> {
-        let (person, name) = (check::required("person", person)?, check::required("name", name)?);
+        let (person, name) = (validate::required("person", person)?, validate::required("name", name)?);
         let may = minicbor::to_vec(grant).unwrap_or_default();
-        self.team_act(caller, asked("add_member", &(in_team, device, &person, &name, may)), |session| {
-            let team = team_named(session.reader(), in_team)?;
-            let roster = session.as_admin(team, "let devices in")?;
+        self.team_act(caller, request_hash("add_member", &(in_team, device, &person, &name, may)), |act| {
+            let team = team_named(act.reader(), in_team)?;
+            let roster = act.as_admin(team, "let devices in")?;
             known_scopes(&roster, &grant.scopes)?;
             if !roster.is_member(&device) {
                 has_room(&roster)?;
             }
             let summary = format!("Let {} into the team {}", escape(&name), escape(roster.name()));
-            session.commit(Some(team), RosterChange::Add { device, person, name, grant: grant.clone() }, None)?;
-            Ok((session.answer(team, summary, Vec::new()), session.reader().roster_events(&team)?))
+            act.commit(Some(team), RosterChange::Add { device, person, name, grant: grant.clone() }, None)?;
+            Ok((act.answer(team, summary, Vec::new()), act.reader().roster_events(&team)?))
         })
     }
 
     /// Gives a device, or the team, another name.
     pub fn rename_in_team(&self, request: &RenameRequest) -> Result<TeamDone, ApiError> {
-        let name = check::required_name("name", &request.name)?;
-        self.team_act(&request.caller, asked("rename_in_team", request), |session| {
-            let team = team_named(session.reader(), request.in_team.as_deref())?;
-            let roster = session.roster(team)?;
+        let name = validate::required_name("name", &request.name)?;
+        self.team_act(&request.caller, request_hash("rename_in_team", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let roster = act.roster(team)?;
             let device = match &request.device {
                 Some(text) => Some(device_named(&roster, text)?),
                 None => None,
             };
-            if device.is_none_or(|member| member.device != session.me) {
-                session.as_admin(team, "rename it and its devices")?;
+            if device.is_none_or(|member| member.device != act.me) {
+                act.as_admin(team, "rename it and its devices")?;
             }
             let summary =
                 format!("{} is called {name} from now on", escape(device.map_or(roster.name(), |member| &member.name)));
             let device = device.map(|member| member.device);
-            session.commit(Some(team), RosterChange::Rename { device, name }, None)?;
-            Ok(session.answer(team, summary, Vec::new()))
+            act.commit(Some(team), RosterChange::Rename { device, name }, None)?;
+            Ok(act.answer(team, summary, Vec::new()))
         })
     }
 
     /// Says what a device may do from now on. What it wrote until now stays.
     pub fn grant_in_team(&self, request: &GrantRequest) -> Result<TeamDone, ApiError> {
-        self.team_act(&request.caller, asked("grant_in_team", request), |session| {
-            let team = team_named(session.reader(), request.in_team.as_deref())?;
-            let roster = session.as_admin(team, "say what devices may do")?;
+        self.team_act(&request.caller, request_hash("grant_in_team", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let roster = act.as_admin(team, "say what devices may do")?;
             let member = device_named(&roster, &request.device)?;
             if !roster.is_member(&member.device) {
                 return Err(ApiError::field("device", format!("{} is not in the team any more", escape(&member.name)))
@@ -139,83 +139,80 @@ impl Engine {
             if grant.role < Role::Admin {
                 not_the_last_admin(&roster, &member.device)?;
             }
-            let cuts = if grant.covers(&member.grant) {
-                Vec::new()
-            } else {
-                session.reader().cuts_of(&team, &member.device)?
-            };
+            let cuts =
+                if grant.covers(&member.grant) { Vec::new() } else { act.reader().cuts_of(&team, &member.device)? };
             let summary = format!("{} is a {} from now on", escape(&member.name), grant.role);
             let device = member.device;
             for cuts in in_parts(cuts) {
-                session.commit(Some(team), RosterChange::Grant { device, grant: grant.clone(), cuts }, None)?;
+                act.commit(Some(team), RosterChange::Grant { device, grant: grant.clone(), cuts }, None)?;
             }
-            Ok(session.answer(team, summary, Vec::new()))
+            Ok(act.answer(team, summary, Vec::new()))
         })
     }
 
     /// Takes a device out. What it wrote and is here now stays; all else that it wrote or will write is put aside.
     pub fn revoke_from_team(&self, request: &RevokeRequest) -> Result<TeamDone, ApiError> {
-        let reason = check::required("reason", &request.reason)?;
-        self.team_act(&request.caller, asked("revoke_from_team", request), |session| {
-            let team = team_named(session.reader(), request.in_team.as_deref())?;
-            let roster = session.as_admin(team, "take devices out")?;
+        let reason = validate::required("reason", &request.reason)?;
+        self.team_act(&request.caller, request_hash("revoke_from_team", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let roster = act.as_admin(team, "take devices out")?;
             let member = device_named(&roster, &request.device)?;
-            if member.device == session.me {
+            if member.device == act.me {
                 return Err(ApiError::field("device", "this is the device that you are on").hint("`ergo sync leave`"));
             }
             if !roster.is_member(&member.device) {
-                return Ok(session.answer(
+                return Ok(act.answer(
                     team,
                     format!("{} is not in the team any more", escape(&member.name)),
                     Vec::new(),
                 ));
             }
-            let cuts = session.reader().cuts_of(&team, &member.device)?;
+            let cuts = act.reader().cuts_of(&team, &member.device)?;
             let summary = format!("Took {} out of the team {}", escape(&member.name), escape(roster.name()));
             let device = member.device;
             for cuts in in_parts(cuts) {
-                session.commit(Some(team), RosterChange::Revoke { device, cuts }, Some(reason.clone()))?;
+                act.commit(Some(team), RosterChange::Revoke { device, cuts }, Some(reason.clone()))?;
             }
             let warnings =
                 vec![format!("{} keeps what it holds already: nothing can take that back", escape(&member.name))];
-            Ok(session.answer(team, summary, warnings))
+            Ok(act.answer(team, summary, warnings))
         })
     }
 
     /// This device leaves. What it holds stays here, unshared from now on.
     pub fn leave_team(&self, request: &LeaveRequest) -> Result<TeamDone, ApiError> {
-        self.team_act(&request.caller, asked("leave_team", request), |session| {
-            let team = team_named(session.reader(), request.in_team.as_deref())?;
-            let roster = session.roster(team)?;
-            if roster.members().any(|member| member.device != session.me && roster.is_member(&member.device)) {
-                not_the_last_admin(&roster, &session.me)?;
+        self.team_act(&request.caller, request_hash("leave_team", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let roster = act.roster(team)?;
+            if roster.members().any(|member| member.device != act.me && roster.is_member(&member.device)) {
+                not_the_last_admin(&roster, &act.me)?;
             }
-            let cuts = session.reader().cuts_of(&team, &session.me)?;
+            let cuts = act.reader().cuts_of(&team, &act.me)?;
             // The first says that it leaves; after it, no further word of this device counts.
-            session.commit(Some(team), RosterChange::Leave { cuts }, None)?;
+            act.commit(Some(team), RosterChange::Leave { cuts }, None)?;
             let summary = format!("Left the team {}; what is here stays here", escape(roster.name()));
-            Ok(session.answer(team, summary, Vec::new()))
+            Ok(act.answer(team, summary, Vec::new()))
         })
     }
 
     /// Shares the history of a scope: a new one of the team, or what was written here before it was the team's.
     pub fn adopt_into_team(&self, request: &AdoptRequest) -> Result<TeamDone, ApiError> {
         let scope = scope_of("scope", request.scope.as_ref())?;
-        self.team_act(&request.caller, asked("adopt_into_team", request), |session| {
-            let team = team_named(session.reader(), request.in_team.as_deref())?;
-            let roster = session.roster(team)?;
-            if let Some(name) = closed(session, team, &scope)? {
-                let device = roster.member(&session.me).map_or_else(|| "DEVICE".to_owned(), device_word);
+        self.team_act(&request.caller, request_hash("adopt_into_team", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let roster = act.roster(team)?;
+            if let Some(name) = closed(act, team, &scope)? {
+                let device = roster.member(&act.me).map_or_else(|| "DEVICE".to_owned(), device_word);
                 let hint = format!("an admin lets it: `ergo sync grant {device} --role writer`; then bring it again");
                 let message = format!("this device may not write in {name}: the others would not take what it brings");
                 return Err(ApiError::new(ErrorCode::Forbidden, message).hint(hint));
             }
-            let taken = adopt(session, team, &scope, Some(&roster))?;
+            let taken = adopt(act, team, &scope, Some(&roster))?;
             let summary = match taken {
                 0 => format!("{} shares {scope}; there is no further history of it here", escape(roster.name())),
                 _ => format!("{} shares {scope} with its history", escape(roster.name())),
             };
-            Ok(session.answer(team, summary, Vec::new()))
+            Ok(act.answer(team, summary, Vec::new()))
         })
     }
 
@@ -223,10 +220,10 @@ impl Engine {
     pub fn bind_scope(&self, request: &BindRequest) -> Result<TeamDone, ApiError> {
         let name = request.scope.clone().ok_or_else(|| ApiError::field("scope", "`scope` is missing"))?;
         let local = scope_of("local", request.local.as_ref())?;
-        self.team_act(&request.caller, asked("bind_scope", request), |session| {
-            let team = team_named(session.reader(), request.in_team.as_deref())?;
-            session.store.bind_scope(team, &name, &local)?;
-            Ok(session.answer(team, format!("The team's {name} is {local} here"), Vec::new()))
+        self.team_act(&request.caller, request_hash("bind_scope", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            act.store.bind_scope(team, &name, &local)?;
+            Ok(act.answer(team, format!("The team's {name} is {local} here"), Vec::new()))
         })
     }
 
@@ -237,27 +234,27 @@ impl Engine {
 
     /// A team as this device sees it.
     pub fn team_view(&self, team: EventId) -> Result<TeamView, ApiError> {
-        self.readers.lend().snapshot(|reader| session::view(reader, &self.device(), team, String::new()))
+        self.readers.lend().snapshot(|reader| team_act::view(reader, &self.device(), team, String::new()))
     }
 
-    /// The team that somebody means: by id, prefix or name; the only one where nothing is said.
+    /// The team that somebody means: by id, prefix or name; the only one if nothing is said.
     pub fn team_named(&self, text: Option<&str>) -> Result<EventId, ApiError> {
         self.readers.lend().snapshot(|reader| team_named(reader, text))
     }
 }
 
 /// The team's name of a scope here in which it takes nothing that this device writes.
-fn closed(session: &Session<'_>, team: EventId, local: &Scope) -> Result<Option<Scope>, ApiError> {
-    let bound = session.reader().team_of(local)?.filter(|(of, _)| *of == team);
-    let roster = session.roster(team)?;
-    Ok(bound.map(|(_, name)| name).filter(|name| !roster.may_write(&session.me, name)))
+fn closed(act: &TeamAct<'_>, team: EventId, local: &Scope) -> Result<Option<Scope>, ApiError> {
+    let bound = act.reader().team_of(local)?.filter(|(of, _)| *of == team);
+    let roster = act.roster(team)?;
+    Ok(bound.map(|(_, name)| name).filter(|name| !roster.may_write(&act.me, name)))
 }
 
-/// Shares a scope by its name here. Answers how many chains of its history were taken in.
+/// Shares a scope by its name here. Returns how many chains of its history were ingested.
 ///
 /// A scope that the team has is another's too: there, whoever is no admin brings what this device wrote.
-fn adopt(session: &mut Session<'_>, team: EventId, local: &Scope, roster: Option<&Roster>) -> Result<usize, ApiError> {
-    let bound = session.reader().team_of(local)?;
+fn adopt(act: &mut TeamAct<'_>, team: EventId, local: &Scope, roster: Option<&Roster>) -> Result<usize, ApiError> {
+    let bound = act.reader().team_of(local)?;
     let name = match &bound {
         Some((of, name)) if *of == team => name.clone(),
         Some(_) => return Err(taken(local)),
@@ -269,11 +266,11 @@ fn adopt(session: &mut Session<'_>, team: EventId, local: &Scope, roster: Option
             return Err(ApiError::field("scope", format!("the team's {name} is kept under another name here"))
                 .hint("name it as it is called here (`ergo sync status`), or give it this name (`ergo sync map`)"));
         }
-        session.as_admin(team, "make a scope the team's")?;
+        act.as_admin(team, "make a scope the team's")?;
     }
-    let mut heads = session.reader().heads_of(local)?;
-    if session.roster(team)?.role(&session.me) != Some(Role::Admin) {
-        heads.retain(|head| head.author == session.me);
+    let mut heads = act.reader().heads_of(local)?;
+    if act.roster(team)?.role(&act.me) != Some(Role::Admin) {
+        heads.retain(|head| head.author == act.me);
     }
     // What was written under another name than the team's cannot be told apart from it by the others.
     if name != *local {
@@ -283,17 +280,17 @@ fn adopt(session: &mut Session<'_>, team: EventId, local: &Scope, roster: Option
     if count == 0 && known {
         return Ok(0);
     }
-    let identity = session.reader().scope_identity(local)?;
+    let identity = act.reader().scope_identity(local)?;
     for heads in in_parts(heads) {
         let change = RosterChange::Adopt { scope: name.clone(), identity: identity.clone(), heads };
-        session.commit(Some(team), change, None)?;
+        act.commit(Some(team), change, None)?;
     }
     Ok(count)
 }
 
 /// Refuses a scope that another team has.
-fn free(session: &Session<'_>, scope: &Scope) -> Result<(), ApiError> {
-    match session.reader().team_of(scope)? {
+fn free(act: &TeamAct<'_>, scope: &Scope) -> Result<(), ApiError> {
+    match act.reader().team_of(scope)? {
         Some(_) => Err(taken(scope)),
         None => Ok(()),
     }
@@ -304,7 +301,7 @@ fn taken(scope: &Scope) -> ApiError {
         .hint("a scope belongs to one team at most")
 }
 
-/// Refuses where a team has as many devices as it may.
+/// Refuses if a team has as many devices as it may.
 fn has_room(roster: &Roster) -> Result<(), ApiError> {
     if roster.size() < MAX_DEVICES {
         return Ok(());
@@ -340,7 +337,7 @@ fn granted(scopes: &[Scope]) -> Granted {
     }
 }
 
-/// Parts that fit into an event each; one part where there is nothing.
+/// Parts that fit into an event each; one part if there is nothing.
 fn in_parts<T: Clone>(all: Vec<T>) -> Vec<Vec<T>> {
     if all.is_empty() {
         return vec![all];

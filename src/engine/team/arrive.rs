@@ -14,7 +14,7 @@ impl Engine {
     /// background; what rules find stands on cards at once.
     ///
     /// # Errors
-    /// Where an event is forged or malformed, or the store cannot be written: then nothing was taken.
+    /// If an event is forged or malformed, or the store cannot be written: then nothing was taken.
     pub fn import_synced(&self, import: SyncImport) -> Result<SyncImported, ApiError> {
         self.take_in(|store| store.import_synced(import))
     }

@@ -1,14 +1,14 @@
 //! Teams: acts on them, what arrives from peers, and the reads and writes that an exchange with them needs.
 
-mod access;
 mod acts;
 mod arrive;
 mod notes;
 mod quarantine;
-mod session;
+mod sync_access;
+mod team_act;
 
-pub use access::{SyncReader, SyncWriter};
 pub use notes::TeamNotes;
+pub use sync_access::{SyncReader, SyncWriter};
 
 use super::Engine;
 use crate::domain::DeviceId;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::session::device_word;
+use super::team_act::device_word;
 use crate::{
-    api::{ApiError, BoundScope, Kept, TeamEnd},
+    api::{ApiError, BoundScope, TeamEnd, UnsharedChanges},
     domain::{
         DeviceId, EventId, Roster, Scope,
         roster::{MAX_DEVICES, MemberState, Refusal, is_roster_scope},
         text::{escape, quote},
     },
-    engine::{Engine, gate},
+    engine::{Engine, guard_calls},
     store::{BusyAuthor, Fork, KeptBack, Reader, StoreError},
 };
 
@@ -23,12 +23,12 @@ const HOUR: u64 = 60 * 60 * 1000;
 /// What a person should know about a team.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TeamNotes {
-    /// Places where a device that belongs to the team wrote two different events.
+    /// Places if a device that belongs to the team wrote two different events.
     pub forks: usize,
     /// What is not as it should be, one sentence each, with what to do.
     pub says: Vec<String>,
     /// What this device wrote and no other takes.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<UnsharedChanges>,
 }
 
 impl Engine {
@@ -47,7 +47,7 @@ impl Engine {
         })
     }
 
-    /// How this device came out of a team, where it did.
+    /// How this device came out of a team, if it did.
     pub fn team_end(&self, team: EventId) -> Result<Option<TeamEnd>, ApiError> {
         let me = self.device();
         self.readers.lend().snapshot(|reader| {
@@ -59,7 +59,7 @@ impl Engine {
     }
 }
 
-/// How many places a device of the team forks in, by scope. What it wrote before it was let in anew is settled: that is what a person
+/// How many places a device of the team forks in, by scope. What it wrote before it was admitted again is settled: that is what a person
 /// does about a copied store.
 fn forks(reader: &Reader, roster: &Roster) -> Result<BTreeMap<(DeviceId, Scope), usize>, StoreError> {
     let mut all: BTreeMap<(DeviceId, Scope), Vec<Fork>> = BTreeMap::new();
@@ -140,7 +140,7 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
 }
 
 /// The words for what this device wrote and no other takes.
-fn stays(roster: &Roster, me: &DeviceId, kept: KeptBack) -> Kept {
+fn stays(roster: &Roster, me: &DeviceId, kept: KeptBack) -> UnsharedChanges {
     let KeptBack { scope, local, refusal, events } = kept;
     let (word, before) = (word(roster, me), refusal == Refusal::NotAdopted);
     let (team, ours, theirs) = (escape(roster.name()), escape(&local.to_string()), escape(&scope.to_string()));
@@ -170,14 +170,14 @@ fn stays(roster: &Roster, me: &DeviceId, kept: KeptBack) -> Kept {
             format!("{what}: {refusal}. Write again what the others should know, or ask an admin of {team}")
         }
     };
-    Kept { bound: BoundScope { scope, local }, events, reason: refusal.as_str().to_owned(), before, says }
+    UnsharedChanges { bound: BoundScope { scope, local }, events, reason: refusal.as_str().to_owned(), before, says }
 }
 
 /// The words for a team that this device is out of. `at` in milliseconds since the Unix epoch.
 fn end(roster: &Roster, me: DeviceId, by: DeviceId, at: u64, reason: Option<String>) -> TeamEnd {
     let team = escape(roster.name());
     let left = roster.member(&me).is_none_or(|member| member.state == MemberState::Left);
-    let day = gate::day(at);
+    let day = guard_calls::day(at);
     let who = roster.member(&by).map_or_else(
         || by.short(),
         |member| {

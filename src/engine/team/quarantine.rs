@@ -1,10 +1,10 @@
 //! Events that a team does not take: shown, let in, or put away.
 
-use super::session::{Session, team_named};
+use super::team_act::{TeamAct, team_named};
 use crate::{
     api::{ApiError, ErrorCode, QuarantineRequest, QuarantinedList, QuarantinedQuery, QuarantinedView, TeamDone},
     domain::{DeviceId, EventId, Roster, id::is_prefix, roster::RosterChange},
-    engine::{Engine, asked::asked, reads},
+    engine::{Engine, reads, request_hash::request_hash},
     store::QuarantinedRow,
 };
 
@@ -47,25 +47,25 @@ impl Engine {
 
     /// Lets refused events in, for the whole team.
     pub fn accept_quarantined(&self, request: &QuarantineRequest) -> Result<TeamDone, ApiError> {
-        self.team_act(&request.caller, asked("accept_quarantined", request), |session| {
-            let team = team_named(session.reader(), request.in_team.as_deref())?;
-            session.as_admin(team, "let refused events in")?;
-            let events = named(session, team, &request.events)?;
+        self.team_act(&request.caller, request_hash("accept_quarantined", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            act.as_admin(team, "let refused events in")?;
+            let events = named(act, team, &request.events)?;
             for part in events.chunks(PER_EVENT) {
                 let change = RosterChange::Accept { events: part.to_vec() };
-                session.commit(Some(team), change, request.reason.clone())?;
+                act.commit(Some(team), change, request.reason.clone())?;
             }
-            Ok(session.answer(team, format!("Let {} in", counted(events.len())), Vec::new()))
+            Ok(act.answer(team, format!("Let {} in", counted(events.len())), Vec::new()))
         })
     }
 
     /// Puts refused events away, on this device. They stay refused, and are shown no more.
     pub fn discard_quarantined(&self, request: &QuarantineRequest) -> Result<TeamDone, ApiError> {
-        self.team_act(&request.caller, asked("discard_quarantined", request), |session| {
-            let team = team_named(session.reader(), request.in_team.as_deref())?;
-            let events = named(session, team, &request.events)?;
-            session.store.discard_quarantined(&events)?;
-            Ok(session.answer(team, format!("Discarded {}", counted(events.len())), Vec::new()))
+        self.team_act(&request.caller, request_hash("discard_quarantined", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let events = named(act, team, &request.events)?;
+            act.store.discard_quarantined(&events)?;
+            Ok(act.answer(team, format!("Discarded {}", counted(events.len())), Vec::new()))
         })
     }
 }
@@ -78,11 +78,11 @@ fn counted(events: usize) -> String {
 }
 
 /// The events that are meant, by id or prefix.
-fn named(session: &Session<'_>, team: EventId, texts: &[String]) -> Result<Vec<EventId>, ApiError> {
+fn named(act: &TeamAct<'_>, team: EventId, texts: &[String]) -> Result<Vec<EventId>, ApiError> {
     if texts.is_empty() {
         return Err(ApiError::field("events", "`events` is empty").hint("`ergo sync quarantine list` lists them"));
     }
-    let held = session.reader().quarantined(&team, usize::MAX >> 1, 0)?;
+    let held = act.reader().quarantined(&team, usize::MAX >> 1, 0)?;
     let mut found = Vec::new();
     for text in texts {
         let text = text.trim().to_ascii_lowercase();

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use crate::{files, infer::Role};
+use crate::{files, infer::ModelRole};
 
 /// The versions of the format that llama.cpp reads and that have this header.
 const VERSIONS: std::ops::RangeInclusive<u32> = 2..=3;
@@ -79,20 +79,20 @@ impl GgufHeader {
     ///
     /// # Errors
     /// A message for people, if ergo cannot use it.
-    pub fn role(&self) -> Result<Role, String> {
+    pub fn role(&self) -> Result<ModelRole, String> {
         let encoder = ENCODERS.contains(&self.architecture.as_str());
         match (encoder, self.pooling == Some(POOLING_RANK) || !self.labels.is_empty()) {
-            (_, true) if self.labels.is_empty() || self.labels.len() == 3 => Ok(Role::Nli),
+            (_, true) if self.labels.is_empty() || self.labels.len() == 3 => Ok(ModelRole::Nli),
             (_, true) => Err(format!(
                 "it is a classifier with {} labels ({}), and ergo's has three: entailment, neutral, contradiction",
                 self.labels.len(),
                 self.labels.join(", ")
             )),
-            (true, false) => Ok(Role::Embedder),
+            (true, false) => Ok(ModelRole::Embedder),
             (false, false) if self.architecture == "clip" => {
                 Err("it is a part of a model for pictures, not a language model".to_owned())
             }
-            (false, false) => Ok(Role::Llm),
+            (false, false) => Ok(ModelRole::Llm),
         }
     }
 }
@@ -304,12 +304,12 @@ mod tests {
             (header.name.as_deref(), header.dimension, header.pooling),
             (Some("A small one"), Some(384), Some(1))
         );
-        assert_eq!(header.role(), Ok(Role::Embedder));
+        assert_eq!(header.role(), Ok(ModelRole::Embedder));
         let header = read(&llm()).unwrap();
         assert!(header.chat_template);
-        assert_eq!(header.role(), Ok(Role::Llm));
+        assert_eq!(header.role(), Ok(ModelRole::Llm));
         let header = read(&classifier(&["entailment", "neutral", "contradiction"])).unwrap();
-        assert_eq!(header.role(), Ok(Role::Nli));
+        assert_eq!(header.role(), Ok(ModelRole::Nli));
         let two = read(&classifier(&["no", "yes"])).unwrap().role().unwrap_err();
         assert!(two.contains("2 labels (no, yes)"), "{two}");
     }

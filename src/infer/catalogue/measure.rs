@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::infer::{Call, InferError, Models, Prompt, Role};
+use crate::infer::{Call, InferError, ModelRole, Models, Prompt};
 
 /// The timeout of one call.
 const DEADLINE: Duration = Duration::from_mins(5);
@@ -46,14 +46,14 @@ pub struct ModelTiming {
 ///
 /// # Errors
 /// The first [`InferError`].
-pub fn measure(role: Role, models: &dyn Models, calls: usize) -> Result<Vec<ModelTiming>, InferError> {
+pub fn measure(role: ModelRole, models: &dyn Models, calls: usize) -> Result<Vec<ModelTiming>, InferError> {
     let call = Call::foreground(DEADLINE);
     let sentence = |at: usize| SENTENCES.get(at % SENTENCES.len()).copied().unwrap_or_default().to_owned();
     let pairs = |at: usize, count: usize| -> Vec<_> {
         (at..at + count).map(|at| (sentence(at), sentence(at + 1 + at / SENTENCES.len() % 7))).collect()
     };
     match role {
-        Role::Embedder => {
+        ModelRole::Embedder => {
             let texts = |at: usize, count: usize| (at..at + count).map(sentence).collect::<Vec<_>>();
             Ok(vec![
                 once(&mut || models.embed(&texts(0, 1), call).map(drop))?,
@@ -61,12 +61,12 @@ pub fn measure(role: Role, models: &dyn Models, calls: usize) -> Result<Vec<Mode
                 many("sentence, 8 a call", BATCH, calls, &mut |at| models.embed(&texts(at, BATCH), call).map(drop))?,
             ])
         }
-        Role::Nli => Ok(vec![
+        ModelRole::Nli => Ok(vec![
             once(&mut || models.classify(&pairs(0, 1), call).map(drop))?,
             many("pair", 1, calls, &mut |at| models.classify(&pairs(at, 1), call).map(drop))?,
             many("pair, 8 a call", BATCH, calls, &mut |at| models.classify(&pairs(at, BATCH), call).map(drop))?,
         ]),
-        Role::Llm => {
+        ModelRole::Llm => {
             let examples = || [(sentence(1), sentence(2))];
             let prompt = |at: usize| Prompt::few_shot("Repeat what is said, in other words.", examples(), sentence(at));
             // A grammar without an end: exactly this many tokens are written.
@@ -115,7 +115,7 @@ mod tests {
             .classifying(|_, _| Ok([0.0; 3]))
             .generating(|_| Ok(String::new()))
             .answering(|_, answers| Ok(vec![0.0; answers.len()]));
-        for role in Role::ALL {
+        for role in ModelRole::ALL {
             let timings = measure(role, &models, 3).unwrap();
             assert_eq!(timings.len(), 3, "{role}");
             assert!(timings.iter().all(|timing| timing.p50_ms <= timing.p95_ms), "{timings:?}");

@@ -16,7 +16,7 @@ use std::{path::Path, sync::OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::{EmbeddedModel, Role};
+use super::{EmbeddedModel, ModelRole};
 use digest::Sha256;
 
 use crate::files;
@@ -26,9 +26,9 @@ pub use resolve::{ChosenBy, ServingModel};
 const TEXT: &str = include_str!("../../../assets/models.toml");
 
 /// The model files that are built into the program, each the default of its role.
-pub static EMBEDDED: &[(Role, EmbeddedModel)] = &[
+pub static EMBEDDED: &[(ModelRole, EmbeddedModel)] = &[
     (
-        Role::Embedder,
+        ModelRole::Embedder,
         EmbeddedModel {
             name: "minilm-l6",
             sha256: "53cf5979d8ab88451f2440320d89252f4f282bd40011a6b440859a952afc5b8d",
@@ -36,7 +36,7 @@ pub static EMBEDDED: &[(Role, EmbeddedModel)] = &[
         },
     ),
     (
-        Role::Nli,
+        ModelRole::Nli,
         EmbeddedModel {
             name: "ergo-nli-minilm",
             sha256: "40fad0baaf26b4b51591be438e96abfbf4fdfe74bf0511c8746cbe87a62ffb44",
@@ -46,7 +46,7 @@ pub static EMBEDDED: &[(Role, EmbeddedModel)] = &[
 ];
 
 /// Returns the built-in default of a role.
-pub fn embedded(role: Role) -> Option<&'static EmbeddedModel> {
+pub fn embedded(role: ModelRole) -> Option<&'static EmbeddedModel> {
     EMBEDDED.iter().find(|(serves, _)| *serves == role).map(|(_, model)| model)
 }
 
@@ -57,7 +57,7 @@ pub struct CatalogueEntry {
     /// Its name in commands and settings.
     pub name: String,
     /// Its role.
-    pub role: Role,
+    pub role: ModelRole,
     /// The name of its file.
     pub file: String,
     /// The size of its file in bytes.
@@ -195,7 +195,7 @@ mod tests {
     fn the_built_in_catalogue_is_complete_and_true() {
         let catalogue = Catalogue::parse(TEXT).unwrap();
         assert_eq!(catalogue, *Catalogue::builtin());
-        for role in Role::ALL {
+        for role in ModelRole::ALL {
             assert!(catalogue.models().iter().any(|model| model.role == role), "no model for {role}");
         }
         assert!(catalogue.models().iter().any(|model| model.url.is_some()), "nothing can be fetched");
@@ -260,7 +260,7 @@ mod tests {
         fs::write(&path, &own).unwrap();
         let both = Catalogue::with(Some(&path)).unwrap();
         assert_eq!(both.models().len(), Catalogue::builtin().models().len() + 1);
-        assert_eq!(both.named("ours").unwrap().role, Role::Embedder);
+        assert_eq!(both.named("ours").unwrap().role, ModelRole::Embedder);
         fs::write(&path, own.replace("\"ours\"", "\"minilm-l6\"")).unwrap();
         assert!(Catalogue::with(Some(&path)).unwrap_err().contains("twice"));
     }

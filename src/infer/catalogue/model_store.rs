@@ -14,7 +14,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::digest::{self, Sha256};
-use crate::infer::Role;
+use crate::infer::ModelRole;
 
 /// The version of the record.
 const VERSION: u32 = 1;
@@ -61,7 +61,7 @@ pub struct InstalledModel {
     /// Its name in commands and settings.
     pub name: String,
     /// Its role.
-    pub role: Role,
+    pub role: ModelRole,
     /// The file: a name in the folder, or the absolute path of a file elsewhere that stays there.
     pub file: PathBuf,
     /// The size of the file in bytes.
@@ -83,7 +83,7 @@ pub struct ModelRecords {
     version: u32,
     /// The model of a role: its name, or [`NONE`]; the default if absent.
     #[serde(default)]
-    pub chosen: BTreeMap<Role, String>,
+    pub chosen: BTreeMap<ModelRole, String>,
     /// The installed files.
     #[serde(default)]
     pub installed: Vec<InstalledModel>,
@@ -109,7 +109,7 @@ impl ModelRecords {
     }
 
     /// Returns the roles for which this model was chosen.
-    pub fn roles_of(&self, name: &str) -> Vec<Role> {
+    pub fn roles_of(&self, name: &str) -> Vec<ModelRole> {
         self.chosen.iter().filter(|(_, chosen)| *chosen == name).map(|(role, _)| *role).collect()
     }
 }
@@ -264,7 +264,7 @@ pub(crate) mod testing {
     use super::*;
 
     /// Puts a file with these bytes on a shelf, as an import does.
-    pub(crate) fn install(model_store: &ModelStore, name: &str, role: Role, bytes: &[u8]) -> InstalledModel {
+    pub(crate) fn install(model_store: &ModelStore, name: &str, role: ModelRole, bytes: &[u8]) -> InstalledModel {
         model_store.make().unwrap();
         let file = PathBuf::from(format!("{name}.gguf"));
         fs::write(model_store.path_of(&file), bytes).unwrap();
@@ -297,12 +297,12 @@ mod tests {
     fn what_is_put_on_the_shelf_is_read_again_and_the_last_of_a_name_counts() {
         let (_dir, model_store) = model_store();
         assert_eq!(model_store.load().unwrap(), ModelRecords::default());
-        install(&model_store, "one", Role::Nli, b"first");
-        let model = install(&model_store, "one", Role::Llm, b"second");
-        model_store.change(|records| records.chosen.insert(Role::Llm, "one".into())).unwrap();
+        install(&model_store, "one", ModelRole::Nli, b"first");
+        let model = install(&model_store, "one", ModelRole::Llm, b"second");
+        model_store.change(|records| records.chosen.insert(ModelRole::Llm, "one".into())).unwrap();
         let records = model_store.load().unwrap();
         assert_eq!(records.installed, [model]);
-        assert_eq!(records.roles_of("one"), [Role::Llm]);
+        assert_eq!(records.roles_of("one"), [ModelRole::Llm]);
         let left: Vec<_> =
             fs::read_dir(model_store.folder()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left.len(), 3, "the model, the record and its lock: {left:?}");
@@ -314,7 +314,7 @@ mod tests {
         std::thread::scope(|scope| {
             for name in ["a", "b", "c", "d"] {
                 let model_store = &model_store;
-                scope.spawn(move || install(model_store, name, Role::Llm, name.as_bytes()));
+                scope.spawn(move || install(model_store, name, ModelRole::Llm, name.as_bytes()));
             }
         });
         let names: Vec<_> = model_store.load().unwrap().installed.into_iter().map(|model| model.name).collect();
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn a_changed_file_is_seen_and_one_that_was_only_touched_is_good() {
         let (_dir, model_store) = model_store();
-        let model = install(&model_store, "m", Role::Nli, b"bytes");
+        let model = install(&model_store, "m", ModelRole::Nli, b"bytes");
         let path = model_store.path_of(&model.file);
         assert_eq!(model_store.condition(&model), FileCondition::Good);
         let touched = InstalledModel { modified: model.modified - 1, ..model.clone() };

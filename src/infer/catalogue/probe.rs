@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::infer::{Call, InferError, Models, Prompt, Role};
+use crate::infer::{Call, InferError, ModelRole, Models, Prompt};
 
 /// The timeout of one question, loading included: a slow disk, a large model, a busy machine.
 const DEADLINE: Duration = Duration::from_mins(3);
@@ -54,11 +54,11 @@ pub struct ProbeResult {
 ///
 /// # Errors
 /// A message for people, to follow the model's name: why it cannot serve.
-pub fn probe(role: Role, models: &dyn Models) -> Result<ProbeResult, String> {
+pub fn probe(role: ModelRole, models: &dyn Models) -> Result<ProbeResult, String> {
     match role {
-        Role::Embedder => embedder(models),
-        Role::Nli => classifier(models),
-        Role::Llm => writer(models),
+        ModelRole::Embedder => embedder(models),
+        ModelRole::Nli => classifier(models),
+        ModelRole::Llm => writer(models),
     }
 }
 
@@ -159,22 +159,22 @@ mod tests {
     use super::*;
     use crate::infer::{FakeModels, NoModels};
 
-    fn told(role: Role, models: &dyn Models) -> String {
+    fn told(role: ModelRole, models: &dyn Models) -> String {
         probe(role, models).unwrap_err()
     }
 
     #[test]
     fn an_embedder_must_put_one_meaning_nearer_than_strangers() {
         let good = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
-        let probed = probe(Role::Embedder, &good).unwrap();
+        let probed = probe(ModelRole::Embedder, &good).unwrap();
         assert_eq!(probed.dimension, Some(FakeModels::DIMENSION));
         let same = FakeModels::new().embedding(|_| Ok(vec![1.0, 0.0]));
-        assert!(told(Role::Embedder, &same).contains("unrelated"));
+        assert!(told(ModelRole::Embedder, &same).contains("unrelated"));
         let broken = FakeModels::new().embedding(|_| Ok(vec![f32::NAN, 0.0]));
-        assert!(told(Role::Embedder, &broken).contains("invalid numbers"));
+        assert!(told(ModelRole::Embedder, &broken).contains("invalid numbers"));
         let ragged = FakeModels::new().embedding(|text| Ok(vec![1.0; text.len()]));
-        assert!(told(Role::Embedder, &ragged).contains("lengths"));
-        assert!(told(Role::Embedder, &NoModels).contains("embedder"));
+        assert!(told(ModelRole::Embedder, &ragged).contains("lengths"));
+        assert!(told(ModelRole::Embedder, &NoModels).contains("embedder"));
     }
 
     #[test]
@@ -183,19 +183,19 @@ mod tests {
             |a: &str, b: &str| [a, b].into_iter().filter(|s| s.contains("ever ") || s.contains(" not ")).count() == 1;
         let good = FakeModels::new()
             .classifying(move |a, b| Ok(if opposed(a, b) { [0.0, 0.0, 4.0] } else { [2.0, 2.0, 0.0] }));
-        assert!(probe(Role::Nli, &good).unwrap().summary.contains("16 of 16"));
+        assert!(probe(ModelRole::Nli, &good).unwrap().summary.contains("16 of 16"));
         let turned = FakeModels::new()
             .classifying(move |a, b| Ok(if opposed(a, b) { [4.0, 0.0, 0.0] } else { [0.0, 2.0, 2.0] }));
-        assert!(told(Role::Nli, &turned).contains("must mean"));
+        assert!(told(ModelRole::Nli, &turned).contains("must mean"));
         let constant = FakeModels::new().classifying(|_, _| Ok([0.0, 0.0, 1.0]));
-        assert!(told(Role::Nli, &constant).contains("0 of 16"));
+        assert!(told(ModelRole::Nli, &constant).contains("0 of 16"));
     }
 
     #[test]
     fn a_language_model_must_keep_to_a_grammar() {
         let good = FakeModels::new().generating(|_| Ok("{\"limit\": 16, \"unit\": \"megabytes\"}".into()));
-        assert!(probe(Role::Llm, &good).unwrap().summary.contains("16"));
+        assert!(probe(ModelRole::Llm, &good).unwrap().summary.contains("16"));
         let chatty = FakeModels::new().generating(|_| Ok("Sure! The limit is 16.".into()));
-        assert!(told(Role::Llm, &chatty).contains("grammar"));
+        assert!(told(ModelRole::Llm, &chatty).contains("grammar"));
     }
 }

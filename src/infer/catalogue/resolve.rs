@@ -10,7 +10,7 @@ use super::{
     gguf::GgufHeader,
     model_store::{DEFAULT, FileCondition, InstalledModel, ModelRecords, ModelStore, NONE},
 };
-use crate::infer::{ModelFile, ModelSet, ModelSource, Role};
+use crate::infer::{ModelFile, ModelRole, ModelSet, ModelSource};
 
 /// Who chose the model of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,7 +28,7 @@ pub enum ChosenBy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServingModel {
     /// The role.
-    pub role: Role,
+    pub role: ModelRole,
     /// Who chose it.
     pub by: ChosenBy,
     /// The choice as it was written; `default` if there is none.
@@ -44,13 +44,13 @@ pub struct ServingModel {
 pub fn resolve(
     model_store: &ModelStore,
     catalogue: &Catalogue,
-    settings: &dyn Fn(Role) -> Option<String>,
+    settings: &dyn Fn(ModelRole) -> Option<String>,
 ) -> Vec<ServingModel> {
     let (records, broken) = match model_store.load() {
         Ok(records) => (records, None),
         Err(error) => (ModelRecords::default(), Some(error.to_string())),
     };
-    let serve = |role: Role| {
+    let serve = |role: ModelRole| {
         let (by, wanted) = match (settings(role), records.chosen.get(&role)) {
             (Some(wanted), _) => (ChosenBy::Settings, wanted),
             (None, Some(wanted)) => (ChosenBy::Machine, wanted.clone()),
@@ -70,13 +70,13 @@ pub fn resolve(
         let record = || broken.as_ref().map(|why| format!("{why}: what was chosen for {role} is not known"));
         ServingModel { role, by, wanted, model, problem: problem.or_else(record) }
     };
-    Role::ALL.into_iter().map(serve).collect()
+    ModelRole::ALL.into_iter().map(serve).collect()
 }
 
 /// Returns the serving models, for the worker.
 pub fn model_set(serving: &[ServingModel]) -> ModelSet {
     let of = |role| serving.iter().find(|serving| serving.role == role).and_then(|serving| serving.model.clone());
-    ModelSet { embedder: of(Role::Embedder), nli: of(Role::Nli), llm: of(Role::Llm) }
+    ModelSet { embedder: of(ModelRole::Embedder), nli: of(ModelRole::Nli), llm: of(ModelRole::Llm) }
 }
 
 /// Whether a choice is a path rather than a name.
@@ -92,7 +92,7 @@ pub fn find(
     model_store: &ModelStore,
     catalogue: &Catalogue,
     records: &ModelRecords,
-    role: Role,
+    role: ModelRole,
     wanted: &str,
 ) -> Result<Option<ModelSource>, String> {
     match wanted {
@@ -122,7 +122,7 @@ pub fn find(
 fn installed(
     model_store: &ModelStore,
     catalogue: &Catalogue,
-    role: Role,
+    role: ModelRole,
     model: &InstalledModel,
 ) -> Result<ModelSource, String> {
     if model.role != role {
@@ -148,7 +148,7 @@ fn at_path(
     model_store: &ModelStore,
     catalogue: &Catalogue,
     records: &ModelRecords,
-    role: Role,
+    role: ModelRole,
     wanted: &str,
 ) -> Result<ModelSource, String> {
     let path = Path::new(wanted);
@@ -181,7 +181,7 @@ mod tests {
         (dir, model_store)
     }
 
-    fn of(model_store: &ModelStore, role: Role, settings: Option<&str>) -> ServingModel {
+    fn of(model_store: &ModelStore, role: ModelRole, settings: Option<&str>) -> ServingModel {
         let all =
             resolve(model_store, Catalogue::builtin(), &|asked| settings.filter(|_| asked == role).map(str::to_owned));
         all.into_iter().find(|serving| serving.role == role).unwrap()
@@ -197,7 +197,7 @@ mod tests {
         let all = resolve(&model_store, Catalogue::builtin(), &|_| None);
         assert!(all.iter().all(|serving| serving.by == ChosenBy::Default && serving.problem.is_none()), "{all:?}");
         let set = model_set(&all);
-        for role in Role::ALL {
+        for role in ModelRole::ALL {
             assert_eq!(set.role(role).map(ModelSource::name), embedded(role).map(|model| model.name));
         }
         assert!(set.embedder.is_some() && set.llm.is_none());
@@ -206,26 +206,26 @@ mod tests {
     #[test]
     fn settings_go_before_the_machine_and_none_switches_off() {
         let (_dir, model_store) = model_store();
-        install(&model_store, "mine", Role::Llm, b"mine");
-        install(&model_store, "other", Role::Llm, b"other");
-        model_store.change(|records| records.chosen.insert(Role::Llm, "mine".into())).unwrap();
-        let serving = of(&model_store, Role::Llm, None);
+        install(&model_store, "mine", ModelRole::Llm, b"mine");
+        install(&model_store, "other", ModelRole::Llm, b"other");
+        model_store.change(|records| records.chosen.insert(ModelRole::Llm, "mine".into())).unwrap();
+        let serving = of(&model_store, ModelRole::Llm, None);
         assert_eq!((serving.by, name(&serving)), (ChosenBy::Machine, Some("mine")));
         assert_eq!(serving.model.unwrap().sha256().len(), 64);
-        let serving = of(&model_store, Role::Llm, Some("other"));
+        let serving = of(&model_store, ModelRole::Llm, Some("other"));
         assert_eq!((serving.by, name(&serving)), (ChosenBy::Settings, Some("other")));
-        let serving = of(&model_store, Role::Embedder, Some(NONE));
+        let serving = of(&model_store, ModelRole::Embedder, Some(NONE));
         assert_eq!((serving.model, serving.problem), (None, None));
-        let inside = embedded(Role::Embedder).unwrap().name;
-        assert_eq!(name(&of(&model_store, Role::Embedder, Some(inside))), Some(inside));
+        let inside = embedded(ModelRole::Embedder).unwrap().name;
+        assert_eq!(name(&of(&model_store, ModelRole::Embedder, Some(inside))), Some(inside));
     }
 
     #[test]
     fn a_choice_that_cannot_serve_leaves_the_default_and_says_so() {
         let (_dir, model_store) = model_store();
-        let inside = embedded(Role::Embedder).map(|model| model.name);
-        let model = install(&model_store, "mine", Role::Embedder, b"mine");
-        install(&model_store, "judge", Role::Nli, b"judge");
+        let inside = embedded(ModelRole::Embedder).map(|model| model.name);
+        let model = install(&model_store, "mine", ModelRole::Embedder, b"mine");
+        install(&model_store, "judge", ModelRole::Nli, b"judge");
         fs::write(model_store.path_of(&model.file), b"min").unwrap();
         for (wanted, told) in [
             ("mine", "damaged"),
@@ -235,18 +235,18 @@ mod tests {
             ("some.gguf", "absolute"),
             ("/nowhere/x.gguf", "cannot be read"),
         ] {
-            let serving = of(&model_store, Role::Embedder, Some(wanted));
+            let serving = of(&model_store, ModelRole::Embedder, Some(wanted));
             let problem = serving.problem.clone().unwrap();
             assert!(problem.contains(told) && problem.contains("serves instead"), "{wanted}: {problem}");
             assert_eq!(name(&serving), inside);
         }
         fs::remove_file(model_store.path_of(&model.file)).unwrap();
-        assert!(of(&model_store, Role::Embedder, Some("mine")).problem.unwrap().contains("gone"));
-        let serving = of(&model_store, Role::Llm, Some("qwen2.5-coder-1.5b"));
+        assert!(of(&model_store, ModelRole::Embedder, Some("mine")).problem.unwrap().contains("gone"));
+        let serving = of(&model_store, ModelRole::Llm, Some("qwen2.5-coder-1.5b"));
         let problem = serving.problem.unwrap();
         assert!(problem.contains("ergo models pull") && problem.contains("nothing serves"), "{problem}");
         fs::write(model_store.record(), "not this").unwrap();
-        let serving = of(&model_store, Role::Embedder, None);
+        let serving = of(&model_store, ModelRole::Embedder, None);
         assert!(serving.problem.as_ref().unwrap().contains("damaged") && name(&serving) == inside, "{serving:?}");
     }
 
@@ -256,9 +256,9 @@ mod tests {
         let file = dir.path().join("own.gguf");
         fs::write(&file, written::embedder()).unwrap();
         let path = file.to_str().unwrap();
-        let serving = of(&model_store, Role::Embedder, Some(path));
+        let serving = of(&model_store, ModelRole::Embedder, Some(path));
         assert_eq!((name(&serving), &serving.problem), (Some("own"), &None));
-        let serving = of(&model_store, Role::Llm, Some(path));
+        let serving = of(&model_store, ModelRole::Llm, Some(path));
         assert!(serving.problem.unwrap().contains("for embedder"));
     }
 }

@@ -19,7 +19,7 @@ use super::{
     served_model::ServedModel,
 };
 use crate::infer::{
-    Call, InferError, Priority, Role, WorkerInfo,
+    Call, InferError, ModelRole, Priority, WorkerInfo,
     wire::{InferCommand, InferHello, InferReply, ModelFacts},
 };
 
@@ -43,7 +43,7 @@ pub(super) type CallResult = Result<InferReply, InferError>;
 
 /// A call in the queue.
 pub(super) struct QueuedCall {
-    pub(super) role: Role,
+    pub(super) role: ModelRole,
     /// The command; `None` only loads the model.
     pub(super) command: Option<InferCommand>,
     pub(super) call: Call,
@@ -93,7 +93,7 @@ pub(super) struct LaneState {
     /// Whether the lane's thread runs.
     pub(super) running: bool,
     pub(super) closed: bool,
-    pub(super) models: BTreeMap<Role, ServedModel>,
+    pub(super) models: BTreeMap<ModelRole, ServedModel>,
     /// Counts up with every change of `models`.
     pub(super) version: u64,
     pub(super) pid: Option<u32>,
@@ -101,9 +101,9 @@ pub(super) struct LaneState {
     /// The number of processes started so far, by all threads of the lane: it numbers them.
     pub(super) starts: u64,
     /// The models in the worker's memory.
-    pub(super) loaded: Vec<Role>,
+    pub(super) loaded: Vec<ModelRole>,
     /// The properties of each model, once it was loaded.
-    pub(super) facts: BTreeMap<Role, ModelFacts>,
+    pub(super) facts: BTreeMap<ModelRole, ModelFacts>,
 }
 
 /// A worker process and its queue.
@@ -116,14 +116,14 @@ impl WorkerLane {
         settings: LaneSettings,
         launch: Arc<Launch>,
         failures: Arc<FailureCounts>,
-        models: BTreeMap<Role, ServedModel>,
+        models: BTreeMap<ModelRole, ServedModel>,
     ) -> Self {
         let state = Mutex::new(LaneState { models, ..LaneState::default() });
         Self { shared: Arc::new(LaneShared { settings, launch, failures, wake: Condvar::new(), state }) }
     }
 
     /// Waits for the result of a call, at most as long as the call allows.
-    pub(super) fn call(&self, role: Role, command: Option<InferCommand>, call: Call) -> CallResult {
+    pub(super) fn call(&self, role: ModelRole, command: Option<InferCommand>, call: Call) -> CallResult {
         let now = Instant::now();
         let (reply, answer) = mpsc::channel();
         let abandoned_flag = Arc::new(AtomicBool::new(false));
@@ -173,7 +173,7 @@ impl WorkerLane {
     }
 
     /// Replaces the models from the next call on.
-    pub(super) fn change(&self, models: BTreeMap<Role, ServedModel>) {
+    pub(super) fn change(&self, models: BTreeMap<ModelRole, ServedModel>) {
         let mut state = self.shared.state();
         if state.models != models {
             state.models = models;
@@ -182,7 +182,7 @@ impl WorkerLane {
         }
     }
 
-    pub(super) fn info(&self, roles: &[Role]) -> WorkerInfo {
+    pub(super) fn info(&self, roles: &[ModelRole]) -> WorkerInfo {
         let state = self.shared.state();
         let (pid, restarts) = (state.pid, state.restarts);
         drop(state);
@@ -197,7 +197,7 @@ impl WorkerLane {
     }
 
     /// Returns whether a role's model is in memory, its properties, and why it cannot be used.
-    pub(super) fn role(&self, role: Role) -> (bool, Option<ModelFacts>, Option<String>) {
+    pub(super) fn role(&self, role: ModelRole) -> (bool, Option<ModelFacts>, Option<String>) {
         let state = self.shared.state();
         let problem = state.models.get(&role).and_then(ServedModel::problem).map(ToString::to_string);
         (state.loaded.contains(&role), state.facts.get(&role).cloned(), problem)

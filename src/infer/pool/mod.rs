@@ -31,14 +31,14 @@ use self::{
     served_model::ServedModel,
 };
 use super::{
-    Call, InferError, ModelFacts, ModelSet, Models, ModelsInfo, Priority, Prompt, Role, RoleInfo,
+    Call, InferError, ModelFacts, ModelRole, ModelSet, Models, ModelsInfo, Priority, Prompt, RoleInfo,
     wire::{self, InferCommand, InferHello, InferReply, VERSION},
     worker::physical_cores,
 };
 
 /// The roles of the process of small models; the language model has the other process.
-const SMALL: [Role; 2] = [Role::Embedder, Role::Nli];
-const LARGE: [Role; 1] = [Role::Llm];
+const SMALL: [ModelRole; 2] = [ModelRole::Embedder, ModelRole::Nli];
+const LARGE: [ModelRole; 1] = [ModelRole::Llm];
 
 /// The most texts or pairs of a request: as many as fit into a message if somebody waits, otherwise few, so
 /// that a foreground call waits shortly.
@@ -139,7 +139,7 @@ impl Pool {
 
     fn over(launch: Arc<Launch>, options: PoolOptions, set: ModelSet) -> Self {
         let failures = Arc::new(FailureCounts::default());
-        let lane = |name, roles: &[Role], hang, nice| {
+        let lane = |name, roles: &[ModelRole], hang, nice| {
             let hello = InferHello {
                 version: VERSION,
                 threads: u32::try_from(options.threads).unwrap_or(1).max(1),
@@ -148,7 +148,7 @@ impl Pool {
                 device: options.device.clone(),
                 nice,
                 prefixes: roles
-                    .contains(&Role::Llm)
+                    .contains(&ModelRole::Llm)
                     .then(|| options.folder.join("prefixes").to_string_lossy().into_owned()),
             };
             let settings = LaneSettings { name, hello, idle: options.idle, hang, restart_delay: RESTART_DELAY };
@@ -177,7 +177,7 @@ impl Pool {
     ///
     /// # Errors
     /// Any [`InferError`].
-    pub fn load(&self, role: Role, call: Call) -> Result<ModelFacts, InferError> {
+    pub fn load(&self, role: ModelRole, call: Call) -> Result<ModelFacts, InferError> {
         let loaded = self.request(role, None, call);
         loaded.and_then(|_| {
             let (_, facts, _) = self.lane(role).role(role);
@@ -185,14 +185,14 @@ impl Pool {
         })
     }
 
-    fn lane(&self, role: Role) -> &WorkerLane {
+    fn lane(&self, role: ModelRole) -> &WorkerLane {
         match role {
-            Role::Embedder | Role::Nli => &self.small,
-            Role::Llm => &self.large,
+            ModelRole::Embedder | ModelRole::Nli => &self.small,
+            ModelRole::Llm => &self.large,
         }
     }
 
-    fn request(&self, role: Role, command: Option<InferCommand>, call: Call) -> CallResult {
+    fn request(&self, role: ModelRole, command: Option<InferCommand>, call: Call) -> CallResult {
         let outcome = self.lane(role).call(role, command, call);
         if let Err(error) = &outcome
             && !matches!(error, InferError::NoModel { .. })
@@ -205,7 +205,7 @@ impl Pool {
     /// Splits many items into as many requests as needed; all share one deadline.
     fn ask_each<T: Clone, R>(
         &self,
-        role: Role,
+        role: ModelRole,
         items: &[T],
         call: Call,
         command: impl Fn(Vec<T>) -> InferCommand,
@@ -233,12 +233,12 @@ impl Pool {
 }
 
 /// Returns the error for a reply that does not fit the request.
-fn unexpected_reply(role: Role) -> InferError {
+fn unexpected_reply(role: ModelRole) -> InferError {
     InferError::Crashed { role, why: "sent a reply that does not fit the request".to_owned() }
 }
 
-fn sources(set: &ModelSet, roles: &[Role], options: &PoolOptions) -> BTreeMap<Role, ServedModel> {
-    let of = |role: &Role| {
+fn sources(set: &ModelSet, roles: &[ModelRole], options: &PoolOptions) -> BTreeMap<ModelRole, ServedModel> {
+    let of = |role: &ModelRole| {
         let source = set.role(*role)?.clone();
         Some((*role, ServedModel::new(*role, source, options.folder.clone())))
     };
@@ -247,7 +247,7 @@ fn sources(set: &ModelSet, roles: &[Role], options: &PoolOptions) -> BTreeMap<Ro
 
 impl Models for Pool {
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError> {
-        self.ask_each(Role::Embedder, texts, call, InferCommand::Embed, |reply| match reply {
+        self.ask_each(ModelRole::Embedder, texts, call, InferCommand::Embed, |reply| match reply {
             InferReply::Vectors(vectors, tokens) => {
                 self.embedded_tokens.fetch_add(tokens, Ordering::Relaxed);
                 vectors.iter().map(wire::unpack).collect()
@@ -257,7 +257,7 @@ impl Models for Pool {
     }
 
     fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
-        self.ask_each(Role::Nli, pairs, call, InferCommand::Classify, |reply| match reply {
+        self.ask_each(ModelRole::Nli, pairs, call, InferCommand::Classify, |reply| match reply {
             InferReply::Logits(logits) => Some(logits),
             _ => None,
         })
@@ -266,31 +266,31 @@ impl Models for Pool {
     fn generate(&self, prompt: &Prompt, grammar: &str, max_tokens: usize, call: Call) -> Result<String, InferError> {
         let max_tokens = u32::try_from(max_tokens).unwrap_or(u32::MAX);
         let command = InferCommand::Generate { prompt: prompt.clone(), grammar: grammar.to_owned(), max_tokens };
-        match self.request(Role::Llm, Some(command), call)? {
+        match self.request(ModelRole::Llm, Some(command), call)? {
             InferReply::Text(text) => Ok(text),
-            _ => Err(unexpected_reply(Role::Llm)),
+            _ => Err(unexpected_reply(ModelRole::Llm)),
         }
     }
 
     fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
         let command = InferCommand::Answers { prompt: prompt.clone(), answers: answers.to_vec() };
-        match self.request(Role::Llm, Some(command), call)? {
+        match self.request(ModelRole::Llm, Some(command), call)? {
             InferReply::Weights(weights) if weights.len() == answers.len() => Ok(weights),
-            _ => Err(unexpected_reply(Role::Llm)),
+            _ => Err(unexpected_reply(ModelRole::Llm)),
         }
     }
 
     fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
         let command = InferCommand::Likelihood { prompt: prompt.clone(), answer: answer.to_owned() };
-        match self.request(Role::Llm, Some(command), call)? {
+        match self.request(ModelRole::Llm, Some(command), call)? {
             InferReply::Weights(weights) if !weights.is_empty() => Ok(weights),
-            _ => Err(unexpected_reply(Role::Llm)),
+            _ => Err(unexpected_reply(ModelRole::Llm)),
         }
     }
 
     fn info(&self) -> ModelsInfo {
         let set = self.set();
-        let roles = Role::ALL.into_iter().filter_map(|role| {
+        let roles = ModelRole::ALL.into_iter().filter_map(|role| {
             let source = set.role(role)?;
             let (loaded, facts, problem) = self.lane(role).role(role);
             Some(RoleInfo {
@@ -298,13 +298,13 @@ impl Models for Pool {
                 name: source.name().to_owned(),
                 sha256: source.sha256().to_owned(),
                 loaded,
-                dimension: facts.as_ref().filter(|_| role == Role::Embedder).map(|facts| facts.dimension as usize),
+                dimension: facts.as_ref().filter(|_| role == ModelRole::Embedder).map(|facts| facts.dimension as usize),
                 computes: facts.as_ref().map(|facts| facts.computes.clone()),
                 gpu_layers: facts.as_ref().map_or(0, |facts| facts.gpu_layers),
                 problem,
             })
         });
-        let has = |roles: &[Role]| roles.iter().any(|role| set.role(*role).is_some());
+        let has = |roles: &[ModelRole]| roles.iter().any(|role| set.role(*role).is_some());
         let lanes = [(&self.small, &SMALL[..]), (&self.large, &LARGE[..])];
         let workers = lanes.into_iter().filter(|(_, roles)| has(roles)).map(|(lane, roles)| lane.info(roles));
         ModelsInfo {

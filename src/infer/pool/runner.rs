@@ -12,7 +12,7 @@ use super::{
     served_model::ServedModel,
 };
 use crate::infer::{
-    InferError, Priority, Role,
+    InferError, ModelRole, Priority,
     wire::{FailureReason, InferCommand, InferHello, InferReply, InferRequest, InferResponse, VERSION},
 };
 
@@ -186,7 +186,7 @@ impl Runner {
     }
 
     /// Works on the model of a role; an error if it no longer has one.
-    fn served<T>(&self, role: Role, work: impl FnOnce(&mut ServedModel) -> T) -> Result<T, ExchangeError> {
+    fn served<T>(&self, role: ModelRole, work: impl FnOnce(&mut ServedModel) -> T) -> Result<T, ExchangeError> {
         // File I/O under the lock would block every caller.
         let (mut served, version) = {
             let state = self.shared.state();
@@ -349,7 +349,7 @@ impl Runner {
 }
 
 /// Returns the error of a call whose process exited.
-fn exit_error(role: Role, why: String) -> InferError {
+fn exit_error(role: ModelRole, why: String) -> InferError {
     if why.starts_with(OUT_OF_MEMORY) {
         InferError::OutOfMemory { role, why: format!("its process {why}") }
     } else {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::files::{FileStamp, path_of, write_out};
-use crate::infer::{InferError, ModelSource, Role};
+use crate::infer::{InferError, ModelRole, ModelSource};
 
 /// How long a model is not tried after there was not enough memory for it.
 const RESTART_DELAY: Duration = Duration::from_mins(1);
@@ -17,7 +17,7 @@ const DEATHS: u32 = 2;
 /// A model, its file and its state.
 #[derive(Clone, Debug)]
 pub(super) struct ServedModel {
-    role: Role,
+    role: ModelRole,
     model: ModelSource,
     /// The folder of built-in models.
     folder: PathBuf,
@@ -46,7 +46,7 @@ impl PartialEq for ServedModel {
 }
 
 impl ServedModel {
-    pub(super) fn new(role: Role, model: ModelSource, folder: PathBuf) -> Self {
+    pub(super) fn new(role: ModelRole, model: ModelSource, folder: PathBuf) -> Self {
         Self { role, model, folder, verified: None, trouble: None, deaths: (None, 0) }
     }
 
@@ -153,7 +153,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("model.gguf");
         let file = ModelFile { name: "mine".into(), sha256: String::new(), path: path.clone() };
-        let mut source = ServedModel::new(Role::Nli, ModelSource::File(file), dir.path().into());
+        let mut source = ServedModel::new(ModelRole::Nli, ModelSource::File(file), dir.path().into());
         let error = source.ready().unwrap_err().to_string();
         assert!(error.contains("mine") && error.contains("there is no file"), "{error}");
         fs::write(&path, "junk").unwrap();
@@ -172,7 +172,7 @@ mod tests {
         let path = dir.path().join("model.gguf");
         fs::write(&path, "junk").unwrap();
         let file = ModelFile { name: "mine".into(), sha256: String::new(), path };
-        let mut source = ServedModel::new(Role::Llm, ModelSource::File(file), dir.path().into());
+        let mut source = ServedModel::new(ModelRole::Llm, ModelSource::File(file), dir.path().into());
         source.record_crash("ended: GGML_ASSERT");
         assert!(source.ready().is_ok());
         source.record_crash("ended: GGML_ASSERT");

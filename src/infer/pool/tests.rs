@@ -162,7 +162,7 @@ fn answers_come_in_order_and_a_model_is_loaded_once() {
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2, "the language model has its own process");
     let info = stage.pool.info();
     assert_eq!(info.embedded_tokens, 2 * (0..150).sum::<u64>());
-    let embedder = info.role(Role::Embedder).unwrap();
+    let embedder = info.role(ModelRole::Embedder).unwrap();
     assert_eq!((embedder.loaded, embedder.dimension, embedder.computes.as_deref()), (true, Some(2), Some("CPU")));
     assert!(info.failures.is_empty());
 }
@@ -238,7 +238,7 @@ fn a_caller_waits_no_longer_than_it_says_and_its_request_is_stopped() {
     let stage = stage(|_, request, sink| endless(request, sink));
     let brief = Call::background(Duration::from_millis(20));
     let error = stage.pool.generate(&prompt("slow"), "", 9, brief).unwrap_err();
-    assert_eq!(error, InferError::Timeout { role: Role::Llm, after: brief.deadline });
+    assert_eq!(error, InferError::Timeout { role: ModelRole::Llm, after: brief.deadline });
     assert_eq!(stage.pool.generate(&prompt("quick"), "", 9, soon()).as_deref(), Ok("quick"));
     let info = stage.pool.info();
     assert_eq!(info.failures.get("timeout"), Some(&1));
@@ -269,7 +269,7 @@ fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
         _ => well(request, sink),
     });
     let error = stage.pool.embed(&texts(1), soon()).unwrap_err();
-    assert_eq!(error, InferError::Crashed { role: Role::Embedder, why: "ended: boom".into() });
+    assert_eq!(error, InferError::Crashed { role: ModelRole::Embedder, why: "ended: boom".into() });
     assert!(stage.pool.embed(&texts(1), soon()).is_ok(), "it is restarted at once");
     let third = stage.pool.classify(&[("a".into(), "b".into())], soon());
     assert!(third.is_ok(), "and the process stays");
@@ -342,11 +342,11 @@ fn a_bad_model_is_tried_once_until_its_file_changes() {
         );
     }
     assert_eq!(loads.load(Ordering::SeqCst), 1);
-    assert!(stage.pool.info().role(Role::Nli).unwrap().problem.as_deref().unwrap().contains("n.gguf"));
+    assert!(stage.pool.info().role(ModelRole::Nli).unwrap().problem.as_deref().unwrap().contains("n.gguf"));
     assert!(stage.pool.embed(&texts(1), soon()).is_ok(), "the other role goes on");
     std::fs::write(stage.dir.path().join("n.gguf"), "good").unwrap();
     assert!(stage.pool.classify(&pair, soon()).is_ok());
-    assert_eq!(stage.pool.info().role(Role::Nli).unwrap().problem, None);
+    assert_eq!(stage.pool.info().role(ModelRole::Nli).unwrap().problem, None);
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 1);
 }
 
@@ -362,7 +362,7 @@ fn other_models_are_served_from_the_next_call_on() {
     assert_eq!(stage.pool.embed(&texts(1), soon()).map(|vectors| vectors.len()), Ok(1));
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2);
     let error = stage.pool.classify(&[("a".into(), "b".into())], soon()).unwrap_err();
-    assert_eq!(error, InferError::NoModel { role: Role::Nli });
+    assert_eq!(error, InferError::NoModel { role: ModelRole::Nli });
 }
 
 #[test]
@@ -372,10 +372,10 @@ fn a_process_without_work_ends_and_comes_back() {
     for starts in 1..4 {
         stage.pool.embed(&texts(1), soon()).unwrap();
         assert_eq!(stage.fake.starts.load(Ordering::SeqCst), starts);
-        until(|| !stage.pool.info().role(Role::Embedder).unwrap().loaded);
+        until(|| !stage.pool.info().role(ModelRole::Embedder).unwrap().loaded);
     }
     assert_eq!(stage.pool.info().workers[0].restarts, 0, "an end by our will is no death");
-    assert_eq!(stage.pool.info().role(Role::Embedder).unwrap().dimension, Some(2), "what was learnt stays");
+    assert_eq!(stage.pool.info().role(ModelRole::Embedder).unwrap().dimension, Some(2), "what was learnt stays");
 }
 
 #[test]

@@ -15,8 +15,8 @@ use llama_cpp_2::{
 use super::{
     CancelFlag, InferHello, RequestError,
     load::{self, Placement},
-    lookup,
     prefix_cache::PrefixCache,
+    prompt_lookup,
 };
 use crate::infer::{Prompt, Speaker, wire::ModelFacts};
 
@@ -341,7 +341,7 @@ impl Llm {
     }
 
     /// Returns the likeliest continuation. Each evaluation reads the whole model, so the tokens that
-    /// [`lookup::after`] guesses are evaluated together and kept as far as the model agrees: the result is that
+    /// [`prompt_lookup::after`] guesses are evaluated together and kept as far as the model agrees: the result is that
     /// of one token at a time.
     fn continued(
         &mut self,
@@ -377,7 +377,7 @@ impl Llm {
                 self.take_back(slot, right)?;
             }
             read = text.len();
-            drafted = if self.drafts { lookup::after(&text, full - read) } else { Vec::new() };
+            drafted = if self.drafts { prompt_lookup::after(&text, full - read) } else { Vec::new() };
             let step: Vec<LlamaToken> = std::iter::once(token).chain(drafted.iter().copied()).collect();
             self.read(slot, right, &step, 0, cancel, |_| {})?;
             row = 0;

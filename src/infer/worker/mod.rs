@@ -8,8 +8,8 @@ mod hardware;
 mod llm;
 mod load;
 mod log;
-mod lookup;
 mod prefix_cache;
+mod prompt_lookup;
 
 use std::{
     io,
@@ -24,7 +24,7 @@ use rustix::process::{Resource, nice};
 
 use self::{encoder::Encoder, llm::Llm};
 use super::{
-    Role,
+    ModelRole,
     wire::{self, FailureReason, InferCommand, InferHello, InferReply, InferRequest, InferResponse},
 };
 use crate::worker::host;
@@ -144,21 +144,21 @@ impl ModelHost {
         }
     }
 
-    fn load(&mut self, role: Role, path: &str) -> Result<wire::ModelFacts, RequestError> {
+    fn load(&mut self, role: ModelRole, path: &str) -> Result<wire::ModelFacts, RequestError> {
         log::forget();
         let Self { backend, hello, .. } = self;
         match role {
-            Role::Embedder => {
+            ModelRole::Embedder => {
                 let (encoder, facts) = Encoder::embedder(backend, hello, path)?;
                 self.embedder = Some(encoder);
                 Ok(facts)
             }
-            Role::Nli => {
+            ModelRole::Nli => {
                 let (encoder, facts) = Encoder::classifier(backend, hello, path)?;
                 self.nli = Some(encoder);
                 Ok(facts)
             }
-            Role::Llm => {
+            ModelRole::Llm => {
                 let (llm, facts) = Llm::load(backend, hello, path)?;
                 self.llm = Some(llm);
                 Ok(facts)

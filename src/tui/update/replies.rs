@@ -2,7 +2,9 @@
 
 use super::{claims, conflicts, cursor, form, live, many, models, page, reads, teams, undo};
 use crate::{
-    api::{AuditOutcome, CardStatus, CardView, Done, Refused, RoundResult, Settlement, Stale, Stored, WriteOutcome},
+    api::{
+        AuditOutcome, CardSettlement, CardStatus, CardView, Done, Refused, RoundResult, Stale, Stored, WriteOutcome,
+    },
     client::known_scope,
     domain::CardId,
     tui::{
@@ -210,7 +212,7 @@ fn card(state: &mut AppState, view: CardView, out: &mut Vec<Effect>) {
 }
 
 /// Who settled a card, and how.
-fn settled_by(settled: &Settlement) -> String {
+fn settled_by(settled: &CardSettlement) -> String {
     let by = writer(&settled.who, settled.agent.as_deref());
     let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
     format!("Already settled by {by} ({}){reason}", settled.act)

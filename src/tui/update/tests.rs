@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 use super::{Opening, update};
 use crate::{
-    api::{CardAct, CardStatus, Change, Done, Settlement, Stale, UndoOutcome, WriteOutcome},
+    api::{CardAct, CardSettlement, CardStatus, Change, Done, Stale, UndoOutcome, WriteOutcome},
     domain::OpId,
     tui::{
         hits::Pane,
@@ -220,7 +220,7 @@ fn a_card_settled_elsewhere_stays_and_says_by_whom() {
             ReadRequest::Card(_) => {
                 let mut view = card(1);
                 view.summary.status = CardStatus::Settled;
-                view.settled = Some(Settlement {
+                view.settled = Some(CardSettlement {
                     act: "retract".into(),
                     who: "max".into(),
                     agent: Some("claude-code".into()),

@@ -36,7 +36,7 @@ fn what_the_daemon_misses_is_named_as_an_argument() {
     insta::assert_snapshot!(told(&output), @r"
     exit 2
     --- stderr
-    Error: `--from`: “soon” is no day
+    Error: `--from`: invalid date “soon”
     Hint: write it as YYYY-MM-DD, such as 2026-03-01
     ");
 }

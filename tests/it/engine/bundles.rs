@@ -77,7 +77,7 @@ fn everything() -> Grant {
 
 /// Two laptops in one team that never met.
 fn pair() -> (Bed, Bed, EventId) {
-    let (a, b) = (Bed::of(1, AgentsMay::Force), Bed::of(2, AgentsMay::Force));
+    let (a, b) = (Bed::of(1, AgentPolicy::Force), Bed::of(2, AgentPolicy::Force));
     a.remember("We must use Postgres for the ledger", "it was there");
     let team = create(&a, "core");
     let_in(&a, &b, "bob-laptop", everything());
@@ -128,7 +128,7 @@ fn files_are_taken_in_any_order_and_more_than_once() {
         files.push(export(&a, &since_file(&before)).unwrap().0);
     }
     for rotation in 0..files.len() {
-        let b = Bed::of(2, AgentsMay::Force);
+        let b = Bed::of(2, AgentPolicy::Force);
         let grant = export(&a, &ExportRequest { roster_only: true, ..to("bob-laptop") }).unwrap().0;
         let RosterFile { team, events, .. } = transfer::roster_in(grant.as_slice(), &b.engine.config().device).unwrap();
         b.engine.join_team(&caller(), team, &events, None, &[], &[]).unwrap();
@@ -161,7 +161,7 @@ fn network_and_files_mix() {
 #[test]
 fn a_bundle_opens_for_those_it_is_for_and_no_others() {
     let (a, b, _) = pair();
-    let c = Bed::of(3, AgentsMay::Force);
+    let c = Bed::of(3, AgentPolicy::Force);
     let refused = |bed: &Bed, file: &[u8]| transfer::import(&bed.engine, file).unwrap_err();
     let file = all(&a);
     // A stranger, and a member that the bundle is not for.
@@ -179,7 +179,7 @@ fn a_bundle_opens_for_those_it_is_for_and_no_others() {
     // The maker can look into his own.
     assert_eq!(import(&a, &file).stored, 0);
     // Who is in no team of that id is told so, even where the bundle is open.
-    let d = Bed::of(4, AgentsMay::Force);
+    let d = Bed::of(4, AgentPolicy::Force);
     create(&d, "other");
     let (open, said) = export(&a, &ExportRequest { open: true, ..ExportRequest::default() }).unwrap();
     assert_eq!(said.sealed_to, None);
@@ -320,7 +320,7 @@ fn one_file_serves_members_with_different_grants() {
         .unwrap();
     let adopt = AdoptRequest { caller: caller(), scope: Some(scope("web")), ..AdoptRequest::default() };
     a.engine.adopt_into_team(&adopt).unwrap();
-    let c = Bed::of(3, AgentsMay::Force);
+    let c = Bed::of(3, AgentPolicy::Force);
     let_in(&a, &c, "cy-laptop", Grant { role: Role::Writer, scopes: Granted::Only([scope("web")].into()) });
     let file = all(&a);
     let at_b = import(&b, &file);

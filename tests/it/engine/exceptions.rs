@@ -1,7 +1,7 @@
 //! Claims that stand beside what they contradict: which is the rule, which the exception, and why; and what a change leaves standing.
 
 use ergo::{
-    api::{Beside, CardStatus, ErrorCode, RecallRequest, Relation, Warning, WhyRequest},
+    api::{Beside, BesideRelation, CardStatus, ErrorCode, RecallRequest, Warning, WhyRequest},
     domain::Status,
 };
 
@@ -27,7 +27,7 @@ fn warned<'a>(stored: &'a Stored, code: &str) -> Option<&'a Warning> {
 }
 
 /// What a claim says of the one other beside which it stands.
-fn beside(claim: &ClaimView) -> (Relation, ClaimId, Option<&str>) {
+fn beside(claim: &ClaimView) -> (BesideRelation, ClaimId, Option<&str>) {
     let [Beside { relation, claim, reason, .. }] = claim.beside.as_slice() else { panic!("not one: {claim:#?}") };
     (*relation, *claim, reason.as_deref())
 }
@@ -37,7 +37,7 @@ fn recall_why_and_history_say_which_is_the_rule_and_why() {
     let bed = Bed::new();
     let rule = bed.remember(RULE, "safe");
     let odd = stored(bed.engine.remember(forced(ODD, "one week only", &[])).unwrap()).claim_id;
-    let in_order = [(odd, Relation::Rule, rule), (rule, Relation::Exception, odd)];
+    let in_order = [(odd, BesideRelation::Rule, rule), (rule, BesideRelation::Exception, odd)];
     for (id, relation, other) in in_order {
         let expected = (relation, other, Some("one week only"));
         let history = bed.engine.history(&id.to_hex()).unwrap();
@@ -72,7 +72,7 @@ fn a_rule_that_the_guard_does_not_see_is_named() {
     let warning = warned(&local, "exception").unwrap();
     assert!(warning.message.contains("as an exception to “Every service"), "{warning:?}");
     assert_eq!(warning.claims[0].id, rule);
-    assert_eq!(beside(&bed.claim(local.claim_id)), (Relation::Rule, rule, Some("it has no network")));
+    assert_eq!(beside(&bed.claim(local.claim_id)), (BesideRelation::Rule, rule, Some("it has no network")));
     assert!(bed.claim(rule).flags.excepted);
     bed.undo();
     assert_eq!(bed.claim(rule).beside, []);
@@ -99,7 +99,7 @@ fn an_exception_without_a_rule_is_told_how_to_name_one_and_can() {
     assert!(!bed.claim(rule).flags.excepted, "nothing is put on the record that nobody said");
     let again = stored(bed.engine.remember(forced(LOCAL, "it has no network", &[rule])).unwrap());
     assert!(again.duplicate && again.claim_id == first.claim_id);
-    assert_eq!(beside(&bed.claim(first.claim_id)), (Relation::Rule, rule, Some("it has no network")));
+    assert_eq!(beside(&bed.claim(first.claim_id)), (BesideRelation::Rule, rule, Some("it has no network")));
     let third = stored(bed.engine.remember(forced(LOCAL, "it has no network", &[rule])).unwrap());
     assert!(warned(&third, "exception").unwrap().message.contains("already"), "{third:?}");
     assert_eq!(bed.claim(rule).beside.len(), 1);
@@ -135,7 +135,7 @@ fn a_rule_is_a_claim_in_force_that_the_write_does_not_replace() {
 
 #[test]
 fn an_agent_that_may_only_propose_makes_no_exception_by_naming_a_rule() {
-    let bed = Bed::with(AgentsMay::Propose);
+    let bed = Bed::with(AgentPolicy::Propose);
     let rule = bed.remember(STORE, "one thing to run");
     let by_agent = RememberRequest { caller: agent(), ..forced(LOCAL, "it has no network", &[rule]) };
     let local = stored(bed.engine.remember(by_agent).unwrap());
@@ -154,8 +154,8 @@ fn a_card_can_say_which_side_is_the_exception() {
             done(bed.resolve(card, ResolveRequest { target, ..order(CardAct::Exception, "for the festival") }));
         let new = answer.claim_id.unwrap();
         let (exception, rule) = if named == Some(1) { (old, new) } else { (new, old) };
-        assert_eq!(beside(&bed.claim(exception)), (Relation::Rule, rule, Some("for the festival")));
-        assert_eq!(beside(&bed.claim(rule)), (Relation::Exception, exception, Some("for the festival")));
+        assert_eq!(beside(&bed.claim(exception)), (BesideRelation::Rule, rule, Some("for the festival")));
+        assert_eq!(beside(&bed.claim(rule)), (BesideRelation::Exception, exception, Some("for the festival")));
     }
 }
 
@@ -165,8 +165,8 @@ fn a_dismissal_keeps_its_reason_with_both_claims() {
     let old = bed.remember(RULE, "safe");
     let card = bed.refuse(ODD, "prettier");
     let new = done(bed.resolve(card, order(CardAct::Dismiss, "two different fleets"))).claim_id.unwrap();
-    assert_eq!(beside(&bed.claim(old)), (Relation::Compatible, new, Some("two different fleets")));
-    assert_eq!(beside(&bed.claim(new)), (Relation::Compatible, old, Some("two different fleets")));
+    assert_eq!(beside(&bed.claim(old)), (BesideRelation::Compatible, new, Some("two different fleets")));
+    assert_eq!(beside(&bed.claim(new)), (BesideRelation::Compatible, old, Some("two different fleets")));
     assert_eq!(bed.card(card).settled.unwrap().reason.as_deref(), Some("two different fleets"));
     bed.undo();
     assert_eq!(bed.claim(old).beside, []);

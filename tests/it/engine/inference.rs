@@ -12,7 +12,7 @@ use ergo::{
         Weights,
         weights::{Thresholds, built_in},
     },
-    infer::{FakeModels, InferError, Models, Priority, Role},
+    infer::{FakeModels, InferError, ModelRole, Models, Priority},
 };
 
 use super::*;
@@ -63,11 +63,11 @@ fn what_was_asked_lately_is_not_asked_again() {
     bed.remember(EARLY, "cheap to change");
     stored(bed.engine.remember(RememberRequest { dry_run: true, ..request(LATE, "one look is enough") }).unwrap());
     let asked = models.asked();
-    assert!(asked.iter().any(|(role, _)| *role == Role::Nli));
+    assert!(asked.iter().any(|(role, _)| *role == ModelRole::Nli));
     bed.remember(LATE, "one look is enough");
     assert_eq!(models.asked().len(), asked.len());
     while bed.engine.deepen_next().unwrap() {}
-    assert!(models.asked()[asked.len()..].iter().all(|(role, _)| *role == Role::Llm));
+    assert!(models.asked()[asked.len()..].iter().all(|(role, _)| *role == ModelRole::Llm));
     assert_eq!(bed.open_cards(), 1);
 }
 
@@ -98,7 +98,7 @@ fn facts_duplicates_and_retries_ask_no_model() {
 fn a_model_that_fails_costs_a_warning_and_no_write() {
     let models = FakeModels::new()
         .embedding(|text| Ok(FakeModels::bag_of_words(text)))
-        .classifying(|_, _| Err(InferError::Timeout { role: Role::Nli, after: Duration::from_millis(7) }));
+        .classifying(|_, _| Err(InferError::Timeout { role: ModelRole::Nli, after: Duration::from_millis(7) }));
     let bed = bed(Arc::new(models));
     let first = stored(bed.try_remember(EARLY, "cheap to change"));
     assert!(first.warnings.is_empty(), "there was nothing to infer: {:?}", first.warnings);
@@ -163,11 +163,11 @@ fn an_audit_asks_in_the_background_and_opens_cards() {
     let outcome = bed.engine.audit(AuditRequest { caller: caller(), dry_run: false }).unwrap();
     assert_eq!((outcome.opened.len(), outcome.inferred, outcome.skipped), (1, 1, None));
     let asked = models.asked();
-    assert!(asked.iter().any(|(role, _)| *role == Role::Nli));
+    assert!(asked.iter().any(|(role, _)| *role == ModelRole::Nli));
     assert!(asked.iter().all(|(_, call)| call.priority == Priority::Background));
 
-    let broken =
-        FakeModels::new().classifying(|_, _| Err(InferError::Crashed { role: Role::Nli, why: "was killed".into() }));
+    let broken = FakeModels::new()
+        .classifying(|_, _| Err(InferError::Crashed { role: ModelRole::Nli, why: "was killed".into() }));
     let bed = bed.reopen_with_models(trusting(), Arc::new(broken));
     let outcome = bed.engine.audit(AuditRequest { caller: caller(), dry_run: true }).unwrap();
     assert!(outcome.skipped.unwrap().contains("was killed"));
@@ -184,7 +184,8 @@ fn the_vector_of_a_claim_is_stored_with_it_and_made_later_where_it_is_missing() 
     assert_eq!(bed.engine.fill_vectors().unwrap(), 2);
     assert_eq!(bed.engine.fill_vectors().unwrap(), 0);
 
-    let broken = FakeModels::new().embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "died".into() }));
+    let broken =
+        FakeModels::new().embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "died".into() }));
     let bed = bed.reopen_with_models(trusting(), Arc::new(broken));
     let outcome = stored(bed.try_remember("Feature flags live in the repository", "one place"));
     assert!(outcome.warnings.iter().any(|w| w.code == "stage_skipped"), "{:?}", outcome.warnings);
@@ -287,7 +288,7 @@ fn the_language_model_reads_after_the_write_and_opens_a_card() {
     let bed = Bed::new().reopen_with_models(deepening(), Arc::clone(&models) as Arc<dyn Models>);
     bed.remember(EARLY, "cheap to change");
     let late = stored(bed.try_remember(LATE, "one look is enough"));
-    assert!(models.asked().iter().all(|(role, _)| *role != Role::Llm), "a write does not wait for it");
+    assert!(models.asked().iter().all(|(role, _)| *role != ModelRole::Llm), "a write does not wait for it");
     assert_eq!((bed.open_cards(), bed.engine.counts().unwrap().guard.waiting), (0, 2));
     while bed.engine.deepen_next().unwrap() {}
     assert_eq!((bed.open_cards(), bed.engine.counts().unwrap().guard.waiting), (1, 0));
@@ -300,7 +301,7 @@ fn the_language_model_reads_after_the_write_and_opens_a_card() {
         models
             .asked()
             .iter()
-            .filter(|(role, _)| *role == Role::Llm)
+            .filter(|(role, _)| *role == ModelRole::Llm)
             .all(|(_, call)| call.priority == Priority::Background)
     );
 }

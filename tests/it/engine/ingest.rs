@@ -2,7 +2,7 @@
 
 use ergo::{
     api::{IngestRequest, Ingested, IngestedQuery, RecallAnswer, RecallRequest, RecallVerdict, WhyRequest},
-    infer::{FakeModels, InferError, Role},
+    infer::{FakeModels, InferError, ModelRole},
 };
 use proptest::{prelude::*, test_runner::Config};
 
@@ -166,7 +166,7 @@ fn what_is_wrong_with_a_file_is_named() {
 #[test]
 fn without_an_embedder_words_find_and_what_waits_is_told_and_caught_up() {
     let dead = FakeModels::new()
-        .embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "ended with signal 11".into() }));
+        .embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "ended with signal 11".into() }));
     let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(dead));
     bed.remember("Doors are blue", "taste");
     take_in(&bed, "docs/guide.md", Some(GUIDE));

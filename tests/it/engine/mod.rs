@@ -40,7 +40,7 @@ use ergo::{
         RememberRequest, ResolveRequest, Stale, Stored, SupersedeRequest, UndoRequest, WriteOutcome,
     },
     domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers},
-    engine::{AgentsMay, Deep, Engine, EngineConfig},
+    engine::{AgentPolicy, DeepMode, Engine, EngineConfig},
     guard::Guard,
     infer::{Models, NoModels},
 };
@@ -59,15 +59,15 @@ pub(crate) struct Bed {
 
 impl Bed {
     pub(crate) fn new() -> Self {
-        Self::with(AgentsMay::Force)
+        Self::with(AgentPolicy::Force)
     }
 
-    pub(crate) fn with(agents_may: AgentsMay) -> Self {
+    pub(crate) fn with(agents_may: AgentPolicy) -> Self {
         Self::of(7, agents_may)
     }
 
     /// The engine of a device of its own.
-    pub(crate) fn of(device: u8, agents_may: AgentsMay) -> Self {
+    pub(crate) fn of(device: u8, agents_may: AgentPolicy) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(AtomicU64::new(NOON));
         let mut config = config(&dir.path().join("store.db"), agents_may, &clock);
@@ -88,11 +88,11 @@ impl Bed {
 
     /// Closes the store and opens it again with another guard and with models.
     pub(crate) fn reopen_with_models(self, guard: Guard, models: Arc<dyn Models>) -> Self {
-        self.reopen_deep(guard, models, Deep::default())
+        self.reopen_deep(guard, models, DeepMode::default())
     }
 
     /// [`Bed::reopen_with_models`], and when the language model is asked.
-    pub(crate) fn reopen_deep(self, guard: Guard, models: Arc<dyn Models>, deep: Deep) -> Self {
+    pub(crate) fn reopen_deep(self, guard: Guard, models: Arc<dyn Models>, deep: DeepMode) -> Self {
         let Self { dir, engine, changes, clock } = self;
         let (agents_may, device) = (engine.config().agents_may, engine.config().device.clone());
         drop(engine);
@@ -160,7 +160,7 @@ impl Bed {
     }
 }
 
-fn config(path: &Path, agents_may: AgentsMay, clock: &Arc<AtomicU64>) -> EngineConfig {
+fn config(path: &Path, agents_may: AgentPolicy, clock: &Arc<AtomicU64>) -> EngineConfig {
     let clock = Arc::clone(clock);
     let mut config = EngineConfig::new(path, SigningKey::from_bytes(&[7; 32]));
     config.clock = Arc::new(move || clock.fetch_add(1000, Ordering::Relaxed));

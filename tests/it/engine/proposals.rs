@@ -3,14 +3,14 @@
 use ergo::{
     api::{CardKind, CardStatus, ErrorCode, RememberRequest},
     domain::Status,
-    engine::AgentsMay,
+    engine::AgentPolicy,
 };
 
 use super::*;
 
 /// A bed where agents may only propose, a person's claim, and the card on which an agent's wish to retract it waits.
 fn proposal() -> (Bed, ClaimId, Proposed) {
-    let bed = Bed::with(AgentsMay::Propose);
+    let bed = Bed::with(AgentPolicy::Propose);
     let claim = bed.remember("We ship on Fridays", "habit");
     bed.acts();
     let answer = proposed(bed.engine.retract(by_agent(claim, "nobody ships then")).unwrap());

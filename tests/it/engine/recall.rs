@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ergo::{
     api::{RecallAnswer, RecallRequest, RecallVerdict},
     domain::Status,
-    infer::{FakeModels, InferError, Role},
+    infer::{FakeModels, InferError, ModelRole},
 };
 use proptest::{prelude::*, test_runner::Config};
 
@@ -123,7 +123,7 @@ fn what_shares_no_word_is_found_by_meaning() {
     assert!(answer.by_meaning && answer.notes.is_empty() && answer.verdict == RecallVerdict::Known, "{answer:?}");
     assert_eq!(statements(&answer)[0], "Revert a release");
     assert!(answer.hits[0].cosine.unwrap() > 0.5 && answer.hits[0].words.is_empty());
-    assert!(models.asked().iter().any(|(role, _)| *role == Role::Embedder));
+    assert!(models.asked().iter().any(|(role, _)| *role == ModelRole::Embedder));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_reason_that_the_embedder_cannot_take_holds_up_nothing() {
     // One that fails is asked again, later; another one than the store's is not asked at all.
     bed.remember("Sheds are red", "rust");
     let dead = FakeModels::new()
-        .embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "ended with signal 11".into() }));
+        .embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "ended with signal 11".into() }));
     let bed = bed.reopen_with_models(Guard::default(), Arc::new(dead));
     assert!(bed.engine.reasons_wait() && !bed.engine.fill_reasons().unwrap() && bed.engine.reasons_wait());
     let bed = bed.reopen();
@@ -184,7 +184,7 @@ fn a_missing_or_dead_embedder_costs_its_part_and_no_answer() {
     );
     assert!(answer.notes[0].contains("by words alone") && answer.notes[0].contains("embedder"), "{:?}", answer.notes);
     let dead = FakeModels::new()
-        .embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "ended with signal 11".into() }));
+        .embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "ended with signal 11".into() }));
     let bed = bed.reopen_with_models(Guard::default(), Arc::new(dead));
     let answer = recall(&bed, "how to revert a release");
     assert_eq!(statements(&answer), ["Revert a release"]);

@@ -9,7 +9,7 @@ use std::{
 
 use ergo::{
     api::{RecallAnswer, RecallRequest, RecallVerdict},
-    infer::{Endpoint, FakeModels, InferError, Role},
+    infer::{Endpoint, FakeModels, InferError, ModelRole},
 };
 use proptest::{prelude::*, test_runner::Config};
 
@@ -64,7 +64,7 @@ fn what_makes_the_language_model_expect_the_question_comes_first() {
         let all = |answer: &RecallAnswer| statements(answer).into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
         assert_eq!(all(&answer), all(&plain), "all stay");
         assert_eq!((answer.method.as_str(), answer.verdict), ("filter", RecallVerdict::Known));
-        assert_eq!(models.asked().iter().filter(|(role, _)| *role == Role::Llm).count(), 4, "each note, and none");
+        assert_eq!(models.asked().iter().filter(|(role, _)| *role == ModelRole::Llm).count(), 4, "each note, and none");
     }
     let (answer, _) = filtered(|_| Ok(-4.0));
     assert_eq!(statements(&answer), statements(&plain), "what says nothing changes nothing");
@@ -78,8 +78,8 @@ fn what_makes_the_language_model_expect_the_question_comes_first() {
 #[test]
 fn every_way_in_which_the_language_model_can_be_missing_has_its_name() {
     let crashed = |role| InferError::Crashed { role, why: "ended with signal 6".into() };
-    assert_eq!(filtered(move |_| Err(crashed(Role::Llm))).0.method, "fallback_unreachable");
-    let late = InferError::Timeout { role: Role::Llm, after: std::time::Duration::from_secs(1) };
+    assert_eq!(filtered(move |_| Err(crashed(ModelRole::Llm))).0.method, "fallback_unreachable");
+    let late = InferError::Timeout { role: ModelRole::Llm, after: std::time::Duration::from_secs(1) };
     assert_eq!(filtered(move |_| Err(late.clone())).0.method, "fallback_unreachable");
     for nonsense in [f32::NAN, f32::NEG_INFINITY] {
         let (answer, _) = filtered(move |_| Ok(nonsense));
@@ -138,7 +138,7 @@ fn server(status: &str, content: &str) -> (String, thread::JoinHandle<String>) {
 fn through(address: &str) -> (RecallAnswer, Vec<String>) {
     let Bed { dir, engine, clock, .. } = bed();
     drop(engine);
-    let mut config = config(&dir.path().join("store.db"), AgentsMay::Force, &clock);
+    let mut config = config(&dir.path().join("store.db"), AgentPolicy::Force, &clock);
     config.endpoint = Endpoint::new(address, "small", "a-key");
     let engine = Engine::open_with(config, Guard::default()).unwrap();
     let answer = engine.recall(&asking("deploys")).unwrap();

@@ -2,7 +2,7 @@
 
 use ergo::{
     api::{IngestRequest, RecallAnswer, RecallRequest},
-    infer::{FakeModels, InferError, Role},
+    infer::{FakeModels, InferError, ModelRole},
 };
 
 use super::*;
@@ -74,7 +74,7 @@ fn a_failing_embedder_costs_nothing_that_was_made() {
     let bed = bed(80);
     assert!(!bed.engine.reembed().unwrap().finished);
     let dead = FakeModels::new()
-        .embedding(|_| Err(InferError::Crashed { role: Role::Embedder, why: "ended with signal 9".into() }));
+        .embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "ended with signal 9".into() }));
     let bed = bed.reopen_with_models(Guard::default(), Arc::new(dead));
     let error = bed.engine.reembed().unwrap_err();
     assert!(error.to_string().contains("signal 9") && error.hint.as_deref().unwrap().contains("again"), "{error}");

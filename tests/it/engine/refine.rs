@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ergo::{
     domain::{norm::SubjectKind, verdict::Confidence},
-    infer::{FakeModels, InferError, Models, Role},
+    infer::{FakeModels, InferError, ModelRole, Models},
 };
 
 use super::*;
@@ -23,12 +23,12 @@ fn reader(answer: impl Fn(&str) -> Result<String, InferError> + Send + Sync + 's
     Arc::new(FakeModels::new().generating(move |prompt| answer(&prompt.text)))
 }
 
-fn bed(models: &Arc<FakeModels>, deep: Deep) -> Bed {
+fn bed(models: &Arc<FakeModels>, deep: DeepMode) -> Bed {
     Bed::new().reopen_deep(Guard::default(), Arc::clone(models) as Arc<dyn Models>, deep)
 }
 
 fn asked(models: &FakeModels) -> usize {
-    models.asked().iter().filter(|(role, _)| *role == Role::Llm).count()
+    models.asked().iter().filter(|(role, _)| *role == ModelRole::Llm).count()
 }
 
 /// The guard's word on a write that stores nothing.
@@ -40,7 +40,7 @@ fn dry(bed: &Bed, statement: &str) -> Stored {
 #[test]
 fn inline_the_refined_norm_goes_into_the_event_with_its_normalisers_name() {
     let models = reader(|statement| Ok(norm_of(statement)));
-    let bed = bed(&models, Deep::Inline);
+    let bed = bed(&models, DeepMode::Inline);
     let claim = bed.claim(bed.remember(VEGA, "the team knows it"));
     assert_eq!((claim.norms[0].value.as_deref(), claim.norms[0].confidence), (Some("vega"), Some(Confidence::Med)));
     let second = stored(bed.try_remember(PLOTLY, "nicer"));
@@ -56,7 +56,7 @@ fn inline_the_refined_norm_goes_into_the_event_with_its_normalisers_name() {
 #[test]
 fn in_the_background_the_write_waits_for_the_rules_alone_and_later_comparisons_go_by_the_model() {
     let models = reader(|statement| Ok(norm_of(statement)));
-    let bed = bed(&models, Deep::Background);
+    let bed = bed(&models, DeepMode::Background);
     let claim = bed.remember(VEGA, "the team knows it");
     assert_eq!(asked(&models), 0, "a write does not wait for it");
     let before = dry(&bed, PLOTLY).warnings;
@@ -76,12 +76,12 @@ fn in_the_background_the_write_waits_for_the_rules_alone_and_later_comparisons_g
 #[test]
 fn a_statement_is_read_once_also_across_a_restart_and_a_rebuild() {
     let models = reader(|statement| Ok(norm_of(statement)));
-    let bed = bed(&models, Deep::Inline);
+    let bed = bed(&models, DeepMode::Inline);
     dry(&bed, VEGA);
     assert_eq!(asked(&models), 1);
     bed.remember(VEGA, "the team knows it");
     assert_eq!(asked(&models), 2, "a dry run keeps nothing");
-    let bed = bed.reopen_deep(Guard::default(), Arc::clone(&models) as Arc<dyn Models>, Deep::Inline);
+    let bed = bed.reopen_deep(Guard::default(), Arc::clone(&models) as Arc<dyn Models>, DeepMode::Inline);
     let elsewhere = RememberRequest {
         caller: Caller { project: "web".into(), ..caller() },
         ..request(&format!("  {VEGA} "), "the same words")
@@ -92,7 +92,7 @@ fn a_statement_is_read_once_also_across_a_restart_and_a_rebuild() {
 
 #[test]
 fn no_answer_no_norm_and_no_model_leave_the_rules_norm_and_say_so() {
-    let timeout = || InferError::Timeout { role: Role::Llm, after: Duration::from_secs(10) };
+    let timeout = || InferError::Timeout { role: ModelRole::Llm, after: Duration::from_secs(10) };
     let answers = [
         ("did not answer with a norm", Ok("I'm sorry, I can't help with that.".to_owned())),
         ("did not answer with a norm", Ok(r#"{"modality": "must", "subj"#.to_owned())),
@@ -105,7 +105,7 @@ fn no_answer_no_norm_and_no_model_leave_the_rules_norm_and_say_so() {
     };
     for (why, answer) in answers {
         let models = reader(move |_| answer.clone());
-        let bed = bed(&models, Deep::Inline);
+        let bed = bed(&models, DeepMode::Inline);
         let outcome = stored(bed.try_remember(VEGA, "the team knows it"));
         let warning = outcome.warnings.iter().find(|warning| warning.code == "stage_skipped").expect(why);
         assert!(warning.message.contains(why), "{}", warning.message);
@@ -113,7 +113,7 @@ fn no_answer_no_norm_and_no_model_leave_the_rules_norm_and_say_so() {
         assert_eq!((bed.engine.counts().unwrap().guard.skipped, bed.engine.counts().unwrap().guard.refined), (1, 0));
     }
     let failing = reader(move |_| Err(timeout()));
-    let bed = bed(&failing, Deep::Background);
+    let bed = bed(&failing, DeepMode::Background);
     let outcome = stored(bed.try_remember(VEGA, "the team knows it"));
     while bed.engine.deepen_next().unwrap() {}
     assert_eq!((bed.claim(outcome.claim_id).norms, bed.engine.counts().unwrap().guard.skipped), (plain, 1));
@@ -122,11 +122,11 @@ fn no_answer_no_norm_and_no_model_leave_the_rules_norm_and_say_so() {
 #[test]
 fn facts_long_texts_what_the_rules_read_whole_and_deep_off_are_not_asked_about() {
     let models = reader(|statement| Ok(norm_of(statement)));
-    let inline = bed(&models, Deep::Inline);
+    let inline = bed(&models, DeepMode::Inline);
     stored(inline.engine.remember(fact("The port of Postgres is 5432")).unwrap());
     stored(inline.try_remember(&"A long story about charts. ".repeat(40), "prose"));
     stored(inline.try_remember("Every deploy goes through a blue canary", "it is read whole by the rules"));
-    let off = bed(&models, Deep::Off);
+    let off = bed(&models, DeepMode::Off);
     off.remember(VEGA, "the team knows it");
     while off.engine.deepen_next().unwrap() {}
     assert_eq!(asked(&models), 0);
@@ -137,11 +137,11 @@ fn explicit_words_are_stronger_than_a_model_that_is_wrong_or_hostile() {
     let models = reader(|_| {
         Ok(r#"{"modality": "must", "subject": "customer emails", "object": "logged", "value": null}"#.into())
     });
-    let bed = bed(&models, Deep::Inline);
+    let bed = bed(&models, DeepMode::Inline);
     let claim = bed.claim(bed.remember("Customer emails must never be logged", "privacy"));
     assert_eq!(claim.norms[0].modality, ergo::domain::norm::Modality::MustNot);
     let none = reader(|_| Ok(r#"{"modality": "may", "subject": null, "object": null, "value": null}"#.into()));
-    let bed = super::refine::bed(&none, Deep::Inline);
+    let bed = super::refine::bed(&none, DeepMode::Inline);
     let claim = bed.claim(bed.remember("Customer emails must never be logged", "privacy"));
     assert_eq!(claim.norms[0].subject_kind, SubjectKind::Fuzzy, "comparable still");
     refused(bed.try_remember("Customer emails must always be logged", "audits"));

@@ -44,41 +44,41 @@ fn calibrate(bed: &Bed, dry_run: bool) -> Calibrated {
 fn a_crowded_scope_makes_each_answer_less_probable_and_keeps_that() {
     let bed = crowded(40);
     let before = odds(&bed);
-    assert!(bed.engine.learn_strangers().unwrap());
+    assert!(bed.engine.refresh_unrelated_baseline().unwrap());
     let after = odds(&bed);
     assert!(before - after > 0.1, "{before} {after}");
-    assert!(!bed.engine.learn_strangers().unwrap(), "it is known");
+    assert!(!bed.engine.refresh_unrelated_baseline().unwrap(), "it is known");
     let bed = bed.reopen_with_models(Guard::default(), bags());
     assert!((odds(&bed) - after).abs() < 1e-3, "it outlives the process");
-    assert!(!bed.engine.learn_strangers().unwrap());
+    assert!(!bed.engine.refresh_unrelated_baseline().unwrap());
 }
 
 #[test]
 fn it_is_learned_anew_when_the_scope_has_grown() {
     let bed = crowded(40);
-    assert!(bed.engine.learn_strangers().unwrap());
+    assert!(bed.engine.refresh_unrelated_baseline().unwrap());
     add(&bed, 40..48);
-    assert!(!bed.engine.learn_strangers().unwrap());
+    assert!(!bed.engine.refresh_unrelated_baseline().unwrap());
     add(&bed, 48..50);
-    assert!(bed.engine.learn_strangers().unwrap());
+    assert!(bed.engine.refresh_unrelated_baseline().unwrap());
 }
 
 #[test]
 fn a_handful_of_claims_teaches_nothing() {
     let bed = crowded(29);
-    assert!(!bed.engine.learn_strangers().unwrap());
-    assert_eq!(calibrate(&bed, false).strangers, None);
+    assert!(!bed.engine.refresh_unrelated_baseline().unwrap());
+    assert_eq!(calibrate(&bed, false).unrelated_baseline, None);
 }
 
 #[test]
 fn calibrate_shows_it_and_keeps_it_unless_it_is_only_to_show() {
     let bed = crowded(40);
     let before = odds(&bed);
-    let shown = calibrate(&bed, true).strangers.unwrap();
+    let shown = calibrate(&bed, true).unrelated_baseline.unwrap();
     assert_eq!((shown.sample, (shown.raise * 100.0).round()), (40, 15.0));
     assert!(shown.cosine > 0.7, "{shown:?}");
     assert!((odds(&bed) - before).abs() < 1e-4, "only shown");
-    assert_eq!(calibrate(&bed, false).strangers, Some(shown));
+    assert_eq!(calibrate(&bed, false).unrelated_baseline, Some(shown));
     assert!(odds(&bed) < before - 0.1);
 }
 
@@ -86,12 +86,12 @@ fn calibrate_shows_it_and_keeps_it_unless_it_is_only_to_show() {
 fn what_another_embedder_taught_counts_no_more() {
     let bed = crowded(40);
     let before = odds(&bed);
-    assert!(bed.engine.learn_strangers().unwrap());
+    assert!(bed.engine.refresh_unrelated_baseline().unwrap());
     let longer = |text: &str| [FakeModels::bag_of_words(text), vec![0.0]].concat();
     let other = FakeModels::new().embedding(move |text| Ok(longer(text)));
     let bed = bed.reopen_with_models(Guard::default(), Arc::new(other));
     while !bed.engine.reembed().unwrap().finished {}
     assert!((odds(&bed) - before).abs() < 1e-3, "as if nothing were known");
-    assert!(bed.engine.learn_strangers().unwrap());
+    assert!(bed.engine.refresh_unrelated_baseline().unwrap());
     assert!(odds(&bed) < before - 0.1);
 }

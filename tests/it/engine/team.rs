@@ -58,7 +58,7 @@ fn meet(a: &Bed, b: &Bed, team: EventId) {
 
 /// Two laptops in one team; `before` was written by the first.
 fn pair(before: &[(&str, &str)]) -> (Bed, Bed, EventId) {
-    let (a, b) = (Bed::of(1, AgentsMay::Force), Bed::of(2, AgentsMay::Force));
+    let (a, b) = (Bed::of(1, AgentPolicy::Force), Bed::of(2, AgentPolicy::Force));
     for (statement, reason) in before {
         a.remember(statement, reason);
     }
@@ -125,7 +125,7 @@ fn a_third_who_decided_the_same_late_opens_a_new_card_the_same_on_all() {
     done(a.resolve(card.id, order));
     pull(&b, &a, team);
     // Away while it was decided and settled.
-    let c = Bed::of(3, AgentsMay::Force);
+    let c = Bed::of(3, AgentPolicy::Force);
     let roster = add(&a, &c, "cyd-laptop", &all());
     c.engine.join_team(&caller(), team, &roster, None, &[], &[]).unwrap();
     let late = c.remember(NO_KAFKA, "it was down again");
@@ -202,7 +202,7 @@ fn in_whatever_order_they_meet_three_laptops_say_the_same() {
     let mut seen = Vec::new();
     for order in orders {
         let (a, b, team) = pair(&[("We use Postgres 14", "it is there")]);
-        let c = Bed::of(3, AgentsMay::Force);
+        let c = Bed::of(3, AgentPolicy::Force);
         c.engine.join_team(&caller(), team, &add(&a, &c, "cyd", &all()), None, &[], &[]).unwrap();
         pull(&c, &a, team);
         pull(&b, &a, team);
@@ -367,7 +367,7 @@ fn a_copied_device_is_told_until_it_was_put_out_and_let_in_again() {
 
 #[test]
 fn a_team_has_no_more_devices_than_it_may() {
-    let a = Bed::of(1, AgentsMay::Force);
+    let a = Bed::of(1, AgentPolicy::Force);
     create(&a);
     let device = |n: usize| {
         let key = ed25519_dalek::SigningKey::from_bytes(&[u8::try_from(n).unwrap() + 9; 32]);
@@ -407,7 +407,7 @@ fn reserved_names_are_refused_and_team_acts_are_not_undone() {
         scopes: vec![api()],
     };
     assert!(a.engine.create_team(&again).unwrap_err().message.contains("another team"));
-    let agents = Bed::of(4, AgentsMay::Propose);
+    let agents = Bed::of(4, AgentPolicy::Propose);
     let by_agent = CreateTeamRequest { caller: agent(), scopes: vec![], ..again };
     assert_eq!(agents.engine.create_team(&by_agent).unwrap_err().code, ErrorCode::NeedsPerson);
 }

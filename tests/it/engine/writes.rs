@@ -3,7 +3,7 @@
 use ergo::{
     api::{ErrorCode, RememberRequest, SupersedeRequest, WriteOutcome},
     domain::{Qualifiers, Status, Tier},
-    engine::AgentsMay,
+    engine::AgentPolicy,
 };
 
 use super::*;
@@ -103,7 +103,7 @@ fn an_exception_that_nothing_stands_against_is_none() {
 
 #[test]
 fn an_agent_that_may_only_propose_leaves_its_exception_on_the_card() {
-    let bed = Bed::with(AgentsMay::Propose);
+    let bed = Bed::with(AgentPolicy::Propose);
     bed.remember(BLUE, "safe");
     let forced = RememberRequest {
         caller: agent(),

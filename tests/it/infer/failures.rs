@@ -28,7 +28,7 @@ fn a_worker_that_is_killed_in_the_middle_costs_that_call_and_is_started_again() 
     until_input_waits(first);
     signal(first, Signal::KILL);
     let error = call.join().unwrap().unwrap_err();
-    assert!(matches!(&error, InferError::Crashed { role: Role::Embedder, .. }), "{error}");
+    assert!(matches!(&error, InferError::Crashed { role: ModelRole::Embedder, .. }), "{error}");
     assert!(pool.embed(&texts(&["c"]), LONG).is_ok());
     let info = pool.info();
     assert_ne!(info.workers[0].pid, Some(first));
@@ -56,7 +56,7 @@ fn a_worker_that_hangs_costs_its_callers_their_deadline_and_is_replaced() {
 fn a_file_that_is_no_model_is_refused_in_words_until_it_changes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("mine.gguf");
-    let good = catalogue::embedded(Role::Embedder).unwrap().bytes;
+    let good = catalogue::embedded(ModelRole::Embedder).unwrap().bytes;
     let pool = pool(dir.path(), ModelSet { embedder: Some(file(&path)), ..ModelSet::default() });
     let mut garbage = b"GGUF".to_vec();
     garbage.extend((0..100_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()));
@@ -76,12 +76,12 @@ fn a_file_that_is_no_model_is_refused_in_words_until_it_changes() {
             assert!(matches!(&error, InferError::BadModel { name, .. } if name == "mine"), "{error}");
             assert!(error.to_string().contains(words), "{words}: {error}");
         }
-        let problem = pool.info().role(Role::Embedder).unwrap().problem.clone();
+        let problem = pool.info().role(ModelRole::Embedder).unwrap().problem.clone();
         assert!(problem.is_some_and(|problem| problem.contains(words)));
     }
     fs::write(&path, good).unwrap();
     assert_eq!(pool.embed(&texts(&["a"]), LONG).map(|vectors| vectors.len()), Ok(1));
-    assert_eq!(pool.info().role(Role::Embedder).unwrap().problem, None);
+    assert_eq!(pool.info().role(ModelRole::Embedder).unwrap().problem, None);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_model_for_something_else_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let llm = dir.path().join("tiny.gguf");
     gguf::write_tiny_llm(&llm, 1);
-    let set = ModelSet { embedder: None, nli: built_in(Role::Embedder), llm: built_in(Role::Embedder) };
+    let set = ModelSet { embedder: None, nli: built_in(ModelRole::Embedder), llm: built_in(ModelRole::Embedder) };
     let pool = pool(dir.path(), set);
     let error = pool.classify(&[("a".into(), "b".into())], LONG).unwrap_err();
     assert!(error.to_string().contains("no classifier"), "{error}");
@@ -140,7 +140,7 @@ fn memory_is_freed_when_nobody_asks_for_long() {
     let pool = pool_with(dir.path(), small(), |options| options.idle = Duration::from_millis(50));
     pool.embed(&texts(&["a"]), LONG).unwrap();
     until("the process ends", || pool.info().workers[0].pid.is_none());
-    assert!(!pool.info().role(Role::Embedder).unwrap().loaded);
+    assert!(!pool.info().role(ModelRole::Embedder).unwrap().loaded);
     assert!(pool.embed(&texts(&["a"]), LONG).is_ok());
     assert_eq!(pool.info().workers[0].restarts, 0);
 }

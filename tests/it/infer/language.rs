@@ -45,7 +45,7 @@ fn whatever_the_model_thinks_it_keeps_to_the_grammar() {
     let short = pool.generate(&prompt("A page holds 25 rows."), GRAMMAR, 3, LONG).unwrap();
     assert!(short.len() < 12, "{short}");
     let info = pool.info();
-    assert_eq!((info.workers[0].roles.as_slice(), info.workers[0].restarts), (&[Role::Llm][..], 0));
+    assert_eq!((info.workers[0].roles.as_slice(), info.workers[0].restarts), (&[ModelRole::Llm][..], 0));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_real_model_reads_a_limit() {
     let dir = tempfile::tempdir().unwrap();
     let Some(llm) = named("ERGO_TEST_LLM") else { return };
     let pool = pool(dir.path(), ModelSet { llm: Some(llm), ..ModelSet::default() });
-    let facts = pool.load(Role::Llm, LONG).unwrap();
+    let facts = pool.load(ModelRole::Llm, LONG).unwrap();
     eprintln!("{facts:?}");
     let grammar = r#"root ::= "{\"limit\": " [1-9] [0-9]* ", \"unit\": \"" [a-z]+ "\"}""#;
     let answer = pool.generate(&prompt("A request takes at most 30 seconds."), grammar, 48, LONG).unwrap();

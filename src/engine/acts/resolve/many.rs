@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{Order, Plan, Settling, foresee, plan};
+use super::{Plan, Resolution, Settling, ask_models, plan};
 use crate::{
     api::{
         ApiError, CardAct, CardKind, CardRef, CardSide, CardView, ErrorCode, Keep, MAX_CARDS, ResolveManyRequest,
@@ -16,10 +16,10 @@ use crate::{
     },
     engine::{
         Engine,
-        asked::asked,
-        check, lookup,
-        session::{Place, Session},
-        view, words,
+        act_context::{ActContext, WriteScope},
+        find,
+        request_hash::request_hash,
+        validate, view, wording,
     },
     guard::StructuralPairCheck,
     store::{CardRow, Draft, Ref},
@@ -28,15 +28,15 @@ use crate::{
 /// `POST /conflicts/resolve`.
 pub(in crate::engine) fn resolve_many(engine: &Engine, request: &ResolveManyRequest) -> Result<ResolvedMany, ApiError> {
     checked(request)?;
-    let mut foresights = Vec::new();
+    let mut model_results = Vec::new();
     for card in &request.cards {
         // What fails here is said of the card itself, under the lock.
-        if let Ok((id, order)) = foreseen(engine, request, card) {
-            foresights.extend(foresee(engine, &request.caller, &id, &order).unwrap_or_default());
+        if let Ok((id, resolution)) = models_asked(engine, request, card) {
+            model_results.extend(ask_models(engine, &request.caller, &id, &resolution).unwrap_or_default());
         }
     }
-    engine.act_foreseeing(&request.caller, asked("resolve_many", request), foresights, |session| {
-        if session.done_before()?.is_empty() { Batch::new(session, request)?.run() } else { replayed(session, request) }
+    engine.act_with_models(&request.caller, request_hash("resolve_many", request), model_results, |context| {
+        if context.done_before()?.is_empty() { Batch::new(context, request)?.run() } else { replayed(context, request) }
     })
 }
 
@@ -56,13 +56,17 @@ fn checked(request: &ResolveManyRequest) -> Result<(), ApiError> {
 }
 
 /// The card and the order as they are now, for asking models before the lock is taken.
-fn foreseen(engine: &Engine, request: &ResolveManyRequest, card: &CardRef) -> Result<(String, Order), ApiError> {
+fn models_asked(
+    engine: &Engine,
+    request: &ResolveManyRequest,
+    card: &CardRef,
+) -> Result<(String, Resolution), ApiError> {
     let view = engine.card(&card.id)?;
-    Ok((view.summary.id.to_hex(), order(request, &view)?))
+    Ok((view.summary.id.to_hex(), resolution(request, &view)?))
 }
 
-/// The order for one card: the side that stays, and the reason where one is known.
-fn order(request: &ResolveManyRequest, card: &CardView) -> Result<Order, ApiError> {
+/// The order for one card: the side that stays, and the reason if one is known.
+fn resolution(request: &ResolveManyRequest, card: &CardView) -> Result<Resolution, ApiError> {
     let stays = match &request.keep {
         Some(keep) if request.act == CardAct::Supersede => Some(side(card, keep)?),
         _ => None,
@@ -76,7 +80,7 @@ fn order(request: &ResolveManyRequest, card: &CardView) -> Result<Order, ApiErro
     if reason.is_empty() && request.act != CardAct::Snooze {
         return Err(ApiError::field("reason", "no reason is known for it: give one"));
     }
-    Order::checked(&ResolveRequest {
+    Resolution::checked(&ResolveRequest {
         caller: request.caller.clone(),
         act: request.act,
         reason,
@@ -125,7 +129,7 @@ fn is_from(own: &str, asked: &str) -> bool {
 
 /// The plans of several cards, on their way to one act.
 struct Batch<'a, 's> {
-    session: &'a mut Session<'s>,
+    context: &'a mut ActContext<'s>,
     request: &'a ResolveManyRequest,
     scope: Scope,
     drafts: Vec<Draft>,
@@ -136,10 +140,10 @@ struct Batch<'a, 's> {
 }
 
 impl<'a, 's> Batch<'a, 's> {
-    fn new(session: &'a mut Session<'s>, request: &'a ResolveManyRequest) -> Result<Self, ApiError> {
+    fn new(context: &'a mut ActContext<'s>, request: &'a ResolveManyRequest) -> Result<Self, ApiError> {
         let first = request.cards.first().map_or("", |card| card.id.as_str());
-        let scope = lookup::card(session.reader(), "cards", first)?.scope;
-        Ok(Self { session, request, scope, drafts: Vec::new(), gone: HashSet::new(), made: Vec::new() })
+        let scope = find::card(context.reader(), "cards", first)?.scope;
+        Ok(Self { context, request, scope, drafts: Vec::new(), gone: HashSet::new(), made: Vec::new() })
     }
 
     fn run(mut self) -> Result<ResolvedMany, ApiError> {
@@ -153,7 +157,7 @@ impl<'a, 's> Batch<'a, 's> {
         let settled = items.iter().filter(|item| item.settled).count();
         let summary = told(self.request, settled, items.len());
         let mut answer = ResolvedMany {
-            op_id: self.session.op,
+            op_id: self.context.op,
             scope: self.scope.clone(),
             summary: summary.clone(),
             items,
@@ -162,7 +166,7 @@ impl<'a, 's> Batch<'a, 's> {
             replayed: false,
         };
         if !self.request.dry_run && !self.drafts.is_empty() {
-            let committed = self.session.commit(&Place::at(&self.scope), self.drafts, "resolve", summary)?;
+            let committed = self.context.commit(&WriteScope::at(&self.scope), self.drafts, "resolve", summary)?;
             answer.needs_review = committed.needs_review;
         }
         Ok(answer)
@@ -170,8 +174,8 @@ impl<'a, 's> Batch<'a, 's> {
 
     /// Plans one card. What a person can mend leaves the card as it is; an error of the store ends the act.
     fn one(&mut self, card: &CardRef) -> Result<ResolvedCard, ApiError> {
-        let row = lookup::card(self.session.reader(), "cards", &card.id)?;
-        let view = self.session.card_view(&row.id)?;
+        let row = find::card(self.context.reader(), "cards", &card.id)?;
+        let view = self.context.card_view(&row.id)?;
         let (settled, summary) = match self.planned(&row, &view, card.expect_rev) {
             Ok(outcome) => outcome,
             Err(error) if matches!(error.code, ErrorCode::Internal | ErrorCode::Unavailable) => return Err(error),
@@ -188,8 +192,8 @@ impl<'a, 's> Batch<'a, 's> {
         if let Some(lost) = row.members.iter().find(|member| self.gone.contains(member)) {
             return Ok(self.changed_under(row, view, lost));
         }
-        let order = order(self.request, view)?;
-        let settling = match plan(self.session, row, &order, rev)? {
+        let resolution = resolution(self.request, view)?;
+        let settling = match plan(self.context, row, &resolution, rev)? {
             Plan::Commit(settling) => settling,
             Plan::Answer(answer) => return Ok((false, left(&answer))),
         };
@@ -218,7 +222,7 @@ impl<'a, 's> Batch<'a, 's> {
     /// The statement stored by an earlier plan that a new one contradicts or repeats.
     fn opposes(&self, settling: &Settling) -> Option<String> {
         let check = StructuralPairCheck;
-        let now = self.session.now;
+        let now = self.context.now;
         let new: Vec<&Draft> = settling.drafts.iter().filter(|draft| stores(draft)).collect();
         let against = self.made.iter().find(|earlier| {
             new.iter().any(|draft| {
@@ -226,7 +230,7 @@ impl<'a, 's> Batch<'a, 's> {
                     || check.contradiction(carried(draft, now), carried(earlier, now)).is_some()
             })
         });
-        against.and_then(|draft| draft.body.statement.as_deref()).map(words::quote)
+        against.and_then(|draft| draft.body.statement.as_deref()).map(wording::quote)
     }
 
     /// Takes over a plan: what it says of its own drafts it says of them where they stand now.
@@ -294,8 +298,8 @@ fn told(request: &ResolveManyRequest, settled: usize, of: usize) -> String {
 }
 
 /// The answer to a retry: the cards as they are now.
-fn replayed(session: &Session<'_>, request: &ResolveManyRequest) -> Result<ResolvedMany, ApiError> {
-    let events = session.done_before()?;
+fn replayed(context: &ActContext<'_>, request: &ResolveManyRequest) -> Result<ResolvedMany, ApiError> {
+    let events = context.done_before()?;
     let own = |kind: &EventKind| match kind {
         EventKind::Resolve(_) => true,
         EventKind::Local(kind) => [local::SETTLED, local::DISCARD, local::SNOOZE].contains(&kind.as_str()),
@@ -306,7 +310,7 @@ fn replayed(session: &Session<'_>, request: &ResolveManyRequest) -> Result<Resol
     };
     let mut items = Vec::new();
     for card in &request.cards {
-        let view = session.card_view(&lookup::card(session.reader(), "cards", &check::id("cards", &card.id)?)?.id)?;
+        let view = context.card_view(&find::card(context.reader(), "cards", &validate::id("cards", &card.id)?)?.id)?;
         let settled = view.summary.status != crate::api::CardStatus::Open;
         let summary = if settled { "done before, at the first try" } else { "it was left as it is" };
         let (card, headline) = (view.summary.id, view.summary.headline);
@@ -314,7 +318,7 @@ fn replayed(session: &Session<'_>, request: &ResolveManyRequest) -> Result<Resol
     }
     let settled = items.iter().filter(|item| item.settled).count();
     Ok(ResolvedMany {
-        op_id: session.op,
+        op_id: context.op,
         scope: first.scope.clone(),
         summary: format!("Done before, at the first try: {}", told(request, settled, items.len()).to_lowercase()),
         items,

@@ -7,20 +7,18 @@ mod refused;
 
 pub(in crate::engine) use many::resolve_many;
 
-use super::candidate::Text;
+use super::refused_write::Rewording;
 use crate::{
     api::{ApiError, Caller, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, Warning, WriteOutcome},
     domain::{ClaimKind, EventKind},
     engine::{
         Engine,
-        asked::asked,
-        check,
-        foresee::Foresight,
-        gate,
-        judged::Incoming,
-        lookup,
-        session::{Place, Session},
-        view,
+        act_context::{ActContext, WriteScope},
+        find, guard_calls,
+        judgement::IncomingClaim,
+        model_results::ModelResults,
+        request_hash::request_hash,
+        validate, view,
     },
     store::{CardRow, ClaimRow, Draft},
 };
@@ -31,19 +29,19 @@ pub(in crate::engine) fn resolve(
     card: &str,
     request: &ResolveRequest,
 ) -> Result<WriteOutcome, ApiError> {
-    let id = check::id("card", card)?;
-    let order = Order::checked(request)?;
-    let foresights = foresee(engine, &request.caller, &id, &order).unwrap_or_default();
-    engine.act_foreseeing(&request.caller, asked("resolve", &(&id, request)), foresights, |session| {
-        if let Some(mut answer) = super::replay::act(session)? {
+    let id = validate::id("card", card)?;
+    let resolution = Resolution::checked(request)?;
+    let model_results = ask_models(engine, &request.caller, &id, &resolution).unwrap_or_default();
+    engine.act_with_models(&request.caller, request_hash("resolve", &(&id, request)), model_results, |context| {
+        if let Some(mut answer) = super::replay::act(context)? {
             if let WriteOutcome::Done(done) = &mut answer {
-                done.card_id = Some(lookup::card(session.reader(), "card", &id)?.id);
+                done.card_id = Some(find::card(context.reader(), "card", &id)?.id);
             }
             return Ok(answer);
         }
-        let card = lookup::card(session.reader(), "card", &id)?;
-        match plan(session, &card, &order, request.expect_rev)? {
-            Plan::Commit(settling) => finish(session, &card, settling).map(WriteOutcome::Done),
+        let card = find::card(context.reader(), "card", &id)?;
+        match plan(context, &card, &resolution, request.expect_rev)? {
+            Plan::Commit(settling) => finish(context, &card, settling).map(WriteOutcome::Done),
             Plan::Answer(answer) => Ok(*answer),
         }
     })
@@ -75,51 +73,61 @@ impl Settling {
 }
 
 /// Looks at a card under the write lock, and at what the order would make of it.
-fn plan(session: &Session<'_>, card: &CardRow, order: &Order, expect_rev: Option<u64>) -> Result<Plan, ApiError> {
-    if let Some(stale) = stale(session, card, expect_rev)? {
+fn plan(
+    context: &ActContext<'_>,
+    card: &CardRow,
+    resolution: &Resolution,
+    expect_rev: Option<u64>,
+) -> Result<Plan, ApiError> {
+    if let Some(stale) = stale(context, card, expect_rev)? {
         return Ok(Plan::Answer(Box::new(stale)));
     }
-    must_be_enabled(session, card, order.act)?;
-    match (order.act, view::card_kind(card.kind)) {
-        (CardAct::Snooze, _) => local::snooze(session, card, order),
-        (CardAct::Discard, _) => local::discard(session, card, order),
+    must_be_enabled(context, card, resolution.act)?;
+    match (resolution.act, view::card_kind(card.kind)) {
+        (CardAct::Snooze, _) => local::snooze(context, card, resolution),
+        (CardAct::Discard, _) => local::discard(context, card, resolution),
         (act, CardKind::Proposed) => {
-            let (drafts, summary) = super::propose::settle(session, card, act, &order.reason)?;
+            let (drafts, summary) = super::propose::settle(context, card, act, &resolution.reason)?;
             Ok(Settling::plan(drafts, summary))
         }
-        (_, CardKind::Refused) => refused::settle(session, card, order),
-        _ => active::settle(session, card, order),
+        (_, CardKind::Refused) => refused::settle(context, card, resolution),
+        _ => active::settle(context, card, resolution),
     }
 }
 
-/// What models say of the texts that settling this card may store. An error here comes again under the lock, where it is answered.
-fn foresee(engine: &Engine, caller: &Caller, card: &str, order: &Order) -> Result<Vec<Foresight>, ApiError> {
+/// What models say of the texts that settling this card may store. An error here comes again under the lock, if it is answered.
+fn ask_models(
+    engine: &Engine,
+    caller: &Caller,
+    card: &str,
+    resolution: &Resolution,
+) -> Result<Vec<ModelResults>, ApiError> {
     let (scope, members, texts) = {
         let reader = engine.readers.lend();
         if caller.op_id.is_some_and(|op| reader.op(&op).is_ok_and(|events| !events.is_empty())) {
             return Ok(Vec::new());
         }
-        let card = lookup::card(&reader, "card", card)?;
+        let card = find::card(&reader, "card", card)?;
         let candidate = match &card.candidate {
             Some(id) => reader.candidate(id)?,
             None => None,
         };
         let mut rows = Vec::new();
         for member in card.members.iter().filter(|member| Some(**member) != card.candidate) {
-            rows.push(lookup::row(&reader, member)?);
+            rows.push(find::row(&reader, member)?);
         }
         let mut texts: Vec<(ClaimKind, String)> = Vec::new();
         let model = candidate.as_ref().or_else(|| rows.iter().find(|row| row.kind.is_guarded()));
-        if let Some((model, text)) = model.zip(order.text.statement.clone()) {
+        if let Some((model, text)) = model.zip(resolution.text.statement.clone()) {
             texts.push((model.kind, text));
         }
         // A candidate that gives way is not stored, so that nothing is asked about it.
-        let gives_way = card.candidate.zip(order.winner.as_ref());
+        let gives_way = card.candidate.zip(resolution.winner.as_ref());
         let gives_way = gives_way.is_some_and(|(id, winner)| !id.to_hex().starts_with(winner));
-        let stores = !matches!(order.act, CardAct::Discard | CardAct::Snooze) && !gives_way;
+        let stores = !matches!(resolution.act, CardAct::Discard | CardAct::Snooze) && !gives_way;
         texts.extend(candidate.filter(|_| stores).map(|row| (row.kind, row.statement)));
-        if order.act == CardAct::Narrow {
-            let target = order.target.clone().unwrap_or_default();
+        if resolution.act == CardAct::Narrow {
+            let target = resolution.target.clone().unwrap_or_default();
             texts.extend(
                 rows.iter()
                     .find(|row| row.id.to_hex().starts_with(&target))
@@ -128,38 +136,38 @@ fn foresee(engine: &Engine, caller: &Caller, card: &str, order: &Order) -> Resul
         }
         (card.scope, card.members, texts)
     };
-    let mut foresights: Vec<Foresight> = Vec::new();
+    let mut model_results: Vec<ModelResults> = Vec::new();
     for (kind, statement) in texts.iter().filter(|(_, text)| !text.is_empty()) {
-        if foresights.iter().any(|known| known.is_of(statement)) {
+        if model_results.iter().any(|known| known.is_of(statement)) {
             continue;
         }
-        let normed = gate::normalise(&engine.guard, *kind, statement, &order.text.qualifiers);
-        foresights.push(engine.foresee(&Incoming {
+        let normalised = guard_calls::normalise(&engine.guard, *kind, statement, &resolution.text.qualifiers);
+        model_results.push(engine.ask_models(&IncomingClaim {
             scope: &scope,
             kind: *kind,
             statement,
             source: None,
-            normed: &normed,
+            normalised: &normalised,
             exclude: &members,
         }));
     }
-    Ok(foresights)
+    Ok(model_results)
 }
 
 /// What to do with a card, checked.
-pub(super) struct Order {
+pub(super) struct Resolution {
     act: CardAct,
     /// Empty only for `snooze`.
     reason: String,
     winner: Option<String>,
     target: Option<String>,
-    text: Text,
+    text: Rewording,
     until: Option<u64>,
 }
 
-impl Order {
+impl Resolution {
     fn checked(request: &ResolveRequest) -> Result<Self, ApiError> {
-        let reason = check::optional("reason", Some(&request.reason))?;
+        let reason = validate::optional("reason", Some(&request.reason))?;
         let reason = match (reason, request.act) {
             (Some(reason), _) => reason,
             (None, CardAct::Snooze) => String::new(),
@@ -171,16 +179,17 @@ impl Order {
                 .hint("say why; it stays in the history"));
             }
         };
-        let side = |field: &str, text: &Option<String>| text.as_deref().map(|text| check::id(field, text)).transpose();
+        let side =
+            |field: &str, text: &Option<String>| text.as_deref().map(|text| validate::id(field, text)).transpose();
         Ok(Self {
             act: request.act,
             winner: side("winner", &request.winner)?,
             target: side("target", &request.target)?,
-            text: Text {
-                statement: check::optional("statement", request.statement.as_deref())?,
+            text: Rewording {
+                statement: validate::optional("statement", request.statement.as_deref())?,
                 reason: Some(reason.clone()),
                 change_reason: None,
-                qualifiers: check::qualifiers(&request.qualifiers)?,
+                qualifiers: validate::qualifiers(&request.qualifiers)?,
             },
             reason,
             until: request.until,
@@ -188,8 +197,8 @@ impl Order {
     }
 
     /// What is different about the claim that is narrowed: it stays as right as it was, for its own reason.
-    fn narrowing(&self) -> Text {
-        Text { reason: None, change_reason: Some(self.reason.clone()), ..self.text.clone() }
+    fn narrowing(&self) -> Rewording {
+        Rewording { reason: None, change_reason: Some(self.reason.clone()), ..self.text.clone() }
     }
 
     /// The side that the act is on: `winner` for supersede, `target` for retract and narrow.
@@ -201,8 +210,8 @@ impl Order {
     }
 }
 
-/// The answer where the card is settled, or changed since it was shown.
-fn stale(session: &Session<'_>, card: &CardRow, expect_rev: Option<u64>) -> Result<Option<WriteOutcome>, ApiError> {
+/// The answer if the card is settled, or changed since it was shown.
+fn stale(context: &ActContext<'_>, card: &CardRow, expect_rev: Option<u64>) -> Result<Option<WriteOutcome>, ApiError> {
     let short = card.id.short();
     let message = if !card.open {
         match &card.settled {
@@ -218,13 +227,13 @@ fn stale(session: &Session<'_>, card: &CardRow, expect_rev: Option<u64>) -> Resu
         message,
         claim: None,
         heads: Vec::new(),
-        card: Some(Box::new(session.card_view(&card.id)?)),
+        card: Some(Box::new(context.card_view(&card.id)?)),
         can_reinstate: false,
     })))
 }
 
-fn must_be_enabled(session: &Session<'_>, card: &CardRow, act: CardAct) -> Result<(), ApiError> {
-    let view = session.card_view(&card.id)?;
+fn must_be_enabled(context: &ActContext<'_>, card: &CardRow, act: CardAct) -> Result<(), ApiError> {
+    let view = context.card_view(&card.id)?;
     match view.acts.into_iter().find(|option| option.act == act).and_then(|option| option.disabled) {
         Some(why) => Err(ApiError::field("act", format!("{} is not possible here: {why}", act.as_str()))),
         None => Ok(()),
@@ -237,7 +246,7 @@ fn pick<'a>(field: &str, prefix: &str, sides: &'a [ClaimRow]) -> Result<&'a Clai
     match (fits.next(), fits.next()) {
         (Some(row), None) => Ok(row),
         (None, _) => {
-            let named = lookup::named(prefix);
+            let named = find::named(prefix);
             Err(ApiError::field(field, format!("claim {named} is not on this card, or no longer in force"))
                 .hint("`ergo conflicts` shows the claims on a card"))
         }
@@ -253,14 +262,14 @@ fn pick<'a>(field: &str, prefix: &str, sides: &'a [ClaimRow]) -> Result<&'a Clai
 }
 
 /// Commits, and answers with the settled card.
-fn finish(session: &mut Session<'_>, card: &CardRow, settling: Settling) -> Result<Done, ApiError> {
+fn finish(context: &mut ActContext<'_>, card: &CardRow, settling: Settling) -> Result<Done, ApiError> {
     let Settling { drafts, summary, mut warnings, change } = settling;
-    let place = Place::at(&card.scope);
-    let committed = session.commit(&place, drafts, "resolve", summary.clone())?;
+    let write_scope = WriteScope::at(&card.scope);
+    let committed = context.commit(&write_scope, drafts, "resolve", summary.clone())?;
     if let Some((old, new)) = change {
-        warnings.extend(session.still_in_force(&place, &old, &new, &committed)?);
+        warnings.extend(context.still_in_force(&write_scope, &old, &new, &committed)?);
     }
-    let mut done = session.done(committed, summary)?;
+    let mut done = context.done(committed, summary)?;
     done.card_id = Some(card.id);
     done.warnings = warnings;
     Ok(done)

@@ -1,40 +1,40 @@
 //! Settling the card of a refused write.
 
-use super::{Order, Plan, Settling, local, pick};
+use super::{Plan, Resolution, Settling, local, pick};
 use crate::{
     api::{ApiError, CardAct, ErrorCode, Refused, WriteOutcome},
     domain::{ClaimId, EventKind, ResolveAct},
     engine::{
+        act_context::{ActContext, WriteScope},
         acts::{
-            candidate::{Held, Text, must_narrow},
-            hold,
             new_claim::NewClaim,
             notice,
             propose::needs_person,
+            refuse,
+            refused_write::{RefusedWrite, Rewording, must_narrow},
             retract,
         },
-        judged::Judged,
-        session::{Place, Session},
-        words,
+        judgement::Judgement,
+        wording,
     },
     store::{CardRow, ClaimRow, Draft, Ref},
 };
 
-pub(super) fn settle(session: &Session<'_>, card: &CardRow, order: &Order) -> Result<Plan, ApiError> {
-    let held = session.held(card)?;
-    match order.act {
-        CardAct::Supersede if order.text.statement.is_some() => merge(session, card, order, &held),
-        CardAct::Supersede => supersede(session, card, order, &held),
-        CardAct::Retract => retract_side(session, card, order, &held),
-        CardAct::Narrow => narrow(session, card, order, &held),
-        CardAct::Exception | CardAct::Dismiss => keep_both(session, card, order, &held),
+pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
+    let refused_write = context.refused_write(card)?;
+    match resolution.act {
+        CardAct::Supersede if resolution.text.statement.is_some() => merge(context, card, resolution, &refused_write),
+        CardAct::Supersede => supersede(context, card, resolution, &refused_write),
+        CardAct::Retract => retract_side(context, card, resolution, &refused_write),
+        CardAct::Narrow => narrow(context, card, resolution, &refused_write),
+        CardAct::Exception | CardAct::Dismiss => keep_both(context, card, resolution, &refused_write),
         CardAct::Discard | CardAct::Snooze => Err(ApiError::internal("a local act was sent the wrong way")),
     }
 }
 
-/// Refuses an agent that would let stand what the guard is against, where agents may only propose.
-pub(super) fn must_be_excepted(session: &Session<'_>, act: CardAct) -> Result<(), ApiError> {
-    if session.may_except() {
+/// Refuses an agent that would let stand what the guard is against, if agents may only propose.
+pub(super) fn must_be_excepted(context: &ActContext<'_>, act: CardAct) -> Result<(), ApiError> {
+    if context.may_except() {
         return Ok(());
     }
     let what = if act == CardAct::Exception { "an exception" } else { "a dismissal" };
@@ -42,9 +42,9 @@ pub(super) fn must_be_excepted(session: &Session<'_>, act: CardAct) -> Result<()
         .hint("it waits on its card; ask a person to run `ergo tui`"))
 }
 
-/// Refuses an agent that would retract a person's claim, where agents may only propose.
-pub(super) fn must_be_allowed(session: &Session<'_>, claim: &ClaimRow) -> Result<(), ApiError> {
-    if session.may_retract(claim) {
+/// Refuses an agent that would retract a person's claim, if agents may only propose.
+pub(super) fn must_be_allowed(context: &ActContext<'_>, claim: &ClaimRow) -> Result<(), ApiError> {
+    if context.may_retract(claim) {
         return Ok(());
     }
     let id = claim.id.short();
@@ -53,118 +53,146 @@ pub(super) fn must_be_allowed(session: &Session<'_>, claim: &ClaimRow) -> Result
 }
 
 /// The candidate replaces what opposes it; or it gives way, and is not stored.
-fn supersede(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
-    let mut sides = held.opposed.clone();
-    sides.push(held.row.clone());
+fn supersede(
+    context: &ActContext<'_>,
+    card: &CardRow,
+    resolution: &Resolution,
+    refused_write: &RefusedWrite,
+) -> Result<Plan, ApiError> {
+    let mut sides = refused_write.opposed.clone();
+    sides.push(refused_write.row.clone());
     // Where nothing is left that opposes it, there is only one side.
-    let winner = match (&order.winner, held.opposed.is_empty()) {
-        (None, true) => &held.row,
-        _ => pick("winner", order.side("winner")?, &sides)?,
+    let winner = match (&resolution.winner, refused_write.opposed.is_empty()) {
+        (None, true) => &refused_write.row,
+        _ => pick("winner", resolution.side("winner")?, &sides)?,
     };
-    if winner.id != held.row.id {
-        let summary =
-            format!("{} stands; {} was dropped", words::quote(&winner.statement), words::quote(&held.row.statement));
-        let draft = hold::settled(card, "supersede", None, Some(order.reason.clone()));
+    if winner.id != refused_write.row.id {
+        let summary = format!(
+            "{} stands; {} was dropped",
+            wording::quote(&winner.statement),
+            wording::quote(&refused_write.row.statement)
+        );
+        let draft = refuse::settled(card, "supersede", None, Some(resolution.reason.clone()));
         return Ok(Settling::plan(vec![draft], summary));
     }
-    let text = Text { change_reason: Some(order.reason.clone()), ..Text::default() };
-    let claim = session.revive(held, held.opposed.clone(), text)?;
-    store(session, card, order, claim, Extra::default())
+    let text = Rewording { change_reason: Some(resolution.reason.clone()), ..Rewording::default() };
+    let claim = context.claim_from_refused(refused_write, refused_write.opposed.clone(), text)?;
+    store(context, card, resolution, claim, Extra::default())
 }
 
 /// A merged text replaces what opposed the candidate, and the candidate with it.
-fn merge(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
-    let mut model = held.row.clone();
+fn merge(
+    context: &ActContext<'_>,
+    card: &CardRow,
+    resolution: &Resolution,
+    refused_write: &RefusedWrite,
+) -> Result<Plan, ApiError> {
+    let mut model = refused_write.row.clone();
     model.qualifiers = crate::domain::Qualifiers::default();
-    let claim = session.reword(&model, held.opposed.clone(), Vec::new(), order.text.clone())?;
-    store(session, card, order, claim, Extra::default())
+    let claim = context.reword(&model, refused_write.opposed.clone(), Vec::new(), resolution.text.clone())?;
+    store(context, card, resolution, claim, Extra::default())
 }
 
 /// What opposed it was never right, so the candidate is stored; or the candidate was, which drops it.
-fn retract_side(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
-    let mut sides = held.opposed.clone();
-    sides.push(held.row.clone());
-    let target = pick("target", order.side("target")?, &sides)?.clone();
-    if target.id == held.row.id {
-        return local::discard(session, card, order);
+fn retract_side(
+    context: &ActContext<'_>,
+    card: &CardRow,
+    resolution: &Resolution,
+    refused_write: &RefusedWrite,
+) -> Result<Plan, ApiError> {
+    let mut sides = refused_write.opposed.clone();
+    sides.push(refused_write.row.clone());
+    let target = pick("target", resolution.side("target")?, &sides)?.clone();
+    if target.id == refused_write.row.id {
+        return local::discard(context, card, resolution);
     }
-    must_be_allowed(session, &target)?;
-    let replaces = held.wanted().into_iter().filter(|row| row.id != target.id).collect();
-    let claim = session.revive(held, replaces, Text::default())?;
+    must_be_allowed(context, &target)?;
+    let replaces = refused_write.wanted().into_iter().filter(|row| row.id != target.id).collect();
+    let claim = context.claim_from_refused(refused_write, replaces, Rewording::default())?;
     let extra = Extra {
-        after: std::iter::once(retract::event(&target, order.reason.clone()))
-            .chain(notice::of_retract(session, &target))
+        after: std::iter::once(retract::event(&target, resolution.reason.clone()))
+            .chain(notice::of_retract(context, &target))
             .collect(),
         aside: vec![target.id],
-        done: Some(words::summary("Retracted", &[&target.statement])),
+        done: Some(wording::summary("Retracted", &[&target.statement])),
         ..Extra::default()
     };
-    store(session, card, order, claim, extra)
+    store(context, card, resolution, claim, extra)
 }
 
 /// One side is qualified, so that both hold.
-fn narrow(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
-    let mut sides = held.opposed.clone();
-    sides.push(held.row.clone());
-    let target = pick("target", order.side("target")?, &sides)?.clone();
-    must_narrow(&target, &order.text)?;
-    let said = words::holds_only(&target.statement, &order.text.qualifiers);
-    if target.id == held.row.id {
-        let claim = session.revive(held, held.wanted(), order.narrowing())?;
-        let aside = held.against();
+fn narrow(
+    context: &ActContext<'_>,
+    card: &CardRow,
+    resolution: &Resolution,
+    refused_write: &RefusedWrite,
+) -> Result<Plan, ApiError> {
+    let mut sides = refused_write.opposed.clone();
+    sides.push(refused_write.row.clone());
+    let target = pick("target", resolution.side("target")?, &sides)?.clone();
+    must_narrow(&target, &resolution.text)?;
+    let said = wording::holds_only(&target.statement, &resolution.text.qualifiers);
+    if target.id == refused_write.row.id {
+        let claim = context.claim_from_refused(refused_write, refused_write.wanted(), resolution.narrowing())?;
+        let aside = refused_write.against();
         let members = std::iter::once(Ref::Draft(0)).chain(aside.iter().copied().map(Ref::Id));
-        let after = vec![narrowing(members.collect(), order)];
-        return store(session, card, order, claim, Extra { after, aside, whole: Some(said), ..Extra::default() });
+        let after = vec![narrowing(members.collect(), resolution)];
+        return store(context, card, resolution, claim, Extra { after, aside, whole: Some(said), ..Extra::default() });
     }
     // A person says that both hold now. What else is on the card must still fit beside the candidate.
-    let place = Place::at(&card.scope);
-    let narrowed = session.reword(&target, vec![target.clone()], Vec::new(), order.narrowing())?;
-    let members: Vec<ClaimId> = held.opposed.iter().map(|row| row.id).collect();
-    let judged = session.judge(&narrowed.incoming(&place, &members))?;
+    let write_scope = WriteScope::at(&card.scope);
+    let narrowed = context.reword(&target, vec![target.clone()], Vec::new(), resolution.narrowing())?;
+    let members: Vec<ClaimId> = refused_write.opposed.iter().map(|row| row.id).collect();
+    let judged = context.judge(&narrowed.incoming(&write_scope, &members))?;
     if judged.blocks() {
         return Ok(refuse(card, judged));
     }
-    let replaces = held.wanted().into_iter().filter(|row| row.id != target.id).collect();
-    let claim = session.revive(held, replaces, Text::default())?;
+    let replaces = refused_write.wanted().into_iter().filter(|row| row.id != target.id).collect();
+    let claim = context.claim_from_refused(refused_write, replaces, Rewording::default())?;
     let narrowed_at = claim.drafts(0, &[]).len();
     let mut after = narrowed.drafts(narrowed_at, &[]);
-    after.push(narrowing(vec![Ref::Draft(narrowed_at), Ref::Draft(0), Ref::Id(target.id)], order));
+    after.push(narrowing(vec![Ref::Draft(narrowed_at), Ref::Draft(0), Ref::Id(target.id)], resolution));
     let extra = Extra { after, aside: vec![target.id], done: Some(said), ..Extra::default() };
-    store(session, card, order, claim, extra)
+    store(context, card, resolution, claim, extra)
 }
 
 /// The event that says which claims hold side by side since one of them was narrowed.
-fn narrowing(members: Vec<Ref>, order: &Order) -> Draft {
+fn narrowing(members: Vec<Ref>, resolution: &Resolution) -> Draft {
     let mut draft = Draft::new(EventKind::Resolve(ResolveAct::Narrow), members);
-    draft.body.reason = Some(order.reason.clone());
+    draft.body.reason = Some(resolution.reason.clone());
     draft
 }
 
 /// Both stay: although they contradict each other, or since they do not.
-fn keep_both(session: &Session<'_>, card: &CardRow, order: &Order, held: &Held) -> Result<Plan, ApiError> {
-    let exception = order.act == CardAct::Exception;
-    must_be_excepted(session, order.act)?;
-    let claim = session.revive(held, held.wanted(), Text::default())?;
-    let against = held.against();
+fn keep_both(
+    context: &ActContext<'_>,
+    card: &CardRow,
+    resolution: &Resolution,
+    refused_write: &RefusedWrite,
+) -> Result<Plan, ApiError> {
+    let exception = resolution.act == CardAct::Exception;
+    must_be_excepted(context, resolution.act)?;
+    let claim = context.claim_from_refused(refused_write, refused_write.wanted(), Rewording::default())?;
+    let against = refused_write.against();
     let mut extra = Extra { aside: against.clone(), ..Extra::default() };
     if !against.is_empty() {
         let act = if exception { ResolveAct::Exception } else { ResolveAct::Dismiss };
         let mut members: Vec<Ref> =
             std::iter::once(Ref::Draft(0)).chain(against.iter().copied().map(Ref::Id)).collect();
         // The exception stands first: the refused write, unless another side is named.
-        if let Some(target) = order.target.as_ref().filter(|_| exception) {
-            let mut sides = held.opposed.clone();
-            sides.push(held.row.clone());
+        if let Some(target) = resolution.target.as_ref().filter(|_| exception) {
+            let mut sides = refused_write.opposed.clone();
+            sides.push(refused_write.row.clone());
             let target = pick("target", target, &sides)?.id;
-            let first = if target == held.row.id { Ref::Draft(0) } else { Ref::Id(target) };
+            let first = if target == refused_write.row.id { Ref::Draft(0) } else { Ref::Id(target) };
             members.sort_by_key(|member| *member != first);
         }
         let mut draft = Draft::new(EventKind::Resolve(act), members);
-        draft.body.reason = Some(order.reason.clone());
+        draft.body.reason = Some(resolution.reason.clone());
         extra.after.push(draft);
-        extra.after.extend(notice::of_card(session, Ref::Draft(0), against, !exception));
+        extra.after.extend(notice::of_card(context, Ref::Draft(0), against, !exception));
     }
-    store(session, card, order, claim, extra)
+    store(context, card, resolution, claim, extra)
 }
 
 /// What goes with storing the candidate.
@@ -176,27 +204,27 @@ struct Extra {
     aside: Vec<ClaimId>,
     /// What was done to the other side.
     done: Option<String>,
-    /// What was done, where it says that the candidate is stored.
+    /// What was done, if it says that the candidate is stored.
     whole: Option<String>,
 }
 
 /// Stores the candidate, in whatever form, and settles its card; the guard looks at it again.
 fn store(
-    session: &Session<'_>,
+    context: &ActContext<'_>,
     card: &CardRow,
-    order: &Order,
+    resolution: &Resolution,
     claim: NewClaim,
     extra: Extra,
 ) -> Result<Plan, ApiError> {
-    let place = Place::at(&card.scope);
+    let write_scope = WriteScope::at(&card.scope);
     let mut exclude = claim.replaced();
     exclude.extend(&extra.aside);
-    let judged = session.judge(&claim.incoming(&place, &exclude))?;
+    let judged = context.judge(&claim.incoming(&write_scope, &exclude))?;
     if judged.blocks() {
         return Ok(refuse(card, judged));
     }
     let duplicate =
-        session.reader().duplicate(&card.scope, claim.draft.kind, &claim.draft.statement, &claim.draft.qualifiers)?;
+        context.reader().duplicate(&card.scope, claim.draft.kind, &claim.draft.statement, &claim.draft.qualifiers)?;
     if let Some(id) = duplicate.filter(|id| !exclude.contains(id)) {
         return Err(ApiError::new(
             ErrorCode::Stale,
@@ -206,21 +234,21 @@ fn store(
     }
     let mut drafts = claim.drafts(0, &[]);
     drafts.extend(extra.after);
-    drafts.extend(notice::of_write(session, &judged, false));
-    drafts.push(hold::settled(card, order.act.as_str(), Some(Ref::Draft(0)), Some(order.reason.clone())));
-    let summary = extra.whole.unwrap_or_else(|| told(order.act, &claim, extra.done));
+    drafts.extend(notice::of_write(context, &judged, false));
+    drafts.push(refuse::settled(card, resolution.act.as_str(), Some(Ref::Draft(0)), Some(resolution.reason.clone())));
+    let summary = extra.whole.unwrap_or_else(|| told(resolution.act, &claim, extra.done));
     let new = claim.draft.statement.clone();
     Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings, change: Some((claim.replaces, new)) }))
 }
 
 fn told(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
-    let new = words::quote(&claim.draft.statement);
+    let new = wording::quote(&claim.draft.statement);
     let old: Vec<&str> = claim.replaces.iter().map(|row: &ClaimRow| row.statement.as_str()).collect();
     let stored = match (act, old.is_empty()) {
         (CardAct::Exception, true) => format!("Stored {new} as an exception"),
         (CardAct::Dismiss, true) => format!("Stored {new}: no contradiction"),
         (_, true) => format!("Stored {new}"),
-        (_, false) => format!("{} by {new}", words::summary("Superseded", &old)),
+        (_, false) => format!("{} by {new}", wording::summary("Superseded", &old)),
     };
     match done {
         Some(done) => format!("{done}. {stored}"),
@@ -228,9 +256,9 @@ fn told(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
     }
 }
 
-fn refuse(card: &CardRow, judged: Judged) -> Plan {
+fn refuse(card: &CardRow, judged: Judgement) -> Plan {
     Plan::Answer(Box::new(WriteOutcome::Conflict(Refused {
-        ways_on: words::ways_on(&judged.conflicts, false),
+        ways_on: wording::ways_on(&judged.conflicts, false),
         conflicts: judged.conflicts,
         card_id: Some(card.id),
         scope: card.scope.clone(),

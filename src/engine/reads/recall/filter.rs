@@ -3,14 +3,14 @@
 
 use std::{sync::PoisonError, time::Instant};
 
-use super::{Findings, Found};
+use super::{FoundClaim, RecallFindings};
 use crate::{
     domain::Status,
     engine::{
         Engine,
-        pointing::{self, Fallback},
+        llm_choice::{self, Fallback},
     },
-    infer::{Call, Endpoint, EndpointError, InferError, Prompt, Role},
+    infer::{Call, Endpoint, EndpointError, InferError, ModelRole, Prompt},
     recall::{
         expect::{self, Words},
         filter, known, numbers,
@@ -21,7 +21,7 @@ use crate::{
 const KNOWN_FROM: f64 = 0.5;
 
 /// Has a language model choose, and says by what method: `filter`, or why everything stayed as it was.
-pub(super) fn choose(engine: &Engine, question: &str, findings: &mut Findings) -> &'static str {
+pub(super) fn choose(engine: &Engine, question: &str, findings: &mut RecallFindings) -> &'static str {
     let shown = findings.found.len().min(filter::MAX_SHOWN);
     if shown == 0 {
         // Nothing to choose among: whoever was to choose would say so.
@@ -45,13 +45,13 @@ fn point(
     engine: &Engine,
     endpoint: &Endpoint,
     question: &str,
-    findings: &mut Findings,
+    findings: &mut RecallFindings,
     shown: usize,
 ) -> Result<(), Fallback> {
     let statements = findings.found.iter().map(|found| found.row.statement.as_str());
     let prompt = Prompt::few_shot(filter::SYSTEM, filter::EXAMPLES, filter::ask(question, statements));
-    let chosen = pointing::read(&ask(engine, endpoint, &prompt)?, shown)?;
-    let mut all: Vec<Option<Found>> = std::mem::take(&mut findings.found).into_iter().map(Some).collect();
+    let chosen = llm_choice::read(&ask(engine, endpoint, &prompt)?, shown)?;
+    let mut all: Vec<Option<FoundClaim>> = std::mem::take(&mut findings.found).into_iter().map(Some).collect();
     findings.found = chosen.iter().filter_map(|place| all.get_mut(*place)?.take()).collect();
     for found in &mut findings.found {
         // The model says that it answers, whatever its words. How often it is right was not measured: no more is said than that this is enough.
@@ -68,20 +68,24 @@ pub struct Weighing {
     pub scores: Vec<f64>,
     /// How much each makes the model expect the question: the mean log-probability of a token.
     pub likelihoods: Vec<f64>,
-    /// How much it expects the question where nothing is written down.
+    /// How much it expects the question if nothing is written down.
     pub nothing: f64,
     /// How far the first of them stands above the floor of the first stage.
     pub above: f64,
 }
 
-/// Asks the local model about the claims that come nearest; `None` where the first one is not to be doubted.
-pub(super) fn weighing(engine: &Engine, question: &str, findings: &Findings) -> Result<Option<Weighing>, Fallback> {
-    if engine.models.info().role(Role::Llm).is_none() {
-        return Err(InferError::NoModel { role: Role::Llm }.into());
+/// Asks the local model about the claims that come nearest; `None` if the first one is not to be doubted.
+pub(super) fn weighing(
+    engine: &Engine,
+    question: &str,
+    findings: &RecallFindings,
+) -> Result<Option<Weighing>, Fallback> {
+    if engine.models.info().role(ModelRole::Llm).is_none() {
+        return Err(InferError::NoModel { role: ModelRole::Llm }.into());
     }
     let Some(first) = findings.found.first() else { return Ok(None) };
     // What is no longer in force never comes before what is.
-    let active = |found: &Found| found.row.status == Status::Active;
+    let active = |found: &FoundClaim| found.row.status == Status::Active;
     let alike = findings.found.iter().take_while(|found| active(found) == active(first));
     let mut scores: Vec<f64> = alike.map(|found| found.score.total).collect();
     let expectation = expect::built_in();
@@ -98,14 +102,14 @@ pub(super) fn weighing(engine: &Engine, question: &str, findings: &Findings) -> 
 }
 
 /// Orders the claims that come nearest by how much they make the local model expect the question, and by their scores; all stay.
-fn weigh(engine: &Engine, question: &str, findings: &mut Findings) -> Result<(), Fallback> {
+fn weigh(engine: &Engine, question: &str, findings: &mut RecallFindings) -> Result<(), Fallback> {
     let Some(weighing) = weighing(engine, question, findings)? else { return Ok(()) };
     let Weighing { scores, likelihoods, nothing, above } = weighing;
     let expectation = expect::built_in();
     let order = expectation.weights.order(&scores, &likelihoods);
     let best = order.first().and_then(|(place, _)| likelihoods.get(*place)).copied().unwrap_or(nothing);
     let odds = expectation.known.log_odds(above, best - nothing);
-    let mut weighed: Vec<Option<Found>> = findings.found.drain(..scores.len()).map(Some).collect();
+    let mut weighed: Vec<Option<FoundClaim>> = findings.found.drain(..scores.len()).map(Some).collect();
     let ordered = order.iter().filter_map(|(place, _)| weighed.get_mut(*place)?.take());
     findings.found.splice(..0, ordered);
     for (place, found) in findings.found.iter_mut().enumerate() {
@@ -130,7 +134,7 @@ impl Expected<'_> {
         let prompt = Prompt::few_shot(&self.words.system, self.words.examples(), self.words.about(note));
         let call = Call::foreground(self.until.saturating_duration_since(Instant::now()));
         let tokens = self.engine.models.likelihood(&prompt, &Words::asked(self.question), call)?;
-        expect::mean(&tokens).ok_or_else(|| pointing::unread("it answered with something other than probabilities"))
+        expect::mean(&tokens).ok_or_else(|| llm_choice::unread("it answered with something other than probabilities"))
     }
 }
 

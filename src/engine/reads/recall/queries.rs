@@ -14,7 +14,7 @@ use crate::{
 const PER_WORD: usize = 1000;
 const PER_OTHER: usize = 200;
 
-/// What the store is asked for one question, and where each answer will stand.
+/// What the store is asked for one question, and if each answer will stand.
 pub(super) struct Queries {
     pub(super) all: Vec<WordQuery>,
     /// Of each term: the place of its own list.

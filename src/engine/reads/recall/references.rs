@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Asked, Queries};
+use super::{Queries, RecallRun};
 use crate::{
     api::{ApiError, Reference},
     domain::ClaimKind,
-    engine::foresee::Vector,
+    engine::model_results::Embedding,
     recall::{
         Question, floor, fuse,
         known::{self, Evidence, Figures},
@@ -24,14 +24,14 @@ const LIMIT: usize = 5;
 /// How many the words and the vectors bring into the ranking, each.
 const BY_EACH: usize = 32;
 
-impl Asked<'_> {
+impl RecallRun<'_> {
     /// The chunks that answer best, none that has nothing to do with the question; and whether the best of them is said to answer.
     pub(super) fn references(
         &self,
         reader: &Reader,
         question: &Question,
         queries: &Queries,
-        (vector, raise): (Option<&Vector>, f64),
+        (vector, raise): (Option<&Embedding>, f64),
     ) -> Result<(Vec<Reference>, bool), ApiError> {
         let scope = &self.wanted.scope;
         if reader.chunk_count(scope, 1)? == 0 {

@@ -1,6 +1,6 @@
 //! What is not so is seldom the answer to the question what is: “We do not use RabbitMQ” to “Which message broker do we use?”.
 
-use super::Found;
+use super::FoundClaim;
 use crate::{
     domain::{ClaimKind, Norm, Qualifiers, Status, norm::Modality, text},
     guard::Guard,
@@ -15,14 +15,14 @@ const ASKS_WHAT_IS: [&str; 7] = ["how", "what", "when", "where", "which", "who",
 /// The words that negate; “t” is what is left of “n't”.
 const NEGATES: [&str; 7] = ["neither", "never", "no", "none", "not", "t", "without"];
 
-/// Puts an affirmative claim first where a negative one stands there, the question asks for something that is, and the affirmative one scores nearly as much.
-pub(super) fn positive_first(guard: &Guard, question: &str, found: &mut [Found]) {
+/// Puts an affirmative claim first if a negative one stands there, the question asks for something that is, and the affirmative one scores nearly as much.
+pub(super) fn positive_first(guard: &Guard, question: &str, found: &mut [FoundClaim]) {
     let Some(first) = found.first() else { return };
     if !is_negative(first) || !asks_what_is(guard, question) {
         return;
     }
     let (status, total) = (first.row.status, first.score.total);
-    let near = |found: &Found| found.row.status == status && total - found.score.total <= NEAR;
+    let near = |found: &FoundClaim| found.row.status == status && total - found.score.total <= NEAR;
     let place = found.iter().position(|found| status == Status::Active && near(found) && !is_negative(found));
     if let Some(place) = place {
         found[..=place].rotate_right(1);
@@ -31,7 +31,7 @@ pub(super) fn positive_first(guard: &Guard, question: &str, found: &mut [Found])
 
 /// Whether a claim says only that something is not so. A rule says what is to be done, however it is put (“Nothing is deployed unless CI is green”), and so does
 /// a bound (“never longer than 2 s”).
-fn is_negative(found: &Found) -> bool {
+fn is_negative(found: &FoundClaim) -> bool {
     let row = &found.row;
     let rules = matches!(row.kind, ClaimKind::Constraint | ClaimKind::Convention);
     let bounds = row.statement.chars().any(|c| c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Who was heard of lately, among clients that hold no session: over HTTP each request stands alone, and nobody says goodbye.
+//! The clients that sent a request lately and hold no session: over HTTP each request stands alone.
 
 use std::{
     collections::HashMap,
@@ -12,14 +12,14 @@ pub(super) const KEPT: Duration = Duration::from_mins(5);
 /// The most clients that are kept at once. Their names are their own word.
 const MOST: usize = 64;
 
-/// When each client was heard of last, by the name that it gives itself.
+/// The time of the last request of each client, by the name that it gives itself.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct RecentClients {
     last: Mutex<HashMap<String, Instant>>,
 }
 
-impl Heard {
-    /// Notes a request. Answers whether the client is new: then it is to be listed, until [`Heard::left`] says that it is quiet.
+impl RecentClients {
+    /// Notes a request. Returns whether the client is new: then it is to be listed, until [`RecentClients::left`] says that it is quiet.
     pub(super) fn note(&self, agent: &str, now: Instant) -> bool {
         let mut last = self.lock();
         if let Some(at) = last.get_mut(agent) {
@@ -33,7 +33,7 @@ impl Heard {
         room
     }
 
-    /// How long a client counts as connected if it says nothing more; `None` where it was quiet for so long, and then it is forgotten.
+    /// How long a client counts as connected if it says nothing more; `None` if it was quiet for so long, and then it is forgotten.
     pub(super) fn left(&self, agent: &str, now: Instant) -> Option<Duration> {
         let mut last = self.lock();
         let left = KEPT.saturating_sub(now.saturating_duration_since(*last.get(agent)?));
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_client_counts_until_it_was_quiet_for_long_enough() {
-        let (heard, start) = (Heard::default(), Instant::now());
+        let (heard, start) = (RecentClients::default(), Instant::now());
         let after = |secs| start + Duration::from_secs(secs);
         assert!(heard.note("web", start), "it is new");
         assert!(!heard.note("web", after(200)), "and known from then on");
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_names_is_bounded() {
-        let (heard, now) = (Heard::default(), Instant::now());
+        let (heard, now) = (RecentClients::default(), Instant::now());
         let kept = (0..1_000).filter(|n| heard.note(&format!("client {n}"), now)).count();
         assert_eq!(kept, MOST);
         assert_eq!(heard.left("client 999", now), None);

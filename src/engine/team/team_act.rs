@@ -11,15 +11,16 @@ use crate::{
         text::{escape, quote, unprintable},
     },
     engine::{
-        Engine, check,
-        config::AgentsMay,
-        session::{not_asked_otherwise, random_op},
+        Engine,
+        act_context::{random_op, refuse_reused_op},
+        config::AgentPolicy,
+        validate,
     },
     store::{Reader, RequestHash, RosterDraft, Store, SyncImported},
 };
 
 /// An act on a team in progress.
-pub(super) struct Session<'a> {
+pub(super) struct TeamAct<'a> {
     pub(super) store: MutexGuard<'a, Store>,
     pub(super) me: DeviceId,
     pub(super) now: u64,
@@ -38,10 +39,10 @@ impl Engine {
         &self,
         caller: &Caller,
         asked: Option<RequestHash>,
-        run: impl FnOnce(&mut Session<'_>) -> Result<T, ApiError>,
+        run: impl FnOnce(&mut TeamAct<'_>) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
-        let actor = check::actor(caller)?;
-        if actor.agent.is_some() && self.config.agents_may == AgentsMay::Propose {
+        let actor = validate::actor(caller)?;
+        if actor.agent.is_some() && self.config.agents_may == AgentPolicy::Propose {
             return Err(ApiError::new(ErrorCode::NeedsPerson, "agents may not change teams here")
                 .hint("a person has to do it (`guard.agents_may` is `propose`)"));
         }
@@ -51,18 +52,18 @@ impl Engine {
         };
         let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         store.reader().in_place()?;
-        not_asked_otherwise(&store, &op, asked)?;
+        refuse_reused_op(&store, &op, asked)?;
         let (me, now) = (store.device(), self.now());
-        let mut session =
-            Session { store, me, now, op, asked, who: actor.who, agent: actor.agent, steps: 0, done: Vec::new() };
-        let result = run(&mut session);
+        let mut act =
+            TeamAct { store, me, now, op, asked, who: actor.who, agent: actor.agent, steps: 0, done: Vec::new() };
+        let result = run(&mut act);
         let mut changes: Vec<Change> = Vec::new();
-        for done in &session.done {
-            changes.extend(arrive::changes(session.reader(), done)?);
+        for done in &act.done {
+            changes.extend(arrive::changes(act.reader(), done)?);
         }
         let arrived: Vec<EventId> =
-            session.done.iter().flat_map(|done| done.stored.iter().chain(&done.readmitted)).copied().collect();
-        drop(session);
+            act.done.iter().flat_map(|done| done.stored.iter().chain(&done.readmitted)).copied().collect();
+        drop(act);
         self.judge_later(arrived);
         for change in changes {
             self.tell(change);
@@ -71,7 +72,7 @@ impl Engine {
     }
 }
 
-impl Session<'_> {
+impl TeamAct<'_> {
     pub(super) fn reader(&self) -> &Reader {
         self.store.reader()
     }
@@ -115,7 +116,7 @@ impl Session<'_> {
         OpId(op)
     }
 
-    /// Signs and stores a roster event. Answers with the team.
+    /// Signs and stores a roster event. Returns with the team.
     pub(super) fn commit(
         &mut self,
         team: Option<EventId>,
@@ -163,7 +164,7 @@ pub(super) fn view(reader: &Reader, me: &DeviceId, team: EventId, summary: Strin
     })
 }
 
-/// The team that somebody means: by id, prefix or name; the only one where nothing is said.
+/// The team that somebody means: by id, prefix or name; the only one if nothing is said.
 pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId, ApiError> {
     let teams = reader.teams()?;
     let here = teams.iter().filter(|team| team.left_at.is_none());
@@ -211,7 +212,7 @@ pub(super) fn device_named<'a>(roster: &'a Roster, text: &str) -> Result<&'a Mem
     }
 }
 
-/// A device as a word of a command that a person pastes: its name, quoted for a shell, or its id where the name cannot be typed.
+/// A device as a word of a command that a person pastes: its name, quoted for a shell, or its id if the name cannot be typed.
 pub(super) fn device_word(member: &Member) -> String {
     if unprintable(&member.name).is_some() { member.device.short() } else { quote(&member.name) }
 }
@@ -224,7 +225,7 @@ fn is_prefix_of(text: &str, id: &str) -> bool {
 pub(super) fn scope_of(field: &str, scope: Option<&Scope>) -> Result<Scope, ApiError> {
     let scope = scope.ok_or_else(|| ApiError::field(field, format!("`{field}` is missing")))?;
     for name in [&scope.org_id, &scope.project] {
-        check::printable(field, name)?;
+        validate::printable(field, name)?;
     }
-    check::named(&scope.org_id, &scope.project).map_err(|error| ApiError::field(error.field, error.to_string()))
+    validate::named(&scope.org_id, &scope.project).map_err(|error| ApiError::field(error.field, error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! What the small models said lately, so that they are not asked the same again: the deep stage reads what was just written, a refused write comes
+//! The latest answers of the small models, so that they are not asked the same again: the deep stage reads what was just written, a refused write comes
 //! again with what it supersedes, and a dry run is followed by the write.
 
 use std::{
@@ -6,10 +6,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{Engine, foresee::Vector};
+use super::{Engine, model_results::Embedding};
 use crate::{
     guard::Inference,
-    infer::{Call, InferError, Role},
+    infer::{Call, InferError, ModelRole},
 };
 
 /// Answers that are kept, of each sort: those of the last hundred writes, less than a megabyte.
@@ -20,21 +20,21 @@ type Key = blake3::Hash;
 
 /// The latest answers of the small models.
 #[derive(Default)]
-pub(super) struct Recent {
-    vectors: Latest<Vector>,
-    inferences: Latest<Inference>,
+pub(super) struct AnswerCache {
+    vectors: BoundedCache<Embedding>,
+    inferences: BoundedCache<Inference>,
 }
 
 /// The latest answers of one sort; a new one takes the place of the oldest.
-struct Latest<T>(Mutex<(HashMap<Key, T>, VecDeque<Key>)>);
+struct BoundedCache<T>(Mutex<(HashMap<Key, T>, VecDeque<Key>)>);
 
-impl<T> Default for Latest<T> {
+impl<T> Default for BoundedCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T: Clone> Latest<T> {
+impl<T: Clone> BoundedCache<T> {
     fn get(&self, key: &Key) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0.get(key).cloned()
     }
@@ -56,13 +56,13 @@ impl<T: Clone> Latest<T> {
 
 impl Engine {
     /// A statement as a vector.
-    pub(super) fn vector(&self, statement: &str, call: Call) -> Result<Vector, InferError> {
-        let key = self.key(Role::Embedder, &[statement]);
-        if let Some(vector) = self.recent.vectors.get(&key) {
+    pub(super) fn vector(&self, statement: &str, call: Call) -> Result<Embedding, InferError> {
+        let key = self.key(ModelRole::Embedder, &[statement]);
+        if let Some(vector) = self.answer_cache.vectors.get(&key) {
             return Ok(vector);
         }
         let vector = self.embed(statement, call)?;
-        self.recent.vectors.put(key, vector.clone());
+        self.answer_cache.vectors.put(key, vector.clone());
         Ok(vector)
     }
 
@@ -74,7 +74,7 @@ impl Engine {
             .map(|(stored, incoming)| {
                 let turned = stored > incoming;
                 let texts = if turned { [*incoming, *stored] } else { [*stored, *incoming] };
-                (self.key(Role::Nli, &texts), turned)
+                (self.key(ModelRole::Nli, &texts), turned)
             })
             .collect();
         let turn = |inference: Inference, turned: bool| {
@@ -82,20 +82,20 @@ impl Engine {
             if turned { Inference { forward: backward, backward: forward } } else { inference }
         };
         let known: Vec<Option<Inference>> =
-            keys.iter().map(|(key, turned)| Some(turn(self.recent.inferences.get(key)?, *turned))).collect();
+            keys.iter().map(|(key, turned)| Some(turn(self.answer_cache.inferences.get(key)?, *turned))).collect();
         let asked: Vec<(&str, &str)> =
             pairs.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(pair, _)| *pair).collect();
         let mut fresh = if asked.is_empty() { Vec::new() } else { self.infer(&asked, call)? }.into_iter();
         let mut out = Vec::with_capacity(pairs.len());
         for ((key, turned), known) in keys.into_iter().zip(known) {
             let Some(inference) = known.or_else(|| fresh.next()) else { break };
-            self.recent.inferences.put(key, turn(inference, turned));
+            self.answer_cache.inferences.put(key, turn(inference, turned));
             out.push(inference);
         }
         Ok(out)
     }
 
-    fn key(&self, role: Role, texts: &[&str]) -> Key {
+    fn key(&self, role: ModelRole, texts: &[&str]) -> Key {
         let info = self.models.info();
         let (name, hash) = info.role(role).map_or(("", ""), |role| (&*role.name, &*role.sha256));
         let mut hasher = blake3::Hasher::new();
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_oldest_answers_go() {
-        let latest = Latest::default();
+        let latest = BoundedCache::default();
         let key = |n: usize| blake3::hash(&n.to_le_bytes());
         for n in 0..MOST + 10 {
             latest.put(key(n), n);

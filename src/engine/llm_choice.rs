@@ -1,4 +1,4 @@
-//! A language model that points at texts: by their numbers, or by how it weighs an answer about each. It never writes any.
+//! Lets a language model choose among texts: by their numbers, or by its odds for each. It never writes any text.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use crate::{
     recall::numbers,
 };
 
-/// Why nothing was pointed at: as `method` says it, and in words.
+/// Why nothing was chosen: the value of `method`, and a sentence.
 pub(super) struct Fallback(pub(super) &'static str, pub(super) String);
 
 const PARSE_ERROR: &str = "fallback_parse_error";

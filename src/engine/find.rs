@@ -1,6 +1,6 @@
-//! From what a person types to what is stored.
+//! Finds the claim or card that an id or prefix names.
 
-use super::check;
+use super::validate;
 use crate::{
     api::{ApiError, ErrorCode},
     domain::{CardId, ClaimId, derive, id::SHORT},
@@ -9,7 +9,7 @@ use crate::{
 
 /// The claim with this id or prefix.
 pub(super) fn claim(reader: &Reader, field: &str, text: &str) -> Result<ClaimRow, ApiError> {
-    let prefix = check::id(field, text)?;
+    let prefix = validate::id(field, text)?;
     match reader.find_claim(&prefix)? {
         Lookup::One(id) => row(reader, &id),
         Lookup::Many(ids) => Err(ambiguous(field, &prefix, "claim", ids.iter().map(|id| id.to_hex()))),
@@ -20,7 +20,7 @@ pub(super) fn claim(reader: &Reader, field: &str, text: &str) -> Result<ClaimRow
     }
 }
 
-/// The card of the refused write with this id or prefix; `None` where there is none, or more than one.
+/// The card of the refused write with this id or prefix; `None` if there is none, or more than one.
 pub(super) fn refused(reader: &Reader, prefix: &str) -> Result<Option<CardRow>, ApiError> {
     let Lookup::One(card) = reader.find_card(prefix)? else { return Ok(None) };
     let card = card_row(reader, &card)?;
@@ -28,7 +28,7 @@ pub(super) fn refused(reader: &Reader, prefix: &str) -> Result<Option<CardRow>, 
     Ok(named.then_some(card))
 }
 
-/// The claim that a refused write became, where it was stored after all: it has an id of its own, to which the first one leads.
+/// The claim that a refused write became, if it was stored after all: it has an id of its own, to which the first one leads.
 pub(super) fn stored_as(reader: &Reader, card: &CardRow) -> Result<Option<ClaimRow>, ApiError> {
     let (Some(candidate), Some(by)) = (card.candidate, &card.settled) else { return Ok(None) };
     let became = reader.op(&by.op)?.into_iter().find_map(|event| {
@@ -56,7 +56,7 @@ fn not_stored(field: &str, prefix: &str, card: &CardRow) -> ApiError {
 
 /// The card with this id or prefix, or on which the refused candidate with this id waits.
 pub(super) fn card(reader: &Reader, field: &str, text: &str) -> Result<CardRow, ApiError> {
-    let prefix = check::id(field, text)?;
+    let prefix = validate::id(field, text)?;
     match reader.find_card(&prefix)? {
         Lookup::One(id) => card_row(reader, &id),
         Lookup::Many(ids) => Err(ambiguous(field, &prefix, "card", ids.iter().map(|id| id.to_hex()))),

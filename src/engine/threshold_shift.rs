@@ -1,10 +1,10 @@
-//! How ready inference is to refuse in a scope: what people made of its earlier findings there moves the threshold a little.
+//! The shift of a scope's block threshold: how people settled earlier findings of inference there moves it a little.
 
 use super::Engine;
 use crate::{
     api::{ApiError, ScopeThreshold},
     domain::{Scope, verdict::RuleId},
-    infer::Role,
+    infer::ModelRole,
     store::{CardFilter, CardRow, CardStatus, Reader},
 };
 
@@ -21,10 +21,10 @@ const MOST: (f32, f32) = (-0.02, 0.05);
 const UNFITTED: f32 = 1.0;
 
 impl Engine {
-    /// What is added to the threshold of inference in a scope.
-    pub(super) fn lean(&self, reader: &Reader, scope: &Scope, now: u64) -> Result<f32, ApiError> {
+    /// Returns what is added to the block threshold of inference in a scope.
+    pub(super) fn threshold_shift(&self, reader: &Reader, scope: &Scope, now: u64) -> Result<f32, ApiError> {
         let info = self.models.info();
-        let Some(nli) = info.role(Role::Nli) else { return Ok(0.0) };
+        let Some(nli) = info.role(ModelRole::Nli) else { return Ok(0.0) };
         if nli.sha256 != self.guard.weights().provenance.nli {
             return Ok(UNFITTED);
         }
@@ -40,7 +40,7 @@ impl Engine {
         let usual = self.guard.weights().thresholds.block;
         let mut moved = Vec::new();
         for row in reader.scopes()? {
-            let shift = self.lean(reader, &row.scope, now)?;
+            let shift = self.threshold_shift(reader, &row.scope, now)?;
             if shift != 0.0 {
                 moved.push(ScopeThreshold { scope: row.scope, block: usual + shift, usual });
             }

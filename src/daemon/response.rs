@@ -1,4 +1,4 @@
-//! Puts what the engine says into HTTP.
+//! HTTP responses for what the engine returns.
 
 use axum::{
     Json,
@@ -9,23 +9,23 @@ use serde::Serialize;
 
 use crate::api::{ApiError, ErrorCode, WriteOutcome};
 
-/// What a handler that answers with a value gives back.
-pub(super) type Answer<T> = Result<Json<T>, Failure>;
+/// The result of a handler that returns a value.
+pub(super) type JsonResult<T> = Result<Json<T>, ErrorResponse>;
 
-/// What a handler that writes gives back.
-pub(super) type Written = Result<Outcome, Failure>;
+/// The result of a handler that writes.
+pub(super) type WriteResult = Result<WriteResponse, ErrorResponse>;
 
-/// An error on its way out.
+/// An error as a response.
 #[derive(Debug)]
-pub(super) struct Failure(pub(super) ApiError);
+pub(super) struct ErrorResponse(pub(super) ApiError);
 
-impl From<ApiError> for Failure {
+impl From<ApiError> for ErrorResponse {
     fn from(error: ApiError) -> Self {
         Self(error)
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         if status.is_server_error() {
@@ -39,12 +39,12 @@ impl IntoResponse for Failure {
     }
 }
 
-/// The outcome of a write: 409 where the guard refused it or the thing changed meanwhile, 202 where it waits for a person,
+/// The outcome of a write: 409 if the guard refused it or the thing changed meanwhile, 202 if it waits for a person,
 /// else 200.
 #[derive(Debug)]
-pub(super) struct Outcome(pub(super) WriteOutcome);
+pub(super) struct WriteResponse(pub(super) WriteOutcome);
 
-impl IntoResponse for Outcome {
+impl IntoResponse for WriteResponse {
     fn into_response(self) -> Response {
         let status = match self.0 {
             WriteOutcome::Stored(_) | WriteOutcome::Done(_) => StatusCode::OK,
@@ -56,11 +56,11 @@ impl IntoResponse for Outcome {
 }
 
 /// Wraps what the engine answers to a read.
-pub(super) fn value<T: Serialize>(result: Result<T, ApiError>) -> Answer<T> {
+pub(super) fn value<T: Serialize>(result: Result<T, ApiError>) -> JsonResult<T> {
     Ok(Json(result?))
 }
 
 /// Wraps what the engine answers to a write.
-pub(super) fn written(result: Result<WriteOutcome, ApiError>) -> Written {
-    Ok(Outcome(result?))
+pub(super) fn written(result: Result<WriteOutcome, ApiError>) -> WriteResult {
+    Ok(WriteResponse(result?))
 }

@@ -1,4 +1,5 @@
-//! How near strangers stand in each scope: learned from its own claims, in the background whenever a scope has outgrown what is known, and by `calibrate`.
+//! The unrelated baseline of each scope, the cosine similarity of its unrelated claims: measured in the background whenever a scope has outgrown the
+//! last measurement, and by `calibrate`.
 
 use std::{
     collections::HashMap,
@@ -13,26 +14,26 @@ use crate::{
     store::{Reader, VectorModel},
 };
 
-/// What is known of scopes that were asked about. `None`: nothing was learned.
+/// The baselines of the scopes that were asked about. `None`: not measured.
 #[derive(Default)]
-pub(super) struct Known(Mutex<HashMap<Scope, Option<Strangers>>>);
+pub(super) struct BaselineCache(Mutex<HashMap<Scope, Option<Strangers>>>);
 
-impl Known {
+impl BaselineCache {
     fn lock(&self) -> MutexGuard<'_, HashMap<Scope, Option<Strangers>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Engine {
-    /// By how much a scope's own strangers raise the floor of recall, by vectors of this model; 0 where nothing is known of them.
-    pub(super) fn raise(&self, reader: &Reader, scope: &Scope, model: &VectorModel) -> Result<f64, ApiError> {
-        let strangers = self.strangers(reader, scope)?;
+    /// Returns by how much a scope's unrelated baseline raises the floor of recall, by vectors of this model; 0 if it was not measured.
+    pub(super) fn floor_shift(&self, reader: &Reader, scope: &Scope, model: &VectorModel) -> Result<f64, ApiError> {
+        let strangers = self.unrelated_baseline(reader, scope)?;
         let model = model.to_string();
         Ok(strangers.filter(|strangers| strangers.embedder == model).map_or(0.0, |strangers| strangers.raise()))
     }
 
-    /// Looks at the claims of a scope; `None` where too few have a vector to tell.
-    pub(super) fn look_for_strangers(&self, scope: &Scope) -> Result<Option<Strangers>, ApiError> {
+    /// Measures the baseline of a scope; `None` if too few claims have a vector.
+    pub(super) fn measure_unrelated_baseline(&self, scope: &Scope) -> Result<Option<Strangers>, ApiError> {
         self.readers.lend().snapshot(|reader| {
             let Some(model) = reader.vector_model()? else { return Ok(None) };
             let (_, claims) = reader.newest_active(scope, 0)?;
@@ -40,38 +41,38 @@ impl Engine {
         })
     }
 
-    /// Keeps what was learned of a scope.
-    pub(super) fn keep_strangers(&self, scope: &Scope, strangers: &Strangers) -> Result<(), ApiError> {
+    /// Stores the baseline of a scope.
+    pub(super) fn store_unrelated_baseline(&self, scope: &Scope, strangers: &Strangers) -> Result<(), ApiError> {
         let text = serde_json::to_string(strangers).map_err(|error| ApiError::internal(error.to_string()))?;
         self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_strangers(scope, &text)?;
-        self.strangers.lock().insert(scope.clone(), Some(strangers.clone()));
+        self.unrelated_baselines.lock().insert(scope.clone(), Some(strangers.clone()));
         Ok(())
     }
 
-    /// Learns anew how near strangers stand in one scope that has outgrown what is known of it: some ten milliseconds, and a second or two among
-    /// 100,000 claims. Answers whether there was one.
+    /// Measures the baseline of one scope that has outgrown its last measurement: some ten milliseconds, and a second or two among
+    /// 100,000 claims. Returns whether there was one.
     ///
     /// # Errors
-    /// Where the store cannot be read or written.
-    pub fn learn_strangers(&self) -> Result<bool, ApiError> {
+    /// If the store cannot be read or written.
+    pub fn refresh_unrelated_baseline(&self) -> Result<bool, ApiError> {
         for scope in self.outgrown()? {
             // Where too few have a vector as yet, they are looked at again with the next change.
-            if let Some(strangers) = self.look_for_strangers(&scope)? {
-                self.keep_strangers(&scope, &strangers)?;
+            if let Some(strangers) = self.measure_unrelated_baseline(&scope)? {
+                self.store_unrelated_baseline(&scope, &strangers)?;
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// The scopes that have outgrown what is known of their strangers.
+    /// Returns the scopes that have outgrown their baselines.
     fn outgrown(&self) -> Result<Vec<Scope>, ApiError> {
         let reader = self.readers.lend();
         let Some(model) = reader.vector_model()? else { return Ok(Vec::new()) };
         let model = model.to_string();
         let mut outgrown = Vec::new();
         for row in reader.scopes()?.into_iter().filter(|row| row.active >= FEWEST) {
-            let known = self.strangers(&reader, &row.scope)?;
+            let known = self.unrelated_baseline(&reader, &row.scope)?;
             if known.is_none_or(|known| known.is_outgrown(&model, row.active)) {
                 outgrown.push(row.scope);
             }
@@ -79,14 +80,14 @@ impl Engine {
         Ok(outgrown)
     }
 
-    /// What is known of a scope's strangers.
-    fn strangers(&self, reader: &Reader, scope: &Scope) -> Result<Option<Strangers>, ApiError> {
-        if let Some(known) = self.strangers.lock().get(scope) {
+    /// Returns the baseline of a scope.
+    fn unrelated_baseline(&self, reader: &Reader, scope: &Scope) -> Result<Option<Strangers>, ApiError> {
+        if let Some(known) = self.unrelated_baselines.lock().get(scope) {
             return Ok(known.clone());
         }
         // What cannot be read is learned anew.
         let known = reader.strangers(scope)?.and_then(|text| serde_json::from_str::<Strangers>(&text).ok());
-        self.strangers.lock().insert(scope.clone(), known.clone());
+        self.unrelated_baselines.lock().insert(scope.clone(), known.clone());
         Ok(known)
     }
 }

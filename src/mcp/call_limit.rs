@@ -12,14 +12,14 @@ const WAITING: usize = 512;
 
 /// Lets a bounded number of calls through.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct CallLimit {
     running: Semaphore,
     inside: AtomicUsize,
 }
 
 /// A call that is counted until this is dropped.
 pub(super) struct Pass<'a> {
-    gate: &'a Gate,
+    gate: &'a CallLimit,
     _permit: SemaphorePermit<'a>,
 }
 
@@ -29,8 +29,8 @@ impl Drop for Pass<'_> {
     }
 }
 
-/// One that waits for its turn; counted too, and no more where it is given up.
-struct Turn<'a>(Option<&'a Gate>);
+/// One that waits for its turn; counted too, and no more if it is given up.
+struct Turn<'a>(Option<&'a CallLimit>);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
@@ -40,12 +40,12 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl Gate {
+impl CallLimit {
     pub(super) fn new() -> Self {
         Self { running: Semaphore::new(AT_ONCE), inside: AtomicUsize::new(0) }
     }
 
-    /// Waits for a turn; `Err` with what to do where too many wait already.
+    /// Waits for a turn; `Err` with what to do if too many wait already.
     pub(super) async fn pass(&self) -> Result<Pass<'_>, String> {
         let inside = self.inside.fetch_add(1, Ordering::Relaxed);
         let mut turn = Turn(Some(self));
@@ -66,7 +66,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_is_refused_and_what_was_let_in_gives_its_place_back() {
-        let gate = Gate::new();
+        let gate = CallLimit::new();
         let mut passes = Vec::new();
         for _ in 0..AT_ONCE {
             passes.push(gate.pass().await.unwrap());

@@ -1,33 +1,33 @@
-//! A refused candidate, on its way into the store after all.
+//! Stores a refused write after all.
 
 use super::{
-    hold::{Proposal, proposal},
     new_claim::NewClaim,
+    refuse::{WriteIntent, write_intent},
 };
 use crate::{
     api::ApiError,
     domain::{ClaimId, Qualifiers, Status},
     engine::{
-        check::{self, Draft},
-        gate::Normed,
-        lookup,
-        session::Session,
+        act_context::ActContext,
+        find,
+        guard_calls::NormalisedStatement,
+        validate::{self, ClaimDraft},
     },
     store::{CardRow, ClaimRow},
 };
 
-/// A card of a refused write, read.
-pub(super) struct Held {
+/// The card of a refused write.
+pub(super) struct RefusedWrite {
     /// The candidate, in the form of a claim.
     pub(super) row: ClaimRow,
     /// The claims on the card that are still active.
     pub(super) opposed: Vec<ClaimRow>,
-    /// What else the write wanted.
-    pub(super) proposal: Proposal,
+    /// What the write was to do besides.
+    pub(super) proposal: WriteIntent,
 }
 
-impl Held {
-    /// The claims that it was to replace and that are still active.
+impl RefusedWrite {
+    /// The active claims that it was to replace.
     pub(super) fn wanted(&self) -> Vec<ClaimRow> {
         self.opposed.iter().filter(|row| self.proposal.supersedes.contains(&row.id)).cloned().collect()
     }
@@ -38,35 +38,40 @@ impl Held {
     }
 }
 
-impl Session<'_> {
+impl ActContext<'_> {
     /// Reads the card of a refused write.
-    pub(super) fn held(&self, card: &CardRow) -> Result<Held, ApiError> {
+    pub(super) fn refused_write(&self, card: &CardRow) -> Result<RefusedWrite, ApiError> {
         let reader = self.reader();
         let id = card.candidate.ok_or_else(|| ApiError::internal("a card of a refused write has no candidate"))?;
         let row =
             reader.candidate(&id)?.ok_or_else(|| ApiError::internal(format!("the refused write {id} is not there")))?;
         let mut opposed = Vec::new();
         for member in card.members.iter().filter(|member| **member != id) {
-            let member = lookup::row(reader, member)?;
+            let member = find::row(reader, member)?;
             if member.status == Status::Active {
                 opposed.push(member);
             }
         }
-        let proposal = proposal(reader, &card.id)?;
-        Ok(Held { row, opposed, proposal })
+        let proposal = write_intent(reader, &card.id)?;
+        Ok(RefusedWrite { row, opposed, proposal })
     }
 
     /// The candidate as a new claim that replaces `replaces`: its own text, kind and source, unless others are given.
-    pub(super) fn revive(&self, held: &Held, replaces: Vec<ClaimRow>, text: Text) -> Result<NewClaim, ApiError> {
+    pub(super) fn claim_from_refused(
+        &self,
+        refused_write: &RefusedWrite,
+        replaces: Vec<ClaimRow>,
+        text: Rewording,
+    ) -> Result<NewClaim, ApiError> {
         // Premises that went away while it waited would make it need review at once.
         let mut premises = Vec::new();
-        for id in &held.proposal.depends_on {
+        for id in &refused_write.proposal.depends_on {
             let alive = self.reader().claim(id)?.is_some_and(|row| row.status == Status::Active);
             if alive && !replaces.iter().any(|row| row.id == *id) {
                 premises.push(*id);
             }
         }
-        self.reword(&held.row, replaces, premises, text)
+        self.reword(&refused_write.row, replaces, premises, text)
     }
 
     /// A claim like `row`, with the texts that are given in place of its own.
@@ -75,21 +80,25 @@ impl Session<'_> {
         row: &ClaimRow,
         replaces: Vec<ClaimRow>,
         premises: Vec<ClaimId>,
-        text: Text,
+        text: Rewording,
     ) -> Result<NewClaim, ApiError> {
         let statement = text.statement.unwrap_or_else(|| row.statement.clone());
         if statement.is_empty() {
             return Err(ApiError::field("statement", format!("the text of {} was redacted", row.id.short()))
-                .hint("give a `statement` in its place, or discard what is left of it"));
+                .hint("give a `statement` in its write_scope, or discard what is left of it"));
         }
         let qualifiers = overlay(&row.qualifiers, text.qualifiers);
         let same = statement == row.statement && qualifiers == row.qualifiers && !row.norms.is_empty();
-        let normed = if same {
-            Normed { norms: row.norms.clone(), version: row.normaliser.clone().unwrap_or_default(), warning: None }
+        let normalised = if same {
+            NormalisedStatement {
+                norms: row.norms.clone(),
+                version: row.normaliser.clone().unwrap_or_default(),
+                warning: None,
+            }
         } else {
             self.normalise(row.kind, &statement, &qualifiers)
         };
-        let draft = Draft {
+        let draft = ClaimDraft {
             kind: row.kind,
             statement,
             reason: text.reason.or_else(|| row.reason.clone()),
@@ -98,13 +107,13 @@ impl Session<'_> {
             qualifiers,
             exception: None,
         };
-        Ok(NewClaim { draft, normed, replaces, premises, rules: Vec::new(), change_reason: text.change_reason })
+        Ok(NewClaim { draft, normalised, replaces, premises, rules: Vec::new(), change_reason: text.change_reason })
     }
 }
 
-/// What is to be different about a claim.
+/// The changes to a claim.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Text {
+pub(super) struct Rewording {
     pub(super) statement: Option<String>,
     /// Why it is so, in place of the claim's own reason.
     pub(super) reason: Option<String>,
@@ -125,11 +134,11 @@ fn overlay(base: &Qualifiers, over: Qualifiers) -> Qualifiers {
 }
 
 /// Checks that narrowing says something new about `row`.
-pub(super) fn must_narrow(row: &ClaimRow, text: &Text) -> Result<(), ApiError> {
+pub(super) fn must_narrow(row: &ClaimRow, text: &Rewording) -> Result<(), ApiError> {
     let reworded = text.statement.as_ref().is_some_and(|statement| *statement != row.statement);
     let qualified = overlay(&row.qualifiers, text.qualifiers.clone()) != row.qualifiers;
     // The windows of the two together must still make sense.
-    check::qualifiers(&overlay(&row.qualifiers, text.qualifiers.clone()))?;
+    validate::qualifiers(&overlay(&row.qualifiers, text.qualifiers.clone()))?;
     if reworded || qualified {
         return Ok(());
     }

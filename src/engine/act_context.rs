@@ -1,4 +1,4 @@
-//! One act, from taking the write lock to what is said about it afterwards.
+//! The context of one act: the write lock, the caller, and the changes to announce afterwards.
 
 use std::{
     collections::BTreeSet,
@@ -6,10 +6,10 @@ use std::{
 };
 
 use super::{
-    Engine, beside,
-    check::{self, Actor},
-    foresee::Foresight,
-    gate, lookup, view,
+    Engine, beside, find, guard_calls,
+    model_results::ModelResults,
+    validate::{self, Actor},
+    view,
 };
 use crate::{
     api::{ApiError, Caller, Change, ClaimView, ErrorCode, MAX_PAGE, Stale, Warning, WriteOutcome},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// An act in progress: it holds the write lock, so that what it reads is what it changes.
-pub(super) struct Session<'a> {
+pub(super) struct ActContext<'a> {
     pub(super) engine: &'a Engine,
     store: MutexGuard<'a, Store>,
     /// Milliseconds since the Unix epoch.
@@ -29,59 +29,59 @@ pub(super) struct Session<'a> {
     pub(super) op: OpId,
     /// What the request asks for.
     asked: Option<RequestHash>,
-    /// What models said before the lock was taken, by statement.
-    foresights: Vec<Foresight>,
+    /// What models returned before the lock was taken, by statement.
+    model_results: Vec<ModelResults>,
     changes: Vec<Change>,
 }
 
 impl Engine {
-    /// Runs one act under the write lock, then tells of what changed, outside it. `asked` is what a request asked for, where there
+    /// Runs one act under the write lock, then tells of what changed, outside it. `asked` is what a request asked for, if there
     /// was one.
     pub(super) fn act<T>(
         &self,
         caller: &Caller,
         asked: Option<RequestHash>,
-        run: impl FnOnce(&mut Session<'_>) -> Result<T, ApiError>,
+        run: impl FnOnce(&mut ActContext<'_>) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
-        self.act_foreseeing(caller, asked, Vec::new(), run)
+        self.act_with_models(caller, asked, Vec::new(), run)
     }
 
-    /// [`Engine::act`] with what models said of the statements that it is going to judge.
-    pub(super) fn act_foreseeing<T>(
+    /// [`Engine::act`] with the model results for the statements that it is going to judge.
+    pub(super) fn act_with_models<T>(
         &self,
         caller: &Caller,
         asked: Option<RequestHash>,
-        foresights: Vec<Foresight>,
-        run: impl FnOnce(&mut Session<'_>) -> Result<T, ApiError>,
+        model_results: Vec<ModelResults>,
+        run: impl FnOnce(&mut ActContext<'_>) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
-        let actor = check::actor(caller)?;
+        let actor = validate::actor(caller)?;
         let op = match caller.op_id {
             Some(op) => op,
             None => random_op()?,
         };
         let now = (self.config.clock)();
         // A transaction that a panic cut short was rolled back: the store behind the lock is whole.
-        let waiting = self.clocks.queue.start();
+        let waiting = self.timers.queue.start();
         let store = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         drop(waiting);
-        let acting = self.clocks.act.start();
+        let acting = self.timers.act.start();
         // Also where nothing comes to be stored, as for what is known already: the answer says that it is kept.
         store.reader().in_place()?;
-        not_asked_otherwise(&store, &op, asked)?;
-        let mut session = Session {
+        refuse_reused_op(&store, &op, asked)?;
+        let mut context = ActContext {
             engine: self,
             store,
             now,
-            today: gate::day(now),
+            today: guard_calls::day(now),
             actor,
             op,
             asked,
-            foresights,
+            model_results,
             changes: Vec::new(),
         };
-        let result = run(&mut session);
-        let changes = std::mem::take(&mut session.changes);
-        drop(session);
+        let result = run(&mut context);
+        let changes = std::mem::take(&mut context.changes);
+        drop(context);
         drop(acting);
         for change in changes {
             self.tell(change);
@@ -98,15 +98,15 @@ impl Engine {
     }
 }
 
-impl Session<'_> {
+impl ActContext<'_> {
     /// Reads what is committed.
     pub(super) fn reader(&self) -> &Reader {
         self.store.reader()
     }
 
-    /// What models said of a statement; nothing where it was not foreseen.
-    pub(super) fn foresight(&self, statement: &str) -> Foresight {
-        self.foresights.iter().find(|foresight| foresight.is_of(statement)).cloned().unwrap_or_default()
+    /// The model results for a statement; nothing if it was not models_asked.
+    pub(super) fn results(&self, statement: &str) -> ModelResults {
+        self.model_results.iter().find(|results| results.is_of(statement)).cloned().unwrap_or_default()
     }
 
     /// The events of this act, if it was done before.
@@ -116,12 +116,12 @@ impl Session<'_> {
 
     /// The claim with this id or prefix.
     pub(super) fn find(&self, field: &str, text: &str) -> Result<ClaimRow, ApiError> {
-        lookup::claim(self.reader(), field, text)
+        find::claim(self.reader(), field, text)
     }
 
     /// A claim as it is now.
     pub(super) fn view(&self, id: &ClaimId) -> Result<ClaimView, ApiError> {
-        let mut claim = view::claim(lookup::row(self.reader(), id)?, &self.today);
+        let mut claim = view::claim(find::row(self.reader(), id)?, &self.today);
         beside::fill_exceptions(self.reader(), std::slice::from_mut(&mut claim))?;
         Ok(claim)
     }
@@ -134,10 +134,10 @@ impl Session<'_> {
         first.into_iter().chain(after).take(MAX_PAGE).map(|id| self.view(id)).collect()
     }
 
-    /// Stores an act, and remembers to tell of it. `act` is the word of the event stream.
+    /// Stores an act, and notes its change for the event stream, in which it is called `act`.
     pub(super) fn commit(
         &mut self,
-        place: &Place,
+        write_scope: &WriteScope,
         drafts: Vec<Draft>,
         act: &str,
         summary: String,
@@ -145,8 +145,8 @@ impl Session<'_> {
         let vectors = self.vectors(&drafts)?;
         let act_name = act;
         let act = Act {
-            scope: place.asked.clone(),
-            identity: place.identity.clone(),
+            scope: write_scope.asked.clone(),
+            identity: write_scope.identity.clone(),
             who: self.actor.who.clone(),
             agent: self.actor.agent.clone(),
             op: self.op,
@@ -169,14 +169,14 @@ impl Session<'_> {
         Ok(committed)
     }
 
-    /// The vectors of the claims that an act creates, as far as they were foreseen, where they are of the store's model.
+    /// The vectors of the claims that an act creates, as far as they were models_asked, if they are of the store's model.
     fn vectors(&self, drafts: &[Draft]) -> Result<Option<Vectors>, ApiError> {
         let mut found: Option<Vectors> = None;
         for (at, draft) in drafts.iter().enumerate() {
             let creates = matches!(draft.kind, EventKind::Assert | EventKind::Supersede);
             let statement = draft.body.statement.as_deref().filter(|_| creates);
-            let foresight = statement.and_then(|text| self.foresights.iter().find(|known| known.is_of(text)));
-            let Some(vector) = foresight.and_then(|foresight| foresight.vector.as_ref()) else { continue };
+            let results = statement.and_then(|text| self.model_results.iter().find(|known| known.is_of(text)));
+            let Some(vector) = results.and_then(|results| results.vector.as_ref()) else { continue };
             let (_, vectors) = found.get_or_insert_with(|| (vector.model.clone(), Vec::new()));
             vectors.push((Ref::Draft(at), vector.numbers.clone()));
         }
@@ -185,7 +185,7 @@ impl Session<'_> {
         Ok(found.filter(|(model, _)| stored.is_none_or(|stored| stored == *model)))
     }
 
-    /// The answer where a target is no longer active, or changed since it was shown; `None` where it is as expected.
+    /// The answer if a target is no longer active, or changed since it was shown; `None` if it is as expected.
     pub(super) fn stale(&self, target: &ClaimRow, expect_rev: Option<u64>) -> Result<Option<WriteOutcome>, ApiError> {
         use crate::domain::Status;
         let short = target.id.short();
@@ -215,16 +215,16 @@ impl Session<'_> {
 
     /// The card, in full, as it is now.
     pub(super) fn card_view(&self, id: &CardId) -> Result<crate::api::CardView, ApiError> {
-        super::reads::card_view(self.reader(), lookup::card_row(self.reader(), id)?, self.now, &self.today)
+        super::reads::card_view(self.reader(), find::card_row(self.reader(), id)?, self.now, &self.today)
     }
 }
 
 /// Vectors of the claims of an act, and the model that made them.
 type Vectors = (VectorModel, Vec<(Ref, Vec<f32>)>);
 
-/// Where an act happens.
+/// The scope that an act writes to.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct WriteScope {
     /// The scope as the caller named it.
     pub(super) asked: Scope,
     /// The scope that the identity makes of it.
@@ -233,11 +233,11 @@ pub(super) struct Place {
     pub(super) identity: Option<String>,
 }
 
-impl Place {
-    /// Where a caller writes.
+impl WriteScope {
+    /// If a caller writes.
     pub(super) fn of(reader: &Reader, caller: &Caller) -> Result<Self, ApiError> {
-        let asked = check::scope(caller)?;
-        let identity = check::identity(caller)?;
+        let asked = validate::scope(caller)?;
+        let identity = validate::identity(caller)?;
         let scope = reader.scope_for(&asked, identity.as_deref())?;
         Ok(Self { asked, scope, identity })
     }
@@ -247,7 +247,7 @@ impl Place {
         Self { asked: scope.clone(), scope: scope.clone(), identity: None }
     }
 
-    /// Says so where the scope is another than the one asked for.
+    /// Says so if the scope is another than the one asked for.
     pub(super) fn warning(&self) -> Option<Warning> {
         if self.asked == self.scope {
             return None;
@@ -257,8 +257,8 @@ impl Place {
         Some(Warning::new("scope_renamed", message))
     }
 
-    /// Refuses what belongs to another scope: claims are never compared or linked across.
-    pub(super) fn must_hold(&self, field: &str, claim: &ClaimRow) -> Result<(), ApiError> {
+    /// Refuses a claim of another scope: claims are never compared or linked across scopes.
+    pub(super) fn require_same_scope(&self, field: &str, claim: &ClaimRow) -> Result<(), ApiError> {
         if claim.scope == self.scope {
             return Ok(());
         }
@@ -270,8 +270,8 @@ impl Place {
     }
 }
 
-/// Refuses a request under the key of another one.
-pub(super) fn not_asked_otherwise(store: &Store, op: &OpId, asked: Option<RequestHash>) -> Result<(), ApiError> {
+/// Refuses a request whose `op_id` was used for another request.
+pub(super) fn refuse_reused_op(store: &Store, op: &OpId, asked: Option<RequestHash>) -> Result<(), ApiError> {
     match asked {
         Some(asked) if store.was_asked_otherwise(op, asked)? => Err(StoreError::UsedOp(*op).into()),
         _ => Ok(()),

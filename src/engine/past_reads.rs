@@ -1,4 +1,4 @@
-//! Reads of the present, and of the past: of a copy that is projected anew from the log, and kept for the next question about that time.
+//! Reads of the store as it is, or as it was: from a copy that is projected from the log, and cached for the next read of that time.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,35 +11,35 @@ use crate::{
 
 /// A time to read at: milliseconds since the Unix epoch, by event clock; of one scope, or of all.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct At {
+pub(super) struct PastTime {
     /// The scope that is read; `None` for all.
     pub(super) scope: Option<Scope>,
     /// The time.
     pub(super) as_of: u64,
 }
 
-impl At {
-    /// Of one scope, where a time was asked for.
+impl PastTime {
+    /// Of one scope, if a time was asked for.
     pub(super) fn of(scope: &Scope, as_of: Option<u64>) -> Option<Self> {
         as_of.map(|as_of| Self { scope: Some(scope.clone()), as_of })
     }
 }
 
-/// The past that was read last.
+/// The past state that was read last.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<Option<Past>>);
+pub(super) struct PastCache(Mutex<Option<Past>>);
 
 struct Past {
-    at: At,
+    at: PastTime,
     mark: PastMark,
     reader: Reader,
 }
 
 impl Engine {
     /// Runs reads on one state of the store: as it is, or as it was.
-    pub(super) fn look<T>(
+    pub(super) fn read_at<T>(
         &self,
-        at: Option<&At>,
+        at: Option<&PastTime>,
         reads: impl FnOnce(&Reader) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let Some(at) = at else { return self.readers.lend().snapshot(reads) };

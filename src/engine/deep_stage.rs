@@ -1,4 +1,4 @@
-//! The deep stage: a language model reads what the cross-encoder found likely and the judge let pass.
+//! The deep stage: a language model checks the pairs that the cross-encoder found likely and the judge let pass.
 //!
 //! After the write, in the background, unless the settings say otherwise: what it finds opens a card on this machine.
 
@@ -13,22 +13,22 @@ use std::{
 
 use super::{
     Engine,
-    acts::found::{self, Pair},
-    gate::{self, Normed},
-    judged::Incoming,
-    session::Place,
+    act_context::WriteScope,
+    acts::found_cards::{self, FoundPair},
+    guard_calls::{self, NormalisedStatement},
+    judgement::IncomingClaim,
 };
 use crate::{
     api::{ApiError, Caller},
     domain::{ClaimId, Status, Tier},
     guard::{Circumstances, deep},
-    infer::{Call, InferError, Models, Prompt, Role},
+    infer::{Call, InferError, ModelRole, Models, Prompt},
     store::ClaimRow,
 };
 
 /// When the language model judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Deep {
+pub enum DeepMode {
     /// Never.
     Off,
     /// After the write; what it finds opens a card.
@@ -38,7 +38,7 @@ pub enum Deep {
     Inline,
 }
 
-/// How long a write waits for the language model where it is asked before the write.
+/// How long a write waits for the language model if it is asked before the write.
 pub(super) const BEFORE: Duration = Duration::from_secs(10);
 
 /// How long the background waits for one answer: a busy machine is no failure.
@@ -53,13 +53,13 @@ const ARRIVED: usize = 500;
 
 /// Claims that wait for the deep stage.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct DeepQueue {
     waiting: Mutex<VecDeque<ClaimId>>,
     /// The store knows how far it has read.
     marked: AtomicBool,
 }
 
-impl Queue {
+impl DeepQueue {
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<ClaimId>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,13 +72,13 @@ impl Queue {
 
 impl Engine {
     /// Whether there is a language model to ask, and the settings let it be asked.
-    fn deepens(&self, when: Deep) -> bool {
-        self.config.deep == when && self.models.info().role(Role::Llm).is_some()
+    fn deepens(&self, when: DeepMode) -> bool {
+        self.config.deep == when && self.models.info().role(ModelRole::Llm).is_some()
     }
 
     /// What waited when the store was last closed waits again; claims from before the deep stage was there are left to an audit.
     pub(super) fn resume_deepening(&self) -> Result<(), ApiError> {
-        if self.config.deep == Deep::Background {
+        if self.config.deep == DeepMode::Background {
             let waiting = self.readers.lend().unread(QUEUE)?;
             self.deep_queue.lock().extend(waiting);
         }
@@ -87,7 +87,7 @@ impl Engine {
 
     /// Notes a claim that was stored, for the deep stage.
     pub(super) fn deepen_later(&self, claim: ClaimId) {
-        if self.deepens(Deep::Background) {
+        if self.deepens(DeepMode::Background) {
             let mut queue = self.deep_queue.lock();
             if queue.len() == QUEUE {
                 queue.pop_front();
@@ -99,7 +99,9 @@ impl Engine {
     /// Notes claims that arrived from peers, for whatever models there are: nobody judged them against what is here.
     pub(super) fn judge_later(&self, claims: impl IntoIterator<Item = ClaimId>) {
         let info = self.models.info();
-        if info.role(Role::Nli).is_none() && (self.config.deep == Deep::Off || info.role(Role::Llm).is_none()) {
+        if info.role(ModelRole::Nli).is_none()
+            && (self.config.deep == DeepMode::Off || info.role(ModelRole::Llm).is_none())
+        {
             return;
         }
         let mut queue = self.deep_queue.lock();
@@ -107,61 +109,62 @@ impl Engine {
         queue.extend(claims.into_iter().take(room));
     }
 
-    /// Judges the next claim that waits for the deep stage. Answers whether there was one.
+    /// Judges the next claim that waits for the deep stage. Returns whether there was one.
     ///
     /// # Errors
-    /// Where the store cannot be read or written.
+    /// If the store cannot be read or written.
     pub fn deepen_next(&self) -> Result<bool, ApiError> {
         let next = self.deep_queue.lock().pop_front();
         if let Some(claim) = &next {
             self.deepen(claim)?;
         }
         let news = next.is_some() || !self.deep_queue.marked.load(Ordering::Relaxed);
-        if news && self.deepens(Deep::Background) {
+        if news && self.deepens(DeepMode::Background) {
             self.deep_queue.marked.store(true, Ordering::Relaxed);
             self.writer.lock().unwrap_or_else(PoisonError::into_inner).mark_read(next.as_ref())?;
         }
         Ok(next.is_some())
     }
 
-    /// Reads one stored claim deeply. Answers how many cards it opened.
+    /// Reads one stored claim deeply. Returns how many cards it opened.
     fn deepen(&self, claim: &ClaimId) -> Result<usize, ApiError> {
         let call = Call::background(AFTER);
         let Some(row) = self.readers.lend().claim(claim)? else { return Ok(0) };
         if row.status != Status::Active || !row.kind.is_guarded() || row.norms.is_empty() {
             return Ok(0);
         }
-        let _reading = self.clocks.deep.start();
+        let _reading = self.timers.deep.start();
         self.refine_later(&row, call);
         let read = self.as_read(&self.readers.lend(), std::slice::from_ref(&row))?;
         let Some(ours) = read.into_iter().next() else { return Ok(0) };
-        let normed = Normed { norms: ours.norms.clone(), version: ours.normaliser.clone(), warning: None };
+        let normalised =
+            NormalisedStatement { norms: ours.norms.clone(), version: ours.normaliser.clone(), warning: None };
         let mut exclude = vec![row.id];
         exclude.extend(&row.replaces);
-        let incoming = Incoming {
+        let incoming = IncomingClaim {
             scope: &row.scope,
             kind: row.kind,
             statement: &row.statement,
             source: row.source.as_deref(),
-            normed: &normed,
+            normalised: &normalised,
             exclude: &exclude,
         };
-        let deeply = self.deepens(Deep::Background) || self.deepens(Deep::Inline);
-        let mut foresight = self.foresee_with(&incoming, call, deeply.then_some(call));
-        let rows = self.near_again(&incoming, &foresight)?;
-        let Ok(ours) = foresight.parse(incoming.candidate()) else { return Ok(0) };
-        let Ok(against) = foresight.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(0) };
-        let said = foresight.said(&rows);
-        let today = gate::day((self.config.clock)());
-        let shift = self.lean(&self.readers.lend(), &row.scope, (self.config.clock)())?;
+        let deeply = self.deepens(DeepMode::Background) || self.deepens(DeepMode::Inline);
+        let mut results = self.ask_models_within(&incoming, call, deeply.then_some(call));
+        let rows = self.near_again(&incoming, &results)?;
+        let Ok(ours) = results.parse(incoming.candidate()) else { return Ok(0) };
+        let Ok(against) = results.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(0) };
+        let said = results.said(&rows);
+        let today = guard_calls::day((self.config.clock)());
+        let shift = self.threshold_shift(&self.readers.lend(), &row.scope, (self.config.clock)())?;
         let under = Circumstances { today: &today, scores: &said, threshold_shift: shift };
-        let Ok(verdict) = gate::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
+        let Ok(verdict) = guard_calls::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
         let mut pairs = Vec::new();
         for mut finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {
             let Some(theirs) = rows.iter().find(|other| other.id == finding.claim) else { continue };
             let evidence = &mut finding.evidence;
             evidence.sentence = format!("Found after the write. {}", evidence.sentence);
-            pairs.push(Pair { ours: row.clone(), theirs: theirs.clone(), finding });
+            pairs.push(FoundPair { ours: row.clone(), theirs: theirs.clone(), finding });
         }
         if pairs.is_empty() {
             return Ok(0);
@@ -173,14 +176,14 @@ impl Engine {
             agent: Some(NAME.to_owned()),
             ..Caller::default()
         };
-        self.act(&caller, None, |session| {
-            let pairs = found::still_there(session, pairs)?;
+        self.act(&caller, None, |context| {
+            let pairs = found_cards::still_there(context, pairs)?;
             if pairs.is_empty() {
                 return Ok(0);
             }
-            let drafts = pairs.iter().map(Pair::draft).collect();
+            let drafts = pairs.iter().map(FoundPair::draft).collect();
             let summary = "Found after the write: a contradiction".to_owned();
-            session.commit(&Place::at(&row.scope), drafts, "found", summary)?;
+            context.commit(&WriteScope::at(&row.scope), drafts, "found", summary)?;
             Ok(pairs.len())
         })
     }
@@ -188,12 +191,12 @@ impl Engine {
     /// The candidates of a write as they are now.
     fn near_again(
         &self,
-        incoming: &Incoming<'_>,
-        foresight: &super::foresee::Foresight,
+        incoming: &IncomingClaim<'_>,
+        results: &super::model_results::ModelResults,
     ) -> Result<Vec<ClaimRow>, ApiError> {
         let reader = self.readers.lend();
         let mut rows = Vec::new();
-        for id in foresight.compared() {
+        for id in results.compared() {
             rows.extend(reader.claim(id)?.filter(|row| incoming.meets(row)));
         }
         Ok(rows)
@@ -223,5 +226,5 @@ pub fn odds(models: &dyn Models, stored: &str, incoming: &str, call: Call) -> Re
     Ok(if count == 0 { 0.0 } else { sum / count as f32 })
 }
 
-/// Who finds, on a card.
+/// The agent on cards of this stage.
 const NAME: &str = "ergo";

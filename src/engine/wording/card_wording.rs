@@ -8,8 +8,8 @@ use crate::{
 
 /// What the words on a card depend on.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) struct Facts<'a> {
-    /// Where the card comes from.
+pub(in crate::engine) struct CardContext<'a> {
+    /// If the card comes from.
     pub kind: CardKind,
     /// Whether it still waits.
     pub status: CardStatus,
@@ -23,7 +23,7 @@ pub(in crate::engine) struct Facts<'a> {
     pub proposed: Option<&'a str>,
 }
 
-impl Facts<'_> {
+impl CardContext<'_> {
     /// Whether nothing that opposed the candidate is active any more.
     fn moot(&self) -> bool {
         self.candidate.is_some() && self.active().next().is_none()
@@ -40,7 +40,7 @@ impl Facts<'_> {
 }
 
 /// What disagrees, in one sentence.
-pub(in crate::engine) fn headline(facts: &Facts<'_>) -> String {
+pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
     if facts.kind == CardKind::Contested {
         return match facts.claims {
             [] => "A claim was replaced twice by writers who did not know of each other".into(),
@@ -87,7 +87,7 @@ pub(in crate::engine) fn pair<'a>(sides: impl IntoIterator<Item = &'a ClaimView>
 const SHOWN: usize = 200;
 
 /// What the guard makes of the card and what a person can do, in a sentence or two.
-pub(in crate::engine) fn advice(facts: &Facts<'_>) -> String {
+pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
     if facts.status == CardStatus::Settled {
         return "Settled. Undo the act to open it again.".into();
     }
@@ -115,8 +115,8 @@ pub(in crate::engine) fn advice(facts: &Facts<'_>) -> String {
     }
 }
 
-/// Every act, why it cannot be done where it cannot, and the reason that would be recorded where one is known.
-pub(in crate::engine) fn acts(facts: &Facts<'_>) -> Vec<ActOption> {
+/// Every act, why it cannot be done if it cannot, and the reason that would be recorded if one is known.
+pub(in crate::engine) fn acts(facts: &CardContext<'_>) -> Vec<ActOption> {
     CardAct::ALL
         .into_iter()
         .map(|act| {
@@ -127,7 +127,7 @@ pub(in crate::engine) fn acts(facts: &Facts<'_>) -> Vec<ActOption> {
         .collect()
 }
 
-fn disabled(facts: &Facts<'_>, act: CardAct) -> Option<&'static str> {
+fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
     if facts.status == CardStatus::Settled {
         return Some("the card is settled: undo that act first");
     }
@@ -150,7 +150,7 @@ fn disabled(facts: &Facts<'_>, act: CardAct) -> Option<&'static str> {
     }
 }
 
-fn prefill(facts: &Facts<'_>, act: CardAct) -> Option<String> {
+fn prefill(facts: &CardContext<'_>, act: CardAct) -> Option<String> {
     match act {
         CardAct::Supersede | CardAct::Narrow => facts.newer().and_then(ClaimView::own_reason).map(str::to_owned),
         CardAct::Exception => facts.proposed.map(str::to_owned),
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::{ClaimKind, DeviceId, EventId, Flags, Qualifiers, Scope},
-        engine::words::summary::quote as q,
+        engine::wording::summary::quote as q,
     };
 
     fn claim(statement: &str, status: Status) -> ClaimView {
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    fn allowed(facts: &Facts<'_>) -> Vec<CardAct> {
+    fn allowed(facts: &CardContext<'_>) -> Vec<CardAct> {
         acts(facts).into_iter().filter(|option| option.disabled.is_none()).map(|option| option.act).collect()
     }
 
@@ -220,7 +220,7 @@ mod tests {
     ) {
         let (red, blue) = (claim("use red", Status::Active), claim("use blue", status));
         let claims: Vec<&ClaimView> = if refused { vec![&blue] } else { vec![&red, &blue] };
-        let facts = Facts {
+        let facts = CardContext {
             kind,
             status: CardStatus::Open,
             candidate: refused.then_some(&red),
@@ -229,7 +229,7 @@ mod tests {
             proposed: None,
         };
         assert_eq!(allowed(&facts), expected);
-        assert!(allowed(&Facts { status: CardStatus::Settled, ..facts }).is_empty());
+        assert!(allowed(&CardContext { status: CardStatus::Settled, ..facts }).is_empty());
         assert!(!advice(&facts).is_empty());
     }
 
@@ -237,7 +237,7 @@ mod tests {
     fn the_guards_own_sentence_is_the_headline_where_there_is_one() {
         let (red, blue) = (claim("use red", Status::Active), claim("use blue", Status::Active));
         let evidence = [Evidence { sentence: "the canary is red or blue".into(), ..Evidence::default() }];
-        let mut facts = Facts {
+        let mut facts = CardContext {
             kind: CardKind::Refused,
             status: CardStatus::Open,
             candidate: Some(&red),
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn reasons_are_prefilled_where_they_are_known() {
         let (red, blue) = (claim("use red", Status::Active), claim("use blue", Status::Active));
-        let facts = Facts {
+        let facts = CardContext {
             kind: CardKind::Refused,
             status: CardStatus::Open,
             candidate: Some(&red),
@@ -275,7 +275,7 @@ mod tests {
             source: Some("docs/AGENTS.md:12".into()),
             ..claim("use red", Status::Active)
         };
-        let facts = Facts { candidate: Some(&imported), ..facts };
+        let facts = CardContext { candidate: Some(&imported), ..facts };
         let prefill = |act| acts(&facts).into_iter().find(|option| option.act == act).and_then(|option| option.prefill);
         assert_eq!(prefill(CardAct::Supersede), None, "where it was stated is no reason");
     }

@@ -8,12 +8,12 @@ use crate::{
 /// The most characters of a statement that a sentence quotes.
 const QUOTED: usize = 72;
 
-/// A statement on one line in quotation marks, shortened at a word where it is long.
+/// A statement on one line in quotation marks, shortened at a word if it is long.
 pub(in crate::engine) fn quote(statement: &str) -> String {
     format!("“{}”", short(statement, QUOTED))
 }
 
-/// A statement on one line, shortened at a word where it has more than `most` characters.
+/// A statement on one line, shortened at a word if it has more than `most` characters.
 pub(in crate::engine) fn short(statement: &str, most: usize) -> String {
     let line = statement.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() {
@@ -40,7 +40,7 @@ pub(in crate::engine) fn summary(verb: &str, statements: &[&str]) -> String {
     }
 }
 
-/// What narrowing did: where and when a claim holds from now on; that it was reworded, where nothing of that was said.
+/// What narrowing did: where and when a claim holds from now on; that it was reworded, if nothing of that was said.
 pub(in crate::engine) fn holds_only(statement: &str, only: &Qualifiers) -> String {
     let parts: Vec<String> = [
         ("in ", &only.env),

@@ -1,4 +1,4 @@
-//! The way from a session to the daemon: found or started when it is first needed, and again where the daemon went away.
+//! The way from a session to the daemon: found or started when it is first needed, and again if the daemon went away.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -18,15 +18,15 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins
 
 /// A client of the daemon that outlives the daemon.
 #[derive(Debug)]
-pub struct Link {
-    /// How to come to a daemon; `None` where the client is given, and stays.
+pub struct DaemonLink {
+    /// How to come to a daemon; `None` if the client is given, and stays.
     connect: Option<Connect>,
     client: Mutex<Option<Client>>,
     /// The daemon knows that this session is here.
     present: AtomicBool,
 }
 
-impl Link {
+impl DaemonLink {
     /// A daemon is looked for, or started, by this.
     pub fn new(connect: Connect) -> Self {
         Self { connect: Some(connect), client: Mutex::new(None), present: AtomicBool::new(false) }
@@ -44,8 +44,8 @@ impl Link {
         }
     }
 
-    /// Tells the daemon that this agent is here, for as long as the session lasts: again where the daemon went away and came back.
-    /// Returns at once where that is under way. Nobody's call waits for this, and it starts no daemon.
+    /// Tells the daemon that this agent is here, for as long as the session lasts: again if the daemon went away and came back.
+    /// Returns at once if that is under way. Nobody's call waits for this, and it starts no daemon.
     pub(super) async fn stay(&self, query: &PresentQuery) {
         if !self.present.swap(true, Ordering::AcqRel) {
             self.visit(query).await;
@@ -68,7 +68,7 @@ impl Link {
         }
     }
 
-    /// Sends a request and reads the answer. Where the daemon went away, it is found or started again and asked once more: a write
+    /// Sends a request and reads the answer. If the daemon went away, it is found or started again and asked once more: a write
     /// carries its key, by which the daemon knows it again.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! A refused write is not lost: it waits on a card.
+//! Keeps a refused write on a card, so that it is not lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,9 @@ use crate::{
         verdict::{Evidence, RuleId},
     },
     engine::{
-        judged::Judged,
-        session::{Place, Session},
-        words,
+        act_context::{ActContext, WriteScope},
+        judgement::Judgement,
+        wording,
     },
     store::{CardRow, Draft, Reader, Ref},
 };
@@ -21,10 +21,10 @@ use crate::{
 /// The most bytes of a verdict that is kept with a card.
 const MAX_VERDICT: usize = 16 * 1024;
 
-/// What a refused write wanted besides its text; kept beside the verdict.
+/// What a refused write was to do besides storing its text; kept beside the verdict.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(in crate::engine) struct Proposal {
+pub(in crate::engine) struct WriteIntent {
     /// Claims that it was to replace.
     pub(in crate::engine) supersedes: Vec<ClaimId>,
     /// Claims that it was to rest on.
@@ -33,24 +33,24 @@ pub(in crate::engine) struct Proposal {
     pub(in crate::engine) exception: Option<String>,
 }
 
-impl Session<'_> {
-    /// Answers a refusal, and keeps the candidate on a card: the open one it has, or a new one. Where a person has
+impl ActContext<'_> {
+    /// Answers a refusal, and keeps the candidate on a card: the open one it has, or a new one. If a person has
     /// dropped this very write before, the answer names that decision instead.
-    pub(in crate::engine) fn hold(
+    pub(in crate::engine) fn refuse(
         &mut self,
-        place: &Place,
+        write_scope: &WriteScope,
         claim: &NewClaim,
-        judged: Judged,
+        judged: Judgement,
         dry_run: bool,
         proposed: bool,
     ) -> Result<WriteOutcome, ApiError> {
         let mut refused = Refused {
-            ways_on: words::ways_on(&judged.conflicts, proposed),
+            ways_on: wording::ways_on(&judged.conflicts, proposed),
             conflicts: judged.conflicts.clone(),
             card_id: None,
-            scope: place.scope.clone(),
+            scope: write_scope.scope.clone(),
         };
-        let known = self.reader().refused_card(&place.scope, claim.draft.kind, &claim.draft.statement)?;
+        let known = self.reader().refused_card(&write_scope.scope, claim.draft.kind, &claim.draft.statement)?;
         let mut opposed = claim.replaced();
         opposed.extend(judged.blocking());
         // Beside these it is to stand, too, once a person settles the card.
@@ -68,7 +68,7 @@ impl Session<'_> {
             return Ok(WriteOutcome::Conflict(refused));
         }
 
-        let wanted = Proposal {
+        let wanted = WriteIntent {
             supersedes: claim.replaced(),
             depends_on: claim.premises.clone(),
             exception: proposed.then(|| claim.draft.exception.clone()).flatten(),
@@ -76,7 +76,7 @@ impl Session<'_> {
         let candidate = open.as_ref().and_then(|card| card.candidate);
         let known = match &open {
             Some(card) => {
-                opposed.iter().all(|id| card.members.contains(id)) && proposal(self.reader(), &card.id)? == wanted
+                opposed.iter().all(|id| card.members.contains(id)) && write_intent(self.reader(), &card.id)? == wanted
             }
             None => false,
         };
@@ -86,8 +86,8 @@ impl Session<'_> {
             draft.claim_kind = Some(claim.draft.kind);
             draft.body = claim.body();
             draft.body.data = Some(data(&judged.verdict, &wanted));
-            let summary = words::refused_summary(&claim.draft.statement, &judged.conflicts);
-            let committed = self.commit(place, vec![draft], "refused", summary)?;
+            let summary = wording::refused_summary(&claim.draft.statement, &judged.conflicts);
+            let committed = self.commit(write_scope, vec![draft], "refused", summary)?;
             let id = candidate.or(committed.events.first().copied());
             refused.card_id = id.map(|id| CardId::of_members(&[id]));
         }
@@ -95,23 +95,23 @@ impl Session<'_> {
     }
 
     /// The event that settles the card on which this very write waits, now that it is stored.
-    pub(in crate::engine) fn settle_held(
+    pub(in crate::engine) fn settle_refused_card(
         &self,
-        place: &Place,
+        write_scope: &WriteScope,
         claim: &NewClaim,
         act: &str,
     ) -> Result<Option<Draft>, ApiError> {
         if !claim.draft.kind.is_guarded() {
             return Ok(None);
         }
-        let card = self.reader().refused_card(&place.scope, claim.draft.kind, &claim.draft.statement)?;
+        let card = self.reader().refused_card(&write_scope.scope, claim.draft.kind, &claim.draft.statement)?;
         Ok(card.filter(|card| card.open).map(|card| {
             let reason = claim.draft.exception.clone().or_else(|| claim.draft.reason.clone());
             settled(&card, if act == "remember" { "store" } else { act }, Some(Ref::Draft(0)), reason)
         }))
     }
 
-    /// What to say where a person dropped this write before, and nothing stands against it now that did not then.
+    /// What to say if a person dropped this write before, and nothing stands against it now that did not then.
     fn dropped_before(&self, card: &CardRow, blocking: &[ClaimId]) -> Result<Option<String>, ApiError> {
         let Some(by) = &card.settled else { return Ok(None) };
         if !blocking.iter().all(|id| card.members.contains(id)) {
@@ -141,10 +141,10 @@ pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>,
 }
 
 /// What the refused write on a card wanted besides its text: its last word counts.
-pub(in crate::engine) fn proposal(reader: &Reader, card: &CardId) -> Result<Proposal, ApiError> {
+pub(in crate::engine) fn write_intent(reader: &Reader, card: &CardId) -> Result<WriteIntent, ApiError> {
     let mut said = reader.events_of_card(card)?.into_iter().rev().filter_map(|event| {
-        let note: Note = serde_json::from_str(&event.body?.data?).ok()?;
-        note.proposal
+        let data: RefusedData = serde_json::from_str(&event.body?.data?).ok()?;
+        data.proposal
     });
     Ok(said.next().unwrap_or_default())
 }
@@ -152,12 +152,12 @@ pub(in crate::engine) fn proposal(reader: &Reader, card: &CardId) -> Result<Prop
 /// What is kept with a refused write besides its verdict.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Note {
-    proposal: Option<Proposal>,
+struct RefusedData {
+    proposal: Option<WriteIntent>,
 }
 
 /// The verdict, and beside it what else was wanted, as JSON.
-fn data(verdict: &Verdict, wanted: &Proposal) -> String {
+fn data(verdict: &Verdict, wanted: &WriteIntent) -> String {
     let verdict = serde_json::from_str::<serde_json::Value>(&verdict_data(verdict));
     let (Ok(serde_json::Value::Object(mut note)), Ok(wanted)) = (verdict, serde_json::to_value(wanted)) else {
         return "{}".into();

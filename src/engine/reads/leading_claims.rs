@@ -1,4 +1,4 @@
-//! Which claims of a subject lead on a scope's page, where a language model is there to say so: it weighs each, in the background, and
+//! Which claims of a subject lead on a scope's page, if a language model is there to say so: it weighs each, in the background, and
 //! what it pointed at is kept while the subject has the same claims.
 
 use std::{
@@ -12,9 +12,9 @@ use crate::{
     domain::{ClaimId, Scope},
     engine::{
         Engine,
-        pointing::{self, Fallback},
+        llm_choice::{self, Fallback},
     },
-    infer::{Call, Role},
+    infer::{Call, ModelRole},
     recall::snapshot::{self, Entry},
 };
 
@@ -27,20 +27,20 @@ const KEPT: usize = 4096;
 /// A subject's claims, and the model that is asked: a hash of both.
 type Group = [u8; 32];
 
-/// What was pointed at.
+/// The claims that a language model put first, by subject.
 #[derive(Default)]
-pub(super) struct Leads(Mutex<State>);
+pub(super) struct LeadingClaims(Mutex<LeadingState>);
 
 #[derive(Default)]
-struct State {
-    /// The claims that lead, in their order; none where the model pointed at none, or failed.
+struct LeadingState {
+    /// The claims that lead, in their order; none if the model pointed at none, or failed.
     known: HashMap<Group, Vec<ClaimId>>,
     /// Scopes whose page was made since they were last looked at.
     waiting: HashSet<Scope>,
 }
 
-impl Leads {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl LeadingClaims {
+    fn lock(&self) -> MutexGuard<'_, LeadingState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,7 +67,7 @@ impl Leads {
 impl Engine {
     /// The language model that says which claims lead; `None` without one.
     pub(super) fn leader(&self) -> Option<String> {
-        self.models.info().role(Role::Llm).map(|role| format!("{} {}", role.name, role.sha256))
+        self.models.info().role(ModelRole::Llm).map(|role| format!("{} {}", role.name, role.sha256))
     }
 
     /// Whether [`Engine::lead_snapshot`] has something to do since a page of the scope was last made.
@@ -75,17 +75,17 @@ impl Engine {
         self.leader().is_some() && self.pages.leads().lock().waiting.contains(scope)
     }
 
-    /// Asks the language model which claims of each crowded subject lead, where that is not known yet, and makes the scope's pages anew if it said so.
-    /// Takes seconds for each subject: nobody may wait for it. Answers about how many subjects it was asked.
+    /// Asks the language model which claims of each crowded subject lead, if that is not known yet, and makes the scope's pages anew if it said so.
+    /// Takes seconds for each subject: nobody may wait for it. Returns about how many subjects it was asked.
     ///
     /// # Errors
-    /// Where the store fails. A model that fails leaves the order as it is.
+    /// If the store fails. A model that fails leaves the order as it is.
     pub fn lead_snapshot(&self, scope: &Scope) -> Result<usize, ApiError> {
         let Some(model) = self.leader() else { return Ok(0) };
         if !self.pages.leads().lock().waiting.remove(scope) {
             return Ok(0);
         }
-        let (entries, _) = self.look(None, |reader| super::snapshot::entries(reader, scope))?;
+        let (entries, _) = self.read_at(None, |reader| super::snapshot::entries(reader, scope))?;
         let mut asked = 0;
         for group in snapshot::crowded(&entries) {
             let name = name(&model, &group);
@@ -94,7 +94,7 @@ impl Engine {
             }
             let statements: Vec<&str> = group.iter().map(|entry| entry.statement.as_str()).collect();
             let call = Call::background(PATIENCE);
-            let odds = match pointing::odds(self, snapshot::SYSTEM, &snapshot::EXAMPLES, &statements, call) {
+            let odds = match llm_choice::odds(self, snapshot::SYSTEM, &snapshot::EXAMPLES, &statements, call) {
                 Ok(odds) => odds,
                 Err(Fallback(_, why)) => {
                     // Asked again when the next page is made.

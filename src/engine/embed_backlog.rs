@@ -10,7 +10,7 @@ use super::Engine;
 use crate::{
     api::{ApiError, Unembedded},
     domain::EventId,
-    infer::{Call, InferError, Role},
+    infer::{Call, InferError, ModelRole},
     store::{Reader, Store, StoreError, VectorModel},
 };
 
@@ -47,7 +47,7 @@ impl Unembeddable {
     }
 }
 
-/// Puts vectors where they belong; answers how many found their place.
+/// Puts vectors where they belong; returns how many found their place.
 type Write<'a> = dyn Fn(&VectorModel, &[(EventId, Vec<f32>)]) -> Result<usize, StoreError> + 'a;
 
 /// What became of a few claims that were to be embedded.
@@ -61,14 +61,14 @@ enum Fate {
 }
 
 impl Engine {
-    /// Embeds a few claims that have no vector yet: after an import, or where the embedder failed. Answers how many got one; 0 is:
+    /// Embeds a few claims that have no vector yet: after an import, or if the embedder failed. Returns how many got one; 0 is:
     /// there is nothing to do.
     ///
     /// # Errors
-    /// Where the store cannot be read or written. That the model fails, or that the store's vectors are of another one, is no error: it
+    /// If the store cannot be read or written. That the model fails, or that the store's vectors are of another one, is no error: it
     /// is logged, and there is nothing to do.
     pub fn fill_vectors(&self) -> Result<usize, ApiError> {
-        if self.models.info().role(Role::Embedder).is_none() {
+        if self.models.info().role(ModelRole::Embedder).is_none() {
             return Ok(0);
         }
         loop {
@@ -101,11 +101,11 @@ impl Engine {
         Ok(self.embed_each(&waiting, &|model, vectors| self.write_chunk_vectors(model, vectors)))
     }
 
-    /// Embeds a few claims together with their reasons, where that was not done: one after the other, since a question or a write waits for what is at
-    /// work. It is for when nothing changes. Answers whether it did anything.
+    /// Embeds a few claims together with their reasons, if that was not done: one after the other, since a question or a write waits for what is at
+    /// work. It is for when nothing changes. Returns whether it did anything.
     ///
     /// # Errors
-    /// Where the store cannot be read or written. That the model fails is none: it is asked again the next time.
+    /// If the store cannot be read or written. That the model fails is none: it is asked again the next time.
     pub fn fill_reasons(&self) -> Result<bool, ApiError> {
         if !self.reasons_wait() {
             return Ok(false);
@@ -145,7 +145,7 @@ impl Engine {
             let ours = reader.vector_model()?.is_some_and(|model| model.name == self.vector_model(0).name);
             Ok::<_, StoreError>(ours && reader.reasons_wait()?)
         };
-        self.models.info().role(Role::Embedder).is_some() && waits().unwrap_or(false)
+        self.models.info().role(ModelRole::Embedder).is_some() && waits().unwrap_or(false)
     }
 
     /// Whether something waits for a vector since the embedder failed the last time.
@@ -158,12 +158,12 @@ impl Engine {
         let (claims, chunks) = reader.without_vector()?;
         let known = self.unembeddable.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // One is built in, and serves where another cannot: none is there by choice alone.
-        let off = self.models.info().role(Role::Embedder).is_none();
+        let off = self.models.info().role(ModelRole::Embedder).is_none();
         let problem = known.filter(|_| !off && claims + chunks > 0);
         Ok(Unembedded { claims, chunks, problem, off })
     }
 
-    /// Embeds texts together, and where one of them is refused each by itself. Answers how many got a vector.
+    /// Embeds texts together, and if one of them is refused each by itself. Returns how many got a vector.
     fn embed_each(&self, claims: &[(EventId, String)], write: &Write<'_>) -> usize {
         match self.try_embed(claims, write) {
             Fate::Stored(stored) => {

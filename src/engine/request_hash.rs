@@ -1,4 +1,4 @@
-//! What a request asks for, as a hash: a retry is told from another request under the same `op_id`.
+//! The hash of what a request asks for: it distinguishes a retry from another request under the same `op_id`.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +10,7 @@ const BESIDE: [&str; 7] = ["op_id", "who", "agent", "identity", "source", "dry_r
 
 /// The hash of a request of this name. Fields without a value take no part, so that a field which is new in a later version
 /// changes nothing for requests that don't use it.
-pub(super) fn asked(act: &str, request: &impl Serialize) -> Option<RequestHash> {
+pub(super) fn request_hash(act: &str, request: &impl Serialize) -> Option<RequestHash> {
     let mut value = serde_json::to_value(request).ok()?;
     prune(&mut value);
     let mut hasher = blake3::Hasher::new();
@@ -24,7 +24,7 @@ pub(super) fn asked(act: &str, request: &impl Serialize) -> Option<RequestHash> 
     Some(RequestHash(hash))
 }
 
-/// Takes away what stands beside the matter, and what says nothing.
+/// Removes the fields of [`BESIDE`], and those without a value.
 fn prune(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -62,20 +62,20 @@ mod tests {
             "who": "ada", "agent": "bot/2", "reason": " b ", "statement": "a", "depends_on": ["x"], "op_id": "1",
             "identity": "git@a", "source": "a.md:7", "expect_rev": 3, "fresh": null, "flag": false, "more": {"of": []},
         });
-        assert_eq!(asked("remember", &first), asked("remember", &later));
+        assert_eq!(request_hash("remember", &first), request_hash("remember", &later));
     }
 
     #[test]
     fn another_matter_is_another_request() {
-        let first = asked("retract", &json!({"target": "aa", "reason": "b", "project": "api"}));
+        let first = request_hash("retract", &json!({"target": "aa", "reason": "b", "project": "api"}));
         for other in [
             json!({"target": "ab", "reason": "b", "project": "api"}),
             json!({"target": "aa", "reason": "c", "project": "api"}),
             json!({"target": "aa", "reason": "b", "project": "web"}),
             json!({"target": "aa", "reason": "b", "project": "api", "force": true}),
         ] {
-            assert_ne!(asked("retract", &other), first, "{other}");
+            assert_ne!(request_hash("retract", &other), first, "{other}");
         }
-        assert_ne!(asked("reinstate", &json!({"target": "aa", "reason": "b", "project": "api"})), first);
+        assert_ne!(request_hash("reinstate", &json!({"target": "aa", "reason": "b", "project": "api"})), first);
     }
 }

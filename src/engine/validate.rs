@@ -31,7 +31,7 @@ pub(super) struct Actor {
 
 /// A claim to be written, checked: texts trimmed at both ends, blank optional fields absent.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Draft {
+pub(super) struct ClaimDraft {
     pub kind: ClaimKind,
     pub statement: String,
     pub reason: Option<String>,
@@ -100,8 +100,8 @@ pub(super) fn identity(caller: &Caller) -> Result<Option<String>, ApiError> {
     Ok(Some(identity.to_owned()))
 }
 
-/// Checks a claim to be written. `default_kind` is taken where the request names none.
-pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Result<Draft, ApiError> {
+/// Checks a claim to be written. `default_kind` is taken if the request names none.
+pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Result<ClaimDraft, ApiError> {
     let kind = request.kind.unwrap_or(default_kind);
     let statement = required("statement", &request.statement)?;
     let reason = optional("reason", request.reason.as_deref())?;
@@ -133,7 +133,7 @@ pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Resul
         })?),
         other => optional("force_exception", other)?,
     };
-    Ok(Draft {
+    Ok(ClaimDraft {
         kind,
         statement,
         reason,
@@ -187,7 +187,7 @@ pub(super) fn id(field: &str, text: &str) -> Result<String, ApiError> {
         let shown: String = text.chars().take(80).collect();
         return Err(ApiError::field(
             field,
-            format!("`{field}`: “{shown}” is no id: expected {} to 64 hexadecimal digits", id::MIN_PREFIX),
+            format!("`{field}`: invalid id “{shown}”: expected {} to 64 hexadecimal digits", id::MIN_PREFIX),
         )
         .hint("`ergo claims` and `ergo conflicts` show ids"));
     }
@@ -268,7 +268,7 @@ fn day(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
         Ok(date) if (1000..=9999).contains(&date.year()) => Ok(Some(date.to_string())),
         _ => {
             let shown: String = text.chars().take(40).collect();
-            Err(ApiError::field(field, format!("`{field}`: “{shown}” is no day"))
+            Err(ApiError::field(field, format!("`{field}`: invalid date “{shown}”"))
                 .hint("write it as YYYY-MM-DD, such as 2026-03-01"))
         }
     }

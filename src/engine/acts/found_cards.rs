@@ -1,15 +1,15 @@
-//! Contradictions between claims that are stored, found by an audit or by the deep stage: a card of this machine for each.
+//! Cards for contradictions between stored claims that an audit or the deep stage found; on this machine only.
 
-use super::hold::verdict_data;
+use super::refuse::verdict_data;
 use crate::{
     api::{ApiError, CardKind, CardStatus, CardSummary},
     domain::{CardId, ClaimId, EventKind, Finding, Status, Verdict},
-    engine::{session::Session, view, words},
+    engine::{act_context::ActContext, view, wording},
     store::{ClaimRow, Draft, Reader, Ref},
 };
 
 /// Two active claims that cannot both hold, the newer one first.
-pub(in crate::engine) struct Pair {
+pub(in crate::engine) struct FoundPair {
     pub(in crate::engine) ours: ClaimRow,
     pub(in crate::engine) theirs: ClaimRow,
     pub(in crate::engine) finding: Finding,
@@ -30,8 +30,11 @@ pub(in crate::engine) fn known(reader: &Reader, one: ClaimId, other: ClaimId) ->
 }
 
 /// The pairs that nothing changed about while the audit ran.
-pub(in crate::engine) fn still_there(session: &Session<'_>, pairs: Vec<Pair>) -> Result<Vec<Pair>, ApiError> {
-    let reader = session.reader();
+pub(in crate::engine) fn still_there(
+    context: &ActContext<'_>,
+    pairs: Vec<FoundPair>,
+) -> Result<Vec<FoundPair>, ApiError> {
+    let reader = context.reader();
     let mut kept = Vec::new();
     for pair in pairs {
         let active =
@@ -43,7 +46,7 @@ pub(in crate::engine) fn still_there(session: &Session<'_>, pairs: Vec<Pair>) ->
     Ok(kept)
 }
 
-impl Pair {
+impl FoundPair {
     fn members(&self) -> Vec<ClaimId> {
         vec![self.ours.id, self.theirs.id]
     }
@@ -65,7 +68,7 @@ impl Pair {
     pub(in crate::engine) fn summary(&self, now: u64, who: &str) -> CardSummary {
         let (ours, theirs) = (view::claim(self.ours.clone(), ""), view::claim(self.theirs.clone(), ""));
         let evidence = std::slice::from_ref(&self.finding.evidence);
-        let headline = words::headline(&words::Facts {
+        let headline = wording::headline(&wording::CardContext {
             kind: CardKind::Found,
             status: CardStatus::Open,
             candidate: None,
@@ -79,7 +82,7 @@ impl Pair {
             status: CardStatus::Open,
             scope: self.ours.scope.clone(),
             headline,
-            pair: words::pair([&ours, &theirs]),
+            pair: wording::pair([&ours, &theirs]),
             op_id: None,
             members: self.members(),
             at: now,

@@ -1,6 +1,6 @@
-//! Before the lock: what models say of a write, and of the claims that stand near it.
+//! Asks the models about a write before the write lock is taken: vectors, nearby claims, scores of pairs.
 //!
-//! A model takes milliseconds to seconds, so it is asked while nobody waits for the lock. What it said is handed in by pair; under the
+//! A model takes milliseconds to seconds, so it is asked while nobody waits for the lock. Its results are passed on by pair; under the
 //! lock the candidates are read again, and a claim that appeared meanwhile is judged by the rules alone.
 
 use std::{
@@ -11,39 +11,40 @@ use std::{
 };
 
 use super::{
-    Engine, check,
-    deep::{self, Deep},
-    gate::{self, Normed},
-    judged::{Incoming, candidate},
-    lookup,
-    session::Place,
+    Engine,
+    act_context::WriteScope,
+    deep_stage::{self, DeepMode},
+    find,
+    guard_calls::{self, NormalisedStatement},
+    judgement::{IncomingClaim, candidate},
+    validate,
 };
 use crate::{
     api::{ApiError, Caller, Warning},
     domain::{ClaimId, Scope},
     guard::{Circumstances, Inference, MAX_BY_MEANING, NormedClaim, PairScores, ParsedClaim},
-    infer::{Call, InferError, Role},
+    infer::{Call, InferError, ModelRole},
     store::{ClaimRow, NeighbourQuery, Reader, StoreError, VectorModel},
 };
 
 /// How long a write waits for one answer of the small models, loading included. A healthy answer takes a tenth of a second.
 pub(super) const INLINE: Duration = Duration::from_secs(4);
 
-/// What models said before the lock was taken.
+/// What the models returned before the lock was taken.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Foresight {
+pub(super) struct ModelResults {
     /// The statement that it is about.
     statement: String,
     /// The statement as a vector.
-    pub(super) vector: Option<Vector>,
+    pub(super) vector: Option<Embedding>,
     /// Claims near the statement, best first.
     near: Vec<ClaimId>,
     /// The claims that it was compared with, the likeliest first.
     compared: Vec<ClaimId>,
-    /// What was said of each claim that was looked at.
+    /// The scores of each claim that was compared.
     said: HashMap<ClaimId, PairScores>,
     /// Stages that were to run and did not.
-    skipped: Vec<Skipped>,
+    skipped: Vec<SkippedStage>,
     /// Whether there is a cross-encoder that answers.
     infers: bool,
     /// The statement and the claims that it was compared with, parsed.
@@ -52,7 +53,7 @@ pub(super) struct Foresight {
 
 /// A statement as a vector.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Vector {
+pub(super) struct Embedding {
     /// What made it.
     pub(super) model: VectorModel,
     /// Its numbers.
@@ -61,7 +62,7 @@ pub(super) struct Vector {
 
 /// A stage that did not run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Skipped {
+pub(super) struct SkippedStage {
     /// In words.
     pub(super) message: String,
     /// A model failed, as opposed to: none is installed.
@@ -70,80 +71,85 @@ pub(super) struct Skipped {
 
 impl Engine {
     /// Asks the models about a write. Never fails: what could not be asked is named in the answer.
-    pub(super) fn foresee(&self, incoming: &Incoming<'_>) -> Foresight {
-        let deeply = (self.config.deep == Deep::Inline).then_some(Call::foreground(deep::BEFORE));
-        self.foresee_with(incoming, Call::foreground(INLINE), deeply)
+    pub(super) fn ask_models(&self, incoming: &IncomingClaim<'_>) -> ModelResults {
+        let deeply = (self.config.deep == DeepMode::Inline).then_some(Call::foreground(deep_stage::BEFORE));
+        self.ask_models_within(incoming, Call::foreground(INLINE), deeply)
     }
 
-    /// [`Engine::foresee`] with what the small models get, and the language model, where it is asked at all.
-    pub(super) fn foresee_with(&self, incoming: &Incoming<'_>, call: Call, deeply: Option<Call>) -> Foresight {
-        let mut foresight = Foresight { statement: incoming.statement.to_owned(), ..Foresight::default() };
-        if !incoming.kind.is_guarded() || incoming.normed.warning.is_some() {
-            return foresight;
+    /// [`Engine::ask_models`] with what the small models get, and the language model, if it is asked at all.
+    pub(super) fn ask_models_within(
+        &self,
+        incoming: &IncomingClaim<'_>,
+        call: Call,
+        deeply: Option<Call>,
+    ) -> ModelResults {
+        let mut results = ModelResults { statement: incoming.statement.to_owned(), ..ModelResults::default() };
+        if !incoming.kind.is_guarded() || incoming.normalised.warning.is_some() {
+            return results;
         }
-        if let Err(error) = self.look_ahead(incoming, call, deeply, &mut foresight) {
+        if let Err(error) = self.collect_model_results(incoming, call, deeply, &mut results) {
             // The store is asked again under the lock, which answers for it.
-            tracing::warn!(%error, "could not look ahead");
+            tracing::warn!(%error, "cannot ask the models before the write");
         }
-        foresight
+        results
     }
 
-    /// [`Engine::foresee`] for a request: nothing where it was done before or stands there already, or where it will be refused anyhow. Where the
+    /// [`Engine::ask_models`] for a request: nothing if it was done before or stands there already, or if it will be refused anyhow. If the
     /// language model may be waited for, it refines the norms first; `keep` its answer, unless nothing is to be stored.
-    pub(super) fn foresee_write(
+    pub(super) fn ask_models_for_write(
         &self,
         caller: &Caller,
-        draft: &check::Draft,
-        normed: &mut Normed,
+        draft: &validate::ClaimDraft,
+        normalised: &mut NormalisedStatement,
         targets: &[String],
         keep: bool,
-    ) -> Vec<Foresight> {
+    ) -> Vec<ModelResults> {
         let plan = || -> Result<Option<(Scope, Vec<ClaimId>)>, ApiError> {
             let reader = self.readers.lend();
-            let place = Place::of(&reader, caller)?;
+            let write_scope = WriteScope::of(&reader, caller)?;
             let done = match &caller.op_id {
                 Some(op) => !reader.op(op)?.is_empty(),
                 None => false,
             };
-            let there = reader.duplicate(&place.scope, draft.kind, &draft.statement, &draft.qualifiers)?;
+            let there = reader.duplicate(&write_scope.scope, draft.kind, &draft.statement, &draft.qualifiers)?;
             let exclude = targets
                 .iter()
-                .map(|target| lookup::claim(&reader, "targets", target).map(|row| row.id))
+                .map(|target| find::claim(&reader, "targets", target).map(|row| row.id))
                 .collect::<Result<Vec<_>, _>>()?;
-            Ok((!done && there.is_none()).then_some((place.scope, exclude)))
+            Ok((!done && there.is_none()).then_some((write_scope.scope, exclude)))
         };
         // An error here comes again under the lock, where it is answered.
         let Ok(Some((scope, exclude))) = plan() else { return Vec::new() };
-        let _asking = self.clocks.models.start();
+        let _asking = self.timers.models.start();
         let statement = &draft.statement;
         let mut unread = None;
-        if self.config.deep == Deep::Inline && draft.kind.is_guarded() {
+        if self.config.deep == DeepMode::Inline && draft.kind.is_guarded() {
             let claim = (draft.kind, statement.as_str(), &draft.qualifiers);
-            unread = self.refine(&scope, claim, keep, normed, Call::foreground(deep::BEFORE)).err();
+            unread = self.refine(&scope, claim, keep, normalised, Call::foreground(deep_stage::BEFORE)).err();
         }
-        let mut foresight = self.foresee(&Incoming {
+        let mut results = self.ask_models(&IncomingClaim {
             scope: &scope,
             kind: draft.kind,
             statement,
             source: draft.source.as_deref(),
-            normed,
+            normalised,
             exclude: &exclude,
         });
         if let Some(error) = unread {
-            foresight.skip(self, "the language model's reading", &error);
+            results.skip(self, "the language model's reading", &error);
         }
-        vec![foresight]
+        vec![results]
     }
 
-    fn look_ahead(
+    fn collect_model_results(
         &self,
-        incoming: &Incoming<'_>,
+        incoming: &IncomingClaim<'_>,
         call: Call,
         deeply: Option<Call>,
-        into: &mut Foresight,
+        into: &mut ModelResults,
     ) -> Result<(), ApiError> {
         if self.models.info().roles.is_empty() {
-            into.skip(self, "language inference", &InferError::NoModel { role: Role::Nli });
+            into.skip(self, "language inference", &InferError::NoModel { role: ModelRole::Nli });
             return Ok(());
         }
         // The embedder is another process: it computes while the words are looked up.
@@ -164,9 +170,9 @@ impl Engine {
         let Ok(against) = into.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(()) };
         let said: Vec<PairScores> =
             rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
-        let today = gate::day((self.config.clock)());
+        let today = guard_calls::day((self.config.clock)());
         let under = Circumstances { today: &today, scores: &said, threshold_shift: 0.0 };
-        let worth = gate::worth_inferring(&self.guard, &ours, &against, under);
+        let worth = guard_calls::worth_inferring(&self.guard, &ours, &against, under);
         if worth.is_empty() {
             into.infers = true;
             return Ok(());
@@ -182,10 +188,10 @@ impl Engine {
             }
             Err(error) => into.skip(self, "language inference", &error),
         }
-        if let Some(call) = deeply.filter(|_| into.infers && self.models.info().role(Role::Llm).is_some()) {
+        if let Some(call) = deeply.filter(|_| into.infers && self.models.info().role(ModelRole::Llm).is_some()) {
             let said = into.said(&rows);
             let under = Circumstances { today: &today, scores: &said, threshold_shift: 0.0 };
-            for at in gate::worth_deepening(&self.guard, &ours, &against, under) {
+            for at in guard_calls::worth_deepening(&self.guard, &ours, &against, under) {
                 match self.ask_deeply(&against[at].claim().statement, incoming.statement, call) {
                     Ok(odds) => into.said.entry(rows[at].id).or_default().deep = Some(odds),
                     Err(error) => {
@@ -199,16 +205,16 @@ impl Engine {
     }
 
     /// One text as a vector, with the model that made it.
-    pub(super) fn embed(&self, text: &str, call: Call) -> Result<Vector, InferError> {
+    pub(super) fn embed(&self, text: &str, call: Call) -> Result<Embedding, InferError> {
         let vectors = self.models.embed(&[text.to_owned()], call)?;
         let numbers = vectors.into_iter().next().unwrap_or_default();
-        Ok(Vector { model: self.vector_model(numbers.len()), numbers })
+        Ok(Embedding { model: self.vector_model(numbers.len()), numbers })
     }
 
     /// The embedding model as the store knows it. A file that is the same under another name makes the same vectors.
     pub(super) fn vector_model(&self, dimension: usize) -> VectorModel {
         let info = self.models.info();
-        let name = info.role(Role::Embedder).map_or_else(String::new, |role| match role.sha256.as_str() {
+        let name = info.role(ModelRole::Embedder).map_or_else(String::new, |role| match role.sha256.as_str() {
             "" => role.name.clone(),
             hash => format!("sha256:{hash}"),
         });
@@ -219,9 +225,9 @@ impl Engine {
     fn candidates(
         &self,
         reader: &Reader,
-        incoming: &Incoming<'_>,
+        incoming: &IncomingClaim<'_>,
         mut rows: Vec<ClaimRow>,
-        into: &mut Foresight,
+        into: &mut ModelResults,
     ) -> Result<Vec<ClaimRow>, ApiError> {
         let by_words = rows.len();
         for row in &rows {
@@ -243,10 +249,10 @@ impl Engine {
     fn near_in_meaning(
         &self,
         reader: &Reader,
-        incoming: &Incoming<'_>,
-        vector: &Vector,
+        incoming: &IncomingClaim<'_>,
+        vector: &Embedding,
         rows: &mut Vec<ClaimRow>,
-        into: &mut Foresight,
+        into: &mut ModelResults,
     ) -> Result<(), ApiError> {
         let query = NeighbourQuery {
             scope: incoming.scope.clone(),
@@ -298,14 +304,14 @@ impl Engine {
     }
 }
 
-impl Foresight {
+impl ModelResults {
     fn skip(&mut self, engine: &Engine, stage: &str, error: &InferError) {
         let failed = !matches!(error, InferError::NoModel { .. });
         if failed {
             engine.counters.skipped.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(%error, stage, "a stage of the guard was skipped");
         }
-        self.skipped.push(Skipped { message: format!("{stage} was skipped: {error}"), failed });
+        self.skipped.push(SkippedStage { message: format!("{stage} was skipped: {error}"), failed });
     }
 
     /// Parses a claim once: before the lock or, if it appeared or changed since, under it.
@@ -313,12 +319,12 @@ impl Foresight {
         if let Some(known) = self.parsed.iter().find(|known| *known.claim() == claim) {
             return Ok(Arc::clone(known));
         }
-        let parsed = gate::parse(claim)?;
+        let parsed = guard_calls::parse(claim)?;
         self.parsed.push(Arc::clone(&parsed));
         Ok(parsed)
     }
 
-    /// [`Foresight::parse`] of several claims.
+    /// [`ModelResults::parse`] of several claims.
     pub(super) fn parse_all(&mut self, claims: Vec<NormedClaim>) -> Result<Vec<Arc<ParsedClaim>>, Box<Warning>> {
         claims.into_iter().map(|claim| self.parse(claim)).collect()
     }
@@ -334,9 +340,14 @@ impl Foresight {
     }
 
     /// Those of `rows`, the first `by_words` of which come ranked by words, that a write is compared with.
-    pub(super) fn shortlist(&self, incoming: &Incoming<'_>, rows: Vec<ClaimRow>, by_words: usize) -> Vec<ClaimRow> {
+    pub(super) fn shortlist(
+        &self,
+        incoming: &IncomingClaim<'_>,
+        rows: Vec<ClaimRow>,
+        by_words: usize,
+    ) -> Vec<ClaimRow> {
         let found: Vec<NormedClaim> = rows.iter().map(candidate).collect();
-        let chosen = gate::shortlist(&incoming.candidate(), &found, by_words, &self.said(&rows));
+        let chosen = guard_calls::shortlist(&incoming.candidate(), &found, by_words, &self.said(&rows));
         let mut rows: Vec<Option<ClaimRow>> = rows.into_iter().map(Some).collect();
         chosen.into_iter().filter_map(|at| rows.get_mut(at)?.take()).collect()
     }
@@ -372,11 +383,10 @@ impl Foresight {
         self.skipped.iter().map(|skipped| skipped.message.clone()).collect()
     }
 
-    /// What the writer is told where a model failed: the write is stored all the same.
+    /// The warning to the writer if a model failed: the write is stored all the same.
     pub(super) fn warning(&self) -> Option<Warning> {
         let failed: Vec<&str> = self.skipped.iter().filter(|s| s.failed).map(|s| s.message.as_str()).collect();
-        (!failed.is_empty()).then(|| {
-            Warning::new("stage_skipped", format!("stored on the word of the other stages: {}", failed.join("; ")))
-        })
+        (!failed.is_empty())
+            .then(|| Warning::new("stage_skipped", format!("stored; these checks did not run: {}", failed.join("; "))))
     }
 }

@@ -1,7 +1,7 @@
 //! What ergo says in words: headlines of cards, advice, prefilled reasons, the ways on, summaries of acts. Pure.
 
-mod card;
+mod card_wording;
 mod summary;
 
-pub(super) use card::{Facts, acts, advice, headline, pair};
+pub(super) use card_wording::{CardContext, acts, advice, headline, pair};
 pub(super) use summary::{built_on, holds_only, quote, refused_summary, summary, ways_on};

@@ -1,4 +1,4 @@
-//! How long parts of a write take, for people who look at the daemon's health.
+//! How long the stages of a write take, for `GET /diagnose`.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -7,24 +7,24 @@ use std::{
 
 use crate::api::Timing;
 
-/// One part.
+/// The durations of one stage.
 #[derive(Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct StageTimer {
     count: AtomicU64,
     sum: AtomicU64,
     max: AtomicU64,
 }
 
-/// A part that is under way: it is noted when this goes.
-pub(super) struct Running<'a> {
-    clock: &'a Clock,
+/// A running measurement; it ends when this is dropped.
+pub(super) struct RunningTimer<'a> {
+    timer: &'a StageTimer,
     since: Instant,
 }
 
-impl Clock {
-    /// Begins.
-    pub(super) fn start(&self) -> Running<'_> {
-        Running { clock: self, since: Instant::now() }
+impl StageTimer {
+    /// Starts a measurement.
+    pub(super) fn start(&self) -> RunningTimer<'_> {
+        RunningTimer { timer: self, since: Instant::now() }
     }
 
     fn note(&self, us: u64) {
@@ -40,27 +40,27 @@ impl Clock {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningTimer<'_> {
     fn drop(&mut self) {
-        self.clock.note(u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX));
+        self.timer.note(u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX));
     }
 }
 
-/// The parts that are measured.
+/// The stages that are measured.
 #[derive(Debug, Default)]
-pub(super) struct Clocks {
+pub(super) struct StageTimers {
     /// Asking models before a write.
-    pub(super) models: Clock,
+    pub(super) models: StageTimer,
     /// Waiting for the write lock.
-    pub(super) queue: Clock,
+    pub(super) queue: StageTimer,
     /// An act under the write lock: reading, judging, committing.
-    pub(super) act: Clock,
+    pub(super) act: StageTimer,
     /// Reading a stored claim deeply, in the background.
-    pub(super) deep: Clock,
+    pub(super) deep: StageTimer,
 }
 
-impl Clocks {
-    /// Those parts that ran, in the order of a write.
+impl StageTimers {
+    /// Returns the stages that ran, in the order of a write.
     pub(super) fn timings(&self) -> Vec<Timing> {
         let parts = [
             (&self.models, "models, before a write"),
@@ -68,7 +68,7 @@ impl Clocks {
             (&self.act, "an act, judged and stored"),
             (&self.deep, "a deep reading, aside"),
         ];
-        parts.into_iter().filter_map(|(clock, stage)| clock.timing(stage)).collect()
+        parts.into_iter().filter_map(|(timer, stage)| timer.timing(stage)).collect()
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn what_ran_is_counted_and_what_did_not_is_left_out() {
-        let clocks = Clocks::default();
+        let clocks = StageTimers::default();
         assert_eq!(clocks.timings(), []);
         clocks.act.note(10);
         clocks.act.note(30);

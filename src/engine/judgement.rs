@@ -1,11 +1,11 @@
-//! What the guard says of a write, with the stored claims that it speaks of.
+//! The guard's judgement of a write, with the stored claims that it names.
 
 use std::sync::atomic::Ordering;
 
 use super::{
-    foresee::Foresight,
-    gate::{self, Normed},
-    session::Session,
+    act_context::ActContext,
+    guard_calls::{self, NormalisedStatement},
+    model_results::ModelResults,
     view,
 };
 use crate::{
@@ -15,12 +15,12 @@ use crate::{
     store::{CandidateQuery, ClaimRow, Reader},
 };
 
-/// How many of the claims that a write was compared with are named where none of them opposes it.
+/// How many of the claims that a write was compared with are named if none of them opposes it.
 const NEAREST: usize = 3;
 
-/// The guard's word on one write.
+/// The guard's judgement of one write.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct Judgement {
     pub(super) verdict: Verdict,
     /// The findings, with their claims; the strongest first.
     pub(super) conflicts: Vec<Conflict>,
@@ -32,7 +32,7 @@ pub(super) struct Judged {
     pub(super) nearest: Vec<ClaimId>,
 }
 
-impl Judged {
+impl Judgement {
     /// Whether the write is refused.
     pub(super) fn blocks(&self) -> bool {
         self.verdict.tier == Tier::Block
@@ -61,26 +61,26 @@ const MAX_FACTS: usize = 5;
 
 /// What is about to be stored.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Incoming<'a> {
+pub(super) struct IncomingClaim<'a> {
     pub(super) scope: &'a Scope,
     pub(super) kind: ClaimKind,
     pub(super) statement: &'a str,
     /// Where it comes from.
     pub(super) source: Option<&'a str>,
-    pub(super) normed: &'a Normed,
+    pub(super) normalised: &'a NormalisedStatement,
     /// Claims that are to give way: not compared.
     pub(super) exclude: &'a [ClaimId],
 }
 
-impl Incoming<'_> {
+impl IncomingClaim<'_> {
     /// As the guard compares it.
     pub(super) fn candidate(&self) -> NormedClaim {
         NormedClaim {
             id: None,
             kind: self.kind,
             statement: self.statement.to_owned(),
-            norms: self.normed.norms.clone(),
-            normaliser: self.normed.version.clone(),
+            norms: self.normalised.norms.clone(),
+            normaliser: self.normalised.version.clone(),
             source: self.source.map(str::to_owned),
         }
     }
@@ -89,7 +89,7 @@ impl Incoming<'_> {
     pub(super) fn by_words(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
         Ok(reader.candidates(&CandidateQuery {
             scope: self.scope.clone(),
-            terms: Guard::index_terms(&self.normed.norms, self.statement),
+            terms: Guard::index_terms(&self.normalised.norms, self.statement),
             exclude: self.exclude.to_vec(),
             facts: false,
             limit: MAX_BY_WORDS,
@@ -103,7 +103,7 @@ impl Incoming<'_> {
         }
         Ok(reader.candidates(&CandidateQuery {
             scope: self.scope.clone(),
-            terms: Guard::index_terms(&self.normed.norms, self.statement),
+            terms: Guard::index_terms(&self.normalised.norms, self.statement),
             exclude: self.exclude.to_vec(),
             facts: true,
             limit: MAX_FACTS,
@@ -119,47 +119,48 @@ impl Incoming<'_> {
     }
 }
 
-impl Session<'_> {
+impl ActContext<'_> {
     /// Compares a write with the active claims of its scope, and a guarded one with facts too: those warn.
-    pub(super) fn judge(&self, incoming: &Incoming<'_>) -> Result<Judged, ApiError> {
-        if !incoming.kind.is_guarded() && incoming.normed.warning.is_some() {
-            return Ok(Judged::default());
+    pub(super) fn judge(&self, incoming: &IncomingClaim<'_>) -> Result<Judgement, ApiError> {
+        if !incoming.kind.is_guarded() && incoming.normalised.warning.is_some() {
+            return Ok(Judgement::default());
         }
-        if let Some(warning) = &incoming.normed.warning {
-            return Ok(Judged { warnings: vec![warning.clone()], ungated: true, ..Judged::default() });
+        if let Some(warning) = &incoming.normalised.warning {
+            return Ok(Judgement { warnings: vec![warning.clone()], ungated: true, ..Judgement::default() });
         }
         let mut rows = incoming.by_words(self.reader())?;
         let by_words = rows.len();
-        let mut foresight = self.foresight(incoming.statement);
-        for id in foresight.missing(&rows) {
+        let mut results = self.results(incoming.statement);
+        for id in results.missing(&rows) {
             rows.extend(self.reader().claim(&id)?.filter(|row| incoming.meets(row)));
         }
-        let mut rows = foresight.shortlist(incoming, rows, by_words);
+        let mut rows = results.shortlist(incoming, rows, by_words);
         rows.extend(incoming.facts(self.reader())?);
-        self.compare(incoming, &rows, &mut foresight)
+        self.compare(incoming, &rows, &mut results)
     }
 
     fn compare(
         &self,
-        incoming: &Incoming<'_>,
+        incoming: &IncomingClaim<'_>,
         rows: &[ClaimRow],
-        foresight: &mut Foresight,
-    ) -> Result<Judged, ApiError> {
-        let ungated = |warning: Box<Warning>| Judged { warnings: vec![*warning], ungated: true, ..Judged::default() };
+        results: &mut ModelResults,
+    ) -> Result<Judgement, ApiError> {
+        let ungated =
+            |warning: Box<Warning>| Judgement { warnings: vec![*warning], ungated: true, ..Judgement::default() };
         let stored = self.engine.as_read(self.reader(), rows)?;
         let (ours, against) =
-            match foresight.parse(incoming.candidate()).and_then(|ours| Ok((ours, foresight.parse_all(stored)?))) {
+            match results.parse(incoming.candidate()).and_then(|ours| Ok((ours, results.parse_all(stored)?))) {
                 Ok(parsed) => parsed,
                 Err(warning) => return Ok(ungated(warning)),
             };
-        let said = foresight.said(rows);
+        let said = results.said(rows);
         let heard = said.iter().any(|said| said.inference.is_some());
-        let shift = if heard { self.engine.lean(self.reader(), incoming.scope, self.now)? } else { 0.0 };
+        let shift = if heard { self.engine.threshold_shift(self.reader(), incoming.scope, self.now)? } else { 0.0 };
         let under = Circumstances { today: &self.today, scores: &said, threshold_shift: shift };
-        let verdict = match gate::judge(&self.engine.guard, &ours, &against, under) {
+        let verdict = match guard_calls::judge(&self.engine.guard, &ours, &against, under) {
             Ok(mut verdict) => {
-                verdict.skipped = skipped(foresight, &verdict, rows, || {
-                    gate::worth_inferring(&self.engine.guard, &ours, &against, under)
+                verdict.skipped = skipped(results, &verdict, rows, || {
+                    guard_calls::worth_inferring(&self.engine.guard, &ours, &against, under)
                 });
                 verdict
             }
@@ -171,13 +172,13 @@ impl Session<'_> {
         }
         let mut warnings: Vec<Warning> =
             conflicts.iter().filter(|c| c.tier == Tier::Warn).map(|conflict| softer(incoming.kind, conflict)).collect();
-        warnings.extend(foresight.warning().or_else(|| gate::skipped(&verdict)));
+        warnings.extend(results.warning().or_else(|| guard_calls::skipped(&verdict)));
         let nearest = rows.iter().take(NEAREST).map(|row| row.id).collect();
-        Ok(Judged { verdict, conflicts, warnings, ungated: false, nearest })
+        Ok(Judgement { verdict, conflicts, warnings, ungated: false, nearest })
     }
 
     /// Counts what became of a guarded write. `excepted`: it was stored as an exception to a rule.
-    pub(super) fn count(&self, judged: &Judged, excepted: bool) {
+    pub(super) fn count(&self, judged: &Judgement, excepted: bool) {
         let counters = &self.engine.counters;
         let counter = match judged.verdict.tier {
             _ if excepted => &counters.exception,
@@ -190,20 +191,25 @@ impl Session<'_> {
     }
 }
 
-/// What the verdict says of stages that did not run: a model that failed always; one that is not installed where a finding could have been
+/// What the verdict says of stages that did not run: a model that failed always; one that is not installed if a finding could have been
 /// another; and claims that appeared since the models were asked, which only happens when two write at the same moment.
-fn skipped(foresight: &Foresight, verdict: &Verdict, rows: &[ClaimRow], worth: impl Fn() -> Vec<usize>) -> Vec<String> {
-    if foresight.failed() {
-        return foresight.skipped();
+fn skipped(
+    results: &ModelResults,
+    verdict: &Verdict,
+    rows: &[ClaimRow],
+    worth: impl Fn() -> Vec<usize>,
+) -> Vec<String> {
+    if results.failed() {
+        return results.skipped();
     }
-    if !foresight.infers() {
+    if !results.infers() {
         let matters = verdict.tier != Tier::Clean && !worth().is_empty();
-        return if matters { foresight.skipped() } else { Vec::new() };
+        return if matters { results.skipped() } else { Vec::new() };
     }
-    if rows.iter().all(|row| foresight.saw(&row.id)) {
+    if rows.iter().all(|row| results.saw(&row.id)) {
         return Vec::new();
     }
-    let late = worth().into_iter().map(|at| rows[at].id).filter(|id| !foresight.saw(id));
+    let late = worth().into_iter().map(|at| rows[at].id).filter(|id| !results.saw(id));
     late.map(|id| format!("claim {} was written at the same moment: it was compared by the rules alone", id.short()))
         .collect()
 }
@@ -221,11 +227,11 @@ fn softer(kind: ClaimKind, conflict: &Conflict) -> Warning {
     let theirs = &conflict.claim;
     let message = if !kind.is_guarded() || !theirs.kind.is_guarded() {
         // Which of the two is out of date, only a person can say.
-        format!("this may contradict the {} {}. {said}", theirs.kind.as_str(), super::words::quote(&theirs.statement))
+        format!("this may contradict the {} {}. {said}", theirs.kind.as_str(), super::wording::quote(&theirs.statement))
             .trim_end()
             .to_owned()
     } else if said.is_empty() {
-        format!("this may not fit with {}", super::words::quote(&conflict.claim.statement))
+        format!("this may not fit with {}", super::wording::quote(&conflict.claim.statement))
     } else {
         said.to_owned()
     };

@@ -1,4 +1,4 @@
-//! Hints name verbs of the command line; an agent has tools.
+//! Replaces commands in hints by the tools that an agent has for them.
 
 use super::tools;
 

@@ -1,4 +1,4 @@
-//! The guard as the acts use it: it may warn and it may refuse, and it never fails a write.
+//! Calls of the guard: a failure becomes a warning, and never fails a write.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -16,14 +16,14 @@ use crate::{
 /// The most bytes of norms that an event carries; what a statement says beyond that is not compared.
 const MAX_NORMS: usize = 6 * 1024;
 
-/// A statement, normalised, or honestly not.
+/// A normalised statement, or the warning that it could not be normalised.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Normed {
+pub(super) struct NormalisedStatement {
     /// Its norms; empty where normalising failed.
     pub norms: Vec<Norm>,
-    /// The normaliser's name and version; `none` where it failed.
+    /// The normaliser's name and version; `none` if it failed.
     pub version: String,
-    /// PairScores to the writer where it failed.
+    /// The warning to the writer if it failed.
     pub warning: Option<Warning>,
 }
 
@@ -34,19 +34,28 @@ pub(super) fn day(now: u64) -> String {
 }
 
 /// Normalises a statement. A failure is a warning, so that the claim is stored un-gated.
-pub(super) fn normalise(guard: &Guard, kind: ClaimKind, statement: &str, qualifiers: &Qualifiers) -> Normed {
+pub(super) fn normalise(
+    guard: &Guard,
+    kind: ClaimKind,
+    statement: &str,
+    qualifiers: &Qualifiers,
+) -> NormalisedStatement {
     // The guard is total by contract; a defect in it must still not cost a write.
     match catch_unwind(AssertUnwindSafe(|| guard.normalise_claim(kind, statement, qualifiers))) {
         Ok(done) if !done.norms.is_empty() => {
-            Normed { norms: fitting(done.norms), version: done.version, warning: None }
+            NormalisedStatement { norms: fitting(done.norms), version: done.version, warning: None }
         }
         Ok(done) => {
             let why = done.problems.first().cloned().unwrap_or_else(|| "it found nothing to compare".into());
-            Normed { norms: Vec::new(), version: done.version, warning: Some(ungated("the normaliser", &why)) }
+            NormalisedStatement {
+                norms: Vec::new(),
+                version: done.version,
+                warning: Some(ungated("the normaliser", &why)),
+            }
         }
         Err(_) => {
             tracing::error!("the normaliser panicked; the claim is stored un-gated");
-            Normed {
+            NormalisedStatement {
                 norms: Vec::new(),
                 version: "none".into(),
                 warning: Some(ungated("the normaliser", "it failed on this statement")),
@@ -81,7 +90,7 @@ fn failed() -> Box<Warning> {
 }
 
 /// Why two claims may not both hold, in one sentence, as the rules see them now; `stage` is that which spoke when one was written.
-/// `None` where the rules see nothing.
+/// `None` if the rules see nothing.
 pub(super) fn explain(guard: &Guard, ours: NormedClaim, theirs: NormedClaim, stage: Option<Stage>) -> Option<String> {
     let (ours, theirs) = (parse(ours).ok()?, parse(theirs).ok()?);
     catch_unwind(AssertUnwindSafe(|| guard.explain(&ours, &theirs, stage == Some(Stage::Nli)))).ok().flatten()
@@ -118,7 +127,7 @@ pub(super) fn worth_deepening(
     catch_unwind(AssertUnwindSafe(|| guard.worth_deepening(incoming, against, under))).unwrap_or_default()
 }
 
-/// What a stored write says about stages that did not run, where that could have changed the answer: not on every write.
+/// What a stored write says about stages that did not run, if that could have changed the answer: not on every write.
 pub(super) fn skipped(verdict: &Verdict) -> Option<Warning> {
     if verdict.tier == Tier::Clean || verdict.skipped.is_empty() {
         return None;
@@ -176,33 +185,33 @@ mod tests {
 
     #[test]
     fn a_broken_normaliser_costs_a_warning_and_no_write() {
-        let normed = normalise(
+        let normalised = normalise(
             &Guard::default().with_normaliser(Box::new(Broken)),
             ClaimKind::Decision,
             "x",
             &Qualifiers::default(),
         );
-        assert_eq!(normed.norms, []);
-        assert_eq!(normed.warning.unwrap().code, "ungated");
-        let normed = normalise(
+        assert_eq!(normalised.norms, []);
+        assert_eq!(normalised.warning.unwrap().code, "ungated");
+        let normalised = normalise(
             &Guard::default().with_normaliser(Box::new(Wordless)),
             ClaimKind::Decision,
             "x",
             &Qualifiers::default(),
         );
-        assert!(normed.warning.unwrap().message.contains("chatter"));
+        assert!(normalised.warning.unwrap().message.contains("chatter"));
     }
 
     #[test]
     fn norms_never_outgrow_an_event() {
-        let normed = normalise(
+        let normalised = normalise(
             &Guard::default().with_normaliser(Box::new(Verbose)),
             ClaimKind::Decision,
             "x",
             &Qualifiers::default(),
         );
-        assert_eq!(normed.norms.len(), 6);
-        assert!(minicbor::to_vec(&normed.norms).unwrap().len() <= MAX_NORMS + 8);
+        assert_eq!(normalised.norms.len(), 6);
+        assert!(minicbor::to_vec(&normalised.norms).unwrap().len() <= MAX_NORMS + 8);
     }
 
     #[test]

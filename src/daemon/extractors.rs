@@ -7,66 +7,66 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::answer::Failure;
+use super::response::ErrorResponse;
 use crate::{
     api::{ApiError, ErrorCode, MAX_BODY, MAX_FILE, MAX_INGEST_BODY, MAX_TEXT},
     domain::{id, text::cut_line},
 };
 
-/// A JSON object in the body, as a `T`.
-pub(super) struct Input<T>(pub(super) T);
+/// Extracts the JSON object in the body.
+pub(super) struct JsonBody<T>(pub(super) T);
 
-/// A JSON object in the body, as a `T`, whose texts may be whole files.
-pub(super) struct Large<T>(pub(super) T);
+/// Extracts the JSON object in the body, whose texts may be whole files.
+pub(super) struct LargeJsonBody<T>(pub(super) T);
 
-/// The query, as a `T`.
-pub(super) struct Query<T>(pub(super) T);
+/// Extracts the query string.
+pub(super) struct QueryString<T>(pub(super) T);
 
-/// The `{id}` of the path: an id or prefix.
-pub(super) struct Id(pub(super) String);
+/// Extracts `{id}` from the path: an id or prefix.
+pub(super) struct IdInPath(pub(super) String);
 
-impl<T, S> FromRequest<S> for Input<T>
+impl<T, S> FromRequest<S> for JsonBody<T>
 where
     T: DeserializeOwned,
     S: Sync,
 {
-    type Rejection = Failure;
+    type Rejection = ErrorResponse;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
         let bytes = read(request, MAX_BODY).await?;
         Ok(Self(parse(&bytes, MAX_TEXT)?))
     }
 }
 
-impl<T, S> FromRequest<S> for Large<T>
+impl<T, S> FromRequest<S> for LargeJsonBody<T>
 where
     T: DeserializeOwned,
     S: Sync,
 {
-    type Rejection = Failure;
+    type Rejection = ErrorResponse;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ErrorResponse> {
         let bytes = read(request, MAX_INGEST_BODY).await?;
         Ok(Self(parse(&bytes, MAX_FILE)?))
     }
 }
 
-impl<T, S> FromRequestParts<S> for Query<T>
+impl<T, S> FromRequestParts<S> for QueryString<T>
 where
     T: DeserializeOwned,
     S: Sync,
 {
-    type Rejection = Failure;
+    type Rejection = ErrorResponse;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ErrorResponse> {
         Ok(Self(parse_query(parts.uri.query().unwrap_or_default())?))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Id {
-    type Rejection = Failure;
+impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
+    type Rejection = ErrorResponse;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ErrorResponse> {
         let invalid = |message: &str| ApiError::field("id", message).hint(ID_HINT);
         let path = Path::<String>::from_request_parts(parts, state).await;
         let Path(text) = path.map_err(|_| invalid("the id in the path is not UTF-8"))?;
@@ -206,7 +206,7 @@ mod tests {
     async fn what_is_no_id_is_shown_as_it_was_written() {
         for (path, said) in [("/claims/zz%1b%5b31mz", "invalid id “zz[31mz”"), ("/claims/%20", "the id is empty")] {
             let request = http::Request::builder().uri(path).body(Body::empty()).unwrap();
-            let ask = |Id(id): Id| async move { id };
+            let ask = |IdInPath(id): IdInPath| async move { id };
             let mut router = axum::Router::new().route("/claims/{id}", axum::routing::get(ask));
             let response = tower_service::Service::call(&mut router, request).await.unwrap();
             let body = response.into_body().collect().await.unwrap().to_bytes();

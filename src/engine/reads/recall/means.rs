@@ -1,0 +1,18 @@
+//! The means by which recall finds claims.
+
+/// The means by which recall finds claims: all of them, unless a measurement leaves one out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecallMeans {
+    /// By the question's words.
+    pub words: bool,
+    /// By the words that stand for them, too.
+    pub vocabulary: bool,
+    /// By meaning: the vectors.
+    pub meaning: bool,
+}
+
+impl Default for RecallMeans {
+    fn default() -> Self {
+        Self { words: true, vocabulary: true, meaning: true }
+    }
+}
