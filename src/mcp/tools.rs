@@ -100,7 +100,7 @@ impl McpTool {
         }
     }
 
-    /// Whether the profile lists it. [`Tool::Scopes`] is part of [`Tool::Diagnose`] and answers those who know its name.
+    /// Whether the profile lists it. [`McpTool::Scopes`] is part of [`McpTool::Diagnose`] and answers those who know its name.
     fn listed(self, profile: Profile) -> bool {
         match profile {
             Profile::Default => self != Self::Scopes,
