@@ -44,7 +44,7 @@ fn a_side_that_was_replaced_is_not_offered_and_points_to_what_is_in_force() {
 fn a_settled_card_says_how_and_where_the_claim_now_holds() {
     let mut view = replaced();
     view.summary.status = CardStatus::Settled;
-    view.settled = Some(Settlement {
+    view.settled = Some(CardSettlement {
         stored_as: None,
         act: "narrow".into(),
         who: "max".into(),
