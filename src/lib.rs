@@ -22,6 +22,7 @@ pub mod recall;
 pub mod setup;
 mod steps;
 pub mod store;
+pub mod story;
 pub mod sync;
 #[allow(missing_docs, reason = "no other crate uses it")]
 pub mod tui;

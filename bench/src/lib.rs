@@ -15,5 +15,6 @@ pub mod recall;
 pub mod store;
 pub mod store_models;
 mod store_synth;
+pub mod story;
 pub mod sync;
 pub mod synth;

@@ -87,6 +87,12 @@ enum What {
         #[arg(long, value_name = "DIR", default_value = "tests/data/import")]
         data: PathBuf,
     },
+    /// Measure which reversals, ambiguities and stale claims are found in dated stories.
+    Story {
+        /// The folder with stories.jsonl.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
     /// Measure how fast files are ingested and embedded.
     Ingest {
         /// Ingested chunks.
@@ -372,6 +378,10 @@ fn run(what: What, out: &mut Output) -> Result<()> {
         }
         What::Import { data } => {
             let report = ergo_bench::import::run(&data).context("`--data` names the folder with the rule files")?;
+            Ok(out.report(&report, &report.to_string())?)
+        }
+        What::Story { data } => {
+            let report = ergo_bench::story::run(&data).context("`--data` names the folder with stories.jsonl")?;
             Ok(out.report(&report, &report.to_string())?)
         }
         What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, out),

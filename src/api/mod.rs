@@ -16,6 +16,7 @@ pub mod recall;
 mod request;
 mod snapshot;
 pub mod status;
+mod story;
 pub mod sync;
 pub mod writes;
 
@@ -34,6 +35,7 @@ pub use ingest::*;
 pub use recall::*;
 pub use snapshot::*;
 pub use status::*;
+pub use story::*;
 pub use sync::*;
 pub use writes::*;
 

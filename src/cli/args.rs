@@ -85,6 +85,7 @@ pub(super) enum Command {
     Status(super::status::Args),
     Import(super::import::Args),
     Snapshot(super::snapshot::Args),
+    Story(super::story::Args),
     Calibrate(super::calibrate::Args),
     Add(super::add::Args),
     Ingest(super::ingest::Args),

@@ -59,6 +59,7 @@ mod setup;
 mod show;
 mod snapshot;
 mod status;
+mod story;
 mod supersede;
 mod sync;
 mod tui;
@@ -154,6 +155,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Import(args) => cx.block_on(async |cx| import::run(args, cx).await),
         Command::Calibrate(args) => cx.block_on(async |cx| calibrate::run(args, cx).await),
         Command::Reembed(args) => cx.block_on(async |cx| reembed::run(args, cx).await),
+        Command::Story(args) => cx.block_on(async |cx| story::run(args, cx).await),
         Command::Snapshot(args) => cx.block_on(async |cx| snapshot::run(args, cx).await),
         Command::Add(args) => cx.block_on(async |cx| add::run(args, cx).await),
         Command::Ingest(args) => cx.block_on(async |cx| ingest::run(args, cx).await),

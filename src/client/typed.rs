@@ -19,7 +19,8 @@ use crate::{
         ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health, History, Inbox, InboxQuery, IngestRequest,
         Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest,
         Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery,
-        Stopping, StoreCheck, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        Stopping, StoreCheck, Story, StoryQuery, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
+        WriteOutcome,
     },
     domain::OpId,
 };
@@ -141,6 +142,12 @@ impl Client {
     /// `GET /log`: one page.
     pub async fn log(&self, query: &LogQuery) -> ClientResult<LogPage> {
         self.get("/log", &encode(query)?).await
+    }
+
+    /// `GET /story`.
+    pub async fn story(&self, query: &StoryQuery) -> ClientResult<Story> {
+        self.value(Request { query: encode(query)?, deadline: LONG_DEADLINE, ..Request::new(Method::GET, "/story") })
+            .await
     }
 
     /// `GET /openapi.json`.

@@ -57,8 +57,8 @@ use crate::{
         ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest, GuardCounts,
         History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery,
         RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold,
-        Scopes, Snapshot, SnapshotQuery, StoreCheck, SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded,
-        WhyAnswer, WhyRequest, WriteOutcome,
+        Scopes, Snapshot, SnapshotQuery, StoreCheck, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome,
+        UndoRequest, Unembedded, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
@@ -328,6 +328,11 @@ impl Engine {
     /// A page of the log of acts, newest first.
     pub fn log(&self, query: &LogQuery) -> Result<LogPage, ApiError> {
         reads::log(self, query)
+    }
+
+    /// The claims of a scope in order, with what would confuse a newcomer.
+    pub fn story(&self, query: &StoryQuery) -> Result<Story, ApiError> {
+        reads::story(self, query)
     }
 
     /// Everything that needs attention, in groups; who waits for admission is not among it.

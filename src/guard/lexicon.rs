@@ -48,6 +48,14 @@ pub(crate) enum WordClass {
     Deciding,
     TakesInfinitive,
     PurposeAfterComma,
+    Ended,
+    Moved,
+    Returning,
+    Settling,
+    Past,
+    Unreal,
+    Doer,
+    Excepting,
 }
 
 /// A phrase after its first word, and what it stands for; longest first in its bucket.

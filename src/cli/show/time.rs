@@ -13,6 +13,12 @@ pub(crate) fn left(until: u64, now: u64) -> String {
     lasting(until.saturating_sub(now).div_ceil(60_000).max(1) * 60)
 }
 
+/// Formats the day of a moment in UTC: `2026-03-01`.
+pub(crate) fn day(at: u64) -> String {
+    let stamp = i64::try_from(at).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    stamp.map_or_else(|| "?".to_owned(), |stamp| stamp.to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
+}
+
 /// Parses the start of a period: like [`moment`] in the past, but a date means its first moment.
 pub(crate) fn since(text: &str) -> Result<u64, CliError> {
     let begin =

@@ -10,7 +10,8 @@ use super::super::{
 use crate::{
     api::{
         ApiError, AsOf, CalibrateRequest, Calibrated, ClaimView, ClaimsPage, ClaimsQuery, History, IngestedFiles,
-        IngestedQuery, LogPage, LogQuery, RecallAnswer, RecallRequest, Snapshot, SnapshotQuery, WhyAnswer, WhyRequest,
+        IngestedQuery, LogPage, LogQuery, RecallAnswer, RecallRequest, Snapshot, SnapshotQuery, Story, StoryQuery,
+        WhyAnswer, WhyRequest,
     },
     domain::Scope,
     engine::Engine,
@@ -76,6 +77,13 @@ pub(in crate::daemon) async fn log(
     QueryString(query): QueryString<LogQuery>,
 ) -> JsonResult<LogPage> {
     value(shared.engine(move |engine| engine.log(&query)).await)
+}
+
+/// The claims of a scope in the order in which they were written, with the reversals, ambiguities and stale claims among them.
+#[utoipa::path(get, path = "/story", tag = "claims", params(StoryQuery), responses(
+    (status = 200, body = Story), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn story(State(shared): State<Shared>, Query(query): Query<StoryQuery>) -> Answer<Story> {
+    value(shared.engine(move |engine| engine.story(&query)).await)
 }
 
 /// The files that were ingested for reference.

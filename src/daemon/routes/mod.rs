@@ -55,6 +55,7 @@ routes! {
     get "/ingested" => claims::ingested,
     get "/snapshot" => claims::snapshot,
     get "/log" => claims::log,
+    get "/story" => claims::story,
     post "/remember" => writes::remember,
     post "/learn" => writes::learn,
     post "/supersede" => writes::supersede,

@@ -12,6 +12,7 @@ mod log;
 mod recall;
 mod scopes;
 mod snapshot;
+mod story;
 mod why;
 
 pub(super) use agents::agents;
@@ -25,6 +26,7 @@ pub use recall::{RecallMeans, Weighing};
 pub(super) use recall::{figures, recall, weigh};
 pub(super) use scopes::scopes;
 pub(super) use snapshot::{Pages, snapshot};
+pub(super) use story::story;
 pub(super) use why::why;
 
 use crate::api::{ApiError, MAX_PAGE};

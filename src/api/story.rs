@@ -1,0 +1,47 @@
+//! The story of a scope: its claims in the order in which they were written, and what would confuse a newcomer.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::ClaimView;
+use crate::domain::{ClaimId, Confusion};
+
+/// `GET /story`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
+#[serde(default)]
+pub struct StoryQuery {
+    /// The organisation.
+    pub org_id: String,
+    /// The project.
+    pub project: String,
+    /// Only claims that speak of this, and marks that name one of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// Only claims since this time, in milliseconds since the Unix epoch, and marks that name one of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+}
+
+/// The story of a scope.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Story {
+    /// Its claims, oldest first, superseded and retracted ones among them.
+    pub claims: Vec<ClaimView>,
+    /// What a person should settle, in the order of the story.
+    pub marks: Vec<StoryMark>,
+    /// Claims that were read.
+    pub read: usize,
+    /// Whether older claims were left out, because the scope has more than are read.
+    pub cut: bool,
+}
+
+/// A place of the story where a newcomer would not know what holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StoryMark {
+    /// Why.
+    pub confusion: Confusion,
+    /// A question that can be answered with yes or no without reading the claims.
+    pub question: String,
+    /// The claims concerned, in order.
+    pub claims: Vec<ClaimId>,
+}

@@ -1,0 +1,85 @@
+//! `ergo story`: prints the history of a project as a story, with what would confuse a newcomer.
+
+use super::{
+    CliError, Context, Exit,
+    show::{claim, time},
+    ui::{SafeText, Style},
+};
+use crate::{
+    api::{ClaimView, StoryMark, StoryQuery},
+    domain::{Status, text::sanitize_line},
+};
+
+/// Print the claims of a project in order, and mark reversals, ambiguities and stale claims.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only what speaks of this.
+    #[arg(long, value_name = "WORDS")]
+    subject: Option<String>,
+    /// Only since this time: a date, a time, or a span such as 30d.
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Only the marks, without the claims between them.
+    #[arg(long)]
+    marks: bool,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let since = args.since.map(|when| time::since(&when)).transpose()?;
+    let (client, scope) = cx.reader().await?;
+    let query = StoryQuery { org_id: scope.org_id, project: scope.project, subject: args.subject, since };
+    let story = client.story(&query).await?;
+    if cx.ui.json {
+        cx.ui.value(&story);
+        return Ok(Exit::Ok);
+    }
+    if !args.marks {
+        for claim in &story.claims {
+            line(cx, claim);
+        }
+    }
+    for mark in &story.marks {
+        show(cx, mark, &story.claims);
+    }
+    if story.claims.is_empty() {
+        cx.ui.line(text!("No claims to tell of."));
+    } else if story.marks.is_empty() {
+        cx.ui.line(text!("\nNothing in {} claims would confuse a newcomer.", story.read));
+    }
+    if story.cut {
+        cx.ui.note(text!("Only the newest {} claims were read.", story.read));
+    }
+    Ok(Exit::Ok)
+}
+
+/// A claim of the story on a line: its day, its id, what it says, who wrote it.
+fn line(cx: &mut Context, view: &ClaimView) {
+    let day = cx.ui.paint(Style::Dim, time::day(view.at));
+    let id = cx.ui.paint(Style::Code, view.id.short());
+    let state = match view.status {
+        Status::Active => SafeText::default(),
+        _ => cx.ui.paint(Style::Warn, format!(" [{}]", claim::state(view))),
+    };
+    let who = claim::author(&view.who, view.agent.as_deref());
+    let what = cx.ui.fit(&sanitize_line(&view.statement), 10 + 2 + 10 + 2 + 14 + 2 + who.chars().count());
+    let who = cx.ui.paint(Style::Dim, who);
+    cx.ui.line(text!("{}  {}  {}{}  {}", day, id, what, state, who));
+}
+
+/// A mark: what it is, its question, and its claims.
+fn show(cx: &mut Context, mark: &StoryMark, claims: &[ClaimView]) {
+    let kind = cx.ui.paint(Style::Warn, mark.confusion.as_str());
+    cx.ui.line(text!("\n{}  {}", kind, sanitize_line(&mark.question)));
+    for id in &mark.claims {
+        if let Some(claim) = claims.iter().find(|claim| claim.id == *id) {
+            line(cx, claim);
+        }
+    }
+    let last = mark.claims.last().map(|id| id.short().to_string()).unwrap_or_default();
+    let first = mark.claims.first().map(|id| id.short().to_string()).unwrap_or_default();
+    cx.ui.commands(&[
+        (format!("ergo retract {first} --reason '…'"), "if the newest one holds".to_owned()),
+        (format!("ergo retract {last} --reason '…'"), "if it does not".to_owned()),
+    ]);
+}

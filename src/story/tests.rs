@@ -1,0 +1,108 @@
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use rstest::rstest;
+
+use super::*;
+use crate::domain::claim::Qualifiers;
+
+/// Reads a story of (date, writer, statement), all in force.
+fn marks(story: &[(&str, &str, &str)]) -> Vec<(Confusion, Vec<usize>)> {
+    let guard = Guard::default();
+    let lines: Vec<Line> = story
+        .iter()
+        .map(|(at, who, statement)| {
+            let norms = guard.normalise(statement, &Qualifiers::default()).norms;
+            let claim = NormedClaim { statement: (*statement).to_owned(), norms, ..NormedClaim::default() };
+            Line::new(millis(at), who, true, claim)
+        })
+        .collect();
+    read(&guard, &lines).into_iter().map(|mark| (mark.confusion, mark.claims)).collect()
+}
+
+/// `YYYY-MM-DD`, or with ` HH:MM`.
+fn millis(at: &str) -> u64 {
+    let (day, time) = at.split_once(' ').unwrap_or((at, "09:00"));
+    let (hour, minute) = time.split_once(':').unwrap();
+    let day: Date = day.parse().unwrap();
+    let zoned = day.at(hour.parse().unwrap(), minute.parse().unwrap(), 0, 0).to_zoned(TimeZone::UTC).unwrap();
+    zoned.timestamp().as_millisecond().cast_unsigned()
+}
+
+#[test]
+fn a_choice_that_comes_back_without_a_word_is_a_reversal() {
+    let story = [
+        ("2026-01-05", "ada", "We use REST."),
+        ("2026-02-05", "bob", "We switched to GraphQL."),
+        ("2026-04-05", "cleo", "The API is REST-based."),
+    ];
+    assert_eq!(marks(&story), [(Confusion::Reversal, vec![0, 1, 2])]);
+}
+
+#[rstest]
+#[case(["Search runs on Solr.", "Solr was retired, and search uses Postgres full text.", "Solr answers the search requests."])]
+#[case(["Builds run on Jenkins.", "We moved the builds from Jenkins to Buildkite.", "Nightly builds run on Jenkins."])]
+#[case(["Use tabs for indentation.", "Use spaces for indentation.", "Indentation is done with tabs."])]
+fn a_turn_back_needs_no_neighbours_that_oppose_each_other(#[case] story: [&str; 3]) {
+    let story = [("2026-01-05", "ada", story[0]), ("2026-02-05", "bob", story[1]), ("2026-06-05", "cleo", story[2])];
+    assert_eq!(marks(&story), [(Confusion::Reversal, vec![0, 1, 2])]);
+}
+
+#[test]
+fn two_limits_of_one_thing_are_ambiguous() {
+    let story = [
+        ("2026-03-01", "ada", "The rate limit of auth is 1,000 requests per second per IP."),
+        ("2026-03-09", "bob", "Auth allows 5,000 requests per second per IP."),
+    ];
+    assert_eq!(marks(&story), [(Confusion::Ambiguity, vec![0, 1])]);
+}
+
+#[test]
+fn a_version_that_was_left_behind_is_stale() {
+    let story = [
+        ("2025-09-01", "ada", "Postgres 14 is our database version."),
+        ("2026-05-01", "bob", "The migration to Postgres 17 needs an hour of downtime."),
+    ];
+    assert_eq!(marks(&story), [(Confusion::Stale, vec![0, 1])]);
+}
+
+#[test]
+fn what_rests_on_something_that_ended_is_stale() {
+    let story = [
+        ("2025-11-01", "ada", "Thumbnails are made by the resizer service."),
+        ("2026-03-01", "bob", "The resizer service was decommissioned."),
+    ];
+    assert_eq!(marks(&story), [(Confusion::Stale, vec![0, 1])]);
+}
+
+#[rstest]
+// Progress.
+#[case(&[("2026-01-01", "ada", "The export takes 40 minutes."), ("2026-02-01", "bob", "After the rewrite the export takes 3 minutes.")])]
+// A change of mind that says what comes instead.
+#[case(&[("2025-01-01", "ada", "Builds run on Jenkins."), ("2026-02-01", "bob", "Jenkins is replaced by Buildkite.")])]
+#[case(&[("2026-01-01", "ada", "The weekly meeting is on Monday."), ("2026-02-01", "bob", "The weekly meeting moved to Thursday.")])]
+// Coming back, and saying so.
+#[case(&[
+    ("2026-01-01", "ada", "Builds run on Jenkins."),
+    ("2026-02-01", "bob", "We moved the builds from Jenkins to Buildkite."),
+    ("2026-04-01", "cleo", "We went back to Jenkins because Buildkite was too dear.")
+])]
+// Other subjects.
+#[case(&[("2026-01-01", "ada", "Sessions are kept in Redis."), ("2026-02-01", "bob", "Invoices are kept in Postgres.")])]
+#[case(&[("2026-01-01", "ada", "In production the cache is Redis."), ("2026-02-01", "bob", "In development the cache is a map in memory.")])]
+// One working session.
+#[case(&[("2026-01-01 09:00", "ada", "The limit is 10 requests per second."), ("2026-01-01 09:20", "ada", "The limit is 20 requests per second.")])]
+// An exception.
+#[case(&[("2026-01-01", "ada", "All services must use TLS."), ("2026-01-09", "bob", "The fax bridge is exempt from TLS.")])]
+fn what_the_latest_claim_settles_is_not_marked(#[case] story: &[(&str, &str, &str)]) {
+    assert_eq!(marks(story), []);
+}
+
+#[test]
+fn a_story_is_read_the_same_each_time() {
+    let story = [
+        ("2026-01-05", "ada", "Search runs on Solr."),
+        ("2026-02-05", "bob", "Solr was retired."),
+        ("2026-06-05", "cleo", "Solr answers the search requests."),
+    ];
+    assert_eq!(marks(&story), marks(&story));
+}
