@@ -8,7 +8,7 @@ use crate::domain::{ClaimId, Confusion};
 
 /// `GET /story`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct StoryQuery {
     /// The organisation.
     pub org_id: String,

@@ -15,7 +15,7 @@ mod options;
 mod runtime;
 #[cfg(test)]
 pub(crate) mod sample;
-pub mod search;
+pub mod search_words;
 pub mod state;
 pub mod text;
 pub mod theme;

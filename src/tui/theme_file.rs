@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn mistakes_name_the_line_and_the_way_on() {
         for (text, line, words) in [
-            ("base = \"lite\"\n", 1, "there is no theme `lite`: expected one of auto, dark, light, mono"),
+            ("base = \"lite\"\n", 1, "unknown theme `lite`: expected one of auto, dark, light, mono"),
             ("[styles]\nselect = \"red\"\n", 2, "did you mean `selected`"),
             ("[styles]\n\nok = \"gren\"\n", 3, "did you mean `green`"),
             ("[styles]\nok = \"red on\"\n", 2, "wants a colour"),

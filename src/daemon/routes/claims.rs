@@ -82,7 +82,10 @@ pub(in crate::daemon) async fn log(
 /// The claims of a scope in the order in which they were written, with the reversals, ambiguities and stale claims among them.
 #[utoipa::path(get, path = "/story", tag = "claims", params(StoryQuery), responses(
     (status = 200, body = Story), (status = 400, body = ApiError)))]
-pub(in crate::daemon) async fn story(State(shared): State<Shared>, Query(query): Query<StoryQuery>) -> Answer<Story> {
+pub(in crate::daemon) async fn story(
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<StoryQuery>,
+) -> JsonResult<Story> {
     value(shared.engine(move |engine| engine.story(&query)).await)
 }
 

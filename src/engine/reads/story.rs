@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::{
     api::{ApiError, MAX_PAGE, Story, StoryMark, StoryQuery},
     domain::Status,
-    engine::{Engine, check, gate, view},
+    engine::{Engine, guard_calls, validate, view},
     guard::{NormedClaim, normalise},
     store::{ClaimFilter, ClaimRow},
     story::{self, Line},
@@ -16,8 +16,8 @@ const MOST: usize = 5_000;
 
 /// `GET /story`.
 pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<Story, ApiError> {
-    let scope =
-        check::named(&query.org_id, &query.project).map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    let scope = validate::named(&query.org_id, &query.project)
+        .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let filter = ClaimFilter { scope: Some(scope), ..ClaimFilter::default() };
     let (mut rows, cut) = engine.readers.lend().snapshot(|reader| -> Result<_, ApiError> {
         let mut rows = Vec::new();
@@ -59,7 +59,7 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
         .collect();
     let read = rows.len();
     let shown = rows.into_iter().enumerate().filter(|(at, _)| asked[*at] || marked.contains(at)).map(|(_, row)| row);
-    let claims = view::claims(shown.collect::<Vec<_>>(), &gate::day((engine.config.clock)()));
+    let claims = view::claims(shown.collect::<Vec<_>>(), &guard_calls::day((engine.config.clock)()));
     Ok(Story { claims, marks, read, cut })
 }
 

@@ -18,7 +18,7 @@ use crate::{
     tui::{
         fuzzy,
         msg::{FailureKind, ReadRequest, RequestAnswer, RequestFailure, WriteRequest},
-        search,
+        search_words,
     },
 };
 
@@ -108,8 +108,8 @@ async fn recall(client: &Client, requests: &[RecallRequest]) -> Result<(RecallAn
         Some(error) if answers.is_empty() => Err(error),
         _ => {
             let unanswered = requests.len() - answers.len();
-            let mut merged = search::merge(answers);
-            if !merged.hits.iter().any(search::is_alike) {
+            let mut merged = search_words::merge(answers);
+            if !merged.hits.iter().any(search_words::is_alike) {
                 let slips = spelled_alike(client, requests).await.unwrap_or_default();
                 merged.hits.retain(|hit| slips.iter().all(|slip| slip.claim.id != hit.claim.id));
                 merged.hits.splice(0..0, slips);

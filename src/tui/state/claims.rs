@@ -8,7 +8,7 @@ use super::{
 use crate::{
     api::{ClaimView, ClaimsQuery, ScopeView},
     domain::{ClaimKind, Scope, Status},
-    tui::search::SearchWords,
+    tui::search_words::SearchWords,
 };
 
 /// Which part has the focus.

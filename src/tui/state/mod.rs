@@ -8,16 +8,16 @@ mod enabled;
 pub mod form;
 pub mod inbox;
 pub mod marks;
+mod messages;
 pub mod models;
 pub mod overlay;
 pub mod page;
 pub mod peers;
+mod pending_reads;
 pub mod related;
-mod requests;
 mod screen;
 pub mod search_line;
 mod session_acts;
-mod toasts;
 pub mod why;
 pub mod windowed;
 
@@ -33,13 +33,13 @@ pub use form::ActForm;
 use inbox::InboxRow;
 pub use inbox::InboxState;
 use marks::{ClaimMark, Marks};
+pub use messages::{LogLine, TOAST_MS, Toast, Tone};
 pub use models::ModelsState;
 pub use overlay::Overlay;
 pub use peers::PeersState;
-pub use requests::Requests;
+pub use pending_reads::Requests;
 pub use screen::{Focus, Screen};
 pub use session_acts::SessionAct;
-pub use toasts::{LogLine, TOAST_MS, Toast, Tone};
 pub use why::WhyState;
 
 use super::{

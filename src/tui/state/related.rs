@@ -4,7 +4,7 @@ use super::{search_line::SearchLine, windowed::Windowed};
 use crate::{
     api::{ClaimView, ClaimsQuery, RecallAnswer, RecallHit, RecallRequest, RecallVerdict},
     domain::{ClaimId, ClaimKind, Scope, Status, text::words},
-    tui::search::is_alike,
+    tui::search_words::is_alike,
 };
 
 /// The most scopes that are asked if all are shown; they have so long and no longer to answer, the nearest to hand first.

@@ -4,7 +4,7 @@ use super::{claims, motion::Motion};
 use crate::tui::{
     hits::Pane,
     msg::Effect,
-    search::SearchWords,
+    search_words::SearchWords,
     state::{
         AppState, Screen, Tone,
         why::{Node, WhyChain},

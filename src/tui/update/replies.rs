@@ -350,10 +350,11 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
     if slot == Slot::Act {
         act_failed(state, failure, out);
     }
-    match slot {
-        Slot::Reembed => return models::failed(state, failure, out),
-        Slot::Page => return page::failed(state, failure),
-        _ => {}
+    if slot == Slot::Reembed {
+        return models::failed(state, failure, out);
+    }
+    if slot == Slot::Page {
+        return page::failed(state, failure);
     }
     if failure.kind == FailureKind::Unreachable {
         state.note(Tone::Bad, failure.message.clone());

@@ -3,8 +3,8 @@
 mod add;
 mod agents;
 mod cards;
+mod cursor;
 mod dialogs;
-mod follow;
 mod forms;
 mod inbox;
 mod many;

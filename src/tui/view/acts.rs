@@ -15,7 +15,7 @@ use crate::{
     api::EventView,
     tui::{
         hits::Pane,
-        search::SearchWords,
+        search_words::SearchWords,
         state::{Focus, TimelineState, acts::Period},
         text::{self, writer},
         update::{command_of, did},

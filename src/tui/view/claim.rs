@@ -11,7 +11,7 @@ use crate::{
     api::ClaimView,
     domain::{Status, text::sanitize},
     tui::{
-        search::SearchWords,
+        search_words::SearchWords,
         text::{self, writer},
         when,
     },

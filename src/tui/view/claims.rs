@@ -15,7 +15,7 @@ use crate::{
     domain::{ClaimKind, Status},
     tui::{
         hits::Pane,
-        search::SearchWords,
+        search_words::SearchWords,
         state::{claims::ClaimsFocus, search_line::SearchLine},
         text, when,
     },

@@ -10,7 +10,7 @@ use ratatui::{
 
 use crate::tui::{
     hits::{Hit, HitMap, Pane},
-    search::SearchWords,
+    search_words::SearchWords,
     state::AppState,
     text,
     theme::Theme,

@@ -79,7 +79,7 @@ fn the_text_is_copied_and_the_source_is_opened_at_its_line() {
     assert!(press(&mut state, "E").contains(&Effect::Open { path: "CLAUDE.md".into(), line: Some(31) }));
     state.home.0 = scope("web");
     assert!(press(&mut state, "E").iter().all(|effect| !matches!(effect, Effect::Open { .. })));
-    assert!(toasts(&state).contains("it names no file of acme/web"));
+    assert!(toasts(&state).contains("its source is not a file of acme/web"));
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn the_cursor_stays_on_its_device_whatever_comes_or_goes_above() {
 fn nothing_can_be_let_in_where_nobody_waits_and_the_reason_is_said() {
     let mut state = peers();
     press(&mut state, "j x");
-    assert!(toasts(&state).contains("nobody who asks to join is under the cursor"));
+    assert!(toasts(&state).contains("no join request is under the cursor"));
     let effects = press(&mut state, "c");
     assert!(matches!(written(&effects), Some((_, WriteRequest::SyncNow))));
 }
