@@ -14,7 +14,7 @@ use ergo::{
     domain::{Confusion, Qualifiers},
     files,
     guard::{Circumstances, Guard, NormedClaim, ParsedClaim},
-    story::{self, Line, Mark},
+    story::{self, Mark, StoryLine},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -169,8 +169,10 @@ fn marks(guard: &Guard, claims: &[ClaimRow]) -> Vec<(Confusion, BTreeSet<String>
 
 /// The story of (time, writer, statement), all of them in force.
 fn read(guard: &Guard, told: &[(u64, &str, &str)]) -> Vec<Mark> {
-    let lines: Vec<Line> =
-        told.iter().map(|&(written, who, statement)| Line::new(written, who, true, claim(guard, statement))).collect();
+    let lines: Vec<StoryLine> = told
+        .iter()
+        .map(|&(written, who, statement)| StoryLine::new(written, who, true, claim(guard, statement)))
+        .collect();
     story::read(guard, &lines)
 }
 

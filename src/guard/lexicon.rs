@@ -421,7 +421,7 @@ mod tests {
     fn every_line_of_the_word_classes_is_a_class_and_every_class_has_words() {
         let text = include_str!("../../assets/lexicon/word_classes.txt");
         assert_eq!(lines(text).filter_map(head).count(), lexicon().classes.len());
-        assert_eq!(lexicon().classes.len(), WordClass::PurposeAfterComma as usize + 1);
+        assert_eq!(lexicon().classes.len(), WordClass::Excepting as usize + 1);
     }
 
     /// Every word of a set leads to the set's own key, unless a set of opposites has claimed both.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Line;
+use super::StoryLine;
 use crate::guard::{
     lexicon::{WordClass, lexicon},
     normalise::{
@@ -21,7 +21,7 @@ const WEIGHTY: f32 = 0.6;
 const AWAY: &[&str] = &["from", "off"];
 
 /// What one claim says to the story.
-pub(super) struct Reading {
+pub(super) struct LineReading {
     /// The members of sets of exclusive alternatives that it asserts.
     chosen: BTreeSet<(u16, u16)>,
     /// What it is found by: its topic, and the sets that it chooses from.
@@ -78,8 +78,8 @@ pub(super) struct Amount {
     pub(super) value: String,
 }
 
-impl Reading {
-    pub(super) fn of(line: &Line) -> Self {
+impl LineReading {
+    pub(super) fn of(line: &StoryLine) -> Self {
         let parsed = &line.claim.parsed;
         let words: Vec<Word<'_>> = words(&parsed.text);
         let has = |class| words.iter().any(|word| lexicon().class(class).contains(word.text.as_str()));

@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use line::{Ended, Key, Reading};
+use line::{Ended, Key, LineReading};
 
 use crate::{
     domain::{
@@ -48,7 +48,7 @@ const COMPARED: usize = 24;
 
 /// A claim of the story.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct StoryLine {
     /// When it was written, in milliseconds since the Unix epoch.
     written: u64,
     /// Who wrote it.
@@ -58,7 +58,7 @@ pub struct Line {
     claim: Arc<ParsedClaim>,
 }
 
-impl Line {
+impl StoryLine {
     /// Parses a claim that was written at `written`, in milliseconds since the Unix epoch. `in_force`: it was neither superseded nor retracted.
     pub fn new(written: u64, who: &str, in_force: bool, mut claim: NormedClaim) -> Self {
         // A fact says what holds, as a decision does; the guard compares no two facts, the story does.
@@ -86,7 +86,7 @@ pub struct Mark {
 }
 
 /// Reads a story, oldest claim first, and marks what would confuse. Each claim is compared with the few earlier ones that share most with it.
-pub fn read(guard: &Guard, lines: &[Line]) -> Vec<Mark> {
+pub fn read(guard: &Guard, lines: &[StoryLine]) -> Vec<Mark> {
     let mut story = Story::new(guard, lines);
     for at in 0..lines.len() {
         story.add(at);
@@ -97,8 +97,8 @@ pub fn read(guard: &Guard, lines: &[Line]) -> Vec<Mark> {
 /// The story as far as it was read.
 struct Story<'a> {
     guard: &'a Guard,
-    lines: &'a [Line],
-    readings: Vec<Reading>,
+    lines: &'a [StoryLine],
+    readings: Vec<LineReading>,
     /// Claims by the words that they speak of.
     index: BTreeMap<Key, Vec<usize>>,
     /// For each claim the earlier ones that it opposes.
@@ -120,12 +120,12 @@ enum Opposed {
 }
 
 impl<'a> Story<'a> {
-    fn new(guard: &'a Guard, lines: &'a [Line]) -> Self {
+    fn new(guard: &'a Guard, lines: &'a [StoryLine]) -> Self {
         Self { guard, lines, readings: Vec::new(), index: BTreeMap::new(), opposed: Vec::new(), marks: Vec::new() }
     }
 
     fn add(&mut self, at: usize) {
-        let reading = Reading::of(&self.lines[at]);
+        let reading = LineReading::of(&self.lines[at]);
         let earlier = self.related(&reading);
         let opposed = earlier.iter().filter_map(|&e| Some((e, self.opposes(at, &reading, e)?))).collect();
         for key in &reading.keys {
@@ -148,7 +148,7 @@ impl<'a> Story<'a> {
     }
 
     /// The earlier claims that share most with this one, the oldest first.
-    fn related(&self, reading: &Reading) -> Vec<usize> {
+    fn related(&self, reading: &LineReading) -> Vec<usize> {
         let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
         for key in &reading.keys {
             for claim in self.index.get(key).into_iter().flatten() {
@@ -163,7 +163,7 @@ impl<'a> Story<'a> {
     }
 
     /// Whether claim `at` opposes the earlier claim `other`, and how.
-    fn opposes(&self, at: usize, ours: &Reading, other: usize) -> Option<Opposed> {
+    fn opposes(&self, at: usize, ours: &LineReading, other: usize) -> Option<Opposed> {
         let theirs = &self.readings[other];
         if let Some(thing) = ours.ended.iter().find(|thing| theirs.asserts(thing) && self.is_particular(thing)) {
             return Some(if thing.replaced { Opposed::Replaced } else { Opposed::Ended });

@@ -16,7 +16,7 @@ fn invite(ada: &Laptop, bob: &Laptop, answer: &str) -> (bool, String, crate::sup
     let shown = screen.sees("ergo sync join TICKET").full_text();
     let ticket = shown.split_whitespace().find(|word| word.starts_with("ergo1")).unwrap().to_owned();
     let join = bob.start(&["sync", "join", &ticket, "--device", "bob-laptop", "--json"]);
-    screen.sees("wants to join with “bob-laptop”");
+    screen.sees("asks to join with “bob-laptop”");
     let asked = screen.sees("Does the other screen show the same words? [y/N]").full_text();
     let pending = ada.json(&["sync", "pending"])["items"][0].clone();
     let six: Vec<String> = words(&pending).split(' ').map(str::to_owned).collect();

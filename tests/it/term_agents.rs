@@ -61,7 +61,7 @@ fn setup_is_read_as_a_page_and_written_after_a_question() {
     app.keys("a");
     app.sees("Remove ergo from these files?");
     app.keys("y");
-    app.sees("Taken back from Claude Code");
+    app.sees("Removed from Claude Code");
     assert!(!home.path().join(".claude.json").exists());
 }
 

@@ -8,7 +8,7 @@ use crate::{
     engine::{Engine, guard_calls, validate, view},
     guard::{NormedClaim, normalise},
     store::{ClaimFilter, ClaimRow},
-    story::{self, Line},
+    story::{self, StoryLine},
 };
 
 /// The newest claims that are read.
@@ -33,7 +33,7 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
     })?;
     rows.retain(|row| row.status != Status::Refused && !row.flags.redacted);
     rows.reverse();
-    let lines: Vec<Line> = rows.iter().map(line).collect();
+    let lines: Vec<StoryLine> = rows.iter().map(line).collect();
     let marks = story::read(&engine.guard, &lines);
 
     let subject: Option<HashSet<String>> =
@@ -63,7 +63,7 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
     Ok(Story { claims, marks, read, cut })
 }
 
-fn line(row: &ClaimRow) -> Line {
+fn line(row: &ClaimRow) -> StoryLine {
     let claim = NormedClaim {
         id: Some(row.id),
         kind: row.kind,
@@ -73,5 +73,5 @@ fn line(row: &ClaimRow) -> Line {
         source: row.source.clone(),
     };
     let in_force = row.status == Status::Active && !row.flags.undone;
-    Line::new(row.clock.wall, &row.who, in_force, claim)
+    StoryLine::new(row.clock.wall, &row.who, in_force, claim)
 }

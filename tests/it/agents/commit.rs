@@ -43,7 +43,7 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_told_so() {
     assert_eq!(remember("Do not use PostgreSQL for billing.", "decision").code, Some(1));
     let output = home.run(["commit-check"]);
     assert_eq!(output.code, Some(1), "{output:?}");
-    assert!(output.stdout.contains("1 conflict waits"), "{}", output.stdout);
+    assert!(output.stdout.contains("1 open conflict in"), "{}", output.stdout);
     home.run(["commit-check", "--no-conflicts"]).ok();
     let wrong = home.run(["commit-check", "--base", "no-such-branch"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");

@@ -33,7 +33,7 @@ fn assert_well(laptop: &Laptop) {
     let told = laptop.run(&["doctor", "--json"]).json();
     let is_wrong = |finding: &&serde_json::Value| finding["health"] == "problem" && finding["what"] != "vectors";
     let wrong: Vec<_> = told["findings"].as_array().unwrap().iter().filter(is_wrong).collect();
-    assert!(wrong.is_empty() && told.to_string().contains("every signature checked"), "{}: {told}", laptop.who);
+    assert!(wrong.is_empty() && told.to_string().contains("all signatures checked"), "{}: {told}", laptop.who);
 }
 
 /// Facts in `acme/api`, written past the guard in few transactions.

@@ -227,6 +227,8 @@ fn no_verb_lets_escape_bytes_of_others_through() {
         &[&bad],
         &["claims", &format!("--{bad}")],
         &["claims", "--scope", &bad],
+        &["story"],
+        &["story", "--subject", &bad, "--json"],
         &["tui", "--plain"],
         &["sync", "status"],
         &["sync", "peers", "--all"],

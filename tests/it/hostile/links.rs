@@ -35,7 +35,7 @@ fn an_ingest_follows_no_link_out_of_the_project_and_goes_on_past_odd_names() {
     assert_eq!(report["files"], 3, "{report}");
     assert!(why(&report, "passwd.md").contains("secret, outside of the project"), "{report}");
     assert!(why(&report, "odd\nname.md").contains("line break"), "{report}");
-    assert!(why(&report, "deep.md").contains("at most 1024"), "{report}");
+    assert!(why(&report, "deep.md").contains("the limit is 1024"), "{report}");
     assert!(why(&report, "pipe.md").contains("regular"), "{report}");
     let named = run(&home, &["ingest", "docs/passwd.md", "--json"]);
     assert_eq!(named.code, Some(2), "{named:?}");

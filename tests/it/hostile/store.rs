@@ -42,7 +42,7 @@ fn doctor(home: &TestHome) -> (String, String) {
     let is_it = |finding: &&serde_json::Value| finding["what"] == "store" && finding["health"] == "problem";
     let found = told["findings"].as_array().unwrap().iter().find(is_it).unwrap_or_else(|| panic!("{told}"));
     let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
-    (text("told"), text("hint"))
+    (text("message"), text("hint"))
 }
 
 fn beside(home: &TestHome, end: &str) -> PathBuf {
