@@ -76,8 +76,8 @@ fn show(cx: &mut Context, mark: &StoryMark, claims: &[ClaimView]) {
             line(cx, claim);
         }
     }
-    let last = mark.claims.last().map(|id| id.short().to_string()).unwrap_or_default();
-    let first = mark.claims.first().map(|id| id.short().to_string()).unwrap_or_default();
+    let last = mark.claims.last().map(|id| id.short().clone()).unwrap_or_default();
+    let first = mark.claims.first().map(|id| id.short().clone()).unwrap_or_default();
     cx.ui.commands(&[
         (format!("ergo retract {first} --reason '…'"), "if the newest one holds".to_owned()),
         (format!("ergo retract {last} --reason '…'"), "if it does not".to_owned()),

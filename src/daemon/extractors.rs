@@ -138,7 +138,7 @@ fn parse_query<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
     if let Some((field, _)) = pairs.clone().find(|(_, value)| value.contains('\0')) {
         return Err(nul(&cut_line(&field, 80)));
     }
-    serde_path_to_error::deserialize(serde_urlencoded::Deserializer::new(pairs.clone())).map_err(|error| {
+    serde_path_to_error::deserialize(serde_urlencoded::Deserializer::new(pairs)).map_err(|error| {
         let path = error.path().to_string();
         let value = pairs.clone().find(|(field, _)| *field == path).map(|(_, value)| value);
         misfit(&path, value.as_deref(), &error.into_inner().to_string())

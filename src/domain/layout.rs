@@ -55,16 +55,18 @@ pub fn wrap(text: &str, columns: usize, long: LongWord) -> Vec<Range<usize>> {
                     lines.push(current);
                 }
                 current = start..end;
-                while long == LongWord::Cut {
-                    let rest = &text[current.clone()];
-                    // A grapheme that is wider than the line takes one of its own.
-                    let first = rest.graphemes(true).next().map_or(0, str::len);
-                    let cut = current.start + prefix(rest, columns).len().max(first);
-                    if cut == end {
-                        break;
+                if long == LongWord::Cut {
+                    loop {
+                        let rest = &text[current.clone()];
+                        // A grapheme that is wider than the line takes one of its own.
+                        let first = rest.graphemes(true).next().map_or(0, str::len);
+                        let cut = current.start + prefix(rest, columns).len().max(first);
+                        if cut == end {
+                            break;
+                        }
+                        lines.push(current.start..cut);
+                        current.start = cut;
                     }
-                    lines.push(current.start..cut);
-                    current.start = cut;
                 }
             }
             current.end = end;

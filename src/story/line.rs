@@ -14,6 +14,9 @@ use crate::guard::{
 /// Words of a phrase that are looked at, at most.
 const PHRASE: usize = 5;
 
+/// A claim of so many weighty words says little beside its choice.
+const LITTLE: usize = 3;
+
 /// Items that weigh less say little about what a claim speaks of.
 const WEIGHTY: f32 = 0.6;
 
@@ -163,10 +166,12 @@ impl LineReading {
         })
     }
 
-    /// Whether both choose from one set of exclusive alternatives, and not the same.
-    pub(super) fn chooses_otherwise(&self, other: &Self) -> bool {
-        !self.chooses_as(other)
-            && self.chosen.iter().any(|(set, _)| other.chosen.iter().any(|(theirs, _)| set == theirs))
+    /// Whether both choose from one set of exclusive alternatives, not the same, and for the same: they share what else they speak of, or speak of
+    /// little else.
+    pub(super) fn is_another_choice_than(&self, other: &Self) -> bool {
+        let same_set = self.chosen.iter().any(|(set, _)| other.chosen.iter().any(|(theirs, _)| set == theirs));
+        let short = self.topic.len().max(other.topic.len()) <= LITTLE;
+        same_set && !self.chooses_as(other) && (short || self.overlap(other) >= 0.5)
     }
 
     /// Whether both name the same member of some set of exclusive alternatives.
@@ -243,21 +248,29 @@ fn ended(parsed: &Parsed, words: &[Word<'_>]) -> Vec<Ended> {
             let by = matches!(word(at), "replaced" | "superseded")
                 && (at + 1..words.len()).any(|i| matches!(word(i), "by" | "with"));
             let favour = (at + 1..words.len()).any(|i| matches!(word(i), "favour" | "favor" | "instead"));
-            if word(at) != "left" || !passive {
-                range.into_iter().for_each(|range| push(range, by || favour));
+            if (word(at) != "left" || !passive)
+                && let Some(range) = range
+            {
+                push(range, by || favour);
             }
         } else if is(WordClass::Moved, at) {
             let from = (at + 1..(at + 8).min(words.len())).find(|i| AWAY.contains(&word(*i)));
             if let Some(from) = from.filter(|from| (at..*from).all(|i| words[i].mark.is_none())) {
                 let to = (from + 1..words.len()).any(|i| matches!(word(i), "to" | "onto"));
-                after(from + 1).into_iter().for_each(|range| push(range, to));
+                if let Some(range) = after(from + 1) {
+                    push(range, to);
+                }
             }
         } else if word(at) == "longer" && at > 0 && word(at - 1) == "no" && at > 1 {
             push((words[clause_start.min(at - 2)].start, words[at - 1].start), false);
         } else if word(at) == "gone" && at > 0 && is_be(at - 1) {
             push(before(), false);
-        } else if word(at) == "using" && at > 0 && matches!(word(at - 1), "stopped" | "stop" | "quit") {
-            after(at + 1).into_iter().for_each(|range| push(range, false));
+        } else if word(at) == "using"
+            && at > 0
+            && matches!(word(at - 1), "stopped" | "stop" | "quit")
+            && let Some(range) = after(at + 1)
+        {
+            push(range, false);
         }
     }
     out

@@ -165,6 +165,9 @@ impl<'a> Story<'a> {
     /// Whether claim `at` opposes the earlier claim `other`, and how.
     fn opposes(&self, at: usize, ours: &LineReading, other: usize) -> Option<Opposed> {
         let theirs = &self.readings[other];
+        if self.lines[at].claim.parsed.place.is_disjoint(&self.lines[other].claim.parsed.place) {
+            return None;
+        }
         if let Some(thing) = ours.ended.iter().find(|thing| theirs.asserts(thing) && self.is_particular(thing)) {
             return Some(if thing.replaced { Opposed::Replaced } else { Opposed::Ended });
         }
@@ -174,7 +177,7 @@ impl<'a> Story<'a> {
         match self.tier(at, other) {
             Tier::Block => Some(Opposed::Otherwise),
             Tier::Warn => Some(Opposed::Perhaps),
-            Tier::Clean => ours.chooses_otherwise(theirs).then_some(Opposed::Perhaps),
+            Tier::Clean => ours.is_another_choice_than(theirs).then_some(Opposed::Perhaps),
         }
     }
 

@@ -184,10 +184,9 @@ async fn review(
         let after = match (command::parse(&line, card.is_some()), &card) {
             (ReviewCommand::Quit, _) => return Ok(false),
             (ReviewCommand::Next, _) => return Ok(true),
-            (ReviewCommand::Undo, _) => undo::last_act(cx, client, asker).await.map(|undone| match undone {
-                true => After::Changed,
-                false => After::Unchanged,
-            }),
+            (ReviewCommand::Undo, _) => undo::last_act(cx, client, asker)
+                .await
+                .map(|undone| if undone { After::Changed } else { After::Unchanged }),
             (ReviewCommand::Card(act, side), Some(card)) => card::settle(cx, client, card, act, side, asker).await,
             (ReviewCommand::Why(side), Some(card)) => card::why(cx, client, card, &side).await,
             (command, None) if item::takes(item, &command) => item::settle(cx, client, item, &command, asker).await,

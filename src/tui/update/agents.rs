@@ -31,7 +31,7 @@ pub(super) fn row(state: &AppState) -> usize {
 pub(super) fn place(state: &mut AppState, row: usize, height: usize) {
     match state.agents.shown {
         AgentListing::Injected => {
-            state.agents.injected_row = row.min(state.agents.injected_here().len().saturating_sub(1))
+            state.agents.injected_row = row.min(state.agents.injected_here().len().saturating_sub(1));
         }
         AgentListing::Acts | AgentListing::Refused => state.agents.list.place(row, height),
     }

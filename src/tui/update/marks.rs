@@ -90,8 +90,12 @@ pub(super) fn group(state: &mut AppState) {
 fn toggle_items(state: &mut AppState, items: &[InboxItem]) {
     let marks = &mut state.conflicts.marks;
     if items.iter().all(|item| marks.has(item)) {
-        items.iter().for_each(|item| marks.remove_item(item));
+        for item in items {
+            marks.remove_item(item);
+        }
     } else {
-        items.iter().for_each(|item| marks.add_item(item));
+        for item in items {
+            marks.add_item(item);
+        }
     }
 }
