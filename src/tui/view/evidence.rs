@@ -44,7 +44,7 @@ fn stage(stage: Stage) -> &'static str {
     match stage {
         Stage::Normalise => "read into fields",
         Stage::Structural => "compared field by field",
-        Stage::Nli => "found by a language model",
+        Stage::Nli => "found by the cross-encoder",
         Stage::Judge => "weighed by the judge",
     }
 }
