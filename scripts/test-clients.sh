@@ -74,7 +74,7 @@ inspector() {
 }
 
 # Most scenarios of the suite call tools, prompts and resources that a server must have for the suite alone. These apply to every server;
-# docs/clients/README.md says of each of the others why it does not.
+# docs/clients/testing.md says of each of the others why it does not.
 conformance() {
   if ! package @modelcontextprotocol/conformance; then
     skip "the conformance suite cannot be installed: $(head -1 "$work/log")"
