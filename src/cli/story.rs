@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     api::{ClaimView, StoryMark, StoryQuery},
-    domain::{Status, text::sanitize_line},
+    domain::{ClaimId, Status, text::sanitize_line},
 };
 
 /// Print the claims of a project in order, and mark reversals, ambiguities and stale claims.
@@ -76,10 +76,12 @@ fn show(cx: &mut Context, mark: &StoryMark, claims: &[ClaimView]) {
             line(cx, claim);
         }
     }
-    let last = mark.claims.last().map(|id| id.short().clone()).unwrap_or_default();
-    let first = mark.claims.first().map(|id| id.short().clone()).unwrap_or_default();
-    cx.ui.commands(&[
-        (format!("ergo retract {first} --reason '…'"), "if the newest one holds".to_owned()),
-        (format!("ergo retract {last} --reason '…'"), "if it does not".to_owned()),
-    ]);
+    // The newest claim stands against the one before it; in a reversal that is the turn, which the oldest contradicts, too.
+    if let [.., before, newest] = mark.claims.as_slice() {
+        let retract = |id: &ClaimId| format!("ergo retract {} --reason '…'", id.short());
+        cx.ui.commands(&[
+            (retract(before), "if the newest one holds".to_owned()),
+            (retract(newest), "if it does not".to_owned()),
+        ]);
+    }
 }

@@ -1,4 +1,6 @@
-//! How long ago something happened, in words and for columns. Pure; times are milliseconds since the Unix epoch.
+//! When something happened: its day, and how long ago, in words and for columns. Pure; times are milliseconds since the Unix epoch.
+
+use jiff::{Timestamp, tz::TimeZone};
 
 /// The units of an age, the largest first: seconds, and the word for one.
 const UNITS: [(u64, &str); 6] = [
@@ -39,6 +41,12 @@ pub fn age(at: u64, now: u64) -> String {
     }
 }
 
+/// Returns the day of a time in UTC: `2026-03-01`.
+pub fn day(at: u64) -> String {
+    let stamp = i64::try_from(at).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX);
+    stamp.to_zoned(TimeZone::UTC).date().to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +72,12 @@ mod tests {
         for at in [0, now - 300_000, now - 86_400_000 * 400, now] {
             assert!(age(at, now).len() <= 4);
         }
+    }
+
+    #[test]
+    fn days_are_utc() {
+        assert_eq!(day(0), "1970-01-01");
+        assert_eq!(day(1_795_305_600_000), "2026-11-22");
+        assert_eq!(day(u64::MAX).len(), 10);
     }
 }

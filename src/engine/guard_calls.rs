@@ -5,8 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use jiff::{Timestamp, tz::TimeZone};
-
+pub(super) use crate::domain::ago::day;
 use crate::{
     api::Warning,
     domain::{ClaimKind, Norm, Qualifiers, Tier, Verdict, verdict::Stage},
@@ -25,12 +24,6 @@ pub(super) struct NormalisedStatement {
     pub version: String,
     /// The warning to the writer if it failed.
     pub warning: Option<Warning>,
-}
-
-/// The day of a time in milliseconds since the Unix epoch, in UTC, as `YYYY-MM-DD`.
-pub(super) fn day(now: u64) -> String {
-    let stamp = i64::try_from(now).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX);
-    stamp.to_zoned(TimeZone::UTC).date().to_string()
 }
 
 /// Normalises a statement. A failure is a warning, so that the claim is stored un-gated.
@@ -212,12 +205,5 @@ mod tests {
         );
         assert_eq!(normalised.norms.len(), 6);
         assert!(minicbor::to_vec(&normalised.norms).unwrap().len() <= MAX_NORMS + 8);
-    }
-
-    #[test]
-    fn days_are_utc() {
-        assert_eq!(day(0), "1970-01-01");
-        assert_eq!(day(1_795_305_600_000), "2026-11-22");
-        assert_eq!(day(u64::MAX).len(), 10);
     }
 }

@@ -1,7 +1,5 @@
 //! The comparison of carried norms that derived conflict cards rest on, and what the store indexes.
 
-use jiff::{Timestamp, tz::TimeZone};
-
 use super::{
     NormedClaim, PairScores, ParsedClaim, Stages, judge,
     normalise::{
@@ -11,6 +9,7 @@ use super::{
     weights,
 };
 use crate::domain::{
+    ago::day,
     norm::{IndexTerms, Norm, SubjectKind},
     verdict::{Carried, Evidence, PairCheck, Relation, Tier},
 };
@@ -59,13 +58,6 @@ impl PairCheck for StructuralPairCheck {
     fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms {
         index_terms(norms, statement)
     }
-}
-
-/// The day of a time in milliseconds since the Unix epoch, in UTC, as `YYYY-MM-DD`.
-fn day(written: u64) -> String {
-    let stamp =
-        i64::try_from(written).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX);
-    stamp.to_zoned(TimeZone::UTC).date().to_string()
 }
 
 fn claim_of(carried: Carried<'_>) -> NormedClaim {

@@ -30,17 +30,17 @@ pub(super) struct LineReading {
     /// What it is found by: its topic, and the sets that it chooses from.
     pub(super) keys: BTreeSet<Key>,
     /// Ids of the content words that are asserted: not denied, and not given up by the claim itself.
-    pub(super) asserted: BTreeSet<u64>,
+    asserted: BTreeSet<u64>,
     /// Ids of all content words that carry weight.
     pub(super) topic: BTreeSet<u64>,
     /// What it ends: each a set of words that name one thing.
     pub(super) ended: Vec<Ended>,
     /// Versions that it states.
-    pub(super) versions: Vec<Version>,
+    versions: Vec<Version>,
     /// Amounts that it states.
-    pub(super) amounts: Vec<Amount>,
+    amounts: Vec<Amount>,
     /// "X is the Y of Z": the words of X, and those of what it alone is.
-    pub(super) sole: Option<(BTreeSet<u64>, BTreeSet<u64>)>,
+    sole: Option<(BTreeSet<u64>, BTreeSet<u64>)>,
     pub(super) returns: bool,
     pub(super) settles: bool,
     pub(super) past: bool,
@@ -65,20 +65,20 @@ pub(super) struct Ended {
 }
 
 /// A version of something.
-pub(super) struct Version {
+struct Version {
     /// The words before it, of which one names the product.
-    pub(super) product: BTreeSet<u64>,
+    product: BTreeSet<u64>,
     /// Its numbers, the major one first.
-    pub(super) numbers: Vec<u64>,
+    numbers: Vec<u64>,
 }
 
 /// An amount of something.
 #[derive(PartialEq)]
-pub(super) struct Amount {
+struct Amount {
     /// Its base unit, or else the id of the word that is counted.
-    pub(super) of: (&'static str, u64),
+    of: (&'static str, u64),
     /// In the base unit, as a decimal number.
-    pub(super) value: String,
+    value: String,
 }
 
 impl LineReading {

@@ -23,6 +23,7 @@ use crate::{
     domain::{
         Confusion,
         claim::ClaimKind,
+        text,
         verdict::{RuleId, Tier},
     },
     guard::{Circumstances, Guard, NormedClaim, ParsedClaim},
@@ -42,6 +43,9 @@ const SAME_AGAIN: f32 = 0.5;
 
 /// A word that more claims than this, and more than one of fifty, speak of is no name of one thing.
 const COMMON: usize = 6;
+
+/// Characters of a statement that a question quotes, at most.
+const QUOTED: usize = 90;
 
 /// Earlier claims that one claim is compared with, at most: those that share most with it.
 const COMPARED: usize = 24;
@@ -283,10 +287,5 @@ impl<'a> Story<'a> {
 
 /// The statement without its full stop, cut to what fits a question.
 fn short(statement: &str) -> String {
-    let statement = statement.trim().trim_end_matches('.');
-    if statement.chars().count() <= 90 {
-        return statement.to_owned();
-    }
-    let cut: String = statement.chars().take(89).collect();
-    format!("{}…", cut.trim_end())
+    text::cut(statement.trim().trim_end_matches('.'), QUOTED)
 }

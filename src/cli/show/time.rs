@@ -1,6 +1,6 @@
 //! Relative times, and parsing of times that people write.
 
-pub(crate) use crate::domain::ago::ago;
+pub(crate) use crate::domain::ago::{ago, day};
 use crate::{cli::CliError, client, domain::ago::span};
 
 /// Formats a duration, in seconds below a minute.
@@ -11,12 +11,6 @@ pub(crate) fn lasting(seconds: u64) -> String {
 /// Formats the time left until a moment, rounded up to minutes. Both in milliseconds since the Unix epoch.
 pub(crate) fn left(until: u64, now: u64) -> String {
     lasting(until.saturating_sub(now).div_ceil(60_000).max(1) * 60)
-}
-
-/// Formats the day of a moment in UTC: `2026-03-01`.
-pub(crate) fn day(at: u64) -> String {
-    let stamp = i64::try_from(at).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
-    stamp.map_or_else(|| "?".to_owned(), |stamp| stamp.to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
 }
 
 /// Parses the start of a period: like [`moment`] in the past, but a date means its first moment.

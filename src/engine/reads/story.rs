@@ -1,12 +1,12 @@
 //! `GET /story`: the claims of a scope in order, with the marks of what would confuse.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::{
     api::{ApiError, MAX_PAGE, Story, StoryMark, StoryQuery},
-    domain::Status,
-    engine::{Engine, guard_calls, validate, view},
-    guard::{NormedClaim, normalise},
+    domain::{Status, ago::day},
+    engine::{Engine, judgement::candidate, validate, view},
+    guard::normalise,
     store::{ClaimFilter, ClaimRow},
     story::{self, StoryLine},
 };
@@ -48,30 +48,21 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
     let asked: Vec<bool> = rows.iter().map(is_asked).collect();
     let marks: Vec<story::Mark> = marks.into_iter().filter(|mark| mark.claims.iter().any(|at| asked[*at])).collect();
     let marked: HashSet<usize> = marks.iter().flat_map(|mark| mark.claims.iter().copied()).collect();
-    let ids: HashMap<usize, _> = marked.iter().map(|at| (*at, rows[*at].id)).collect();
     let marks = marks
         .into_iter()
         .map(|mark| StoryMark {
             confusion: mark.confusion,
             question: mark.question,
-            claims: mark.claims.iter().filter_map(|at| ids.get(at).copied()).collect(),
+            claims: mark.claims.iter().map(|at| rows[*at].id).collect(),
         })
         .collect();
     let read = rows.len();
     let shown = rows.into_iter().enumerate().filter(|(at, _)| asked[*at] || marked.contains(at)).map(|(_, row)| row);
-    let claims = view::claims(shown.collect::<Vec<_>>(), &guard_calls::day((engine.config.clock)()));
+    let claims = view::claims(shown.collect::<Vec<_>>(), &day((engine.config.clock)()));
     Ok(Story { claims, marks, read, cut })
 }
 
 fn line(row: &ClaimRow) -> StoryLine {
-    let claim = NormedClaim {
-        id: Some(row.id),
-        kind: row.kind,
-        statement: row.statement.clone(),
-        norms: row.norms.clone(),
-        normaliser: row.normaliser.clone().unwrap_or_default(),
-        source: row.source.clone(),
-    };
     let in_force = row.status == Status::Active && !row.flags.undone;
-    StoryLine::new(row.clock.wall, &row.who, in_force, claim)
+    StoryLine::new(row.clock.wall, &row.who, in_force, candidate(row))
 }
