@@ -14,6 +14,7 @@ import torch
 
 from . import rows as R
 from .model import Ids, load, logits, margin
+from .train import GATE_WEIGHT
 
 SUSPECT = 6.0
 """A harmless pair of real rules above this margin is left out: at the very top stand true clashes."""
@@ -39,10 +40,12 @@ def main() -> None:
         rng.shuffle(found)
         pool += found[: int(count)] if count else found
     z = logits(load(args.checkpoint), Ids(args.base), [(r["a"], r["b"]) for r in pool])
-    z = z[:, : R.GATE]
+    z, gate = z[:, : R.GATE], z[:, R.GATE]
     log_p = z - np.logaddexp.reduce(z, axis=1, keepdims=True)
     allowed = np.array(R.ALLOWED, bool)[[r["y"] for r in pool]]
     loss = -np.logaddexp.reduce(np.where(allowed, log_p, -1e9), axis=1)
+    signs = np.array([0 if r.get("same") is None else 1 if r["same"] else -1 for r in pool])
+    loss += np.where(signs, GATE_WEIGHT * np.logaddexp(0, -signs * gate), 0)
     m = margin(z)
     harmless = np.array([r["y"] in (R.NEUTRAL, R.ENTAILMENT, R.NOT_CONTRADICTION) for r in pool])
     suspect = np.array([r["src"].startswith("near") for r in pool]) & (m > SUSPECT)

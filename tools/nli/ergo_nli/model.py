@@ -69,9 +69,12 @@ class CrossEncoder(nn.Module):
             x = layer(x, attend, self.drop)
         return x
 
+    def pooled(self, ids: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """What the head reads (batch, 384)."""
+        return torch.tanh(self.pool(self.encode(ids, mask)[:, 0]))
+
     def forward(self, ids: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        first = self.encode(ids, mask)[:, 0]
-        return self.cls(F.dropout(torch.tanh(self.pool(first)), self.drop, self.training))
+        return self.cls(F.dropout(self.pooled(ids, mask), self.drop, self.training))
 
 
 def _name_pairs() -> list[tuple[str, str]]:
@@ -195,18 +198,28 @@ def _by_length(sequences: list[list[int]], tokens: int):
 
 
 @torch.inference_mode()
-def logits(model: CrossEncoder, ids: Ids, pairs: list[tuple[str, str]], tokens: int = 4096) -> np.ndarray:
-    """Logits (n, 4) of the pairs in the given order, in bf16 autocast."""
+def _of_pairs(model: CrossEncoder, ids: Ids, pairs: list[tuple[str, str]], width: int, tokens: int, of) -> np.ndarray:
+    """``of(ids, mask)``, ``width`` numbers of each pair in the given order, in bf16 autocast."""
     ids.add({t for pair in pairs for t in pair})
     sequences = [ids.pair(a, b) for a, b in pairs]
-    out = np.zeros((len(pairs), len(OUTPUTS)), np.float32)
+    out = np.zeros((len(pairs), width), np.float32)
     model.eval()
     for batch in _by_length(sequences, tokens):
         wait_while_paused()
         x, mask = pad([sequences[i] for i in batch])
         with torch.autocast("cpu", torch.bfloat16):
-            out[batch] = model(x, mask).float().numpy()
+            out[batch] = of(x, mask).float().numpy()
     return out
+
+
+def logits(model: CrossEncoder, ids: Ids, pairs: list[tuple[str, str]], tokens: int = 4096) -> np.ndarray:
+    """Logits (n, 4) of the pairs."""
+    return _of_pairs(model, ids, pairs, len(OUTPUTS), tokens, model)
+
+
+def pooled(model: CrossEncoder, ids: Ids, pairs: list[tuple[str, str]], tokens: int = 4096) -> np.ndarray:
+    """What the head reads of the pairs (n, 384)."""
+    return _of_pairs(model, ids, pairs, WIDTH, tokens, model.pooled)
 
 
 def margin(z: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Builds pools of near but harmless pairs to mine in: python -m ergo_nli.pool OUT --base DIR --families DIR --rules FILE --eval DIR
 
-* families: each sentence with its nearest sentences of other families (cosine of the base model) -> neutral;
-* rules: each rule with its nearest rules of the same repository and of others -> neutral, or "not contradiction" where the
+* families: each sentence with its nearest sentences of other families (cosine of the base model) -> neutral; two families may speak of one
+  decision;
+* rules: each rule with its nearest rules of the same repository and of others -> neutral and another decision, or "not contradiction" where the
   two are so close that one may restate the other.
 """
 
@@ -22,7 +23,6 @@ from .model import Ids, embed, load
 NEAREST = 6
 SAME = 0.93
 """Pairs above this cosine are left out: often one sentence written twice, with a value changed."""
-CLOSE = 0.75
 
 
 def nearest(vectors: np.ndarray, groups: np.ndarray, within: bool) -> Iterator[tuple[int, int, float]]:
@@ -63,7 +63,7 @@ def main() -> None:
     found: dict[tuple[str, str], dict] = {}
     for i, j, _ in nearest(embed(encoder, ids, texts), np.array(groups), within=False):
         a, b = sorted((texts[i], texts[j]))
-        found[a, b] = {"a": a, "b": b, "y": R.NEUTRAL, "src": "near.family", "same": False}
+        found[a, b] = {"a": a, "b": b, "y": R.NEUTRAL, "src": "near.family"}
 
     rules = list(R.read(args.rules))[: args.most]
     texts = [r["text"] for r in rules]
@@ -73,7 +73,8 @@ def main() -> None:
     for within in (True, False):
         for i, j, cosine in nearest(vectors, groups, within):
             a, b = sorted((texts[i], texts[j]))
-            found[a, b] = {"a": a, "b": b, "y": R.NEUTRAL if cosine < CLOSE else R.NOT_CONTRADICTION, "src": "near.rule"}
+            row = {"a": a, "b": b, "y": R.NEUTRAL if cosine < R.CLOSE else R.NOT_CONTRADICTION, "src": "near.rule"}
+            found[a, b] = row | ({"same": False} if cosine < R.CLOSE else {})
     kept, leaked = R.drop_leaks(found.values(), R.eval_sentences(args.eval))
     s.rng.shuffle(kept)
     print(f"{args.out}: {R.write(args.out, kept)} pairs, {leaked} dropped as leaks")

@@ -25,6 +25,9 @@ GATE = len(LABELS)
 OUTPUTS = [*LABELS, "same decision"]
 """Names of all logits of the model."""
 
+CLOSE = 0.75
+"""Real rules of this cosine may restate each other; below it they are taken for two decisions."""
+
 ALLOWED = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 1, 0]]
 """Row ``y`` is satisfied by any of these classes."""
 

@@ -86,7 +86,8 @@ def main() -> None:
 
     known = {r["text"] for r in cleared}
     near = list(R.read(data / "neighbour_neutrals.jsonl.gz"))
-    kept = [r for r in near if r["a"] in known and r["b"] in known]
+    # Real rules that stand near each other are hardly ever one decision, unless they are nearly one sentence.
+    kept = [r | ({"same": False} if r["cos"] < R.CLOSE else {}) for r in near if r["a"] in known and r["b"] in known]
     uncleared_near = [r for r in near if r["a"] not in known and r["b"] not in known]
     R.write(out / "calibration_neighbours.jsonl", R.drop_leaks(uncleared_near, held_out)[0])
     counts["neighbours_without_cleared_licence"] = len(near) - len(kept)
