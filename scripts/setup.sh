@@ -10,7 +10,7 @@ NEEDS=(
   "a C++ compiler with its library, for llama.cpp|have_cxx|g++"
   "make and cmake, for llama.cpp|have_cmake|make cmake"
   "libclang, which reads llama.cpp's headers|have_libclang|libclang-dev"
-  "git, by whose repositories projects are told apart, in the tests too|have_git|git"
+  "git, which ergo and its tests use to tell projects apart|have_git|git"
 )
 
 # Makes a folder for a proof, where cargo will run programs too: /tmp may forbid that.
@@ -125,10 +125,10 @@ check_rust() {
 install_missing() {
   local packages=("$@") sudo=()
   command -v apt-get >/dev/null ||
-    die "this system has no apt-get: install what is named above with its own package manager (on macOS:" \
+    die "apt-get was not found: install the packages named above with your package manager (on macOS:" \
       "xcode-select --install, then brew install cmake), then run this again."
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || die "not root and no sudo: let root run \`apt-get install ${packages[*]}\`, then run this again."
+    command -v sudo >/dev/null || die "packages are missing and sudo is not installed: run \`apt-get install ${packages[*]}\` as root, then run this again."
     sudo=(sudo)
   fi
   say "installing ${packages[*]}"
@@ -136,7 +136,7 @@ install_missing() {
   local apt=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get)
   "${apt[@]}" install -y --no-install-recommends "${packages[@]}" >&2 ||
     { "${apt[@]}" update >&2 && "${apt[@]}" install -y --no-install-recommends "${packages[@]}" >&2; } ||
-    die "apt-get could not install ${packages[*]}: its message is above."
+    die "apt-get could not install ${packages[*]}; see its message above."
 }
 
 # Prints the packages of every need, on one line.
@@ -151,7 +151,7 @@ all_packages() {
 
 # What to do when cargo stopped for want of something that the checks above took for there.
 after_failed_build() {
-  say "the build stopped: the reason is above. Everything that it needs from the system is installed by:"
+  say "the build failed; see the error above. These commands install everything that it needs from the system:"
   say "  $([ "$(id -u)" -eq 0 ] || printf 'sudo ')apt-get update && $([ "$(id -u)" -eq 0 ] || printf 'sudo ')apt-get install $(all_packages)"
 }
 

@@ -27,7 +27,7 @@ end() {
 skip() { echo "skipped: $1"; }
 
 python() {
-  command -v python3 >/dev/null || { skip "the Python client: there is no python3"; return; }
+  command -v python3 >/dev/null || { skip "the Python client: python3 is not installed"; return; }
   if ! { python3 -m venv "$work/python" && "$work/python/bin/pip" install --quiet --disable-pip-version-check mcp; } 2>"$work/log"; then
     skip "the Python client cannot be installed: $(tail -1 "$work/log")"
     return
@@ -62,7 +62,7 @@ inspector() {
     local wanted=$1
     shift
     "${inspect[@]}" "$@" >"$work/log" 2>&1 || { cat "$work/log"; return 1; }
-    grep -F -- "$wanted" "$work/log" >/dev/null || { cat "$work/log"; echo "the Inspector's $2 lacks “$wanted”"; return 1; }
+    grep -F -- "$wanted" "$work/log" >/dev/null || { cat "$work/log"; echo "the Inspector's $2 did not print “$wanted”"; return 1; }
   }
   says '"ergo_remember"' --method tools/list
   local call=(--method tools/call --tool-name)
@@ -123,7 +123,7 @@ cogito() {
     shift
     said=$(COGITO_PORT=$port "$work/cogito/bin/cogito" "$@")
     if [[ $said != *"$wanted"* ]]; then
-      printf '%s\ncogito-ergo %s: lacks “%s”\n' "$said" "$1" "$wanted" >&2
+      printf '%s\ncogito-ergo %s: did not print “%s”\n' "$said" "$1" "$wanted" >&2
       ERGO_HOME=$home "$program" daemon stop >/dev/null
       return 1
     fi
@@ -139,11 +139,11 @@ cogito() {
 }
 
 python
-if command -v python3 >/dev/null; then cogito; else skip "the client of cogito-ergo: there is no python3"; fi
+if command -v python3 >/dev/null; then cogito; else skip "the client of cogito-ergo: python3 is not installed"; fi
 if command -v npm >/dev/null; then
   typescript
   inspector
   conformance
 else
-  skip "the TypeScript client, the Inspector and the conformance suite: there is no npm"
+  skip "the TypeScript client, the Inspector and the conformance suite: npm is not installed"
 fi

@@ -1,4 +1,4 @@
-//! ergo: memory for coding agents that remembers why, and refuses to contradict itself in silence.
+//! ergo: memory for coding agents that keeps the reasons, and never contradicts itself silently.
 //!
 //! The code map and the invariants between these modules are in `ARCHITECTURE.md`; `tests/it/arch.rs` checks the edges.
 

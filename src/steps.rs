@@ -25,7 +25,7 @@ pub(crate) fn reached(step: impl Display) {
     {
         use rustix::process::{Signal, getpid, kill_process};
 
-        // Nothing is flushed, closed or said any more.
+        // Nothing is flushed, closed or logged any more.
         let _dead = kill_process(getpid(), Signal::KILL);
     }
 }

@@ -9,7 +9,7 @@ use ed25519_dalek::SigningKey;
 use ergo::{
     domain::{EventKind, OpId, Scope, verdict::PairCheck},
     guard::StructuralPairCheck,
-    store::{Act, CandidateQuery, ClaimFilter, Draft, Options, Store},
+    store::{Act, CandidateQuery, ClaimFilter, EventDraft, Store, StoreOptions},
 };
 use ergo_bench::synth::{Synth, Synthetic};
 
@@ -30,11 +30,11 @@ fn scope() -> Scope {
     Scope { org_id: "bench".into(), project: "store".into() }
 }
 
-fn draft(claim: Synthetic) -> Draft {
-    Draft { claim_kind: Some(claim.kind), body: claim.body, ..Draft::new(EventKind::Assert, []) }
+fn draft(claim: Synthetic) -> EventDraft {
+    EventDraft { claim_kind: Some(claim.kind), body: claim.body, ..EventDraft::new(EventKind::Assert, []) }
 }
 
-fn act(n: usize, drafts: Vec<Draft>) -> Act {
+fn act(n: usize, drafts: Vec<EventDraft>) -> Act {
     let mut op = [0; 16];
     op[..8].copy_from_slice(&(n as u64 + 1).to_be_bytes());
     let now = 1_700_000_000_000 + n as u64;
@@ -46,7 +46,8 @@ impl Filled {
         let folder = tempfile::tempdir().unwrap();
         let key = SigningKey::from_bytes(&[7; 32]);
         let path = folder.path().join("ergo.db");
-        let store = Store::open_with(&path, key, Arc::new(StructuralPairCheck), Options { durable: false }).unwrap();
+        let store =
+            Store::open_with(&path, key, Arc::new(StructuralPairCheck), StoreOptions { durable: false }).unwrap();
         let mut filled = Self { store, synth: Synth::new(1), next: 0, _folder: folder };
         while filled.next < claims {
             let first = filled.next;

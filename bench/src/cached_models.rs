@@ -11,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use ergo::infer::{Call, InferError, ModelRole, Models, ModelsInfo, Prompt};
+use ergo::infer::{Call, Classification, InferError, ModelRole, Models, ModelsInfo, Prompt};
 
 /// Models with a cache of their answers, by question and model file.
 pub(super) struct CachedModels {
@@ -122,15 +122,15 @@ impl Models for CachingView {
         })
     }
 
-    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
+    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<Classification>, InferError> {
         let call = self.patient(call);
         let keys: Vec<String> =
             pairs.iter().map(|(a, b)| self.cache.key(ModelRole::Nli, &["classify", a, b])).collect();
         let answers = self.recall(&keys, |unknown| {
             let pairs: Vec<(String, String)> = unknown.iter().map(|at| pairs[*at].clone()).collect();
-            Ok(self.cache.models.classify(&pairs, call)?.into_iter().map(Vec::from).collect())
+            Ok(self.cache.models.classify(&pairs, call)?.into_iter().map(numbers).collect())
         })?;
-        Ok(answers.into_iter().map(|v| v.try_into().unwrap_or([0.0; 3])).collect())
+        Ok(answers.iter().map(|numbers| classification(numbers)).collect())
     }
 
     fn generate(&self, prompt: &Prompt, grammar: &str, most: usize, call: Call) -> Result<String, InferError> {
@@ -169,6 +169,17 @@ impl Models for CachingView {
     }
 }
 
+/// A classification as the numbers of a line: the logits, then the gate's if there is one.
+fn numbers(of: Classification) -> Vec<f32> {
+    of.logits.into_iter().chain(of.gate).collect()
+}
+
+/// Reads [`numbers`] back.
+fn classification(numbers: &[f32]) -> Classification {
+    let logits = numbers.first_chunk().copied().unwrap_or_default();
+    Classification { logits, gate: numbers.get(logits.len()).copied() }
+}
+
 impl CachingView {
     /// Answers for `keys`: from memory, else from the model, which is asked about the unknown ones at once.
     fn recall(
@@ -205,14 +216,16 @@ mod tests {
         let file = folder.path().join("answers.jsonl");
         let call = Call::foreground(Duration::from_secs(1));
         let pairs = [("a".to_owned(), "b".to_owned())];
-        let fake = Arc::new(FakeModels::new().classifying(|a, _| Ok([a.len() as f32, 0.0, 1.5])));
+        let fake = FakeModels::new().classifying(|a, _| Ok([a.len() as f32, 0.0, 1.5])).gating(|_, _| 0.5);
+        let said = Classification { logits: [1.0, 0.0, 1.5], gate: Some(0.5) };
+        let fake = Arc::new(fake);
         let heard = Arc::new(CachedModels::new(Arc::clone(&fake) as Arc<dyn Models>, Some(&file)).unwrap());
         for _ in 0..2 {
-            assert_eq!(heard.timed().classify(&pairs, call).unwrap(), [[1.0, 0.0, 1.5]]);
+            assert_eq!(heard.timed().classify(&pairs, call).unwrap(), [said]);
         }
         assert_eq!(fake.asked().len(), 1);
         let silent = Arc::new(FakeModels::new().classifying(|_, _| Ok([9.0; 3])));
         let again = Arc::new(CachedModels::new(silent, Some(&file)).unwrap());
-        assert_eq!(again.cached().classify(&pairs, call).unwrap(), [[1.0, 0.0, 1.5]]);
+        assert_eq!(again.cached().classify(&pairs, call).unwrap(), [said]);
     }
 }

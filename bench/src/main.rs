@@ -2,6 +2,7 @@
 //!
 //! Any other argument runs `ergo` itself: the daemons, hooks and workers that are measured are processes of this program.
 
+mod guard_command;
 mod output;
 
 use std::{
@@ -13,10 +14,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{CommandFactory, Parser};
-use ergo::{
-    files, guard,
-    infer::{ModelFile, ModelRole, ModelSet, ModelSource, Models, Pool, PoolOptions, catalogue},
-};
+use ergo::infer::{ModelFile, ModelRole, ModelSet, ModelSource, Models, Pool, PoolOptions, catalogue};
 use output::Output;
 
 /// Measure ergo: the guard, recall, imports, the store, sync, and what agents wait for.
@@ -36,7 +34,7 @@ struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     /// Measure how well the guard recognises contradictions, on a folder of labelled data; or fit its weights.
-    Guard(Box<GuardArgs>),
+    Guard(Box<guard_command::GuardArgs>),
     /// Measure how well statements are parsed (stance, subject, value): by the rules, by a language model, and by both.
     Normalise {
         /// The language model: a GGUF file. By default none: only the rules are measured.
@@ -60,10 +58,10 @@ enum What {
         /// Keep the answers of the models in this file and reuse them (timings are then invalid).
         #[arg(long, value_name = "FILE")]
         cache: Option<PathBuf>,
-        /// Fit the weight of the language model, and print it in the format of assets/recall/filter.toml.
+        /// Fit the weight of the language model, and print it in the format of assets/recall/query_likelihood.toml.
         #[arg(long, requires = "llm")]
         fit: bool,
-        /// Fit the probability of an answer on these questions and those of `--data`, and print the weights in the format of assets/recall/known.toml.
+        /// Fit the probability of an answer on these questions and those of `--data`, and print the weights in the format of assets/recall/answer_model.toml.
         #[arg(long, value_name = "DIR", conflicts_with_all = ["fit", "speed"])]
         fit_known: Option<PathBuf>,
         /// Measure the time of a question instead, by the number of active claims.
@@ -161,80 +159,6 @@ struct Named {
     llm: Option<String>,
 }
 
-/// What to measure of the guard, and with which models.
-#[derive(Debug, clap::Args)]
-struct GuardArgs {
-    /// The folder with pairs.jsonl, rules_corpus.jsonl, adr_corpus.jsonl, adr_supersede.jsonl and fact sets; an absent file is skipped.
-    #[arg(long, value_name = "DIR", required_unless_present = "fit")]
-    data: Option<PathBuf>,
-    /// List each wrong verdict with the guard's reason and figures.
-    #[arg(long)]
-    explain: bool,
-    /// Measure only these rows: lexical, structural, rules, nli, default, deep, crowd, facts.
-    #[arg(long, value_name = "ROW", value_delimiter = ',')]
-    only: Vec<String>,
-    #[command(flatten)]
-    named: Named,
-    /// Sentences of each corpus that the row `deep` replays: the language model takes seconds.
-    #[arg(long, value_name = "N", default_value_t = 150)]
-    sample: usize,
-    /// Keep the answers of the models in this file and reuse them (timings are then invalid).
-    #[arg(long, value_name = "FILE")]
-    cache: Option<PathBuf>,
-    /// Judge by the weights in this file, in the form of assets/judge.toml.
-    #[arg(long, value_name = "FILE")]
-    judge: Option<PathBuf>,
-    /// Fit the judge to the labelled pairs in these files (JSON lines: a, b, label).
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "replay")]
-    fit: Vec<PathBuf>,
-    /// Choose its thresholds on the sentences in these files (JSON lines: unit, text), none of which contradicts another.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    replay: Vec<PathBuf>,
-    /// Replay at most so many sentences of each file.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    most: usize,
-    /// How many of 1,000 sentences may be refused wrongly: one figure for each file of sentences, or one for all.
-    #[arg(long, value_name = "N", num_args = 1.., default_values_t = [1.0])]
-    per_1000: Vec<f64>,
-    /// The same, where there is no model.
-    #[arg(long, value_name = "N", num_args = 1.., default_values_t = [1.0])]
-    rules_per_1000: Vec<f64>,
-    /// How many of 1,000 sentences it may warn about wrongly.
-    #[arg(long, value_name = "N", default_value_t = 5.0)]
-    warn_per_1000: f64,
-    /// The share of the contradictions that the rules name which the cross-encoder may take back.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
-    taken_back: f64,
-    /// With a language model, fit the deep stage on so many pairs.
-    #[arg(long, value_name = "N", default_value_t = 360)]
-    deep_pairs: usize,
-    /// How many of 1,000 sentences the deep stage may find wrongly: what it finds is a card to look at, not a refusal.
-    #[arg(long, value_name = "N", default_value_t = 3.0)]
-    deep_per_1000: f64,
-    /// The least probability from which a pair comes to the deep stage.
-    #[arg(long, value_name = "P")]
-    deep_gate: Option<f32>,
-    /// Write every example with its figures to this file, as JSON lines.
-    #[arg(long, value_name = "FILE")]
-    examples: Option<PathBuf>,
-    /// Write the fitted judge to this file.
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-}
-
-/// Measures the guard, or fits its judge.
-fn guard(args: GuardArgs, out: &mut Output) -> Result<()> {
-    let weights = match &args.judge {
-        Some(path) => {
-            let text =
-                files::text(path, files::MAX_SETTINGS).with_context(|| format!("cannot read {}", path.display()))?;
-            toml::from_str(&text).with_context(|| format!("cannot read {}", path.display()))?
-        }
-        None => guard::weights::built_in().clone(),
-    };
-    with_models(&args.named, |models| measure(&args, weights, models, out))
-}
-
 /// Opens models for a measurement, and takes away what they left behind.
 fn with_models<T>(named: &Named, run: impl FnOnce(Option<Arc<dyn Models>>) -> Result<T>) -> Result<T> {
     let folder = std::env::temp_dir().join(format!("ergo-bench-models-{}", std::process::id()));
@@ -245,49 +169,6 @@ fn with_models<T>(named: &Named, run: impl FnOnce(Option<Arc<dyn Models>>) -> Re
     // Temporary: the built-in models as files.
     let _ = std::fs::remove_dir_all(&folder);
     result
-}
-
-fn measure(args: &GuardArgs, weights: guard::Weights, models: Option<Arc<dyn Models>>, out: &mut Output) -> Result<()> {
-    if !args.fit.is_empty() {
-        let models = models.context("fitting the judge needs a cross-encoder: name one with `--nli`")?;
-        let mut start = weights;
-        start.deep.gate = args.deep_gate.unwrap_or(start.deep.gate);
-        let options = ergo_bench::guard::FitOptions {
-            pairs: args.fit.clone(),
-            replay: args.replay.clone(),
-            most: args.most,
-            models,
-            cache: args.cache.clone(),
-            per_1000: args.per_1000.clone(),
-            rules_per_1000: args.rules_per_1000.clone(),
-            warn_per_1000: args.warn_per_1000,
-            examples: args.examples.clone(),
-            taken_back: args.taken_back,
-            deep_pairs: args.deep_pairs,
-            deep_per_1000: args.deep_per_1000,
-            start,
-            date: jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string(),
-        };
-        let fitted = ergo_bench::guard::fit(&options, &mut |text| out.progress(&text))?;
-        let text = toml::to_string(&fitted.weights)?;
-        match &args.out {
-            Some(path) => std::fs::write(path, format!("{HEAD}{text}"))
-                .with_context(|| format!("cannot write {}", path.display()))?,
-            None => out.print(&text)?,
-        }
-        return Ok(out.print(&fitted.to_string())?);
-    }
-    out.progress("measuring the guard …");
-    let report = ergo_bench::guard::run(&ergo_bench::guard::Options {
-        data: args.data.clone().unwrap_or_default(),
-        explain: args.explain,
-        models,
-        cache: args.cache.clone(),
-        weights,
-        sample: args.sample,
-        only: args.only.clone(),
-    })?;
-    Ok(out.report(&report, &report.to_string())?)
 }
 
 /// Measures how statements are read.
@@ -315,10 +196,6 @@ fn model_file(path: &str) -> Result<ModelSource> {
     let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     Ok(ModelSource::File(ModelFile { name, sha256, path }))
 }
-
-/// What stands above fitted weights.
-const HEAD: &str =
-    "# The judge's weights and thresholds. Made by `ergo-bench guard --fit`; see docs/guard-quality.md.\n\n";
 
 /// The models to measure with: those that ship, unless others are named.
 fn models(named: &Named) -> Result<ModelSet> {
@@ -355,7 +232,7 @@ fn main() -> ExitCode {
 
 fn run(what: What, out: &mut Output) -> Result<()> {
     match what {
-        What::Guard(args) => guard(*args, out),
+        What::Guard(args) => guard_command::run(*args, out),
         What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, out),
         What::Recall { data, explain, examples, cache, fit, fit_known, speed, claims, samples, sample, named } => {
             match (data, speed) {

@@ -19,7 +19,7 @@ use ergo::{
     domain::{Body, ClaimKind, EventKind, OpId, Qualifiers, Scope},
     engine::{Engine, EngineConfig},
     guard::{Guard, StructuralPairCheck},
-    store::{Act, Draft, NeighbourQuery, Options as StoreOptions, Ref, Store, VectorModel},
+    store::{Act, EventDraft, NeighbourQuery, Ref, Store, StoreOptions, VectorModel},
 };
 
 /// Claims in one act while a store is filled.
@@ -199,7 +199,7 @@ pub(super) fn fill(
             .map(|n| {
                 let statement = synth::statement(*n);
                 let normed = guard.normalise(&statement, &Qualifiers::default());
-                let mut draft = Draft::new(EventKind::Assert, []);
+                let mut draft = EventDraft::new(EventKind::Assert, []);
                 draft.claim_kind = Some(ClaimKind::Decision);
                 draft.body = Body {
                     reason: Some(synth::reason(*n)),

@@ -25,7 +25,7 @@ use ergo::{
     engine::{Engine, EngineConfig},
     guard::{Guard, StructuralPairCheck},
     infer::{Call, InferError, ModelRole, Models},
-    store::{Options as StoreOptions, Store},
+    store::{Store, StoreOptions},
 };
 
 /// Claims that are embedded; the vectors of the others are made from theirs.

@@ -13,8 +13,8 @@ use std::{
 use ergo::{
     domain::{Confusion, Qualifiers},
     files,
-    guard::{Circumstances, Guard, NormedClaim, ParsedClaim},
-    story::{self, Mark, StoryLine},
+    guard::{Guard, JudgeContext, NormedClaim, ParsedClaim},
+    story::{self, Mark, StoryClaim},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -169,9 +169,9 @@ fn marks(guard: &Guard, claims: &[ClaimRow]) -> Vec<(Confusion, BTreeSet<String>
 
 /// The story of (time, writer, statement), all of them in force.
 fn read(guard: &Guard, told: &[(u64, &str, &str)]) -> Vec<Mark> {
-    let lines: Vec<StoryLine> = told
+    let lines: Vec<StoryClaim> = told
         .iter()
-        .map(|&(written, who, statement)| StoryLine::new(written, who, true, claim(guard, statement)))
+        .map(|&(written, who, statement)| StoryClaim::new(written, who, true, claim(guard, statement)))
         .collect();
     story::read(guard, &lines)
 }
@@ -189,7 +189,7 @@ fn pairs(guard: &Guard, claims: &[ClaimRow]) -> Vec<(Confusion, BTreeSet<String>
     let mut found = Vec::new();
     for (at, newer) in read.iter().enumerate() {
         for (before, older) in read[..at].iter().enumerate() {
-            let verdict = guard.judge(newer, std::slice::from_ref(older), Circumstances::default());
+            let verdict = guard.judge(newer, std::slice::from_ref(older), JudgeContext::default());
             if !verdict.findings.is_empty() {
                 let ids = [&claims[before].id, &claims[at].id].into_iter().cloned().collect();
                 found.push((Confusion::Ambiguity, ids));

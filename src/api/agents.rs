@@ -22,8 +22,8 @@ pub struct AgentsQuery {
 pub struct Agents {
     /// Those that wrote something, the one that did so last first.
     pub items: Vec<AgentView>,
-    /// Sessions that are connected over MCP now, the newest first. Over HTTP there are none to hold: whoever asked there in the last five
-    /// minutes is connected, by its name, in no project of its own.
+    /// Sessions that are connected over MCP now, newest first. MCP over HTTP has no sessions: an agent that called in
+    /// the last five minutes is listed by name, without a project.
     pub connected: Vec<AgentSession>,
 }
 

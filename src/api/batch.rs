@@ -15,7 +15,7 @@ pub const MAX_CARDS: usize = 100;
 pub struct CardRef {
     /// Its id or prefix.
     pub id: String,
-    /// Its `rev` as it was shown; a card that has changed since is left as it is.
+    /// Its `rev` as it was shown; a card that has changed since is skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_rev: Option<u64>,
 }
@@ -24,19 +24,19 @@ pub struct CardRef {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
-    /// The first: the refused candidate, or the newer claim.
+    /// The new claim: the refused write, or the newer claim.
     First,
-    /// The second: what stood there before.
+    /// The existing claim.
     Second,
-    /// The one that comes from this source: a path, without the line, or whatever was given as source.
+    /// The claim from this source: a path without the line, or the source as it was given.
     Source(String),
-    /// The one written by this person, or through this agent.
+    /// The claim written by this person or through this agent.
     Writer(String),
 }
 
 request! {
-    /// `POST /conflicts/resolve`: the same for many cards of one scope. What cannot be done for a card leaves that card as it is,
-    /// and the answer says why; the others are settled together.
+    /// `POST /conflicts/resolve`: settles many cards of one scope with one act. A card that cannot be settled is left
+    /// unchanged, and the answer says why.
     pub struct ResolveManyRequest {
         /// Who acts; the scope is that of the cards and may be left empty.
         caller,
@@ -44,31 +44,31 @@ request! {
         pub cards: Vec<CardRef>,
         /// What to do: `supersede` with `keep`, `exception`, `dismiss`, `discard` or `snooze`.
         pub act: CardAct,
-        /// Which side stays (`supersede`).
+        /// Which side to keep (`supersede`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub keep: Option<Keep>,
-        /// Why; if it is empty, each card's own known reason, and a card without one is left as it is.
+        /// The reason; if it is empty, each card's recorded reason is used, and a card without one is skipped.
         #[serde(default)]
         pub reason: String,
-        /// When they come back (`snooze`), in milliseconds since the Unix epoch.
+        /// When to show them again (`snooze`), in milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub until: Option<u64>,
-        /// Say what would happen; change nothing.
+        /// Dry run: report what would happen and change nothing.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub dry_run: bool,
     }
 }
 
-/// What became of one card.
+/// The result for one card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ResolvedCard {
     /// The card.
     pub card: CardId,
-    /// What disagrees on it.
+    /// The contradiction on it, in one sentence.
     pub headline: String,
-    /// It is settled, or put off; with `dry_run`, it would be.
+    /// Whether it is settled or snoozed; with `dry_run`, whether it would be.
     pub settled: bool,
-    /// What is done, or why it is left as it is, in a sentence.
+    /// What was done, or why the card was left unchanged, in one sentence.
     pub summary: String,
 }
 
@@ -86,10 +86,10 @@ pub struct ResolvedMany {
     /// Active claims that need review since this act.
     #[serde(default)]
     pub needs_review: Vec<ClaimId>,
-    /// Nothing was changed: it was only asked what would happen.
+    /// Dry run: nothing was changed.
     #[serde(default)]
     pub dry_run: bool,
-    /// The act was done before; nothing happened now.
+    /// This is the answer to a retry; nothing new happened.
     #[serde(default)]
     pub replayed: bool,
 }

@@ -6,7 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::CardSummary;
 use crate::domain::{DeviceId, EventId, Scope};
 
-/// The header of a download in which the daemon says what it is, as JSON in ASCII.
+/// The response header with the summary of a bundle, as ASCII JSON.
 pub const SUMMARY_HEADER: &str = "x-ergo-summary";
 
 /// How much of an earlier bundle or receipt `since_file` may hold, in bytes.
@@ -22,10 +22,10 @@ pub struct ExportRequest {
     /// The team, by name or id; not needed if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    /// `all` (default), a date (`2026-11-01`, UTC), or a device of the team, by name or id: what it is not known to have.
+    /// `all` (default), a date (`2026-11-01`, UTC), or a device of the team by name or id: the events that it is not known to have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// The beginning of a bundle or receipt, hexadecimal, in pieces: what its maker did not have when it was made.
+    /// The beginning of an earlier bundle or receipt, in hexadecimal pieces: the events that its creator did not have then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub since_file: Vec<String>,
     /// The scopes, as `org/project`; all that are shared if none is named.
@@ -34,9 +34,9 @@ pub struct ExportRequest {
     /// The devices that it is for, by name or id; the whole team if none is named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
-    /// Do not seal it: whoever has the file can read it.
+    /// Do not encrypt it: whoever has the file can read it.
     pub open: bool,
-    /// Only who belongs to the team: a grant for a device that was admitted.
+    /// Export only the roster: a grant for a device that was admitted.
     pub roster_only: bool,
     /// Hold no events: confirm the arrival of the bundle with this id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct ExportOutcome {
     /// Whom it is sealed to; absent if it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed_to: Option<Vec<DeviceName>>,
-    /// What it holds that `since` leaves, in words.
+    /// The events that it contains according to `since`, in words.
     pub since: String,
     /// Events of the roster.
     pub roster_events: u64,
@@ -89,11 +89,11 @@ pub struct ExportOutcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 pub struct ImportQuery {
-    /// Say what it would do, and do nothing.
+    /// Dry run: report what the import would do and change nothing.
     pub dry_run: bool,
 }
 
-/// What became of one scope.
+/// The result for one scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ImportedScope {
     /// Its name in the team.
@@ -104,20 +104,20 @@ pub struct ImportedScope {
     pub arrived: u64,
     /// How many were new here.
     pub stored: u64,
-    /// This device now has exactly what the maker had when the bundle was made.
+    /// Whether this device now has exactly the events that the sender had when the bundle was created.
     pub in_step: bool,
-    /// Events that this device has and the maker had not.
+    /// Events that this device has and the sender did not have.
     pub maker_lacks: u64,
 }
 
-/// An event that the team does not take.
+/// An event that the team does not accept, and that is now in quarantine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RefusedEvent {
     /// The event.
     pub id: EventId,
     /// Where, by the team's name.
     pub scope: Scope,
-    /// Who is said to have written it.
+    /// Its author, by the event's own claim.
     pub who: String,
     /// The device that signed it.
     pub author: DeviceName,
@@ -127,7 +127,7 @@ pub struct RefusedEvent {
     pub why: String,
 }
 
-/// What was imported. It is never silent about what was left out.
+/// The result of an import, including everything that was left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ImportOutcome {
     /// Nothing was done: this is what would be.
@@ -140,7 +140,8 @@ pub struct ImportOutcome {
     pub team_name: String,
     /// The device that made it.
     pub from: DeviceName,
-    /// Whether that device belongs to the team: `active`, `left`, `revoked` or `unknown`. Events count by their author.
+    /// Whether the sender belongs to the team: `active`, `left`, `revoked` or `unknown`. Each event is judged by its
+    /// own author, not by the sender.
     pub from_state: String,
     /// When it was made, by its maker's clock, in milliseconds since the Unix epoch.
     pub created: u64,
@@ -156,11 +157,11 @@ pub struct ImportOutcome {
     pub stored: u64,
     /// Events that were here already.
     pub known: u64,
-    /// Events that the team does not take, the first twenty.
+    /// Events that were quarantined, the first twenty.
     pub quarantined: Vec<RefusedEvent>,
     /// How many there are in all.
     pub quarantined_total: u64,
-    /// Events that were kept aside, and are taken since the roster changed.
+    /// Events that left quarantine because the roster changed.
     pub readmitted: u64,
     /// Devices of which this one had no event before.
     pub new_authors: Vec<DeviceName>,
@@ -170,6 +171,6 @@ pub struct ImportOutcome {
     pub cards: Vec<CardSummary>,
     /// The scopes.
     pub scopes: Vec<ImportedScope>,
-    /// Chains in which two events follow the same one: a store was copied, or a key stolen.
+    /// The number of forked chains: a store was copied, or a key stolen.
     pub forks: u64,
 }

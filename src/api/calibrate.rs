@@ -11,13 +11,13 @@ pub struct CalibrateRequest {
     pub org_id: String,
     /// The project.
     pub project: String,
-    /// Who asks for it, by name; what others are told of it names them.
+    /// The person who asks for it; shown to others in the event stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
     /// The agent through which they ask.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Only show the bridge: keep what is there.
+    /// Dry run: report the word pairs, but do not change the stored ones.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
@@ -25,9 +25,9 @@ pub struct CalibrateRequest {
 /// The answer to `calibrate`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Calibrated {
-    /// How many claims it was made of.
+    /// The number of claims that were used.
     pub claims: usize,
-    /// The bridge: what is asked for, and what it finds too.
+    /// The word pairs: a plain word, and the project's word that it also finds.
     pub bridges: Vec<BridgeView>,
     /// The unrelated baseline of the scope, and by how much it raises the floor. Absent if too few claims have a vector to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,11 +41,11 @@ pub struct Calibrated {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct UnrelatedBaselineView {
-    /// How many claims were left out in turn, to see how near the next one comes.
+    /// The number of claims that were left out in turn to measure the similarity of the nearest other claim.
     pub sample: usize,
-    /// The cosine that four of five of these exceed.
+    /// The 20th percentile of these cosines.
     pub cosine: f32,
-    /// By how much that raises the floor of recall, beside a cosine of 1; below 0 it lowers it.
+    /// By how much that raises the floor, in units of cosine; negative if it lowers it.
     pub raise: f32,
 }
 
@@ -56,12 +56,12 @@ pub struct BridgeView {
     pub from: String,
     /// The term.
     pub to: String,
-    /// In how many claims they came together.
+    /// The number of claims in which both occur.
     pub together: usize,
     /// How near they are in meaning, -1 to 1. Absent without an embedder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f32>,
-    /// The scope only hints at it, and the local language model said that it is one.
+    /// Whether the evidence was weak and the local language model confirmed the pair.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirmed: bool,
 }

@@ -17,7 +17,7 @@ pub struct ClaimView {
     pub kind: ClaimKind,
     /// Its status.
     pub status: Status,
-    /// What is derived about it.
+    /// Flags that are derived from later events.
     #[serde(default)]
     pub flags: Flags,
     /// The statement; empty once redacted.
@@ -32,17 +32,17 @@ pub struct ClaimView {
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
-    /// Whose device that is, and how the claim came here.
+    /// The owner of that device, and the way by which the claim reached this device.
     #[serde(default)]
     pub provenance: Provenance,
-    /// When, in milliseconds since the Unix epoch, by the writer's event clock.
+    /// When it was written, in milliseconds since the Unix epoch, by the clock of the writer's device.
     pub at: u64,
     /// The key of a fact.
     pub key: Option<String>,
-    /// What the writer said about where and when it holds.
+    /// The conditions that the writer gave: environment, team, tenant, dates.
     #[serde(default)]
     pub qualifiers: Qualifiers,
-    /// What the normaliser made of it.
+    /// The norms that the guard read in the statement.
     #[serde(default)]
     pub norms: Vec<Norm>,
     /// The claims that replaced it.
@@ -57,17 +57,18 @@ pub struct ClaimView {
     /// How many active claims rest on it.
     #[serde(default)]
     pub dependents: usize,
-    /// Why it left the active set; absent while it is in force.
+    /// Why it is no longer active; absent while it is active.
     #[serde(default)]
     pub closing_reason: Option<String>,
-    /// The claims in force beside which it was let stand, and why. Lists of claims hold exceptions alone.
+    /// The active claims that it seems to contradict and stands beside, by an exception or a dismissal, and why. Lists
+    /// of claims include exceptions only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,
-    /// Grows whenever anything about it changes on this machine; send it back as `expect_rev`.
+    /// Revision: increases with every change on this device; send it back as `expect_rev`.
     pub rev: u64,
 }
 
-/// Another claim in force beside which a claim was let stand, although the two seem to contradict each other.
+/// Another active claim that this one seems to contradict, where an exception or a dismissal allows both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Beside {
     /// What the other claim is to this one.
@@ -76,9 +77,9 @@ pub struct Beside {
     pub claim: ClaimId,
     /// What it says, shortened.
     pub statement: String,
-    /// Why both stand.
+    /// The reason why both may stand.
     pub reason: Option<String>,
-    /// Who said so.
+    /// The person who decided it.
     pub who: String,
     /// Through which agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +88,7 @@ pub struct Beside {
     pub at: u64,
 }
 
-/// What a claim is to another one beside which it stands.
+/// The relation of a claim to the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BesideRelation {
@@ -95,7 +96,7 @@ pub enum BesideRelation {
     Rule,
     /// An exception to this claim.
     Exception,
-    /// Somebody said that the two do not contradict each other.
+    /// Someone dismissed the contradiction.
     Compatible,
 }
 
@@ -105,14 +106,14 @@ impl Beside {
         let (label, lead) = match self.relation {
             BesideRelation::Rule => ("exception", "to "),
             BesideRelation::Exception => ("rule", "with the exception "),
-            BesideRelation::Compatible => ("fits with", ""),
+            BesideRelation::Compatible => ("compatible", ""),
         };
         let why = self.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
         (label, format!("{lead}“{}” ({}){why}", self.statement, self.claim.short()))
     }
 }
 
-/// How a claim came here. Its signature was checked before it was stored; `ergo doctor` checks it again.
+/// How a claim reached this device. Its signature was verified before it was stored; `ergo doctor` verifies it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Provenance {
@@ -125,13 +126,13 @@ pub struct Provenance {
     /// The team that it was written for; absent if it is older than the team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<EventId>,
-    /// The device that brought it; absent if it was written here, or came by a file.
+    /// The peer from which it was received; absent if it was written here or imported from a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrived_from: Option<DeviceId>,
-    /// What the team calls that one.
+    /// The name of that peer in the team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrived_from_name: Option<String>,
-    /// The signature is that of the device, over just these words: what is not is refused before it is stored.
+    /// The signature of the device over exactly this text is valid; other events are rejected before they are stored.
     pub verified: bool,
 }
 
@@ -140,7 +141,7 @@ impl ClaimView {
     pub fn flag_words(&self) -> impl Iterator<Item = &'static str> {
         let is_rule = self.beside.iter().any(|other| other.relation == BesideRelation::Exception)
             && !self.beside.iter().any(|other| other.relation == BesideRelation::Rule);
-        let rule = (self.flags.excepted && is_rule).then_some("has an exception");
+        let rule = (self.flags.excepted && is_rule).then_some("rule with an exception");
         Flags { excepted: self.flags.excepted && !is_rule, ..self.flags }.words().chain(rule)
     }
 
@@ -174,18 +175,18 @@ impl ClaimView {
             return None;
         }
         let device = self.device_words().unwrap_or_else(|| self.device.short());
-        let signature = if *verified { "signature checked" } else { "signature not checked" };
+        let signature = if *verified { "signature valid" } else { "signature not checked" };
         let way = match (arrived_from, arrived_from_name) {
-            (Some(from), _) if *from == self.device => ", came from it".to_owned(),
-            (Some(_), Some(name)) => format!(", brought by {name}"),
-            (Some(from), None) => format!(", brought by {}", from.short()),
+            (Some(from), _) if *from == self.device => ", received directly".to_owned(),
+            (Some(_), Some(name)) => format!(", received from {name}"),
+            (Some(from), None) => format!(", received from {}", from.short()),
             (None, _) => String::new(),
         };
         Some(format!("{device} ({}), {signature}{way}", self.device.short()))
     }
 }
 
-/// `GET /claims`: filters and paging. All filters must hold.
+/// `GET /claims`: filters and paging. A claim must match all filters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClaimsQuery {
@@ -228,10 +229,10 @@ pub struct ClaimsQuery {
     /// Only claims without these words, in this order, in their source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_source: Option<String>,
-    /// What guard and models said: `disputed` (it stands on an open card), `warned` (it was stored with a warning), `clean` (neither).
+    /// By the guard's verdict: `disputed` (on an open card), `warned` (stored with a warning), `clean` (neither).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// The state at this time, in milliseconds since the Unix epoch, by event clock.
+    /// Return the state at this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
     /// `newest` (default; the best match if words are searched for), `kind`, or `source`. The newest 5,000 are ordered.
@@ -249,7 +250,7 @@ pub struct ClaimsQuery {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 pub struct AsOf {
-    /// The state at this time, in milliseconds since the Unix epoch, by event clock.
+    /// Return the state at this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
 }
@@ -261,7 +262,7 @@ pub struct ClaimsPage {
     pub items: Vec<ClaimView>,
     /// How many there are in all pages together.
     pub total: usize,
-    /// There may be more than `total`: a search looks at 1,000 matches and no more. Absent if it is false.
+    /// Whether there may be more than `total`: a search reads at most 1,000 matches. Omitted when false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Where the next page begins; absent on the last.
@@ -269,7 +270,7 @@ pub struct ClaimsPage {
     pub next: Option<String>,
 }
 
-/// One step of a why-chain: a claim and the act that led to it.
+/// One step of a claim's history: a claim and the act that replaced it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ChainLink {
     /// The claim.
@@ -307,12 +308,12 @@ pub struct WhyRequest {
     pub as_of: Option<u64>,
 }
 
-/// The answer to `why`: the best reasoned claim and what led to it; or honestly nothing.
+/// The answer to `why`: the best claim with a reason and its history, or nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WhyAnswer {
     /// The best active claim that has a reason.
     pub answer: Option<ClaimView>,
-    /// The answer and everything that it replaced, newest first.
+    /// The answering claim and the claims that it replaced, newest first.
     pub chain: Vec<ChainLink>,
     /// What the answer rests on.
     pub premises: Vec<ClaimView>,
@@ -320,12 +321,12 @@ pub struct WhyAnswer {
     pub dependents: Vec<ClaimView>,
     /// Open cards in which the answer takes part.
     pub cards: Vec<CardSummary>,
-    /// Claims in force that answer the question, too, and say nearly the same as the answer or the contrary: nobody has said yet that both hold.
+    /// Active claims that may be about the same thing as the answer and may agree or disagree with it; nobody has checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub may_disagree: Vec<ClaimView>,
     /// Further reasoned claims that fit the question, best first.
     pub others: Vec<ClaimView>,
-    /// Said if there is no answer: what was looked for, and the next step.
+    /// A note if there is no answer: what was searched for, and what to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -339,9 +340,9 @@ pub struct EventView {
     pub kind: String,
     /// The act that it belongs to.
     pub op_id: OpId,
-    /// Where.
+    /// The scope.
     pub scope: Scope,
-    /// Who.
+    /// The person who did it.
     pub who: String,
     /// Through which agent.
     pub agent: Option<String>,
@@ -352,23 +353,28 @@ pub struct EventView {
     pub device_name: Option<String>,
     /// When, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// On what.
+    /// The claims or cards that it changed.
     pub targets: Vec<ClaimId>,
     /// The reason given.
     pub reason: Option<String>,
-    /// What was said, shortened, for events that make a claim.
+    /// The statement, shortened, for events that create a claim.
     pub statement: Option<String>,
-    /// What the first of the targets says, shortened, or what an undo took back; only in a list of acts.
+    /// The statement of the first target, shortened, or a description of the act that an undo took back; only in lists of acts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// Whether its effect was undone.
     pub undone: bool,
-    /// It took back an undo, so that what had been undone holds again; only in a list of acts.
+    /// Whether it undid an undo, so that the original act has effect again; only in lists of acts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redo: bool,
 }
 
 impl EventView {
+    /// Describes what it did, as a verb in the past. To undo an undo is to redo.
+    pub fn verb(&self) -> &'static str {
+        if self.redo { "redid" } else { super::event_verb(&self.kind) }
+    }
+
     /// Whether undo can take this act back.
     ///
     /// # Errors
@@ -380,7 +386,9 @@ impl EventView {
         match self.kind.as_str() {
             "redact" | "local.redact" => Err("a redaction cannot be undone: the text is deleted"),
             "local.refused" => Err("nothing was stored; discard the new claim on its card instead"),
-            kind if kind.starts_with("roster.") => Err("an act on a team cannot be undone: do the opposite"),
+            kind if kind.starts_with("roster.") => {
+                Err("an act on a team cannot be undone: admit a revoked device again, or revoke an admitted one")
+            }
             _ => Ok(()),
         }
     }
@@ -412,7 +420,7 @@ pub struct History {
     pub cards: Vec<CardSummary>,
 }
 
-/// `GET /log`: acts, newest first; what `undo` chooses from.
+/// `GET /log`: acts, newest first, including those that can be undone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogQuery {
@@ -425,7 +433,7 @@ pub struct LogQuery {
     /// Only what was done at this time or later, in milliseconds since the Unix epoch, by event clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
-    /// One event of each act instead of all.
+    /// Return one event per act instead of all its events.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub acts: bool,
     /// Only by this person or agent.
@@ -447,7 +455,7 @@ pub struct LogQuery {
 pub struct LogPage {
     /// The events.
     pub items: Vec<EventView>,
-    /// How many there are in all pages together; counted only where `since` was given, else 0.
+    /// The total number in all pages; only counted with `since`, otherwise 0.
     #[serde(default)]
     pub total: usize,
     /// Where the next page begins; absent on the last.

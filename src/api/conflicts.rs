@@ -4,35 +4,19 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{claims::ClaimView, request};
+pub use crate::domain::derive::CardKind;
 use crate::domain::{CardId, ClaimId, OpId, Qualifiers, Scope, verdict::Evidence};
 
-/// Where a card comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CardKind {
-    /// The guard refused a write; the candidate waits here, on this machine only.
-    Refused,
-    /// Two active claims contradict each other, by the norms that they carry: the same card on every machine.
-    Contradiction,
-    /// A claim was replaced, or a fact set, more than once by writers who had not seen each other.
-    Contested,
-    /// Found by an audit or a model among what is active; on this machine only.
-    Found,
-    /// An agent, who may only propose, wants a person's claim retracted: `retract` accepts it, `dismiss` keeps the claim; on
-    /// this machine only.
-    Proposed,
-}
-
-/// Whether a card still waits.
+/// The status of a card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CardStatus {
     /// It waits for a person.
     #[default]
     Open,
-    /// Put off until a time, on this machine.
+    /// Snoozed until a time, on this device.
     Snoozed,
-    /// Decided, or no longer true.
+    /// Settled by someone, or because its claims are no longer both active.
     Settled,
 }
 
@@ -40,19 +24,20 @@ pub enum CardStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CardAct {
-    /// `winner` replaces the others; with `statement`, a merged claim replaces all.
+    /// Keeps `winner`, which replaces the others; with `statement`, a merged claim replaces all of them.
     Supersede,
-    /// `target` was never right; on a refused candidate's card the candidate is then stored.
+    /// Retracts `target`, which was never right. On the card of a refused write, the new claim is then stored.
     Retract,
-    /// `target` is qualified by `qualifiers`, so that both hold.
+    /// Limits `target` to the conditions in `qualifiers`, so that both hold.
     Narrow,
-    /// Both stay, on the record.
+    /// Keeps both; one is recorded as an exception to the other.
     Exception,
-    /// Not a contradiction: a held candidate is stored, and that pair never blocks again. Of a proposal: the claim stays.
+    /// Records that there is no contradiction. A refused write is then stored, and the pair is never reported again. On
+    /// a proposal: keeps the claim.
     Dismiss,
-    /// The refused candidate is dropped.
+    /// Discards the refused write.
     Discard,
-    /// Put off until `until`.
+    /// Snoozes the card until `until`.
     Snooze,
 }
 
@@ -86,15 +71,15 @@ pub struct CardSummary {
     pub status: CardStatus,
     /// Where.
     pub scope: Scope,
-    /// What disagrees, in one sentence.
+    /// The contradiction, in one sentence.
     pub headline: String,
     /// The first two claims on it, in words; absent if only one is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<CardPair>,
-    /// The act that opened it. The rows of one import begin with the same twelve digits.
+    /// The act that opened it. The ids of one import's acts begin with the same twelve digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_id: Option<OpId>,
-    /// The claims on it, the candidate first.
+    /// The claims on it, the new claim first.
     pub members: Vec<ClaimId>,
     /// Since when, in milliseconds since the Unix epoch.
     pub at: u64,
@@ -102,9 +87,9 @@ pub struct CardSummary {
     pub who: String,
     /// Through which agent.
     pub agent: Option<String>,
-    /// How strongly the guard thinks they contradict, 0 to 1.
+    /// The probability that they contradict each other, 0 to 1.
     pub score: f32,
-    /// Grows whenever anything on it changes; send it back as `expect_rev`.
+    /// Revision: increases with every change; send it back as `expect_rev`.
     pub rev: u64,
 }
 
@@ -115,7 +100,7 @@ pub struct CardPair {
     pub new: String,
     /// The claim that was there before.
     pub existing: String,
-    /// If the new one comes from.
+    /// The source of the new claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -123,14 +108,14 @@ pub struct CardPair {
 /// One claim on a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CardSide {
-    /// The claim; a refused candidate has the id under which the card names it, and the status `refused`.
+    /// The claim. The new claim of a refused write has the status `refused`, and an id that only its card uses.
     pub claim: ClaimView,
-    /// It is the refused candidate: not stored as a claim.
+    /// Whether it is the new claim of a refused write, which is not stored as a claim.
     pub candidate: bool,
     /// The newest of the active claims that rest on it; `claim.dependents` says how many there are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bears: Vec<Bearing>,
-    /// What is in force in its place, if it is not in force itself: what replaced it, or what a candidate was stored as.
+    /// If it is not active: the active claims that replaced it, or the claim as which a refused write was stored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub now: Vec<ClaimView>,
 }
@@ -160,7 +145,7 @@ pub struct ActOption {
 /// How a card was settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CardSettlement {
-    /// `supersede`, `retract`, …; `moot` if what contradicted it is gone.
+    /// The act that settled it; `moot` if its claims were no longer both active.
     pub act: String,
     /// Who.
     pub who: String,
@@ -183,18 +168,18 @@ pub struct CardView {
     /// What the list shows.
     #[serde(flatten)]
     pub summary: CardSummary,
-    /// The claims on it, the candidate or the newer one first.
+    /// The claims on it, the new claim first.
     pub sides: Vec<CardSide>,
-    /// Why the guard thinks so, the strongest first.
+    /// The guard's evidence, the strongest first.
     pub evidence: Vec<Evidence>,
     /// Every act, with the reason if it is disabled.
     pub acts: Vec<ActOption>,
-    /// What the guard would do and why, in a sentence or two.
+    /// Advice in one or two sentences.
     pub advice: String,
     /// How it was settled.
     #[serde(default)]
     pub settled: Option<CardSettlement>,
-    /// Until when it is put off, in milliseconds since the Unix epoch.
+    /// When it will be shown again, in milliseconds since the Unix epoch.
     #[serde(default)]
     pub snoozed_until: Option<u64>,
 }
@@ -215,7 +200,7 @@ pub struct ConflictsQuery {
     /// One kind of card, or several separated by commas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The state at this time, in milliseconds since the Unix epoch, by event clock.
+    /// Return the state at this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
     /// Page size, at most 200; default 50.
@@ -248,11 +233,11 @@ request! {
         /// Why; required except for `snooze`.
         #[serde(default)]
         pub reason: String,
-        /// The side that stays (`supersede`): an id or prefix of a member.
+        /// The claim to keep (`supersede`): an id or prefix.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub winner: Option<String>,
-        /// The side that is acted on (`retract`, `narrow`), or that is the exception (`exception`; by default the refused or newest one): an
-        /// id or prefix of a member.
+        /// The claim to change (`retract`, `narrow`), or the one that is the exception (`exception`; by default the new
+        /// claim): an id or prefix.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub target: Option<String>,
         /// The merged (`supersede`) or reworded (`narrow`) text.

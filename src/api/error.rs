@@ -10,7 +10,7 @@ pub enum ErrorCode {
     BadRequest,
     /// 401: no token, or a wrong one.
     Unauthorized,
-    /// 403: a foreign `Host` or `Origin`.
+    /// 403: a `Host` or `Origin` header of another machine or a web page.
     Forbidden,
     /// 403: agents may only propose this here (`guard.agents_may`); a person must do it.
     NeedsPerson,
@@ -18,9 +18,9 @@ pub enum ErrorCode {
     NotFound,
     /// 405: the path exists, the method does not.
     MethodNotAllowed,
-    /// 409: a shortened id fits more than one thing; `candidates` lists them.
+    /// 409: a shortened id matches more than one claim, card or event; `candidates` lists them.
     Ambiguous,
-    /// 409: the thing changed meanwhile, or is no longer active.
+    /// 409: the claim or card has changed, or is no longer active.
     Stale,
     /// 409: undo refused, since later events build on the act.
     BuiltOn,
@@ -34,9 +34,9 @@ pub enum ErrorCode {
     Timeout,
     /// 503: the store cannot be written now (disk full, read-only, shutting down).
     Unavailable,
-    /// 500: the store's file does not hold what was written into it; a backup has to be restored.
+    /// 500: the store's file is damaged; restore a backup.
     Damaged,
-    /// 500: a defect of ergo.
+    /// 500: a bug in ergo.
     Internal,
 }
 
@@ -59,7 +59,7 @@ impl ErrorCode {
     }
 }
 
-/// The body of every answer that is an error. A refusal by the guard is none: see [`super::WriteOutcome`].
+/// The body of every error answer. A refusal by the guard is not an error: see `WriteOutcome`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, utoipa::ToSchema)]
 #[error("{message}")]
 pub struct ApiError {
@@ -73,7 +73,7 @@ pub struct ApiError {
     /// What to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Full ids that an ambiguous prefix fits, or that stand in the way of an undo.
+    /// The full ids that match an ambiguous prefix, or of the events that prevent an undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<String>,
 }
@@ -103,7 +103,7 @@ impl ApiError {
     /// A 500.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Internal, message)
-            .hint("this is a defect of ergo: the daemon's log says more (`ergo status` names the file)")
+            .hint("this is a bug in ergo; the daemon's log has the details (`ergo status` shows the file)")
     }
 
     /// Adds what to do next.

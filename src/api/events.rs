@@ -5,14 +5,14 @@ use utoipa::ToSchema;
 
 use crate::domain::{CardId, ClaimId, OpId, Scope};
 
-/// Something that happened in the daemon. Sent as the JSON `data` of a server-sent event named `change`; the first event
-/// after connecting is `hello`, and `lagged` says that some were missed and everything should be read again.
+/// A change in the daemon. Sent as the JSON `data` of a server-sent event named `change`. The first event after
+/// connecting is `hello`; after `lagged`, some events were missed and the client must reload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Change {
     /// `hello`, `change` or `lagged`.
     pub event: String,
-    /// Grows by one with each.
+    /// A sequence number, one more for each event.
     pub seq: u64,
     /// Where.
     pub scope: Option<Scope>,
@@ -26,8 +26,37 @@ pub struct Change {
     pub agent: Option<String>,
     /// Claims whose state changed.
     pub claims: Vec<ClaimId>,
-    /// Cards that were opened or changed.
+    /// Cards that were opened or changed by the act.
     pub cards: Vec<CardId>,
-    /// One sentence for people.
+    /// A summary in one sentence.
     pub summary: String,
+}
+
+/// Describes what an event of this kind did, as a verb in the past of at most 11 characters: people read this instead of the kind.
+pub fn event_verb(kind: &str) -> &'static str {
+    match kind {
+        "assert" => "stored",
+        "supersede" => "superseded",
+        "retract" | "resolve.retract" => "retracted",
+        "reinstate" => "reinstated",
+        "fact_set" => "updated",
+        "depend" => "linked",
+        "undo" | "local.undo" => "undid",
+        "redact" | "local.redact" => "redacted",
+        "resolve.supersede" | "local.settled" => "settled",
+        "resolve.narrow" => "narrowed",
+        "resolve.exception" => "kept both",
+        "resolve.dismiss" => "dismissed",
+        "resolve.reviewed" | "local.seen" => "reviewed",
+        "chunk" | "local.chunk" => "ingested",
+        "local.refused" => "refused",
+        "local.held" => "held",
+        "local.found" => "opened card",
+        "local.proposed" => "proposed",
+        "local.discard" => "discarded",
+        "local.snooze" => "snoozed",
+        kind if kind.starts_with("judgement.") => "judged",
+        kind if kind.starts_with("roster.") => "edited team",
+        _ => "changed",
+    }
 }

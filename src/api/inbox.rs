@@ -73,6 +73,8 @@ pub enum InboxKind {
     Proposed,
     /// An audit or a model found a contradiction among what is active.
     Found,
+    /// A write waits for its writer's verdicts on claims that it may contradict.
+    Held,
     /// An agent did what it might have proposed: let stand what the guard was against, or retracted a person's claim.
     ByAgents,
     /// What a claim rests on has changed.
@@ -87,16 +89,17 @@ impl InboxKind {
     /// The heading under which its things are listed.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Joining => "Waiting to join",
+            Self::Joining => "Join requests",
             Self::Refused => "Refused writes",
             Self::Contradiction => "Contradictions",
-            Self::Contested => "Replaced twice",
+            Self::Contested => "Changed concurrently",
             Self::Proposed => "Proposed by agents",
-            Self::Found => "Found among active claims",
-            Self::ByAgents => "Done by agents without asking",
+            Self::Found => "Found by an audit or a model",
+            Self::Held => "Waiting for a verdict",
+            Self::ByAgents => "Decided by agents",
             Self::NeedsReview => "Need review",
             Self::Warned => "Stored with a warning",
-            Self::Quarantined => "Not accepted from peers",
+            Self::Quarantined => "Quarantined events",
         }
     }
 }

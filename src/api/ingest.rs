@@ -6,7 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::request;
 use crate::domain::EventId;
 
-/// The largest file that is taken in, in bytes.
+/// The largest file that can be ingested, in bytes.
 pub const MAX_FILE: usize = 2 * 1024 * 1024;
 
 /// The longest name of a file, in bytes.
@@ -16,18 +16,20 @@ pub const MAX_FILE_NAME: usize = 1024;
 pub const MAX_INGEST_BODY: usize = 3 * MAX_FILE;
 
 request! {
-    /// `POST /ingest`: one file as it is now. What is stored of it already stays; what it no longer says is taken out.
+    /// `POST /ingest`: ingests one file in its current state. Unchanged chunks are kept, and chunks that are no longer
+    /// in the file are removed.
     #[derive(Default)]
     pub struct IngestRequest {
         /// Who acts, and where.
         caller,
-        /// The file's name, as it is to stand beside what is found in it: best relative to the project.
+        /// The file's name, as shown with its passages; best relative to the project.
         #[serde(default)]
         pub path: String,
-        /// Its text, at most 2 MiB; without one the file is gone.
+        /// Its text, at most 2 MiB; omit it to remove a deleted file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub text: Option<String>,
-        /// Share it: its pieces travel wherever the scope is shared. Without, they stay on this machine, and what was shared of the file stays as it is.
+        /// Share its chunks with everyone who shares the scope. Otherwise they stay on this device, and what was shared
+        /// of the file before stays shared.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub share: bool,
     }
@@ -38,18 +40,18 @@ request! {
 pub struct Ingested {
     /// The file.
     pub path: String,
-    /// Chunks of it that are in force now.
+    /// Its current chunks.
     pub chunks: usize,
     /// Of those, how many are new.
     pub added: usize,
     /// How many were stored already.
     pub kept: usize,
-    /// Chunks that it no longer says, and that were taken out.
+    /// Chunks that were removed because the file no longer has them.
     pub retired: usize,
 }
 
 request! {
-    /// `POST /add`: a raw text, of which is stored what is worth keeping.
+    /// `POST /add`: a text from which the sentences worth keeping are stored as facts.
     #[derive(Default)]
     pub struct AddRequest {
         /// Who acts, and where.
@@ -70,7 +72,7 @@ pub struct Added {
     pub count: usize,
     /// Their ids.
     pub stored: Vec<EventId>,
-    /// What they say: pieces of the text.
+    /// Their statements: sentences of the text, word for word.
     pub memories: Vec<String>,
     /// `extract` if the language model chose, `question` if the text only asks, else why the whole text was stored: `verbatim` or `fallback_…`.
     pub method: String,
@@ -105,6 +107,6 @@ pub struct IngestedFiles {
 pub struct IngestedFile {
     /// Its name.
     pub path: String,
-    /// How many chunks of it are in force.
+    /// The number of its chunks.
     pub chunks: usize,
 }

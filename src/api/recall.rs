@@ -25,13 +25,13 @@ pub struct RecallRequest {
     /// Only claims of these kinds; all if it is empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<ClaimKind>,
-    /// Also claims that were superseded or retracted, after those in force.
+    /// Also return superseded and retracted claims, after the active ones.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_history: bool,
-    /// Let the language model choose among what was found, by numbers alone; takes seconds.
+    /// Let the language model filter the results; takes seconds. It cannot add text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub filter: bool,
-    /// The state at this time, in milliseconds since the Unix epoch, by event clock.
+    /// Return the state at this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
 }
@@ -42,18 +42,18 @@ pub struct RecallAnswer {
     /// How they were found: `decompose_N` for N sub-queries, `decompose_N_v` if the vocabulary added words to them. If the language model was to
     /// choose: `filter`, or why it did not: `fallback_no_endpoint`, `fallback_unreachable`, `fallback_parse_error`, `fallback_error`.
     pub method: String,
-    /// Whether vectors took part; if not, `notes` says why.
+    /// Whether vectors were used; if not, `notes` says why.
     pub by_meaning: bool,
     /// Whether something answers the question.
     pub verdict: RecallVerdict,
-    /// The probability, 0 to 1, that the best claim answers; 0 if none was found.
+    /// The probability, 0 to 1, that the best claim answers the question; 0 if no claim was found.
     pub probability: f32,
-    /// The claims: those in force first.
+    /// The claims, active ones first.
     pub hits: Vec<RecallHit>,
-    /// Pieces of files that were taken in, the best first: nobody's word, never compared with anything, no answer to `why`.
+    /// Passages of ingested files, best first. They are not claims: not compared by the guard, and not used to answer `why`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<Reference>,
-    /// What did not work, or is to be known about the answer; in sentences.
+    /// What did not work, and other notes on the answer, in sentences.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -64,11 +64,11 @@ pub struct RecallAnswer {
 pub enum RecallVerdict {
     /// A claim answers it.
     Known,
-    /// No claim does, but a file that was taken in.
+    /// No claim answers it, but an ingested file does.
     Reference,
-    /// Perhaps: these are the nearest claims.
+    /// Uncertain: these are the nearest claims.
     Nearest,
-    /// Nothing has to do with it.
+    /// Nothing answers it.
     #[default]
     Nothing,
 }
@@ -85,7 +85,7 @@ impl RecallVerdict {
     }
 }
 
-/// A piece of a file that was ingested for reference.
+/// A passage of an ingested file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Reference {
     /// The event that took it in.
@@ -101,9 +101,9 @@ pub struct Reference {
     /// Who shared it with the team. Absent if it stays on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_by: Option<String>,
-    /// What it is ranked by; comparable among references of one answer.
+    /// Its score; comparable among the references of one answer.
     pub score: f32,
-    /// How near it is in meaning, -1 to 1. Absent without a vector.
+    /// The cosine similarity to the question, -1 to 1. Absent without a vector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f32>,
 }
@@ -113,11 +113,11 @@ pub struct Reference {
 pub struct RecallHit {
     /// The claim.
     pub claim: ClaimView,
-    /// What it is ranked by; comparable within one answer.
+    /// Its score; comparable within one answer.
     pub score: f32,
-    /// How near it is in meaning: the cosine between both vectors, -1 to 1. Absent without a vector.
+    /// The cosine similarity to the question, -1 to 1. Absent without a vector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f32>,
-    /// The words of the question that it speaks of, as they were asked; those found through other words too.
+    /// The words of the question that the claim covers, as they were asked, including those matched by a synonym.
     pub words: Vec<String>,
 }

@@ -81,6 +81,7 @@ struct ClaimFields {
     valid_until: Option<String>,
     force_exception: Option<String>,
     exception_to: Vec<String>,
+    consider: bool,
     dry_run: bool,
 }
 
@@ -104,6 +105,7 @@ impl<'de> Deserialize<'de> for SupersedeRequest {
                 qualifiers: Qualifiers { env, team, tenant, valid_from, valid_until },
                 force_exception: fields.force_exception,
                 exception_to: fields.exception_to,
+                consider: fields.consider,
                 dry_run: fields.dry_run,
             },
         })
@@ -120,7 +122,7 @@ impl<'de> Deserialize<'de> for RememberRequest {
         ];
         match others.into_iter().find(|(_, given)| *given) {
             Some((field, _)) => {
-                Err(D::Error::custom(format_args!("unknown field `{field}`, which only `supersede` has")))
+                Err(D::Error::custom(format_args!("unknown field `{field}`: only `supersede` takes it")))
             }
             None => Ok(claim),
         }

@@ -14,10 +14,10 @@ pub struct SnapshotQuery {
     /// About how many tokens it may have, 100 to 20,000; default 800.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<usize>,
-    /// Wait until it is made anew.
+    /// Wait for a new page to be generated.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rebuild: bool,
-    /// The state at this time, in milliseconds since the Unix epoch, by event clock.
+    /// Return the state at this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
 }
@@ -25,19 +25,19 @@ pub struct SnapshotQuery {
 /// A scope on one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Snapshot {
-    /// Markdown: claims in force by kind and subject, each on a line with its id.
+    /// Markdown: active claims by kind and subject, one per line with its id.
     pub snapshot: String,
-    /// How many claims are in force.
+    /// The number of active claims.
     pub claims: usize,
-    /// How many of them stand on the page.
+    /// How many of them the page shows.
     pub shown: usize,
     /// About how many tokens it has.
     pub tokens: usize,
-    /// Of how many subjects a language model said which claims come first; of the others the newest do.
+    /// The number of subjects whose claims a language model ordered; in the others, the newest come first.
     #[serde(default)]
     pub led: usize,
     /// When it was made, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// Something changed since: a new one is being made.
+    /// Whether something has changed since; a new page is then being generated.
     pub stale: bool,
 }

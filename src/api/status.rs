@@ -49,7 +49,7 @@ pub struct Diagnose {
     pub device: DeviceId,
     /// Events in the log.
     pub events: usize,
-    /// Claims, active claims, open cards, claims that need review.
+    /// All claims.
     pub claims: usize,
     /// Active claims.
     pub active: usize,
@@ -57,14 +57,14 @@ pub struct Diagnose {
     pub open_cards: usize,
     /// Claims that need review.
     pub needs_review: usize,
-    /// Writes stored, refused, warned and stored un-gated since the daemon started.
+    /// Writes stored, refused, stored with a warning, and stored unchecked since the daemon started.
     pub guard: GuardCounts,
-    /// Scopes in which inference refuses from another probability than elsewhere.
+    /// Scopes with their own refusal threshold.
     #[serde(default)]
     pub thresholds: Vec<ScopeThreshold>,
     /// Requests served and refused since the daemon started.
     pub requests: u64,
-    /// What is not as it should be, each with what to do.
+    /// Problems, each with advice.
     pub problems: Vec<String>,
     /// The models and their processes.
     #[serde(default)]
@@ -72,12 +72,12 @@ pub struct Diagnose {
     /// How long parts of a write took since the daemon started.
     #[serde(default)]
     pub timings: Vec<Timing>,
-    /// What waits for its vector, and is found by its words until then.
+    /// Texts without a vector yet; until then they are found by words only.
     #[serde(default)]
     pub unembedded: Unembedded,
 }
 
-/// The answer to `POST /reembed`: how far the vectors of the present embedder are made.
+/// The answer to `POST /reembed`: progress with the vectors of the current embedder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reembedded {
     /// The embedder's name.
@@ -86,7 +86,7 @@ pub struct Reembedded {
     pub done: usize,
     /// Texts in all.
     pub total: usize,
-    /// All vectors in use are of this model. Else call it again.
+    /// Whether all vectors in use are of this model; if not, call again.
     pub finished: bool,
 }
 
@@ -98,10 +98,10 @@ pub struct Unembedded {
     pub claims: usize,
     /// Reference chunks.
     pub chunks: usize,
-    /// Why it goes on waiting, if that is known; it is tried again with the next change.
+    /// Why the vectors cannot be computed, if known; ergo tries again with the next change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// No embedder is chosen here: no vector is made, and words alone find things.
+    /// Whether no embedder is selected, so that claims are found by words only.
     pub off: bool,
 }
 
@@ -130,7 +130,7 @@ pub struct ModelsStatus {
     /// Calls that failed since the daemon started, by kind: `timeout`, `crashed`, `hung`, `bad_model`, `out_of_memory`,
     /// `refused`.
     pub failures: BTreeMap<String, u64>,
-    /// Choices that cannot serve, each with what serves instead and what helps.
+    /// Selected models that cannot be used, each with the model used instead and advice.
     pub problems: Vec<String>,
 }
 
@@ -146,7 +146,7 @@ pub struct ModelStatus {
     pub sha256: String,
     /// Whether it is in memory.
     pub loaded: bool,
-    /// If it computes, once it was loaded: `CPU`, or a device.
+    /// The device that runs it once it is loaded: `CPU` or the name of a GPU.
     pub computes: Option<String>,
     /// Layers that a GPU computes.
     pub gpu_layers: u32,
@@ -171,15 +171,15 @@ pub struct WorkerStatus {
 /// What the guard did since the daemon started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GuardCounts {
-    /// Stored without a word.
+    /// Stored without a warning.
     pub clean: u64,
     /// Stored with a warning.
     pub warn: u64,
     /// Refused.
     pub block: u64,
-    /// Stored past a block by an exception.
+    /// Stored as an exception although the guard would have refused it.
     pub exception: u64,
-    /// Stored un-gated since a stage failed.
+    /// Stored unchecked because a stage failed.
     pub ungated: u64,
     /// Pairs that the cross-encoder judged.
     #[serde(default)]
@@ -187,23 +187,24 @@ pub struct GuardCounts {
     /// Pairs that the language model judged.
     #[serde(default)]
     pub deepened: u64,
-    /// Statements of which the language model read the norm.
+    /// Statements whose norm the language model read.
     #[serde(default)]
     pub refined: u64,
     /// Claims that wait for the language model.
     #[serde(default)]
     pub waiting: u64,
-    /// Stages that were skipped since a model failed; the write was judged by the others.
+    /// Stages that were skipped because a model failed; the other stages checked these writes.
     #[serde(default)]
     pub skipped: u64,
 }
 
-/// A scope in which what people dismissed and confirmed has moved the probability from which inference refuses a write.
+/// A scope whose refusal threshold was adjusted by people's dismissals and confirmations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScopeThreshold {
     /// The scope.
     pub scope: Scope,
-    /// The probability there; above 1 it refuses nothing, since the judge was not fitted for the cross-encoder in use.
+    /// The threshold there; a value above 1 means that inference refuses nothing, because the weights do not fit the
+    /// cross-encoder in use.
     pub block: f32,
     /// The probability elsewhere.
     pub usual: f32,
@@ -224,7 +225,7 @@ pub struct ScopeView {
     pub needs_review: usize,
     /// The time of its latest event, in milliseconds since the Unix epoch.
     pub latest: u64,
-    /// The remote URL or common directory that it is bound to.
+    /// The git remote's URL or common directory that identifies it.
     pub identity: Option<String>,
 }
 
@@ -271,7 +272,7 @@ pub struct StoreCheck {
     pub redacted: usize,
     /// What is wrong, one sentence each; empty when all is well.
     pub problems: Vec<String>,
-    /// What is unusual but no damage: a gap or a fork in another device's chain, an event that a team does not take.
+    /// What is unusual but not damaged: a gap or a fork in another device's chain, events that a team does not accept.
     pub notes: Vec<String>,
 }
 

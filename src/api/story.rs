@@ -14,7 +14,7 @@ pub struct StoryQuery {
     pub org_id: String,
     /// The project.
     pub project: String,
-    /// Only claims that speak of this, and marks that name one of them.
+    /// Only claims about this subject, and the marks that involve one of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Only claims since this time, in milliseconds since the Unix epoch, and marks that name one of them.
@@ -27,7 +27,7 @@ pub struct StoryQuery {
 pub struct Story {
     /// Its claims, oldest first, superseded and retracted ones among them.
     pub claims: Vec<ClaimView>,
-    /// What a person should settle, in the order of the story.
+    /// Marks: places in the story that a person should settle, in order.
     pub marks: Vec<StoryMark>,
     /// Claims that were read.
     pub read: usize,
@@ -35,7 +35,7 @@ pub struct Story {
     pub cut: bool,
 }
 
-/// A place of the story where a newcomer would not know what holds.
+/// A place in the story where it is unclear which claim holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StoryMark {
     /// Why.

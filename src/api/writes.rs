@@ -3,7 +3,12 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{claims::ClaimView, conflicts::CardSummary, request};
+use super::{
+    claims::ClaimView,
+    conflicts::CardSummary,
+    doubts::{Consider, Doubt},
+    request,
+};
 use crate::domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers, Scope, Tier, verdict::Evidence};
 
 /// Who acts, where, and under which idempotency key: part of every mutation.
@@ -46,7 +51,7 @@ pub struct RememberRequest {
     /// Where it comes from: `path:line`, a document, an address. Required for `learn`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The key of a fact; without it, one is derived from what the fact is about, which is not shown.
+    /// The key of a fact; without one, a hidden key is derived from the fact's subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Ids of the claims that this one rests on.
@@ -55,24 +60,28 @@ pub struct RememberRequest {
     /// Where and when it holds.
     #[serde(flatten)]
     pub qualifiers: Qualifiers,
-    /// Store although it contradicts what is in force, with this justification on the record. The rule is what `exception_to` names,
-    /// else what the guard finds.
+    /// Why both may stand: stores the claim as an exception although it contradicts an active claim. Its rules are the
+    /// claims in `exception_to`, or else those that the guard finds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub force_exception: Option<String>,
-    /// Ids of the claims to which this one is an exception; its justification is `force_exception`, else `reason`. What else the guard
-    /// finds refuses the write as ever.
+    /// Ids of the claims to which this one is an exception; the justification is `force_exception`, else `reason`.
+    /// Other contradictions still refuse the write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exception_to: Vec<String>,
-    /// Judge only: store nothing, make no card.
+    /// If the write may contradict active claims, do not store it but ask: the answer is `consider`, and `POST
+    /// /judge` answers it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub consider: bool,
+    /// Dry run: check the claim, but store nothing and open no card.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
 
-/// `POST /supersede`: the world changed. Replaces `targets` by a new statement, or by the existing claim `successor`.
+/// `POST /supersede`: replaces `targets` with a new statement, or with the existing claim `successor`, because something changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(default)]
 pub struct SupersedeRequest {
-    /// Ids of the claims that give way; at least one.
+    /// Ids of the claims to replace; at least one.
     pub targets: Vec<String>,
     /// The id of an active claim that takes their place; then `statement` stays empty and `reason` says why.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +103,8 @@ request! {
         /// The claim's id or prefix; required.
         #[serde(default)]
         pub target: String,
-        /// Further claims of the same scope, for `reviewed` only: one act, hence one undo. One that needs no review any more is left out.
+        /// Further claims of the same scope, for `reviewed` only; all are reviewed by one act, which one undo takes
+        /// back. Claims that no longer need review are skipped.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub also: Vec<String>,
         /// Why; required.
@@ -142,7 +152,7 @@ pub struct UndoOutcome {
     pub op_id: OpId,
     /// What was undone, in one sentence.
     pub summary: String,
-    /// The act that was undone was itself an undo: what it had taken back holds again.
+    /// Whether the undone act was itself an undo; the act it had undone then has effect again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redo: bool,
     /// Claims whose state changed, at most 200.
@@ -175,7 +185,7 @@ pub struct AuditOutcome {
     /// Pairs that the cross-encoder judged.
     #[serde(default)]
     pub inferred: usize,
-    /// Why the cross-encoder was not asked about all that it should have been, if that is so.
+    /// Why the cross-encoder did not judge all pairs; absent if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
 }
@@ -183,7 +193,7 @@ pub struct AuditOutcome {
 /// Something that the writer should know about a write that was stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Warning {
-    /// A stable word: `softer_conflict`, `ungated`, `scope_renamed`, `nli_unavailable`, `exception`, `still_in_force`,
+    /// The code: `softer_conflict`, `ungated`, `scope_renamed`, `nli_unavailable`, `exception`, `still_in_force`,
     /// `several_claims`, …
     pub code: String,
     /// One sentence.
@@ -191,7 +201,7 @@ pub struct Warning {
     /// The conflict behind it, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
-    /// The claims that it speaks of, if it speaks of some.
+    /// The claims that it is about, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimView>,
 }
@@ -209,29 +219,32 @@ impl Warning {
     }
 }
 
-/// One claim that stands against a write.
+/// One active claim that contradicts a write.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Conflict {
     /// The stored claim, with its reason and source.
     pub claim: ClaimView,
-    /// What follows.
+    /// The tier: `clean`, `warn` or `block`.
     pub tier: Tier,
-    /// How strongly they contradict, 0 to 1.
+    /// The probability that they contradict each other, 0 to 1.
     pub score: f32,
     /// The stage that decided.
     pub stage: crate::domain::verdict::Stage,
     /// The rule that fired.
     pub rule: String,
-    /// Why, with both norms and the words.
+    /// The evidence: both norms and the words that oppose each other.
     pub evidence: Evidence,
 }
 
-/// The answer to a write. `stored` and `done` are HTTP 200, `proposed` is 202; `conflict` and `stale` are 409 and no errors.
+/// The answer to a write. `stored`, `consider` and `done` are HTTP 200, `proposed` is 202; `conflict` and `stale` are
+/// 409 and no errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum WriteOutcome {
     /// A claim is stored (`remember`, `learn`, `supersede`).
     Stored(Stored),
+    /// Nothing is stored yet: the write may contradict active claims, and waits for verdicts (`POST /judge`).
+    Consider(Consider),
     /// The act is done (`retract`, `reinstate`, `redact`, `reviewed`, `depend`, `resolve`).
     Done(Done),
     /// An agent may only propose this (`retract` of a person's claim): nothing changed, and a card waits for a person.
@@ -251,7 +264,7 @@ pub struct Stored {
     pub op_id: OpId,
     /// The scope that was written to.
     pub scope: Scope,
-    /// An identical active claim was there already; nothing was stored.
+    /// An identical active claim already existed; nothing was stored.
     #[serde(default)]
     pub duplicate: bool,
     /// The answer to a retry; nothing new happened.
@@ -260,12 +273,15 @@ pub struct Stored {
     /// Nothing was stored since `dry_run` was asked for.
     #[serde(default)]
     pub dry_run: bool,
-    /// Claims that gave way.
+    /// The claims that were replaced.
     #[serde(default)]
     pub superseded: Vec<ClaimId>,
     /// What the writer should know.
     #[serde(default)]
     pub warnings: Vec<Warning>,
+    /// Claims in force that it may contradict, the likeliest first; at most five. Supersede or retract what no longer holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Doubt>,
 }
 
 /// An act that is done.
@@ -277,7 +293,7 @@ pub struct Done {
     pub scope: Scope,
     /// What was done, in one sentence: "Superseded 3f2a… by 91bc…".
     pub summary: String,
-    /// The claim that was stored on the way, if any.
+    /// The claim that this act stored, if any.
     #[serde(default)]
     pub claim_id: Option<ClaimId>,
     /// Claims whose state changed, those that it was about first; at most 200.
@@ -304,13 +320,13 @@ pub struct Proposed {
     pub op_id: OpId,
     /// The scope.
     pub scope: Scope,
-    /// What was proposed and what it waits for, in one sentence.
+    /// The proposal and who has to decide on it, in one sentence.
     pub summary: String,
     /// The card on which it waits.
     pub card_id: CardId,
-    /// The claim, as it still stands.
+    /// The claim, which is still active.
     pub claim: Box<ClaimView>,
-    /// It waited already, or this is the answer to a retry; nothing new happened.
+    /// The same proposal already existed, or this is the answer to a retry; nothing new happened.
     #[serde(default)]
     pub known: bool,
 }
@@ -318,31 +334,31 @@ pub struct Proposed {
 /// A write that the guard refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Refused {
-    /// What stands against it, the strongest first.
+    /// The claims that it contradicts, the most probable first.
     pub conflicts: Vec<Conflict>,
     /// The card on which it waits; absent on a dry run.
     pub card_id: Option<CardId>,
     /// The scope.
     pub scope: Scope,
-    /// The ways on, in words: cancel, supersede, force an exception.
+    /// The ways to continue, in sentences: cancel, supersede, narrow, exception.
     #[serde(default)]
     pub ways_on: Vec<String>,
 }
 
-/// A write on something that changed meanwhile.
+/// A write whose target has changed in the meantime.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Stale {
     /// What happened, in one sentence.
     pub message: String,
     /// The target as it is now.
     pub claim: Option<Box<ClaimView>>,
-    /// The claims that now stand in its place.
+    /// The claims that replaced it.
     #[serde(default)]
     pub heads: Vec<ClaimView>,
     /// The card as it is now, if the act was on a card.
     #[serde(default)]
     pub card: Option<Box<super::conflicts::CardView>>,
-    /// Whether `reinstate` is offered: the claim that replaced it was itself retracted.
+    /// Whether the claim can be reinstated, because the claim that replaced it was retracted.
     #[serde(default)]
     pub can_reinstate: bool,
 }

@@ -6,7 +6,7 @@ use crate::{
     client::Client,
 };
 
-/// Store the facts of a raw text, word for word: a language model, if one is chosen, selects the sentences.
+/// Store the facts stated in a text, word for word. If a language model is chosen, it selects the sentences.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

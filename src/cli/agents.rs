@@ -13,9 +13,9 @@ use crate::{
 /// List the coding agents that are connected or wrote something.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-`ergo log --who AGENT` lists what an agent wrote, `--refused` only what was refused; `ergo injected` lists what hooks gave it.")]
+`ergo log --who AGENT` lists what an agent wrote, `--refused` only what was refused; `ergo injected` lists what hooks injected.")]
 pub(crate) struct Args {
-    /// In all projects.
+    /// In all scopes.
     #[arg(long)]
     all: bool,
 }
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.line(text!("{}  {}", name, state));
         let parts = [count(*wrote, "act", "acts"), format!("{refused} refused"), format!("last {}", ago(*last, now))];
         let of = escape(&people.join(", "));
-        cx.ui.line(text!("  {}, for {}", parts.join(", "), of));
+        cx.ui.line(text!("  {}, on behalf of {}", parts.join(", "), of));
     }
     let mut silent: Vec<&str> = agents.connected.iter().map(|session| session.agent.as_str()).collect();
     silent.retain(|name| agents.items.iter().all(|item| item.agent != *name));

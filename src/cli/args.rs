@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Memory for coding agents that remembers why, and refuses to contradict itself in silence.
+/// Memory for coding agents that keeps the reasons, and never contradicts itself silently.
 #[derive(Debug, Parser)]
 #[command(name = "ergo", version, propagate_version = false, max_term_width = 100)]
 #[command(after_long_help = AFTER)]
@@ -15,7 +15,7 @@ pub struct Cli {
 }
 
 const AFTER: &str = "\
-Exit codes: 0 done; 1 refused by the guard, or needs a person; 2 wrong usage, or not found; 3 the daemon or a model's
+Exit codes: 0 done; 1 refused by the guard, or a person must decide; 2 invalid usage, or not found; 3 the daemon or another
 server cannot be reached; 4 a bug or a disk error; 5 stale: it changed in the meantime.
 
 Environment: ERGO_HOME puts all files into one folder; ERGO_API_URL and ERGO_API_TOKEN select another daemon;
@@ -34,7 +34,7 @@ pub struct Globals {
     /// The project [default: the name of the repository, the same for all its worktrees].
     #[arg(long, global = true, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub project: Option<String>,
-    /// Organisation and project together.
+    /// The scope: organisation and project together.
     #[arg(long, global = true, value_name = "ORG/PROJECT", conflicts_with_all = ["org", "project"])]
     pub scope: Option<String>,
     /// Do not start the daemon if it is not running.

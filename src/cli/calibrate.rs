@@ -31,8 +31,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for bridge in &answer.bridges {
         let from = cx.ui.paint(Style::Code, sanitize_line(&bridge.from));
         let why = match bridge.cosine {
-            Some(cosine) => format!("together {}, cosine {cosine:.2}", bridge.together),
-            None => format!("together {}", bridge.together),
+            Some(cosine) => format!("together in {}, cosine {cosine:.2}", count(bridge.together, "claim", "claims")),
+            None => format!("together in {}", count(bridge.together, "claim", "claims")),
         };
         let model = if bridge.confirmed { ", confirmed by the language model" } else { "" };
         let why = cx.ui.paint(Style::Dim, format!("{why}{model}"));
@@ -40,11 +40,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     if let Some(UnrelatedBaselineView { sample, cosine, raise }) = answer.unrelated_baseline {
         let floor = match (raise * 100.0).round() {
-            0.0 => "the floor is as usual".to_owned(),
-            up if up > 0.0 => format!("the floor is {raise:.2} higher than usual"),
+            0.0 => "the recall floor stays at its default".to_owned(),
+            up if up > 0.0 => format!("the recall floor is {raise:.2} above its default"),
             _ => {
                 let lower = -raise;
-                format!("the floor is {lower:.2} lower than usual")
+                format!("the recall floor is {lower:.2} below its default")
             }
         };
         let of = count(sample, "claim", "claims");
@@ -55,7 +55,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             floor
         ));
     }
-    let bridges = count(answer.bridges.len(), "word pair", "word pairs");
+    let bridges = count(answer.bridges.len(), "pair of related words", "pairs of related words");
     let of = count(answer.claims, "claim", "claims");
     let kept = if args.dry_run { "not saved" } else { "saved" };
     cx.ui.line(text!("{} from {}, {}.", bridges, of, kept));

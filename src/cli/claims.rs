@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Only by this person or agent.
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
-    /// Only claims whose premises changed.
+    /// Only claims that need review, since what they rest on changed.
     #[arg(long)]
     needs_review: bool,
     /// Only claims written since then: a date, a time, or a span such as 3d.
@@ -50,13 +50,13 @@ pub(crate) struct Args {
     /// Only claims whose source does not contain this.
     #[arg(long, value_name = "SOURCE")]
     not_source: Option<String>,
-    /// The guard's verdict: disputed, warned or clean.
+    /// What the guard found: disputed, warned or clean.
     #[arg(long, value_name = "VERDICT")]
     verdict: Option<String>,
     /// The state at this time: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     as_of: Option<String>,
-    /// In all projects.
+    /// In all scopes.
     #[arg(long)]
     all: bool,
     /// Maximum number of claims, up to 200.
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         (moment(&args.as_of)?, args.since.as_deref().map(time::since).transpose()?, moment(&args.until)?);
     let (client, scope) = cx.reader().await?;
     let scope = (!args.all).then_some(scope);
-    let place = scope.as_ref().map_or_else(|| "all projects".to_owned(), |scope| escape(&scope.to_string()));
+    let place = scope.as_ref().map_or_else(|| "all scopes".to_owned(), |scope| escape(&scope.to_string()));
     let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
     let words = Some(args.words.join(" ")).filter(|words| !words.is_empty());
     let query = ClaimsQuery {
@@ -122,7 +122,7 @@ fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool) {
             cx.ui.line(text!("No claim in {} matches.", place));
             cx.ui.commands(&[
                 ("ergo claims --status all".to_owned(), "include superseded and retracted claims".to_owned()),
-                ("ergo claims --all".to_owned(), "search all projects".to_owned()),
+                ("ergo claims --all".to_owned(), "search all scopes".to_owned()),
             ]);
         } else {
             cx.ui.line(text!("There are no claims in {} yet.", place));
@@ -130,7 +130,7 @@ fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool) {
                 ("ergo remember '…' --reason '…'".to_owned(), "store a first decision".to_owned()),
                 ("ergo import rules CLAUDE.md".to_owned(), "import the rules of a file".to_owned()),
                 ("ergo import adr docs/adr".to_owned(), "import decision records".to_owned()),
-                ("ergo scopes".to_owned(), "list the projects that have claims".to_owned()),
+                ("ergo scopes".to_owned(), "list the scopes that have claims".to_owned()),
             ]);
         }
         return;

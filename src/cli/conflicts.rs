@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// open, snoozed, settled or all.
     #[arg(long, value_name = "STATUS", default_value = "open", conflicts_with = "card")]
     status: String,
-    /// In all projects.
+    /// In all scopes.
     #[arg(long, conflicts_with = "card")]
     all: bool,
     /// Maximum number of conflicts, up to 200.
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     let (client, scope) = cx.reader().await?;
     let scope = (!args.all).then_some(scope);
-    let place = scope.as_ref().map_or_else(|| "any project".to_owned(), |scope| escape(&scope.to_string()));
+    let place = scope.as_ref().map_or_else(|| "any scope".to_owned(), |scope| escape(&scope.to_string()));
     let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
     let query = ConflictsQuery {
         org_id,

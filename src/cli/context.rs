@@ -113,7 +113,7 @@ impl Context {
         let (org, project) = match &flags.scope {
             Some(several) if several.contains(',') => {
                 return Err(CliError::usage(format_args!(
-                    "`--scope {several}` names several scopes, but this verb takes only one"
+                    "`--scope {several}` names several scopes, but this command takes only one"
                 ))
                 .hint("run it once for each scope; `ergo sync export`, `create` and `invite` take several"));
             }

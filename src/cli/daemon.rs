@@ -37,7 +37,7 @@ enum Act {
     Stop,
     /// Show whether the daemon runs, its version and its addresses. Exit code 3 if it does not run.
     Status,
-    /// Run the daemon in the foreground. The other verbs start it this way in the background.
+    /// Run the daemon in the foreground. The other commands start it this way in the background.
     Run,
     /// Install a systemd or launchd unit that starts the daemon at login.
     Install {
@@ -131,10 +131,10 @@ fn show(status: &DaemonStatus, paths: &Paths, cx: &mut Context) {
             }
         }
         DaemonStatus::Silent { owner, error } => {
-            let word = cx.ui.paint(Style::Bad, "silent");
-            cx.ui.line(text!("daemon   {}: {} owns the store, and {}", word, owner, error));
+            let word = cx.ui.paint(Style::Bad, "not responding");
+            cx.ui.line(text!("daemon   {}: {} holds the store; {}", word, owner, error));
             cx.ui.line(text!("log      {}", paths.log().display()));
-            cx.ui.line("`ergo daemon stop` stops it");
+            cx.ui.line("`ergo daemon stop` ends it; `ergo daemon start` then starts a new one.");
         }
         DaemonStatus::Stopped => {
             let word = cx.ui.paint(Style::Strong, "not running");

@@ -64,10 +64,16 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 
     let place = sanitize_line(&home.path().display().to_string());
     let daemon = PrivateDaemon::start(home, paths, config)?;
-    say(cx, text!("This demonstration uses {} and removes it at the end. Your own store is not touched.", place));
+    say(
+        cx,
+        text!(
+            "This demonstration uses the temporary folder {} and removes it at the end. Your own store is not touched.",
+            place
+        ),
+    );
     write_claims(cx)?;
     let first = first_card(cx)?;
-    head(cx, "A person settles the refused claims:");
+    head(cx, "A person settles the conflicts:");
     #[cfg(feature = "testing")]
     if let Some(card) = first.as_deref().filter(|_| capture.is_set()) {
         let command = capture.demo_command(card);
@@ -95,7 +101,7 @@ fn write_claims(cx: &mut Context) -> Result<(), CliError> {
     head(cx, "First ergo imports its developers' decisions and working rules:");
     step(cx, &["import", "adr", "docs/adr", "--yes"])?;
     step(cx, &["import", "rules", RULES.path])?;
-    head(cx, "Three writes contradict them. Each is refused with the reason, and kept on a card:");
+    head(cx, "Three writes contradict them. The guard refuses each, says why, and opens a card:");
     for write in WRITES.iter().filter(|write| write.refused) {
         step(cx, &["remember", write.statement, "--reason", write.reason])?;
     }
@@ -103,7 +109,7 @@ fn write_claims(cx: &mut Context) -> Result<(), CliError> {
     for write in WRITES.iter().filter(|write| !write.refused) {
         step(cx, &["remember", write.statement, "--reason", write.reason])?;
     }
-    head(cx, "Ask why. The answer has the reason and the history:");
+    head(cx, "Ask why. The answer includes the reason and the history:");
     step(cx, &["why", "what performs every act?"])
 }
 

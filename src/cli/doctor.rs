@@ -22,11 +22,14 @@ use crate::{
     store::{CheckReport, ContactRow, Store, StoreError},
 };
 
+/// Where the reason of a failure is found.
+const LOG_HINT: &str = "see the daemon's log; `ergo daemon status` names the file";
+
 /// Check the installation and the store.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 These are checked: SQLite's integrity, every signature, whether claims match their events, and the quarantine of each team. If the
-daemon is running, it performs the check. All network addresses that were ever contacted are listed.")]
+daemon is running, it performs the check. Every network address that ergo has contacted is listed.")]
 pub(crate) struct Args {
     /// Rebuild claims, cards and indexes from the events; the daemon must be stopped.
     #[arg(long)]
@@ -149,7 +152,10 @@ fn room(folder: &Path, free: Option<u64>) -> Option<Finding> {
             format!("the disk of {folder} is full ({size} free): writes fail"),
             "free some space; writes then work again without a restart".to_owned(),
         ),
-        disk::FULL..disk::LOW => note("disk", format!("the disk of {folder} is almost full: {size} free")),
+        disk::FULL..disk::LOW => Finding {
+            hint: Some("free some space before writes fail".to_owned()),
+            ..note("disk", format!("the disk of {folder} is almost full: {size} free"))
+        },
         _ => fine("disk", format!("{size} free for {folder}")),
     })
 }
@@ -229,7 +235,7 @@ fn vectors(waiting: &Unembedded) -> Finding {
         let without = if claims + chunks > 0 { format!("; {waiting} have no vector") } else { String::new() };
         let message = format!("no embedder is chosen: claims are found and compared by words only{without}");
         let hint =
-            "`ergo models use embedder default` turns vectors on, unless [models] in config.toml names an embedder"
+            "`ergo models use embedder default` turns vectors on; if [models] in config.toml sets `embedder`, change it there"
                 .to_owned();
         return Finding { hint: Some(hint), ..note("vectors", message) };
     }
@@ -244,7 +250,7 @@ fn vectors(waiting: &Unembedded) -> Finding {
             "this is retried automatically; to use another embedder: `ergo models use embedder NAME`, then `ergo reembed`"
                 .to_owned(),
         ),
-        None => fine("vectors", format!("{message} and are found by words until then")),
+        None => fine("vectors", format!("{message}; until they do, they are found by words only")),
     }
 }
 
@@ -282,14 +288,13 @@ fn looked_over(place: &str, check: StoreCheck, hint: Option<String>) -> Vec<Find
 fn models(models: &ModelsStatus) -> Vec<Finding> {
     let mut out = Vec::new();
     for model in &models.roles {
-        let hash = model.sha256.get(..12).map(|hash| format!(" ({hash})")).unwrap_or_default();
         let place = match (&model.computes, model.gpu_layers) {
-            (Some(place), 0) => format!(", computed by {place}"),
-            (Some(place), layers) => format!(", {} by {place}", count(layers as usize, "layer", "layers")),
+            (Some(place), 0) => format!(", on {place}"),
+            (Some(place), layers) => format!(", {} on {place}", count(layers as usize, "layer", "layers")),
             (None, _) => String::new(),
         };
         let loaded = if model.loaded { "loaded" } else { "not loaded" };
-        let message = format!("{} is {}{hash}, {loaded}{place}", model.role, model.name);
+        let message = format!("{}: {}, {loaded}{place}", model.role, model.name);
         out.push(match &model.problem {
             Some(problem) => {
                 Finding { hint: Some("ergo models list".to_owned()), ..note("model", format!("{message}: {problem}")) }
@@ -298,25 +303,17 @@ fn models(models: &ModelsStatus) -> Vec<Finding> {
         });
     }
     out.extend(models.problems.iter().cloned().map(not_as_chosen));
-    for worker in models.workers.iter().filter(|worker| worker.pid.is_some() || worker.restarts > 0) {
-        let roles = worker.roles.join(" and ");
-        let state = match worker.pid {
-            Some(pid) => format!("process {pid}, {}", bytes(worker.rss_bytes)),
-            None => "no process".to_owned(),
-        };
-        let message = format!("{roles}: {state}");
-        out.push(match worker.restarts {
-            0 => fine("inference", message),
-            times => note("inference", format!("{message}; restarted {} after a crash", count_times(times))),
+    for worker in models.workers.iter().filter(|worker| worker.restarts > 0) {
+        let (roles, times) = (worker.roles.join(" and "), count_times(worker.restarts));
+        out.push(Finding {
+            hint: Some(LOG_HINT.to_owned()),
+            ..note("inference", format!("{roles}: the process of the model was restarted {times} after a crash"))
         });
     }
     if !models.failures.is_empty() {
         let kinds: Vec<_> = models.failures.iter().map(|(kind, times)| format!("{kind} {times}")).collect();
         let message = format!("failed calls since the daemon started: {}", kinds.join(", "));
-        out.push(Finding {
-            hint: Some("see the daemon's log; `ergo daemon status` names the file".to_owned()),
-            ..note("inference", message)
-        });
+        out.push(Finding { hint: Some(LOG_HINT.to_owned()), ..note("inference", message) });
     }
     out
 }

@@ -123,7 +123,7 @@ impl From<ApiError> for CliError {
         out.hints.extend(error.hint.map(|hint| hint.to_lines()));
         if !error.candidates.is_empty() {
             let shown: Vec<_> = error.candidates.iter().map(|id| id.get(..16).unwrap_or(id)).collect();
-            let what = if error.code == ErrorCode::Ambiguous { "did you mean" } else { "see" };
+            let what = if error.code == ErrorCode::Ambiguous { "did you mean" } else { "related ids" };
             out.hints.push(text!("{}: {}", what, shown.join(", ")));
         }
         out

@@ -83,7 +83,7 @@ fn write_lines(
         cx.ui.value(&serde_json::json!({ "file": file, "claims": total, "bytes": text.len() }));
     } else {
         cx.ui.note(text!(
-            "{} of {} written to {}.",
+            "Wrote {} of {} to {}.",
             count(total, "claim", "claims"),
             escape(&scope.to_string()),
             file.display()
@@ -140,7 +140,7 @@ fn write_records(cx: &mut Context, scope: &Scope, claims: &[ClaimView], folder: 
         ));
     } else {
         cx.ui.line(text!(
-            "{} of {} written to {}.",
+            "Wrote {} of {} to {}.",
             count(records.len(), "record", "records"),
             escape(&scope.to_string()),
             folder.display()

@@ -28,6 +28,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.line(text!("\n{}", title));
     };
     cx.ui.claim(&history.claim, now);
+    if let Some(signed) = history.claim.signed_words() {
+        cx.ui.field("signed by", &signed);
+    }
     heading(cx, "Acts, oldest first");
     for event in &history.events {
         log::row(&mut cx.ui, event, now);
@@ -38,8 +41,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     for (title, claims) in [
         ("What replaced it", &history.successors),
-        ("Depends on", &history.premises),
-        ("Dependents", &history.dependents),
+        ("Rests on", &history.premises),
+        ("What rests on it", &history.dependents),
     ] {
         if !claims.is_empty() {
             heading(cx, title);

@@ -18,7 +18,7 @@ use crate::{
 /// List what needs attention: conflicts, reviews, warnings, agents' proposals, quarantined events, join requests.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Lists all projects, as in the app; `--here`, `--project` and `--scope` select one. `ergo tui` opens the same list."
+    after_help = "Without a flag it lists all scopes, as the app does; `--here`, `--project` or `--scope` selects one. `ergo tui` opens the same list."
 )]
 pub(crate) struct Args {
     /// Only this project.
@@ -96,7 +96,7 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
 
 /// Says that nothing needs attention.
 pub(super) fn nothing(cx: &mut Context, scope: Option<&Scope>) {
-    let place = scope.map_or_else(|| "any project".to_owned(), |scope| escape(&scope.to_string()));
+    let place = scope.map_or_else(|| "any scope".to_owned(), |scope| escape(&scope.to_string()));
     cx.ui.line(text!("Nothing needs attention in {}.", place));
     cx.ui.commands(&[
         ("ergo audit".to_owned(), "compare all active claims of this project".to_owned()),

@@ -29,8 +29,8 @@ Examples:
   ergo ingest docs README.md
   ergo ingest src
 
-Markdown is split at headings, prose at paragraphs, source code at definitions. The chunks stay on this machine unless `--sync` is
-given. They are not checked by the guard and do not answer `ergo why`; `ergo learn` makes a claim of one. Ingesting again updates
+Markdown is split at headings, prose at paragraphs, source code at definitions. The passages stay on this device unless `--sync` is
+given. They are not checked by the guard and do not answer `ergo why`; to make one a claim, use `ergo learn`. Ingesting again updates
 changed files and removes deleted ones. Hidden files, build folders and binary files are skipped.")]
 pub(crate) struct Args {
     /// Files or folders.
@@ -40,10 +40,10 @@ pub(crate) struct Args {
     sharing: Sharing,
 }
 
-/// Whether chunks leave this machine.
+/// Whether passages leave this device.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Sharing {
-    /// Share the chunks with everyone who shares the scope. Without it, already shared files stay shared.
+    /// Share the passages with everybody in the team that has this scope. Files that are already shared stay shared.
     #[arg(long)]
     sync: bool,
 }
@@ -144,7 +144,7 @@ async fn send(
             bar(at, found.files.len()),
             at + 1,
             found.files.len(),
-            count(report.chunks, "chunk", "chunks"),
+            count(report.chunks, "passage", "passages"),
             name
         ));
         let text = match reference_files::text(path) {
@@ -224,7 +224,7 @@ fn show(cx: &mut Context, report: &Report) {
     ui.line(text!(
         "Ingested {}: {}, {} new, {} removed.",
         count(report.files, "file", "files"),
-        count(report.chunks, "chunk", "chunks"),
+        count(report.chunks, "passage", "passages"),
         report.added,
         report.retired
     ));

@@ -1,4 +1,4 @@
-//! `ergo injected`: lists the claims that hooks added to agents' sessions.
+//! `ergo injected`: lists the claims that hooks injected into agents' sessions.
 
 use super::{
     CliError, Context, Exit,
@@ -9,7 +9,7 @@ use crate::{
     domain::text::escape,
 };
 
-/// List the claims that hooks added to sessions of coding agents.
+/// List the claims that hooks injected into the sessions of coding agents.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -44,17 +44,17 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         return Ok(Exit::Ok);
     }
     let now = Context::now();
-    for Injection { at, session, agent, hook, scope, claims } in &found {
+    for Injection { at, session, agent, hook, scope, claims, .. } in &found {
         let ids: Vec<_> = claims.iter().map(|id| id.short()).collect();
         let of = agent.as_deref().map_or_else(String::new, |agent| format!(" of {agent}"));
         let (of, scope) = (escape(&of), escape(&scope.to_string()));
-        cx.ui.line(text!("{} into {}{} · {} · {}", hook, session, of, scope, ago(*at, now)));
+        cx.ui.line(text!("{} · session {}{} · {} · {}", hook, session, of, scope, ago(*at, now)));
         cx.ui.line(text!("  {}", ids.join(" ")));
     }
     if found.is_empty() {
-        cx.ui.line("No claims were added to any session. `ergo setup` installs the hooks that add them.");
+        cx.ui.line("No claims were injected into any session. `ergo setup` installs the hooks that inject them.");
     } else if found.len() < total {
-        cx.ui.line(text!("{} in total; --limit shows more.", count(total, "injection", "injections")));
+        cx.ui.line(text!("{} in total; show more with --limit.", count(total, "injection", "injections")));
     }
     Ok(Exit::Ok)
 }

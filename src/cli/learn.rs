@@ -1,7 +1,7 @@
 //! `ergo learn`: stores a claim with its source.
 
 use super::{
-    CliError, Context, Exit, show,
+    CliError, Context, Exit, doubts, show,
     write::{self, NewClaimArgs},
 };
 
@@ -22,7 +22,8 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let statement = write::statement(&args.statement)?;
     let (client, caller) = cx.writer().await?;
-    let request = args.claim.request(caller, statement, Some(args.source));
+    let request = doubts::considering(cx, args.claim.request(caller, statement, Some(args.source)));
     let outcome = client.learn(&request).await.map_err(write::in_flags)?;
+    let outcome = doubts::settled(cx, &client, &request, outcome).await?;
     Ok(show::outcome::show(cx, &outcome, Some(&request.statement)))
 }

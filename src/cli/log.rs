@@ -16,7 +16,7 @@ pub(crate) struct Args {
     /// Maximum number of acts.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     limit: usize,
-    /// In all projects.
+    /// In all scopes.
     #[arg(long)]
     all: bool,
     /// Only by this person or agent.
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         row(&mut cx.ui, event, now);
     }
     if page.items.is_empty() {
-        let place = scope.map_or_else(|| "any project".to_owned(), |scope| escape(&scope.to_string()));
+        let place = scope.map_or_else(|| "any scope".to_owned(), |scope| escape(&scope.to_string()));
         cx.ui.line(text!("There are no acts in {} yet.", place));
         cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first claim".to_owned())]);
     }
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 /// Shows one event: its act's id, what it did, who did it, when and why.
 pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
     let op = ui.paint(Style::Code, event.op_id.short());
-    let kind = format!("{:<18}", event.kind);
+    let verb = format!("{:<12}", event.verb());
     let mut who = author(&event.who, event.agent.as_deref());
     if let Some(device) = &event.device_name {
         who = format!("{who}, on {}", escape(device));
@@ -78,8 +78,8 @@ pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
     if what.is_empty() {
         what = targets.join(", ");
     }
-    let what = ui.fit(&what, 12 + 19);
-    ui.line(text!("{}  {} {}{}", op, kind, what, undone));
+    let what = ui.fit(&what, 12 + 13);
+    ui.line(text!("{}  {} {}{}", op, verb, what, undone));
     let mut rest = format!("{who}, {}", ago(event.at, now));
     if let Some(reason) = &event.reason {
         rest = format!("{rest}: {}", sanitize_line(reason));

@@ -9,10 +9,10 @@ use crate::tui::action::keys_roff;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Read it with: ergo man | man -l -")]
 pub(crate) struct Args {
-    /// Print the page of this verb, such as `remember`.
-    #[arg(value_name = "VERB")]
+    /// Print the page of this command, such as `remember`.
+    #[arg(value_name = "COMMAND")]
     verb: Option<String>,
-    /// Print the reference of all verbs as Markdown.
+    /// Print the reference of all commands as Markdown.
     #[arg(long, conflicts_with = "verb")]
     markdown: bool,
 }
@@ -29,7 +29,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         None => command,
         Some(verb) => {
             command.find_subcommand(verb).cloned().map(|found| found.display_name(format!("ergo-{verb}"))).ok_or_else(
-                || CliError::usage(format_args!("there is no verb “{verb}”")).hint("`ergo --help` lists them"),
+                || CliError::usage(format_args!("unknown command “{verb}”")).hint("`ergo --help` lists them"),
             )?
         }
     };

@@ -12,13 +12,13 @@ use crate::mcp::{self, DaemonLink, McpBridge, McpSettings, Profile};
 The agent's program starts this; `ergo setup` configures it. Starts the daemon if it is not running.
 ERGO_MCP_LOG sets the log filter for stderr [default: warn].")]
 pub(crate) struct Args {
-    /// Which tools to offer: all (default), or the five essential ones (minimal).
+    /// Which tools to offer: `default` (all) or `minimal` (the five essential ones).
     #[arg(long, value_name = "PROFILE", default_value = "default", hide_possible_values = true)]
     profile: Offered,
-    /// Who acts [default: the agent, by its own name].
+    /// The name to record as the author of writes [default: the agent's own name].
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
-    /// Never ask the user about a conflict, even if the agent's program supports it.
+    /// Never ask the user to settle a conflict, even if the agent can ask (elicitation).
     #[arg(long)]
     no_ask: bool,
 }

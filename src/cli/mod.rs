@@ -26,6 +26,7 @@ mod daemon;
 mod demo;
 mod depend;
 mod doctor;
+mod doubts;
 mod error;
 mod export;
 mod git;

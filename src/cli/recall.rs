@@ -72,7 +72,7 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
     if answer.verdict == RecallVerdict::Reference {
         show_references(cx, &answer.references);
         if !answer.hits.is_empty() {
-            let heading = cx.ui.paint(Style::Strong, "Nearest claims");
+            let heading = cx.ui.paint(Style::Strong, "Closest claims");
             cx.ui.line(text!("\n{}", heading));
         }
     }
@@ -80,7 +80,7 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
     for hit in &answer.hits {
         if hit.claim.status != Status::Active && !retired {
             retired = true;
-            let heading = cx.ui.paint(Style::Strong, "No longer active");
+            let heading = cx.ui.paint(Style::Strong, "Superseded or retracted");
             cx.ui.line(text!("\n{}", heading));
         }
         cx.ui.claim_row(&hit.claim, now);
@@ -93,7 +93,9 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
         show_references(cx, &answer.references);
     }
     let commands = match answer.hits.first() {
-        Some(best) => (format!("ergo why {}", best.claim.id.short()), "show its history and dependents".to_owned()),
+        Some(best) => {
+            (format!("ergo why {}", best.claim.id.short()), "show its history and what rests on it".to_owned())
+        }
         None => ("ergo remember '…' --reason '…'".to_owned(), "store the answer".to_owned()),
     };
     cx.ui.line("");

@@ -4,7 +4,7 @@ use super::{CliError, Context, Exit, act};
 
 /// Remove a claim's text, reason and source everywhere, such as a pasted secret. The claim's record stays.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "This cannot be undone.")]
+#[command(after_help = "This cannot be undone. Peers remove the text when they sync next.")]
 pub(crate) struct Args {
     #[command(flatten)]
     act: act::ClaimActArgs,

@@ -36,7 +36,7 @@ fn section(out: &mut String, command: &Command, above: &str, level: usize) {
         write(&mut usage, format_args!(" {arg}"));
     }
     if command.has_subcommands() {
-        usage.push_str(" <VERB>");
+        usage.push_str(" <COMMAND>");
     }
     let own =
         |arg: &&Arg| !arg.is_global_set() && !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version");

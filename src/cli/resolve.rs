@@ -75,7 +75,7 @@ pub(crate) struct CardActArgs {
     /// Narrow this side with the options below, such as --env.
     #[arg(long, value_name = "SIDE")]
     narrow: Option<String>,
-    /// Keep both: this side is an exception to the other [default: the refused or newer side].
+    /// Keep both: this side is an exception to the other [default: the new claim].
     #[arg(long, value_name = "SIDE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     exception: Option<String>,
     /// Dismiss: it is no contradiction, and this pair is never refused again.
@@ -116,9 +116,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         None => only_card(cx, &client).await?,
     };
     let Some(mut request) = request(&args.act, &card)? else {
-        return Err(CliError::usage("no act given")
+        return Err(CliError::usage("no decision given")
             .hint(format_args!("`ergo resolve {} --interactive` shows both sides and asks", card.summary.id.short()))
-            .hint("or use an act: --keep, --merge, --retract, --narrow, --exception, --dismiss, --discard, --snooze"));
+            .hint("or say how to settle it: --keep, --merge, --retract, --narrow, --exception, --dismiss, --discard or --snooze"));
     };
     request.caller = cx.anyone()?;
     if request.act == CardAct::Narrow {
@@ -149,7 +149,7 @@ fn bulk_resolution(args: &Args) -> Result<resolve_many::BulkResolution, CliError
             "2" => Keep::Second,
             _ => {
                 return Err(CliError::usage(format_args!("invalid side “{side}” for several cards"))
-                    .hint("--keep 1 keeps the newer side of each card, --keep 2 the older one"));
+                    .hint("--keep 1 keeps the new claim of each card, --keep 2 the existing one"));
             }
         };
         (CardAct::Supersede, Some(keep), None)
@@ -166,8 +166,8 @@ fn bulk_resolution(args: &Args) -> Result<resolve_many::BulkResolution, CliError
     } else if let Some(when) = &act.snooze {
         (CardAct::Snooze, None, Some(time::moment(when, 1)?))
     } else {
-        return Err(CliError::usage("no act given").hint(
-            "use an act: --keep 1, --keep 2, --keep-source, --keep-writer, --exception, --dismiss, --discard, --snooze",
+        return Err(CliError::usage("no decision given").hint(
+            "say how to settle them: --keep 1, --keep 2, --keep-source, --keep-writer, --exception, --dismiss, --discard or --snooze",
         ));
     };
     let reason = args.reason.clone().unwrap_or_default();
@@ -264,7 +264,7 @@ async fn only_card(cx: &Context, client: &Client) -> Result<CardView, CliError> 
     match page.items.as_slice() {
         [card] => Ok(client.card(&card.id.to_hex()).await?),
         [] => Err(CliError::usage(format_args!("no open conflicts in {scope}"))
-            .hint("`ergo conflicts --all` lists those of all projects")),
+            .hint("`ergo conflicts --all` lists those of all scopes")),
         _ => Err(CliError::usage(format_args!("{scope} has {} open conflicts: name one", page.total))
             .hint("`ergo conflicts` lists them; `ergo resolve --interactive` reviews them")),
     }

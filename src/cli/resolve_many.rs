@@ -2,6 +2,7 @@
 
 use super::{
     CliError, Context, Exit, paging,
+    show::text::count,
     ui::{Style, Ui},
 };
 use crate::{
@@ -54,7 +55,7 @@ async fn open_cards(cx: &Context, client: &Client) -> Result<Vec<CardSummary>, C
     let page = client.conflicts(&ConflictsQuery { limit: Some(MAX_CARDS), ..paging::cards_of(&scope) }).await?;
     if page.items.is_empty() {
         return Err(CliError::usage(format_args!("no open conflicts in {scope}"))
-            .hint("`ergo conflicts --all` lists those of all projects"));
+            .hint("`ergo conflicts --all` lists those of all scopes"));
     }
     if page.total > page.items.len() {
         return Err(CliError::usage(format_args!(
@@ -73,7 +74,8 @@ impl Ui {
         }
         self.line(text!("{}.", answer.summary));
         if !answer.needs_review.is_empty() {
-            self.line(text!("{} dependent claims need review:", answer.needs_review.len()));
+            let rest = count(answer.needs_review.len(), "claim rests", "claims rest");
+            self.line(text!("{} on what changed and must be reviewed:", rest));
             self.line("  ergo claims --needs-review");
         }
         if answer.settled() > 0 && !answer.dry_run && !answer.replayed {
@@ -83,7 +85,7 @@ impl Ui {
 
     fn resolved_card(&mut self, item: &ResolvedCard) {
         let id = self.paint(Style::Code, item.card.short());
-        let (word, style) = if item.settled { ("ok", Style::Good) } else { ("left", Style::Warn) };
+        let (word, style) = if item.settled { ("done", Style::Good) } else { ("open", Style::Warn) };
         let word = self.paint(style, format_args!("{word:4}"));
         let summary = crate::domain::text::sanitize_line(&item.summary);
         self.line(text!("{} {}  {}", word, id, summary));

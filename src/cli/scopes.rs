@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{api::AsOf, domain::text::escape};
 
-/// List the projects that have claims.
+/// List the scopes (ORG/PROJECT) that have claims.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The state at this time: a date, a time, or a span such as 3d.
@@ -32,7 +32,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.line(name);
         let mut parts = vec![text!("{}", count(view.active, "claim", "claims"))];
         if view.total > view.active {
-            parts.push(text!("{} inactive", view.total - view.active));
+            parts.push(text!("{} superseded or retracted", view.total - view.active));
         }
         if view.open_cards > 0 {
             parts.push(cx.ui.paint(Style::Warn, count(view.open_cards, "open conflict", "open conflicts")));
@@ -48,9 +48,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         }
     }
     if scopes.items.is_empty() && as_of.is_some() {
-        cx.ui.line("No project had claims at that time.");
+        cx.ui.line("No scope had claims at that time.");
     } else if scopes.items.is_empty() {
-        cx.ui.line("No project has claims yet.");
+        cx.ui.line("No scope has claims yet.");
         cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first decision here".to_owned())]);
     }
     Ok(Exit::Ok)

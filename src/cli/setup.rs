@@ -11,7 +11,7 @@ use crate::setup::{AgentFiles, CodingAgent, SetupError, SetupPlan};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  ergo setup                       all agents that are installed here, for every project of yours
+  ergo setup                       all agents that are installed here, for all your projects
   ergo setup claude-code --project this repository only, in files that the team shares
   ergo setup --dry-run             only show what would change
   ergo setup --remove              remove it all again")]
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// All of them, installed or not.
     #[arg(long, conflicts_with = "agents")]
     all: bool,
-    /// For every project of yours (default). --project: for this repository, in files that the team shares.
+    /// Configure the agents for all your projects (default); --project: for this repository, in files that the team shares.
     #[arg(long)]
     user: bool,
     /// Show what would change, and change nothing.
@@ -88,8 +88,10 @@ fn shared(mut args: Args, cx: &Context) -> Result<Args, CliError> {
     }
     if !word.is_empty() {
         let agent = CodingAgent::from_str(word, false).map_err(|_| {
-            CliError::usage(format_args!("unknown agent “{word}”; `--project` takes no name here"))
-                .hint("run it in the repository: `ergo setup --project`")
+            CliError::usage(format_args!(
+                "unknown agent “{word}”; with `ergo setup`, `--project` is not followed by a project's name"
+            ))
+            .hint("run it in the repository: `ergo setup --project`")
         })?;
         args.agents.push(agent);
     }

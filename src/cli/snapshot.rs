@@ -39,7 +39,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     cx.ui.prompt(SafeText::lines(&answer.snapshot));
     if answer.stale {
-        cx.ui.note("This page is out of date; a new one is being generated.");
+        cx.ui
+            .note("This page is out of date; a new one is being generated. To wait for it: `ergo snapshot --rebuild`.");
     }
     Ok(Exit::Ok)
 }

@@ -36,23 +36,23 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
     ui.field(
         "guard",
         &format!(
-            "since the start: {} stored, {} with a warning, {} refused, {} by exception, {} unchecked",
+            "since the daemon started: {} clean, {} with a warning, {} refused, {} as exceptions, {} unchecked",
             guard.clean, guard.warn, guard.block, guard.exception, guard.ungated
         ),
     );
     for moved in &diagnose.thresholds {
         let name = escape(&moved.scope.to_string());
         let text = if moved.block > 1.0 {
-            format!("{name}: inference only warns, because the weights were not fitted for this cross-encoder")
+            format!("{name}: the NLI model only warns and never refuses, because no weights were fitted for it")
         } else {
             format!(
-                "{name}: inference refuses from {:.2} instead of {:.2}, based on settled cards",
+                "{name}: the NLI model refuses from {:.2} instead of {:.2}, adjusted to how cards were settled",
                 moved.block, moved.usual
             )
         };
         ui.field("threshold", &text);
     }
-    ui.field("models", &format!("cross-encoder {}, embedder {}", health.nli, health.embedder));
+    ui.field("models", &format!("NLI model {}, embedder {}", health.nli, health.embedder));
     ui.field(
         "claims",
         &format!(
@@ -67,9 +67,9 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
     match here {
         Some(view) => {
             let open = count(view.open_cards, "open conflict", "open conflicts");
-            ui.field("here", &format!("{name}: {} active, {open}, {} to review", view.active, view.needs_review));
+            ui.field("this scope", &format!("{name}: {} active, {open}, {} to review", view.active, view.needs_review));
         }
-        None => ui.field("here", &format!("{name}: no claims yet")),
+        None => ui.field("this scope", &format!("{name}: no claims yet")),
     }
     for problem in diagnose.problems.iter().chain(&diagnose.models.problems) {
         let label = ui.paint(Style::Warn, "Problem:");

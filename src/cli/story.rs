@@ -1,8 +1,8 @@
-//! `ergo story`: prints the history of a project as a story, with what would confuse a newcomer.
+//! `ergo story`: prints the claims of a scope by date, and marks reversals, ambiguities and stale claims.
 
 use super::{
     CliError, Context, Exit,
-    show::{claim, time},
+    show::{claim, text::count, time},
     ui::{SafeText, Style},
 };
 use crate::{
@@ -10,16 +10,16 @@ use crate::{
     domain::{ClaimId, Status, text::sanitize_line},
 };
 
-/// Print the claims of a project in order, and mark reversals, ambiguities and stale claims.
+/// Print the claims of a scope by date, and mark reversals, ambiguities and stale claims.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only what speaks of this.
+    /// Only claims about this subject.
     #[arg(long, value_name = "WORDS")]
     subject: Option<String>,
     /// Only since this time: a date, a time, or a span such as 30d.
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Only the marks, without the claims between them.
+    /// Only reversals, ambiguities and stale claims, without the claims between them.
     #[arg(long)]
     marks: bool,
 }
@@ -28,6 +28,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let since = args.since.map(|when| time::since(&when)).transpose()?;
     let (client, scope) = cx.reader().await?;
+    let narrowed = args.subject.is_some() || since.is_some();
     let query = StoryQuery { org_id: scope.org_id, project: scope.project, subject: args.subject, since };
     let story = client.story(&query).await?;
     if cx.ui.json {
@@ -43,9 +44,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         show(cx, mark, &story.claims);
     }
     if story.claims.is_empty() {
-        cx.ui.line(text!("No claims to tell of."));
+        cx.ui.line(if narrowed { "No claim matches." } else { "No claims yet." });
     } else if story.marks.is_empty() {
-        cx.ui.line(text!("\nNothing in {} claims would confuse a newcomer.", story.read));
+        cx.ui.line(text!("\nNo reversals, ambiguities or stale claims in {}.", count(story.read, "claim", "claims")));
     }
     if story.cut {
         cx.ui.note(text!("Only the newest {} claims were read.", story.read));
@@ -80,8 +81,8 @@ fn show(cx: &mut Context, mark: &StoryMark, claims: &[ClaimView]) {
     if let [.., before, newest] = mark.claims.as_slice() {
         let retract = |id: &ClaimId| format!("ergo retract {} --reason '…'", id.short());
         cx.ui.commands(&[
-            (retract(before), "if the newest one holds".to_owned()),
-            (retract(newest), "if it does not".to_owned()),
+            (retract(before), "if the newest claim is right".to_owned()),
+            (retract(newest), "if it is not".to_owned()),
         ]);
     }
 }

@@ -1,7 +1,7 @@
 //! `ergo supersede`: replaces a claim by a newer one.
 
 use super::{
-    CliError, Context, Exit, show,
+    CliError, Context, Exit, doubts, show,
     write::{self, NewClaimArgs},
 };
 use crate::api::SupersedeRequest;
@@ -38,9 +38,12 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let statement = write::statement(&args.statement)?;
     let (client, caller) = cx.writer().await?;
     let claim = args.claim.request(caller, statement, args.source);
+    // An existing claim that takes the place was compared when it was stored.
+    let claim = if args.by.is_none() { doubts::considering(cx, claim) } else { claim };
     let targets = std::iter::once(args.target).chain(args.also).collect();
     let request = SupersedeRequest { targets, successor: args.by, expect_rev: None, claim };
     let outcome = client.supersede(&request).await.map_err(write::in_flags)?;
+    let outcome = doubts::settled(cx, &client, &request.claim, outcome).await?;
     let written = Some(request.claim.statement.as_str()).filter(|statement| !statement.is_empty());
     Ok(show::outcome::show(cx, &outcome, written))
 }

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Open this claim.
     #[arg(long, value_name = "ID", conflicts_with = "conflict")]
     claim: Option<String>,
-    /// Show the tour of the first start.
+    /// Show the introductory tour again.
     #[arg(long)]
     tour: bool,
     /// Disable all changes.

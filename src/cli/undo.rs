@@ -76,7 +76,7 @@ pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Aske
     };
     let what = event.statement.as_deref().or(event.about.as_deref()).map(sanitize_line).unwrap_or_default();
     let when = ago(event.at, Context::now());
-    cx.ui.line(text!("Your last act, {}: {} “{}” in {}", when, event.kind, what, escape(&event.scope.to_string())));
+    cx.ui.line(text!("Your last act, {}: {} “{}” in {}", when, event.verb(), what, escape(&event.scope.to_string())));
     if !asker.yes(cx, "Undo it?")? {
         cx.ui.line("Nothing was changed.");
         return Ok(false);
@@ -122,7 +122,7 @@ async fn acts(client: &Client, prefix: &str) -> Result<Vec<OpId>, CliError> {
     .await
 }
 
-/// Undoes all acts of an import, newest first, since later acts may depend on earlier ones.
+/// Undoes all acts of an import, newest first, since later acts may build on earlier ones.
 async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result<Exit, CliError> {
     let prefix = number.to_ascii_lowercase();
     if prefix.len() != super::import::NUMBER || !prefix.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -132,7 +132,9 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
     let mut ops = acts(client, &prefix).await?;
     ops.dedup();
     if ops.is_empty() {
-        return Err(CliError::usage(format_args!("import {number} has no acts to undo")));
+        return Err(CliError::usage(format_args!(
+            "import {number} has no acts to undo: it was undone already, or stored nothing"
+        )));
     }
     let mut outcomes = Vec::new();
     let mut problems = Vec::new();

@@ -12,7 +12,7 @@ use crate::{
     domain::{drift::Drift, text::escape},
 };
 
-/// Show why: the claim that answers a question, with its reason, source and history.
+/// Show the claim that answers a question, with its reason, source and history.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -67,7 +67,7 @@ fn words(drift: Drift) -> String {
     match drift {
         Drift::Same => "unchanged".to_owned(),
         Drift::Moved(line) => format!("moved to line {line}"),
-        Drift::Changed => "changed: no longer contains the statement".to_owned(),
+        Drift::Changed => "no longer contains this statement".to_owned(),
         Drift::Gone => "deleted".to_owned(),
     }
 }
@@ -79,7 +79,7 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
         let nothing = answer.note.as_deref().unwrap_or(nothing);
         ui.prose(0, None, nothing);
         if !answer.others.is_empty() {
-            ui.line("\nNearest:");
+            ui.line("\nClosest claims:");
             for other in &answer.others {
                 ui.claim_row(other, now);
             }
@@ -109,7 +109,7 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
         cx.ui.chain(&answer.chain, now);
     }
     for (title, claims) in
-        [("Depends on", &answer.premises), ("Dependents", &answer.dependents), ("See also", &answer.others)]
+        [("Rests on", &answer.premises), ("What rests on it", &answer.dependents), ("See also", &answer.others)]
     {
         if !claims.is_empty() {
             heading(cx, title);

@@ -13,19 +13,19 @@ use crate::{
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Where and when it holds [default: everywhere, always]")]
 pub(crate) struct QualifierArgs {
-    /// The environment: prod, staging, dev, …
+    /// The environment in which the claim holds, such as prod or staging.
     #[arg(long, value_name = "ENV")]
     pub(crate) env: Option<String>,
-    /// The team.
+    /// The team for which the claim holds (a label, not a team of `ergo sync`).
     #[arg(long, value_name = "TEAM")]
     pub(crate) team: Option<String>,
-    /// The tenant.
+    /// The tenant for which the claim holds.
     #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
-    /// The first day, YYYY-MM-DD.
+    /// The first day on which the claim holds, YYYY-MM-DD.
     #[arg(long, value_name = "DATE")]
     pub(crate) from: Option<String>,
-    /// The last day, YYYY-MM-DD.
+    /// The last day on which the claim holds, YYYY-MM-DD.
     #[arg(long, value_name = "DATE")]
     pub(crate) until: Option<String>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct NewClaimArgs {
     /// The key of a fact: a later fact with the same key replaces it.
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
-    /// The id of a claim that this one depends on; may be given several times.
+    /// The id of a claim that this one rests on; may be given several times.
     #[arg(long = "depends-on", value_name = "ID")]
     pub(crate) depends_on: Vec<String>,
     /// Store it although it contradicts an active claim, with this justification on record.
@@ -79,6 +79,7 @@ impl NewClaimArgs {
             qualifiers: self.qualifiers.into(),
             force_exception: self.force_exception,
             exception_to: self.exception_to,
+            consider: false,
             dry_run: self.dry_run,
         }
     }

@@ -28,10 +28,10 @@ impl Client {
                 body.truncate(MAX_ERROR);
             }
             let response = Response { status: answer.status, body: body.into(), version: None };
-            let no_error = || bad(format!("HTTP {} without an error of ergo", response.status));
+            let no_error = || bad(format!("HTTP {} without an ergo error message", response.status));
             return Err(read::<serde_json::Value>(&response, || self.place()).err().unwrap_or_else(no_error));
         }
-        let summary = answer.summary.ok_or_else(|| bad("a file without its summary".to_owned()))?;
+        let summary = answer.summary.ok_or_else(|| bad("a bundle without the `x-ergo-summary` header".to_owned()))?;
         let outcome = serde_json::from_str(&summary).map_err(|error| bad(error.to_string()))?;
         Ok((outcome, answer.length, answer.body.boxed()))
     }

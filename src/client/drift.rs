@@ -7,7 +7,7 @@ use crate::{
         ClaimId,
         drift::{self, Drift},
     },
-    files::{self, Place},
+    files::{self, PathTarget},
 };
 
 /// The largest file that is read, in bytes.
@@ -33,8 +33,8 @@ pub fn compare(folder: &Path, sources: &[(ClaimId, String, String)]) -> Vec<(Cla
 /// Reads a regular file of the project as text; links that lead out of it are not followed.
 fn read(folder: &Path, path: &str) -> Option<String> {
     match files::locate(folder, &folder.join(path)).ok()? {
-        Place::Inside(file) => files::text(&file, MOST).ok(),
-        Place::Outside(_) => None,
+        PathTarget::Inside(file) => files::text(&file, MOST).ok(),
+        PathTarget::Outside(_) => None,
     }
 }
 

@@ -17,7 +17,7 @@ pub enum ClientError {
     },
     /// The connection broke after the request was sent: a write may have happened. Repeat it with the same
     /// `op_id`.
-    #[error("the daemon at {place} went away before it answered ({cause})")]
+    #[error("the daemon at {place} closed the connection before it answered ({cause})")]
     Interrupted {
         /// The address.
         place: String,
@@ -36,7 +36,7 @@ pub enum ClientError {
     #[error("{0}")]
     Api(ApiError),
     /// The response is not that of an ergo daemon.
-    #[error("the answer from {place} is not understood: {cause}")]
+    #[error("the answer from {place} cannot be read: {cause}")]
     BadAnswer {
         /// The address.
         place: String,
@@ -71,18 +71,19 @@ impl ClientError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unreachable { place, .. } if place.starts_with("https://") => Some(
-                "check ERGO_API_URL; if your own authority signed its certificate, name the authority's PEM file in \
-                 SSL_CERT_FILE"
+                "check ERGO_API_URL; if your own certificate authority signed the certificate, set SSL_CERT_FILE to \
+                    that authority's PEM file"
                     .to_owned(),
             ),
             Self::Unreachable { .. } => Some("start it with `ergo daemon start`".to_owned()),
             Self::Interrupted { .. } | Self::Timeout { .. } => Some(
-                "try again: a repeated act is recognised and happens once; `ergo daemon status` says more".to_owned(),
+                "try again: a repeated request is recognised and done only once; `ergo daemon status` says more"
+                    .to_owned(),
             ),
             Self::Api(error) => error.hint.clone(),
-            Self::BadAnswer { .. } => {
-                Some("is another program listening there? `ergo daemon status` says what is expected".to_owned())
-            }
+            Self::BadAnswer { .. } => Some(
+                "another program may be listening there; `ergo daemon status` shows the daemon's address".to_owned(),
+            ),
             Self::NotStarted { log, .. } => {
                 Some(format!("its log is {}; `ergo daemon run` starts it in the foreground", log.display()))
             }

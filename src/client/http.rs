@@ -150,7 +150,7 @@ impl HttpApi {
         }
         let message = builder
             .body(body)
-            .map_err(|e| ClientError::Api(ApiError::internal(format!("the request cannot be written: {e}"))))?;
+            .map_err(|e| ClientError::Api(ApiError::internal(format!("the request cannot be encoded: {e}"))))?;
         sender.send_request(message).await.map_err(|e| self.interrupted(e))
     }
 

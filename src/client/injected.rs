@@ -26,13 +26,16 @@ pub struct Injection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The hook: `session-start`, `user-prompt`, `post-tool`; `forget` if the session's context was emptied,
-    /// `reminder` if the agent was asked to store its decisions.
+    /// `reminder` if the agent was asked to store its decisions, `questions` if it was reminded of questions.
     pub hook: String,
     /// The scope of the claims.
     pub scope: Scope,
     /// The injected claims.
     #[serde(default)]
     pub claims: Vec<ClaimId>,
+    /// The tokens of the questions that the agent was reminded of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<String>,
 }
 
 /// Parses the lines of a file and skips those that a crash cut short.
@@ -126,6 +129,7 @@ mod tests {
             hook: hook.into(),
             scope: Scope { org_id: "a".into(), project: "b".into() },
             claims: claims.iter().map(|n| id(*n)).collect(),
+            questions: Vec::new(),
         };
         let all = [one(9, "t", "user-prompt", &[1]), one(7, "s", "session-start", &[1, 2]), one(5, "s", "forget", &[])];
         let given = by_claim(&all);

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     api::{MAX_FILE, MAX_FILE_NAME},
     domain::text::sanitize_line,
-    files::{Place, bytes, locate, real_path},
+    files::{PathTarget, bytes, locate, real_path},
 };
 
 /// Folders of generated files.
@@ -35,8 +35,8 @@ pub struct FoundFiles {
 /// Skips hidden files, links to folders, folders of generated files, and links that lead out of the project.
 pub fn files(top: &Path, named: &Path, found: &mut FoundFiles) {
     let root = match root(top, named) {
-        Ok(Place::Inside(root)) => root,
-        Ok(Place::Outside(real)) => return found.outside.push((named.to_owned(), leads_out(&real))),
+        Ok(PathTarget::Inside(root)) => root,
+        Ok(PathTarget::Outside(real)) => return found.outside.push((named.to_owned(), leads_out(&real))),
         Err(error) => return found.skipped.push((named.to_owned(), error.to_string())),
     };
     match fs::metadata(named) {
@@ -47,20 +47,20 @@ pub fn files(top: &Path, named: &Path, found: &mut FoundFiles) {
 }
 
 /// Returns the folder that every file must lie in: the project, else the path that the user named.
-fn root(top: &Path, named: &Path) -> io::Result<Place> {
+fn root(top: &Path, named: &Path) -> io::Result<PathTarget> {
     let top = fs::canonicalize(top)?;
     Ok(match locate(&top, named)? {
-        Place::Inside(_) => Place::Inside(top),
-        Place::Outside(real) => match named.parent().map(real_path).transpose()? {
+        PathTarget::Inside(_) => PathTarget::Inside(top),
+        PathTarget::Outside(real) => match named.parent().map(real_path).transpose()? {
             // The user need not know where a link inside the project leads.
-            Some(folder) if folder.starts_with(&top) => Place::Outside(real),
-            _ => Place::Inside(real),
+            Some(folder) if folder.starts_with(&top) => PathTarget::Outside(real),
+            _ => PathTarget::Inside(real),
         },
     })
 }
 
 fn leads_out(real: &Path) -> String {
-    format!("a link to {}, outside of the project: name that itself to take it in", shown(real))
+    format!("a link to {}, outside of the project: to ingest that file, name it directly", shown(real))
 }
 
 /// Formats a path so that it fits on one line of an answer.
@@ -73,7 +73,7 @@ pub fn unfit_name(name: &str) -> Option<String> {
     if name.len() > MAX_FILE_NAME {
         Some(format!("its path has {} bytes; the limit is {MAX_FILE_NAME}", name.len()))
     } else if name.contains(char::is_control) {
-        Some("its name has a line break or another control character: rename it to take it in".to_owned())
+        Some("its name contains a line break or another control character: rename it to ingest it".to_owned())
     } else {
         None
     }
@@ -102,7 +102,7 @@ fn folder(root: &Path, path: &Path, depth: usize, found: &mut FoundFiles) {
         match fs::metadata(&path) {
             // A link may lead back to a parent folder.
             Ok(meta) if meta.is_dir() && link => {
-                found.skipped.push((path, "a link to a folder: name the folder itself to take it in".to_owned()));
+                found.skipped.push((path, "a link to a folder: to ingest the folder, name it directly".to_owned()));
             }
             Ok(meta) if meta.is_dir() && MADE.contains(&name.as_str()) => {}
             Ok(meta) if meta.is_dir() => folder(root, &path, depth + 1, found),
@@ -114,11 +114,11 @@ fn folder(root: &Path, path: &Path, depth: usize, found: &mut FoundFiles) {
 
 fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut FoundFiles) {
     let why = match locate(root, path) {
-        Ok(Place::Outside(real)) => return found.outside.push((path.to_owned(), leads_out(&real))),
-        Ok(Place::Inside(_)) if path.to_str().is_none() => {
-            Err("its name is not UTF-8: rename it to take it in".to_owned())
+        Ok(PathTarget::Outside(real)) => return found.outside.push((path.to_owned(), leads_out(&real))),
+        Ok(PathTarget::Inside(_)) if path.to_str().is_none() => {
+            Err("its name is not UTF-8: rename it to ingest it".to_owned())
         }
-        Ok(Place::Inside(_)) => fits(meta),
+        Ok(PathTarget::Inside(_)) => fits(meta),
         Err(error) => Err(error.to_string()),
     };
     match why {
@@ -131,7 +131,7 @@ fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut FoundFiles) {
 pub fn fits(meta: &fs::Metadata) -> Result<(), String> {
     if !meta.is_file() {
         // Reading a pipe would block for ever.
-        Err("no regular file".to_owned())
+        Err("not a regular file".to_owned())
     } else if meta.len() > MAX_FILE as u64 {
         Err(format!("{} bytes; the limit is {MAX_FILE}", meta.len()))
     } else {
@@ -201,7 +201,7 @@ mod tests {
             .iter()
             .map(|(path, why)| (path.file_name().unwrap().to_str().unwrap(), why.split(' ').next().unwrap()))
             .collect();
-        assert_eq!(skipped, [("again", "a"), ("broken", "No"), ("huge.log", "2097153"), ("pipe", "no")].into());
+        assert_eq!(skipped, [("again", "a"), ("broken", "No"), ("huge.log", "2097153"), ("pipe", "not")].into());
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) fn connector() -> Result<TlsConnector, String> {
         if !named.is_empty() {
             let causes: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
             return Err(format!(
-                "{} names no readable PEM certificate of an authority{}{}",
+                "{} does not point to a readable PEM certificate{}{}",
                 named.join(" and "),
                 if causes.is_empty() { "" } else { ": " },
                 causes.join("; ")

@@ -17,10 +17,10 @@ use crate::{
         ActRequest, AddRequest, Added, ApiError, AsOf, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest,
         CalibrateRequest, Calibrated, Caller, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage,
         ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health, History, Inbox, InboxQuery, IngestRequest,
-        Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest,
-        Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery,
-        Stopping, StoreCheck, Story, StoryQuery, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
-        WriteOutcome,
+        Ingested, IngestedFiles, IngestedQuery, JudgeRequest, LogPage, LogQuery, ModelsStatus, Questions,
+        QuestionsQuery, RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest,
+        ResolvedMany, Scopes, Snapshot, SnapshotQuery, Stopping, StoreCheck, Story, StoryQuery, SupersedeRequest,
+        UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
 };
@@ -56,8 +56,8 @@ impl Client {
         let there = self.daemon_version()?;
         (there != here).then(|| {
             format!(
-                "the daemon is ergo {there} and this is ergo {here}: `ergo daemon stop`, and the next command starts \
-                 the new one"
+                "the daemon is ergo {there} and this is ergo {here}: run `ergo daemon stop`; the next command starts \
+                    the new version"
             )
         })
     }
@@ -263,6 +263,18 @@ impl Client {
         self.value(Request { deadline: LONG_DEADLINE, ..posting("/conflicts/resolve", &request)? }).await
     }
 
+    /// `POST /judge`: the verdicts on a write that waits.
+    pub async fn judge(&self, request: &JudgeRequest) -> ClientResult<WriteOutcome> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.post("/judge", &request).await
+    }
+
+    /// `GET /questions`: writes that wait for verdicts.
+    pub async fn questions(&self, query: &QuestionsQuery) -> ClientResult<Questions> {
+        self.get("/questions", &encode(query)?).await
+    }
+
     /// `POST /undo`.
     pub async fn undo(&self, request: &UndoRequest) -> ClientResult<UndoOutcome> {
         let mut request = request.clone();
@@ -343,8 +355,9 @@ pub(super) fn name_op(caller: &mut Caller) -> ClientResult<()> {
 /// Returns a fresh idempotency key.
 fn new_op() -> ClientResult<OpId> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|e| ClientError::Api(ApiError::internal(format!("the system gave no random bytes: {e}"))))?;
+    getrandom::fill(&mut bytes).map_err(|e| {
+        ClientError::Api(ApiError::internal(format!("cannot get random bytes from the operating system: {e}")))
+    })?;
     Ok(OpId(bytes))
 }
 
@@ -358,7 +371,7 @@ pub(super) fn encode(query: &impl Serialize) -> ClientResult<String> {
 }
 
 fn unsendable(cause: impl std::fmt::Display) -> ClientError {
-    ClientError::Api(ApiError::internal(format!("the request cannot be written: {cause}")))
+    ClientError::Api(ApiError::internal(format!("the request cannot be encoded: {cause}")))
 }
 
 /// Parses a response: the value, or the daemon's error. A 409 that is an outcome of the write is a value.
@@ -371,10 +384,11 @@ pub(super) fn read<T: DeserializeOwned>(response: &Response, place: impl Fn() ->
     }
     match serde_json::from_slice::<ApiError>(&response.body) {
         Ok(error) => Err(ClientError::Api(error)),
-        Err(_) if response.status == 401 => {
-            Err(ClientError::Api(ApiError::new(ErrorCode::Unauthorized, format!("{} wants another token", place()))))
-        }
-        Err(_) => Err(bad(format!("HTTP {} without an error that ergo knows", response.status))),
+        Err(_) if response.status == 401 => Err(ClientError::Api(ApiError::new(
+            ErrorCode::Unauthorized,
+            format!("{} rejected the token: set ERGO_API_TOKEN to that daemon's token", place()),
+        ))),
+        Err(_) => Err(bad(format!("HTTP {} without a known ergo error", response.status))),
     }
 }
 

@@ -52,7 +52,7 @@ pub enum ConfigError {
         cause: String,
     },
     /// A file or folder belongs to another user, or other users may write to it.
-    #[error("{} {problem}: refused, since other users could change the store, key or socket", path.display())]
+    #[error("{} {problem}; ergo stops here, since other users could change the store, key or socket", path.display())]
     NotPrivate {
         /// The file or folder.
         path: PathBuf,
@@ -84,7 +84,7 @@ pub enum ConfigError {
 
 fn lost(key: Option<&Path>) -> String {
     match key {
-        Some(key) => format!("is missing, although this device has used one before (its key is {})", key.display()),
+        Some(key) => format!("is missing, although this device has had a store before (its key is {})", key.display()),
         None => "is empty (0 bytes): its content is lost".to_owned(),
     }
 }
@@ -101,9 +101,9 @@ impl ConfigError {
             Self::NoHome | Self::Invalid { .. } => None,
             Self::Io { .. } => Some("check the folder's owner and permissions, and the free space".to_owned()),
             Self::NotPrivate { remedy, .. } => Some(remedy.clone()),
-            Self::Owned { .. } => {
-                Some("stop it with `ergo daemon stop`, or set ERGO_HOME for a second store".to_owned())
-            }
+            Self::Owned { .. } => Some(
+                "stop it with `ergo daemon stop`, or set ERGO_HOME to another folder to use a second store".to_owned(),
+            ),
             Self::StoreLost { store, .. } => Some(format!(
                 "restore a backup by copying it to {}, or create an empty store: ergo daemon start --new-store",
                 store.display()

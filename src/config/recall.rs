@@ -120,15 +120,15 @@ impl Eq for Distance {}
 
 /// Settings of cogito-ergo that do not exist here, with their replacement.
 const REPLACED: [(&str, &str); 16] = [
-    ("collection", "`project` names the scope"),
-    ("user_id", "`project` names the scope"),
-    ("port", "`listen` is address and port"),
+    ("collection", "use `project`, which names the scope"),
+    ("user_id", "use `project`, which names the scope"),
+    ("port", "use `listen`, which takes address and port"),
     ("filter_timeout_ms", "set it in [recall]"),
     ("filter_endpoint", "use `endpoint` in [recall]"),
     ("filter_token", "use `key_file` in [recall], or ERGO_LLM_KEY"),
     ("filter_model", "use `model` in [recall]"),
     ("anthropic_api_key", "use `endpoint` and `key_file` in [recall]"),
-    ("store_path", "ERGO_HOME moves the store"),
+    ("store_path", "set ERGO_HOME to move the store"),
     ("ollama_url", "models run inside ergo: see `ergo models`"),
     ("llm_model", "use `llm` in [models]"),
     ("embed_model", "use `embedder` in [models]"),
@@ -236,6 +236,6 @@ impl CompatSettings {
         }
         let project = cogito.project.trim();
         let fits = !project.is_empty() && project.len() <= crate::domain::scope::MAX_NAME;
-        (!fits).then(|| ("project", "`project` must be a text of 1 to 200 bytes".to_owned()))
+        (!fits).then(|| ("project", "`project` must be a string of 1 to 200 bytes".to_owned()))
     }
 }

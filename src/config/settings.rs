@@ -311,7 +311,9 @@ impl Config {
         }
         for role in ModelSettings::ROLES {
             if config.models.named(role).is_some_and(|model| model.trim().is_empty()) {
-                let message = format!("invalid `{role}`: expected a model, `default` or `none`");
+                let message = format!(
+                    "invalid `{role}`: expected a model's name, the absolute path of a GGUF file, `default` or `none`"
+                );
                 return Err(invalid(line_with(role), message));
             }
         }
@@ -320,7 +322,7 @@ impl Config {
         }
         for (key, value) in [("org_id", &config.org_id), ("who", &config.who)] {
             if value.trim().is_empty() || value.len() > crate::domain::scope::MAX_NAME {
-                let message = format!("`{key}` must be a text of 1 to {} bytes", crate::domain::scope::MAX_NAME);
+                let message = format!("`{key}` must be a string of 1 to {} bytes", crate::domain::scope::MAX_NAME);
                 return Err(invalid(line_with(key), message));
             }
         }

@@ -79,7 +79,7 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
-                    tracing::warn!(%error, "work in the background failed");
+                    tracing::warn!(%error, "a background task failed");
                     break;
                 }
             }
@@ -87,14 +87,19 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         if ending.load(Ordering::Relaxed) {
             return;
         }
-        let Some((failed, later)) = engine.upgrade().map(|engine| (engine.embedder_failed(), engine.reasons_wait()))
+        let Some((failed, later, due)) =
+            engine.upgrade().map(|engine| (engine.embedder_failed(), engine.reasons_wait(), until_due(&engine)))
         else {
             return;
         };
         // A model that failed may be well again without anything having changed here, and what waited for quiet and could not be done is not tried
         // without pause.
         let pause = if failed || quiet { RETRY } else { QUIET };
-        let woke = if failed || later { woken.recv_timeout(pause) } else { woken.recv().map_err(Into::into) };
+        let pause = (failed || later).then_some(pause).into_iter().chain(due).min();
+        let woke = match pause {
+            Some(pause) => woken.recv_timeout(pause),
+            None => woken.recv().map_err(Into::into),
+        };
         match woke {
             Ok(()) => changed = Instant::now(),
             Err(RecvTimeoutError::Timeout) => {}
@@ -103,9 +108,17 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     }
 }
 
+/// How long a write that waits for verdicts still waits, if there is one.
+fn until_due(engine: &Engine) -> Option<Duration> {
+    let due = engine.next_unanswered().ok()??;
+    // At least a moment, so that what cannot be stored is not tried without pause.
+    Some(Duration::from_millis(due.saturating_sub((engine.config().clock)())).max(QUIET))
+}
+
 /// One piece of work; whether there was any. `quiet`: nothing has changed for a while, and what can wait for that may be done.
 fn step(engine: &Engine, quiet: bool) -> Result<bool, ApiError> {
-    Ok(engine.fill_vectors()? > 0
+    Ok(engine.store_unanswered()?
+        || engine.fill_vectors()? > 0
         || engine.refresh_unrelated_baseline()?
         || (quiet && engine.fill_reasons()?)
         || engine.deepen_next()?)

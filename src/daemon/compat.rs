@@ -132,7 +132,7 @@ async fn pass(State(cogito): State<Cogito>, request: Request<Body>, next: Next) 
             return Refused(StatusCode::PAYLOAD_TOO_LARGE, said).into_response();
         }
         Ok(Err(error)) => {
-            return Refused(StatusCode::BAD_REQUEST, format!("the body broke off: {error}")).into_response();
+            return Refused(StatusCode::BAD_REQUEST, format!("the body ended early: {error}")).into_response();
         }
         Err(_) => return late(),
     };

@@ -82,13 +82,13 @@ impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
     }
 }
 
-const ID_HINT: &str = "an id has 64 hexadecimal digits; its first 4 or more are enough if they are unambiguous";
+const ID_HINT: &str = "give an id: 64 hexadecimal digits, or at least the first 4 if they are unambiguous";
 
 /// Reads the body up to its limit, in bytes.
 async fn read(request: Request, most: usize) -> Result<Vec<u8>, ApiError> {
     let too_large = || {
         ApiError::new(ErrorCode::TooLarge, format!("the body is larger than {most} bytes")).hint(
-            "statements and reasons hold at most 8 KiB each; keep documents where they are and name them as source",
+            "statements and reasons may have at most 8 KiB each; leave long documents where they are and name them in `source`",
         )
     };
     let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
@@ -98,12 +98,12 @@ async fn read(request: Request, most: usize) -> Result<Vec<u8>, ApiError> {
     match Limited::new(request.into_body(), most).collect().await {
         Ok(whole) => Ok(whole.to_bytes().into()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(error) => Err(ApiError::new(ErrorCode::BadRequest, format!("the body broke off: {error}"))),
+        Err(error) => Err(ApiError::new(ErrorCode::BadRequest, format!("the body ended early: {error}"))),
     }
 }
 
 /// What to do about a field that does not fit.
-const FIELDS_HINT: &str = "`GET /openapi.json` lists the fields and what they accept";
+const FIELDS_HINT: &str = "`GET /openapi.json` lists the fields and their types";
 
 /// The most of an error's message that is shown, in characters: it quotes what was sent.
 const MAX_MESSAGE: usize = 600;
@@ -176,7 +176,7 @@ fn check_text(field: &str, value: &Value, most: usize) -> Result<(), ApiError> {
         Value::String(text) if text.contains('\0') => Err(nul(field)),
         Value::String(text) if text.len() > most => {
             let message = format!("`{field}` has {} bytes; at most {most} are accepted", text.len());
-            let hint = "say it in fewer words; a long text stays where it is, and `ergo ingest` makes it known";
+            let hint = "shorten it; to make a long text searchable, ingest its file with `ergo ingest`";
             Err(ApiError { field: Some(field.to_owned()), ..ApiError::new(ErrorCode::TooLarge, message) }.hint(hint))
         }
         Value::Array(items) => items.iter().try_for_each(|item| check_text(field, item, most)),

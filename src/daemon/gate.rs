@@ -55,7 +55,7 @@ impl StreamPermits {
         }
         Arc::clone(&self.0).try_acquire_owned().map(Some).map_err(|_| {
             ApiError::new(ErrorCode::Unavailable, format!("all {MAX_STREAMS} event streams over TCP are in use"))
-                .hint("close one, or follow over the daemon's socket, which has room of its own")
+                .hint("close one, or use the daemon's socket, which has its own limit")
         })
     }
 
@@ -63,8 +63,8 @@ impl StreamPermits {
     pub(super) fn problem(&self) -> Option<String> {
         (self.0.available_permits() == 0).then(|| {
             format!(
-                "all {MAX_STREAMS} event streams over TCP are in use, and further ones are refused: end the programs that \
-                 follow this daemon and no longer need to, or let them use its socket"
+                "all {MAX_STREAMS} event streams over TCP are in use, so new ones are refused: close clients that no \
+                    longer need them, or connect them over the daemon's socket"
             )
         })
     }
@@ -94,7 +94,7 @@ pub(super) async fn pass(State(shared): State<SharedState>, request: Request, ne
 
 fn late(limit: Duration) -> Response {
     let message = format!("the request took longer than {} s", limit.as_secs());
-    let hint = "a write may still be done: repeat it with the same `op_id`, it happens once";
+    let hint = "the write may still complete: repeat it with the same `op_id`, and it is done only once";
     ErrorResponse(ApiError::new(ErrorCode::Timeout, message).hint(hint)).into_response()
 }
 
@@ -132,24 +132,26 @@ fn admit(shared: &SharedState, request: &Request) -> Result<(), ApiError> {
 /// Refuses what browsers send for a page of another site.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     if headers.contains_key(header::ORIGIN) {
-        return Err(
-            ApiError::new(ErrorCode::Forbidden, "requests from web pages are refused").hint("send no Origin header")
-        );
+        return Err(ApiError::new(ErrorCode::Forbidden, "requests from web pages are refused")
+            .hint("call the API from a program that sends no Origin header"));
     }
     Ok(())
 }
 
 /// Refuses a request that says no host, or another one: only a name that was bent to this machine gives a foreign `Host`.
 pub(super) fn check_host(headers: &HeaderMap, target: &Uri) -> Result<(), ApiError> {
-    let hint = "speak to 127.0.0.1 or localhost, or to the daemon's socket";
+    let hint = "connect to 127.0.0.1, localhost or the daemon's socket";
     if !headers.contains_key(header::HOST) {
         let error = ApiError::new(ErrorCode::BadRequest, "the request has no Host header");
-        return Err(error.hint("send `Host: 127.0.0.1`, or speak to the daemon's socket, where none is needed"));
+        return Err(error.hint("send `Host: 127.0.0.1`, or use the daemon's socket, which needs none"));
     }
     let hosts = headers.get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or_default());
     for host in hosts.chain(target.authority().map(Authority::as_str)) {
         if !is_local(host) {
-            let message = format!("the host “{}” is not this machine", host.chars().take(80).collect::<String>());
+            let message = format!(
+                "the Host header names “{}”, which is not this machine",
+                host.chars().take(80).collect::<String>()
+            );
             return Err(ApiError::new(ErrorCode::Forbidden, message).hint(hint));
         }
     }
@@ -165,14 +167,14 @@ fn check_type(request: &Request) -> Result<(), ApiError> {
     let wanted = if request.uri().path() == "/sync/import" { "application/octet-stream" } else { "application/json" };
     let message = match request.headers().get(header::CONTENT_TYPE) {
         None if request.body().is_end_stream() => return Ok(()),
-        None => "the body has no Content-Type".to_owned(),
+        None => "the request has no Content-Type header".to_owned(),
         Some(given) => {
             let given = given.to_str().unwrap_or_default();
             let kind = given.split(';').next().unwrap_or_default().trim();
             if kind.eq_ignore_ascii_case(wanted) {
                 return Ok(());
             }
-            format!("the content type “{}” is not accepted here", given.chars().take(80).collect::<String>())
+            format!("the Content-Type “{}” is not accepted here", given.chars().take(80).collect::<String>())
         }
     };
     Err(ApiError::new(ErrorCode::UnsupportedMediaType, message).hint(format!("send `Content-Type: {wanted}`")))
@@ -186,8 +188,8 @@ fn is_local(host: &str) -> bool {
 }
 
 fn check_token(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
-    let hint = "send `Authorization: Bearer …` with the token in ERGO_API_TOKEN, or in the file `token` beside the \
-                daemon's log; `ergo daemon status` names its folder";
+    let hint = "send `Authorization: Bearer TOKEN`; the token is in ERGO_API_TOKEN or in the file `token` beside the \
+        daemon's log (`ergo daemon status` shows where)";
     bearer(headers, token).map_err(|error| error.hint(hint))
 }
 
@@ -198,7 +200,7 @@ pub(super) fn bearer(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
     let bytes = value.as_bytes();
     let given = match bytes.split_at_checked(7) {
         Some((scheme, given)) if scheme.eq_ignore_ascii_case(b"bearer ") => given,
-        _ => return refused("the Authorization header is no bearer token"),
+        _ => return refused("the Authorization header is not a bearer token"),
     };
     // Hashes compare in constant time: how long it takes says nothing about the token.
     if blake3::hash(given.trim_ascii()) == blake3::hash(token.as_bytes()) {
@@ -210,19 +212,25 @@ pub(super) fn bearer(headers: &HeaderMap, token: &str) -> Result<(), ApiError> {
 
 /// The answer if a handler panicked.
 pub(super) fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
-    ErrorResponse(ApiError::internal("the daemon failed at this request; it goes on with others")).into_response()
+    ErrorResponse(ApiError::internal(
+        "an internal error in the daemon; its log has the details (`ergo status` shows \
+        the file). Other requests are still served",
+    ))
+    .into_response()
 }
 
 /// The answer if there is no such path.
 pub(super) async fn no_path(uri: Uri) -> ErrorResponse {
     let path: String = uri.path().chars().take(120).collect();
-    ErrorResponse(ApiError::not_found(format!("there is no path {path}")).hint("`GET /openapi.json` lists all"))
+    ErrorResponse(ApiError::not_found(format!("there is no path {path}")).hint("`GET /openapi.json` lists all paths"))
 }
 
 /// The answer if the path has no such method.
 pub(super) async fn no_method(method: http::Method, uri: Uri) -> ErrorResponse {
-    let message = format!("{} does not take {method}", uri.path().chars().take(120).collect::<String>());
-    ErrorResponse(ApiError::new(ErrorCode::MethodNotAllowed, message).hint("`GET /openapi.json` lists all"))
+    let message = format!("{} does not accept the method {method}", uri.path().chars().take(120).collect::<String>());
+    ErrorResponse(
+        ApiError::new(ErrorCode::MethodNotAllowed, message).hint("`GET /openapi.json` lists all paths and methods"),
+    )
 }
 
 #[cfg(test)]

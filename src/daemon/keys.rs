@@ -33,7 +33,8 @@ pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
     keep_private(&path)?;
     let mut seed = [0; 32];
     hex::decode_to_slice(text.trim(), &mut seed).map_err(|_| {
-        let said = "it does not hold 64 hexadecimal digits; put back a copy, or remove it to go on as a new device";
+        let said = "the file does not contain 64 hexadecimal digits; restore a copy of it, or delete it to continue \
+            as a new device (teams must then admit this device again)";
         DaemonError::from(ConfigError::io("use the device's key", &path, said))
     })?;
     Ok(SigningKey::from_bytes(&seed))
@@ -66,7 +67,8 @@ pub(super) fn token(paths: &Paths) -> Result<String, DaemonError> {
 fn keep_private(path: &Path) -> Result<(), ConfigError> {
     let mode = fs::metadata(path).map_err(|e| ConfigError::io("read", path, e))?.mode() & 0o777;
     if mode & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), mode = format!("{mode:o}"), "others could read a secret; closed");
+        tracing::warn!(path = %path.display(), mode = format!("{mode:o}"), "others could read a secret; its \
+            permissions were restricted");
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(|e| ConfigError::io("close", path, e))?;
     }
     Ok(())
@@ -74,8 +76,10 @@ fn keep_private(path: &Path) -> Result<(), ConfigError> {
 
 fn random<const N: usize>() -> Result<[u8; N], DaemonError> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|e| DaemonError::System { act: "get random bytes".to_owned(), cause: std::io::Error::other(e) })?;
+    getrandom::fill(&mut bytes).map_err(|e| DaemonError::System {
+        act: "get random bytes from the operating system for".to_owned(),
+        cause: std::io::Error::other(e),
+    })?;
     Ok(bytes)
 }
 

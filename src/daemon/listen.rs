@@ -64,8 +64,8 @@ pub(super) async fn tcp(address: SocketAddr, problems: &mut Vec<String>) -> Opti
         Ok(listener) => Some(listener),
         Err(error) => {
             let said = format!(
-                "cannot listen on {address} ({error}): only the socket serves; set `address` in [daemon] of config.toml to \
-                 a free port, or `tcp = false`"
+                "cannot listen on {address} ({error}), so only the socket is available; set `address` in [daemon] of \
+                    config.toml to a free port, or set `tcp = false`"
             );
             tracing::warn!("{said}");
             problems.push(said);
@@ -115,7 +115,7 @@ pub(super) async fn serve(
     tokio::select! {
         () = graceful.shutdown() => {}
         () = finished => {}
-        () = sleep(GRACE) => tracing::warn!("requests were still running at the end"),
+        () = sleep(GRACE) => tracing::warn!("requests were still running at shutdown"),
     }
 }
 
@@ -195,7 +195,7 @@ where
     let served = watcher.watch(connection);
     async move {
         if let Err(error) = served.await {
-            tracing::debug!(%error, "a connection ended badly");
+            tracing::debug!(%error, "a connection ended with an error");
         }
     }
 }

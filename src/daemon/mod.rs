@@ -13,7 +13,7 @@ mod gate;
 pub mod install;
 mod keys;
 mod listen;
-mod log;
+mod log_file;
 mod models;
 mod new_store;
 mod openapi;

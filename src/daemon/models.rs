@@ -6,8 +6,9 @@ use crate::{
     api::{ModelStatus, ModelsStatus, WorkerStatus},
     config::{Config, ConfigError, ModelSettings, Paths},
     infer::{
-        Call, InferError, ModelRole, ModelSet, ModelSource, Models, ModelsInfo, Pool, PoolOptions, Prompt,
-        catalogue::{Catalogue, ModelStore, resolve},
+        Call, Classification, InferError, ModelRole, ModelSet, ModelSource, Models, ModelsInfo, Pool, PoolOptions,
+        Prompt,
+        catalogue::{Catalogue, ModelStore, model_choice},
     },
 };
 
@@ -40,7 +41,7 @@ impl ConfiguredModels {
         if set != self.pool.set() {
             for role in ModelRole::ALL {
                 let name = set.role(role).map_or(NONE, ModelSource::name);
-                tracing::info!(%role, name, "takes up what was chosen");
+                tracing::info!(%role, name, "uses the selected model");
             }
             self.pool.change(set);
         }
@@ -71,7 +72,7 @@ impl Models for ConfiguredModels {
         self.ask(|pool| pool.embed(texts, call))
     }
 
-    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
+    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<Classification>, InferError> {
         self.ask(|pool| pool.classify(pairs, call))
     }
 
@@ -99,12 +100,13 @@ fn choice(paths: &Paths, settings: &ModelSettings) -> (ModelSet, Vec<String>) {
         Err(problem) => (Catalogue::builtin().clone(), vec![problem]),
     };
     let model_store = ModelStore::new(paths.models());
-    let serving = resolve::resolve(&model_store, &catalogue, &|role| settings.named(role.name()).map(str::to_owned));
+    let serving =
+        model_choice::resolve(&model_store, &catalogue, &|role| settings.named(role.name()).map(str::to_owned));
     problems.extend(serving.iter().filter_map(|serving| serving.problem.clone()));
     for problem in &problems {
         tracing::warn!("{problem}");
     }
-    (resolve::model_set(&serving), problems)
+    (model_choice::model_set(&serving), problems)
 }
 
 /// How they compute.

@@ -9,7 +9,7 @@ use super::routes::DocumentedRoutes;
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "ergo", description = "Memory for coding agents that remembers why, and refuses to contradict itself in silence."),
+    info(title = "ergo", description = "Memory for coding agents that keeps the reasons, and never contradicts itself silently."),
     modifiers(&Token),
     security(("token" = [])),
 )]

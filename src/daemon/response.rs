@@ -47,7 +47,7 @@ pub(super) struct WriteResponse(pub(super) WriteOutcome);
 impl IntoResponse for WriteResponse {
     fn into_response(self) -> Response {
         let status = match self.0 {
-            WriteOutcome::Stored(_) | WriteOutcome::Done(_) => StatusCode::OK,
+            WriteOutcome::Stored(_) | WriteOutcome::Consider(_) | WriteOutcome::Done(_) => StatusCode::OK,
             WriteOutcome::Proposed(_) => StatusCode::ACCEPTED,
             WriteOutcome::Conflict(_) | WriteOutcome::Stale(_) => StatusCode::CONFLICT,
         };

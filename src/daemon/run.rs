@@ -23,7 +23,7 @@ use super::{
     gate::{RequestSource, StreamPermits},
     keys,
     listen::{self, Port},
-    log, models, new_store, routes,
+    log_file, models, new_store, routes,
     state::{DaemonState, SharedState},
     teams::Teams,
 };
@@ -57,10 +57,10 @@ pub fn run(
     // Whatever this process makes is for this user alone, from its first moment: store, socket, keys, log.
     rustix::process::umask(Mode::from_raw_mode(0o077));
     paths.make()?;
-    log::begin(&paths.log(), &config.daemon.log)?;
+    log_file::begin(&paths.log(), &config.daemon.log)?;
     let result = owned(paths, config, more, ready);
     if let Err(error) = &result {
-        tracing::error!("cannot run: {error}");
+        tracing::error!("cannot start the daemon: {error}");
     }
     result
 }
@@ -181,7 +181,7 @@ async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListe
             .inspect(|listener| tracing::info!(address = ?listener.local_addr().ok(), "listening for clients of cogito-ergo"))
             .map(|listener| (listener, voice))
             .map_err(|error| format!("cannot listen on {} for clients of cogito-ergo: {error}", settings.listen)),
-        Err(why) => Err(format!("nothing listens for clients of cogito-ergo: {why}")),
+        Err(why) => Err(format!("the listener for clients of cogito-ergo was not started: {why}")),
     };
     opened.inspect_err(|why| tracing::warn!("{why}")).map_err(|why| problems.push(why)).ok()
 }
@@ -190,8 +190,8 @@ async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListe
 fn limited_files(limit: Option<u64>) -> Option<String> {
     let limit = limit.filter(|limit| *limit < SMALL_FILE_LIMIT)?;
     Some(format!(
-        "files of the daemon may have {} MiB at most, so writes will fail when the store has reached that: raise the \
-         limit (`ulimit -f`) where the daemon is started",
+        "the daemon's files are limited to {} MiB, so writes will fail when the store reaches that size: raise the \
+            limit (`ulimit -f`) where the daemon is started",
         limit >> 20
     ))
 }
@@ -202,8 +202,10 @@ fn endpoint(settings: &RecallSettings, problems: &mut Vec<String>) -> Option<End
     let found = settings.key().map(|key| key.and_then(|key| Endpoint::new(address, model, &key)));
     let why = match found {
         Ok(Some(endpoint)) => return Some(endpoint),
-        Ok(None) => format!("there is no key for {address}, which is not asked: set `key_file` or {KEY_VARIABLE}"),
-        Err(why) => format!("{why}; {address} is not asked"),
+        Ok(None) => {
+            format!("there is no key for {address}, so `--filter` does not use it: set `key_file` or {KEY_VARIABLE}")
+        }
+        Err(why) => format!("{why}; `--filter` does not use {address}"),
     };
     tracing::warn!("{why}");
     problems.push(why);

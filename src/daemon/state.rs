@@ -69,7 +69,10 @@ impl SharedState {
             Ok(result) => result,
             Err(error) => {
                 tracing::error!(%error, "the engine failed");
-                Err(ApiError::internal("the daemon failed at this request; it goes on with others"))
+                Err(ApiError::internal(
+                    "an internal error in the daemon; its log has the details (`ergo status` shows the file). Other \
+                        requests are still served",
+                ))
             }
         }
     }

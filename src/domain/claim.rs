@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
 pub enum ClaimKind {
-    /// Cheap, high-churn context: upserts by key, reason optional, skips the guard.
+    /// A statement that a later one under the same key replaces; needs no reason and is not checked by the guard.
     #[n(0)]
     Fact,
     /// A choice that was made.
@@ -75,7 +75,7 @@ impl FromStr for ClaimKind {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
-            format!("“{text}” is no kind of claim: expected fact, decision, constraint, rejection or convention")
+            format!("unknown kind “{text}”: expected fact, decision, constraint, rejection or convention")
         })
     }
 }
@@ -86,14 +86,14 @@ impl FromStr for ClaimKind {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// In force.
+    /// Active.
     #[default]
     Active,
     /// Replaced by a later claim: "I changed my mind, and here is why".
     Superseded,
-    /// Taken out: "never right".
+    /// Withdrawn: it was never right.
     Retracted,
-    /// Refused by the guard: stands on its card alone and was never in force.
+    /// Refused by the guard: kept only on its card, and never active.
     Refused,
 }
 
@@ -122,7 +122,7 @@ impl FromStr for Status {
         [Self::Active, Self::Superseded, Self::Retracted]
             .into_iter()
             .find(|status| status.as_str() == text)
-            .ok_or_else(|| format!("“{text}” is no status: expected active, superseded or retracted"))
+            .ok_or_else(|| format!("unknown status “{text}”: expected active, superseded or retracted"))
     }
 }
 
@@ -159,7 +159,8 @@ impl Flags {
     }
 }
 
-/// What the writer says about where and when a claim holds; unset means everywhere and always. Overrules the normaliser.
+/// The conditions under which a claim holds, as its writer gave them; unset means everywhere and always. They override
+/// what the guard reads in the statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode, utoipa::ToSchema)]
 #[serde(default)]
 #[cbor(map)]
@@ -187,7 +188,7 @@ pub struct Qualifiers {
 }
 
 impl Qualifiers {
-    /// Whether nothing is said.
+    /// Whether no field is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Confusion {
-    /// A choice comes back after it was given up, without a word about that.
+    /// An abandoned choice comes back, and no claim says so.
     Reversal,
-    /// Two claims in force exclude each other, and nothing settles it.
+    /// Two active claims contradict each other, and nothing settles it.
     Ambiguity,
-    /// The subject moved on, and the claim was never retired.
+    /// A newer claim suggests that an older one no longer holds, and nobody retired it.
     Stale,
 }
 

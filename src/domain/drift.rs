@@ -1,13 +1,13 @@
-//! Whether a source still says what a claim says: the named line of a file, compared by its words. Reading the file is for others.
+//! Whether a source still contains what a claim states: compares the words of the named line. The caller reads the file.
 
 /// What became of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drift {
-    /// The named line, or one close to it, still says so.
+    /// The named line, or one close to it, still contains the statement.
     Same,
-    /// Another line says so now, by its number from 1.
+    /// Another line contains the statement now: its number, from 1.
     Moved(usize),
-    /// The file is there and no longer says so.
+    /// The file exists, and no line contains the statement any more.
     Changed,
     /// The file is gone.
     Gone,

@@ -13,6 +13,7 @@ use super::{
     claim::{ClaimKind, Qualifiers},
     clock::Hlc,
     id::{DeviceId, EventId, OpId},
+    judgement::PairVerdict,
     norm::Norm,
     roster::{RosterAct, RosterChange},
     scope::Scope,
@@ -72,6 +73,8 @@ pub enum EventKind {
     FactSet,
     /// A card whose members are `targets` is settled.
     Resolve(ResolveAct),
+    /// A judge said how the first of `targets` relates to the second; of a claim that is not stored, the existing one is the only target.
+    Judgement(PairVerdict),
     /// The first of `targets` rests on the others.
     Depend,
     /// Cancels the effect of the events in `targets`; can itself be undone.
@@ -82,7 +85,7 @@ pub enum EventKind {
     Roster(RosterAct),
     /// A piece of a file, for reference, as in [`super::derive::local::CHUNK`], but made to sync.
     Chunk,
-    /// Shared chunks are no longer what their file says; `targets`.
+    /// Shared chunks whose text is no longer in their file; `targets`.
     ChunkGone,
     /// A kind of the local log, never synced: `refused`, `found`, `settled`, `snooze`, `discard`, `undo`, …
     Local(String),
@@ -99,6 +102,7 @@ impl fmt::Display for EventKind {
             Self::Reinstate => f.write_str("reinstate"),
             Self::FactSet => f.write_str("fact_set"),
             Self::Resolve(act) => write!(f, "resolve.{}", act.as_str()),
+            Self::Judgement(verdict) => write!(f, "judgement.{verdict}"),
             Self::Depend => f.write_str("depend"),
             Self::Undo => f.write_str("undo"),
             Self::Redact => f.write_str("redact"),
@@ -134,6 +138,8 @@ impl FromStr for EventKind {
                     .and_then(|word| ResolveAct::ALL.iter().find(|(_, known)| *known == word))
                 {
                     Self::Resolve(*act)
+                } else if let Some(verdict) = text.strip_prefix("judgement.").and_then(|word| word.parse().ok()) {
+                    Self::Judgement(verdict)
                 } else if let Some(act) = text.strip_prefix("roster.").and_then(RosterAct::named) {
                     Self::Roster(act)
                 } else {
@@ -241,7 +247,7 @@ pub struct Body {
     /// The readable key of a fact.
     #[n(5)]
     pub key: Option<String>,
-    /// What the writer said about where and when it holds.
+    /// Where and when it holds, as its writer declared.
     #[n(6)]
     pub qualifiers: Option<Qualifiers>,
     /// Data of a local event as JSON text: a verdict, a time to wake up, …
@@ -279,7 +285,7 @@ pub struct SealedBody {
 /// What is wrong with an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// The bytes are no event.
+    /// The bytes cannot be decoded as an event.
     #[error("the event cannot be decoded: {0}")]
     Malformed(String),
     /// The bytes decode, but are not the canonical form.
@@ -467,7 +473,16 @@ mod tests {
 
     #[test]
     fn kinds_round_trip_and_unknown_ones_are_kept() {
-        for text in ["assert", "fact_set", "resolve.dismiss", "local.refused", "roster.add", "resolve.future"] {
+        for text in [
+            "assert",
+            "fact_set",
+            "judgement.same",
+            "judgement.future",
+            "resolve.dismiss",
+            "local.refused",
+            "roster.add",
+            "resolve.future",
+        ] {
             let kind: EventKind = text.parse().unwrap();
             assert_eq!(kind.to_string(), text);
         }

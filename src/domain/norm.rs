@@ -25,7 +25,7 @@ use super::verdict::Confidence;
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
 pub enum Modality {
-    /// Required, or simply so: "is", "runs on", "must".
+    /// Required, or stated as a fact: "is", "runs on", "must".
     #[default]
     #[n(0)]
     Must,
@@ -46,7 +46,7 @@ pub enum Modality {
     MayNot,
 }
 
-/// Whether the subject of a statement could be told.
+/// Whether the subject of the statement is known.
 #[derive(
     Clone,
     Copy,
@@ -73,7 +73,7 @@ pub enum SubjectKind {
     #[default]
     #[n(1)]
     Fuzzy,
-    /// No subject: a question, a hypothetical. Comparable to nothing.
+    /// No subject: a question or a hypothetical. It cannot be compared.
     #[n(2)]
     Missing,
 }
@@ -124,7 +124,7 @@ pub struct Norm {
     /// Whether the subject is definite, vague or missing.
     #[n(2)]
     pub subject_kind: SubjectKind,
-    /// Which property of the subject is spoken of (Postgres *port*, Postgres *version*): values compare only within one.
+    /// The property of the subject (Postgres *port*, Postgres *version*): values are compared only within one property.
     #[n(3)]
     pub attribute: Option<String>,
     /// The canonical state verb: one of the lexicon's (`used`, `enabled`, `removed`, …).
@@ -133,7 +133,7 @@ pub struct Norm {
     /// The atomic value, normalised, at most two tokens: a colour, a port, a version, a number with its unit.
     #[n(5)]
     pub value: Option<String>,
-    /// A bound, where the statement says at most / at least.
+    /// A bound, if the statement has “at most” or “at least”.
     #[n(6)]
     pub limit: Option<Limit>,
     /// Where it holds.
@@ -145,11 +145,11 @@ pub struct Norm {
     /// The last day on which it holds, `YYYY-MM-DD`.
     #[n(9)]
     pub valid_until: Option<String>,
-    /// The words of the statement that gave subject (first), modality, value and limit: what a verdict shows as its ground.
+    /// The words of the statement from which subject (first), modality, value and limit were read; shown as evidence.
     #[n(10)]
     pub words: Vec<String>,
-    /// How sure the normaliser is, where it is not certain: a language model read something otherwise, or alone. What is found by such a
-    /// norm refuses nothing by itself.
+    /// How sure the guard is of the norm, if it is not certain: a language model read it differently from the rules, or
+    /// alone. A contradiction with such a norm alone never refuses a write.
     #[n(11)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,

@@ -1,4 +1,4 @@
-//! What two stores tell each other about what they have: chains and how far they reach, digests of sets, documents.
+//! What two stores exchange to find their differences: the ends of chains, digests of sets, documents.
 
 use std::fmt;
 
@@ -86,7 +86,7 @@ impl SetSum {
         }
     }
 
-    /// What is told to others: equal where the sets are.
+    /// The digest that is sent to peers: equal if the sets are equal.
     pub fn digest(&self) -> SetDigest {
         if *self == Self::default() {
             return SetDigest::default();
@@ -130,7 +130,7 @@ impl SetDigest {
     }
 }
 
-/// The name of a document: `blake3("ergo/doc/1" ‖ team ‖ scope ‖ month ‖ part)`. It tells nothing of the scope's name.
+/// The name of a document: `blake3("ergo/doc/1" ‖ team ‖ scope ‖ month ‖ part)`. It does not reveal the scope's name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentId(pub [u8; 32]);
 
@@ -187,7 +187,7 @@ thirty_two_bytes!(DocumentId, "a document's id");
 pub struct Month(#[n(0)] pub u32);
 
 impl Month {
-    /// The last month that is told apart: events that say they are from later are kept together in it.
+    /// The last month with a document of its own: events with a later date share it.
     pub const LAST: Self = Self(999_912);
 
     /// The month of an event's clock.

@@ -33,7 +33,7 @@ pub struct ScopeError {
 
 /// What is wrong with a name that is reserved: see [`Scope::is_reserved`].
 pub const RESERVED: ScopeError =
-    ScopeError { field: "org_id", problem: "begins with `@`: such names are ergo's own; choose another" };
+    ScopeError { field: "org_id", problem: "begins with `@`, which is reserved for ergo: choose another name" };
 
 impl Scope {
     /// Makes a scope of two names that are not empty, not overlong, and free of control characters.

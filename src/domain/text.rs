@@ -41,7 +41,7 @@ pub fn unprintable(text: &str) -> Option<char> {
 
 /// Says what keeps a text from being a name: “contains U+202E, which cannot be seen”.
 pub fn name_problem(text: &str) -> Option<String> {
-    unprintable(text).map(|c| format!("contains U+{:04X}, which cannot be seen", u32::from(c)))
+    unprintable(text).map(|c| format!("contains the invisible character U+{:04X}", u32::from(c)))
 }
 
 /// Quotes a text as one word of a POSIX shell, in single quotes where it needs them. Characters that cannot be seen are dropped.

@@ -1,4 +1,4 @@
-//! What the guard says about a write, and why.
+//! The guard's verdict on a write, with its evidence.
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::{
     norm::{IndexTerms, Norm},
 };
 
-/// What follows from a verdict.
+/// The tier: what the guard does with a write.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -18,7 +18,7 @@ pub enum Tier {
     /// Store.
     #[default]
     Clean,
-    /// Store, and say so.
+    /// Store with a warning.
     Warn,
     /// Refuse.
     Block,
@@ -47,9 +47,9 @@ pub enum Relation {
     Contradiction,
     /// They say the same, or one implies the other.
     Consistent,
-    /// They hold in different places or times.
+    /// They hold under different conditions: environment, team, tenant or time.
     Coexist,
-    /// Same subject, and nothing decides.
+    /// The same subject, but no rule says whether they contradict.
     Uncertain,
     /// One of them has no subject.
     Incomparable,
@@ -78,11 +78,11 @@ pub enum Relation {
 #[serde(rename_all = "UPPERCASE")]
 #[cbor(index_only)]
 pub enum Confidence {
-    /// Could not decide: the next stage may.
+    /// Undecided: the next stage is asked.
     #[default]
     #[n(0)]
     Low,
-    /// Leans one way.
+    /// Probable.
     #[n(1)]
     Med,
     /// Decided.
@@ -132,12 +132,16 @@ rule_ids! {
     ExclusiveAlternative = "exclusive_alternative",
     /// “A rather than B” against “B rather than A”.
     SwappedChoice = "swapped_choice",
-    /// One says in words that it replaces what the other relies on.
+    /// One states that it replaces what the other relies on.
     ChangeInWords = "change_in_words",
     /// The cross-encoder found it.
     Inferred = "inferred",
     /// The language model found it.
     InferredDeeply = "inferred_deeply",
+    /// A judge said so.
+    Judged = "judged",
+    /// A judge was asked and did not answer.
+    Unanswered = "unanswered",
     /// They say the same.
     SameNorm = "same_norm",
     /// Opposite states under opposite stances.
@@ -146,7 +150,7 @@ rule_ids! {
     DisjointScope = "disjoint_scope",
     /// They hold at different times.
     DisjointTime = "disjoint_time",
-    /// They speak of two things of one kind.
+    /// They name two different things of one kind.
     ToldApart = "told_apart",
     /// They stand next to each other in one document, under different conditions.
     Neighbours = "neighbours",
@@ -170,7 +174,7 @@ rule_ids! {
     Undecided = "undecided",
 }
 
-/// Why the guard says what it says about one pair of claims.
+/// The evidence for a verdict on one pair of claims.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct Evidence {
@@ -183,21 +187,21 @@ pub struct Evidence {
     pub relation: Relation,
     /// How sure that stage is.
     pub confidence: Confidence,
-    /// What disagrees, in one sentence for people.
+    /// The contradiction in one sentence.
     pub sentence: String,
-    /// The norm field that fired: `modality`, `value`, `object`, `limit`, …
+    /// The part of the norms that conflicts: `modality`, `value`, `object`, `limit`, …
     pub field: String,
-    /// The words of the incoming statement that grounded it.
+    /// The words of the new claim that are opposed.
     pub words: Vec<String>,
-    /// The words of the stored statement that grounded it.
+    /// The words of the existing claim that are opposed.
     pub their_words: Vec<String>,
-    /// The incoming norm.
+    /// The norm of the new claim.
     pub norm: Norm,
-    /// The stored norm.
+    /// The norm of the existing claim.
     pub their_norm: Norm,
-    /// Who read the incoming norm: the normaliser's name and version.
+    /// The normaliser that read the new claim: name and version.
     pub normaliser: String,
-    /// Who read the stored norm.
+    /// The normaliser that read the existing claim.
     pub their_normaliser: String,
     /// The figures behind the score, by name: `probability`, which is the score, and `limit`, from which it refuses; cosine, overlap; `contradiction_forward` and `entailment_forward`, the log-odds
     /// that inference gives with the stored statement first, and `…_backward` with the incoming one first.
@@ -211,13 +215,15 @@ impl Evidence {
         let share = |name: &str| self.features.get(name).map(|share| (share * 100.0).round());
         let probability = share("probability")?;
         Some(match share("limit").filter(|limit| *limit < 100.0) {
-            Some(limit) => format!("{probability:.0} % likely to contradict, refused from {limit:.0} %"),
+            Some(limit) => {
+                format!("{probability:.0} % likely to contradict (writes are refused at {limit:.0} % or more)")
+            }
             None => format!("{probability:.0} % likely to contradict"),
         })
     }
 }
 
-/// The guard's word on the incoming claim against one stored claim.
+/// The guard's result for the new claim and one existing claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Finding {
     /// The stored claim.
@@ -238,7 +244,7 @@ pub struct Verdict {
     pub tier: Tier,
     /// Pairs that warn or block, the strongest first.
     pub findings: Vec<Finding>,
-    /// Stages that did not run, and why, in words.
+    /// The checks that did not run, and why, in sentences.
     pub skipped: Vec<String>,
     /// How many stored claims were compared.
     pub compared: usize,
@@ -248,7 +254,7 @@ pub struct Verdict {
 
 /// What an event carries of a claim, as far as claims are compared by it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Carried<'a> {
+pub struct ComparedClaim<'a> {
     /// The claim's kind.
     pub kind: ClaimKind,
     /// Its statement; empty once redacted.
@@ -270,7 +276,7 @@ pub trait PairCheck: Send + Sync {
 
     /// The evidence, where two claims cannot both hold; symmetric in whether there is any. Says nothing of a pair that
     /// the guard would let pass: a write that was stored as clean must not open a card.
-    fn contradiction(&self, ours: Carried<'_>, theirs: Carried<'_>) -> Option<Evidence>;
+    fn contradiction(&self, ours: ComparedClaim<'_>, theirs: ComparedClaim<'_>) -> Option<Evidence>;
 
     /// What to index of a claim. Two claims that contradict share one of the [`IndexTerms::pairs`].
     fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms;

@@ -6,7 +6,9 @@ use std::{
 };
 
 use super::{
-    Engine, beside, find, guard_calls,
+    Engine,
+    acts::Answered,
+    beside, find, guard_calls,
     model_results::ModelResults,
     validate::{self, Actor},
     view,
@@ -14,7 +16,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller, Change, ClaimView, ErrorCode, MAX_PAGE, Stale, Warning, WriteOutcome},
     domain::{CardId, ClaimId, EventKind, OpId, Scope},
-    store::{Act, ClaimRow, Committed, Draft, EventRow, Reader, Ref, RequestHash, Store, StoreError, VectorModel},
+    store::{Act, ClaimRow, Committed, EventDraft, EventRow, Reader, Ref, RequestHash, Store, StoreError, VectorModel},
 };
 
 /// An act in progress: it holds the write lock, so that what it reads is what it changes.
@@ -32,6 +34,8 @@ pub(super) struct ActContext<'a> {
     /// What models returned before the lock was taken, by statement.
     model_results: Vec<ModelResults>,
     changes: Vec<Change>,
+    /// The question that this act answers: its next commit says so, too.
+    pub(super) answered: Option<Answered>,
 }
 
 impl Engine {
@@ -78,6 +82,7 @@ impl Engine {
             asked,
             model_results,
             changes: Vec::new(),
+            answered: None,
         };
         let result = run(&mut context);
         let changes = std::mem::take(&mut context.changes);
@@ -138,10 +143,16 @@ impl ActContext<'_> {
     pub(super) fn commit(
         &mut self,
         write_scope: &WriteScope,
-        drafts: Vec<Draft>,
+        mut drafts: Vec<EventDraft>,
         act: &str,
         summary: String,
     ) -> Result<Committed, ApiError> {
+        if let Some(answered) = self.answered.take() {
+            let stores = drafts.first().is_some_and(|draft| {
+                matches!(draft.kind, EventKind::Assert | EventKind::Supersede) && draft.body.statement.is_some()
+            });
+            drafts.extend(answered.drafts(stores));
+        }
         let vectors = self.vectors(&drafts)?;
         let act_name = act;
         let act = Act {
@@ -170,7 +181,7 @@ impl ActContext<'_> {
     }
 
     /// The vectors of the claims that an act creates, as far as they were models_asked, if they are of the store's model.
-    fn vectors(&self, drafts: &[Draft]) -> Result<Option<Vectors>, ApiError> {
+    fn vectors(&self, drafts: &[EventDraft]) -> Result<Option<Vectors>, ApiError> {
         let mut found: Option<Vectors> = None;
         for (at, draft) in drafts.iter().enumerate() {
             let creates = matches!(draft.kind, EventKind::Assert | EventKind::Supersede);
@@ -252,8 +263,10 @@ impl WriteScope {
         if self.asked == self.scope {
             return None;
         }
-        let message =
-            format!("another project is called {} here already, so this one is {}", self.asked.project, self.scope);
+        let message = format!(
+            "another project already has the name {} here, so this one is called {}",
+            self.asked.project, self.scope
+        );
         Some(Warning::new("scope_renamed", message))
     }
 
@@ -281,7 +294,7 @@ pub(super) fn refuse_reused_op(store: &Store, op: &OpId, asked: Option<RequestHa
 pub(super) fn random_op() -> Result<OpId, ApiError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| {
-        ApiError::new(ErrorCode::Unavailable, format!("the system gives no random numbers: {error}"))
+        ApiError::new(ErrorCode::Unavailable, format!("cannot get random bytes from the operating system: {error}"))
             .hint("send an `op_id`, or try again")
     })?;
     Ok(OpId(bytes))

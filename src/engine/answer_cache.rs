@@ -77,10 +77,7 @@ impl Engine {
                 (self.key(ModelRole::Nli, &texts), turned)
             })
             .collect();
-        let turn = |inference: Inference, turned: bool| {
-            let Inference { forward, backward } = inference;
-            if turned { Inference { forward: backward, backward: forward } } else { inference }
-        };
+        let turn = |inference: Inference, turned: bool| if turned { inference.turned() } else { inference };
         let known: Vec<Option<Inference>> =
             keys.iter().map(|(key, turned)| Some(turn(self.answer_cache.inferences.get(key)?, *turned))).collect();
         let asked: Vec<(&str, &str)> =

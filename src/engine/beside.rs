@@ -4,7 +4,7 @@
 use super::view;
 use crate::{
     api::{ApiError, Beside, BesideRelation, ClaimView},
-    domain::{ClaimId, EventId, EventKind, ResolveAct, Status},
+    domain::{ClaimId, EventId, EventKind, PairVerdict, ResolveAct, Status},
     store::{EventRow, Reader},
 };
 
@@ -51,7 +51,7 @@ fn of(reader: &Reader, claim: &ClaimId) -> Result<Vec<Beside>, ApiError> {
 fn relations(event: &EventRow, claim: &ClaimId) -> Vec<(BesideRelation, EventId)> {
     let others = event.targets.iter().copied().filter(|other| other != claim);
     match (&event.kind, event.targets.first()) {
-        (EventKind::Resolve(ResolveAct::Dismiss), _) => {
+        (EventKind::Resolve(ResolveAct::Dismiss) | EventKind::Judgement(PairVerdict::Compatible), _) => {
             others.map(|other| (BesideRelation::Compatible, other)).collect()
         }
         (_, Some(first)) if first == claim => others.map(|other| (BesideRelation::Rule, other)).collect(),

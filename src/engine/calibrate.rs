@@ -18,7 +18,7 @@ use crate::{
     infer::{Call, InferError, ModelRole},
     recall::{
         Vocabulary,
-        calibrate::{self, Bridge, Said, Word, Words},
+        calibrate::{self, Bridge, ClaimText, ScopeWords, Word},
     },
     store::Reader,
 };
@@ -41,7 +41,7 @@ pub(super) struct Vocabularies(Mutex<HashMap<Scope, (String, Arc<Vocabulary>)>>)
 type Vectors = Vec<Vec<f32>>;
 
 impl Engine {
-    /// Makes the bridge of a scope anew, and looks how near its strangers stand; keeps both unless they are only to be shown.
+    /// Makes the bridge of a scope anew, and measures how similar its unrelated claims are to each other; keeps both unless they are only to be shown.
     ///
     /// # Errors
     /// If the store fails. That the embedder does is told in the answer: words that come together are left.
@@ -61,21 +61,21 @@ impl Engine {
                 (bridges, note)
             }
             Err(error) => {
-                let note = format!("By words that come together alone: {error}.");
+                let note = format!("Word pairs were learned from co-occurrence only: {error}.");
                 (calibrate::bridges(&words, |_, _| None), Some(note))
             }
         };
-        let strangers = self.measure_unrelated_baseline(&scope)?;
+        let baseline = self.measure_unrelated_baseline(&scope)?;
         if !request.dry_run {
-            if let Some(strangers) = &strangers {
-                self.store_unrelated_baseline(&scope, strangers)?;
+            if let Some(baseline) = &baseline {
+                self.store_unrelated_baseline(&scope, baseline)?;
             }
             let pairs: Vec<(&str, &str)> =
                 bridges.iter().map(|one| (one.from.stem.as_str(), one.to.stem.as_str())).collect();
             let text = serde_json::to_string(&pairs).map_err(|error| ApiError::internal(error.to_string()))?;
             self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_calibration(&scope, &text)?;
             if let Some(who) = who {
-                let summary = format!("Learned the words of {scope}: {} bridges", bridges.len());
+                let summary = format!("Learned {} word pairs for {scope}", bridges.len());
                 let scope = Some(scope.clone());
                 self.tell(Change { scope, act: "calibrate".to_owned(), who, agent, summary, ..Change::default() });
             }
@@ -87,7 +87,7 @@ impl Engine {
             cosine,
             confirmed,
         };
-        let unrelated_baseline = strangers.map(|known| UnrelatedBaselineView {
+        let unrelated_baseline = baseline.map(|known| UnrelatedBaselineView {
             sample: known.sample,
             cosine: known.cosine,
             raise: known.raise() as f32,
@@ -101,7 +101,7 @@ impl Engine {
     }
 
     /// Those of the pairs that the local language model says are bridges; none without one. What it could not be asked is told.
-    fn confirmed(&self, hints: Vec<Bridge>, said: &[Said]) -> (Vec<Bridge>, Option<String>) {
+    fn confirmed(&self, hints: Vec<Bridge>, said: &[ClaimText]) -> (Vec<Bridge>, Option<String>) {
         if self.models.info().role(ModelRole::Llm).is_none() {
             return (Vec::new(), None);
         }
@@ -114,7 +114,7 @@ impl Engine {
                 Ok([odds]) if *odds > 0.0 => confirmed.push(Bridge { confirmed: true, ..bridge }),
                 Ok(_) => {}
                 Err(Fallback(_, why)) => {
-                    let note = format!("The language model was asked about {asked} of {all} pairs: {why}.");
+                    let note = format!("The language model was asked about only {asked} of {all} pairs: {why}.");
                     return (confirmed, Some(note));
                 }
             }
@@ -147,7 +147,7 @@ impl Engine {
     }
 
     /// The vectors of plain words and of terms.
-    fn near(&self, words: &Words) -> Result<(Vectors, Vectors), InferError> {
+    fn near(&self, words: &ScopeWords) -> Result<(Vectors, Vectors), InferError> {
         if self.models.info().role(ModelRole::Embedder).is_none() {
             return Err(InferError::NoModel { role: ModelRole::Embedder });
         }
@@ -165,9 +165,10 @@ impl Engine {
 }
 
 /// What a scope says: claims in force, and why they hold.
-fn said(reader: &Reader, scope: &Scope) -> Result<Vec<Said>, ApiError> {
+fn said(reader: &Reader, scope: &Scope) -> Result<Vec<ClaimText>, ApiError> {
     let (rows, _) = reader.newest_active(scope, READ)?;
-    let claims = rows.into_iter().map(|row| Said { statement: row.statement, beside: row.reason.unwrap_or_default() });
+    let claims =
+        rows.into_iter().map(|row| ClaimText { statement: row.statement, reason: row.reason.unwrap_or_default() });
     Ok(claims.collect())
 }
 

@@ -16,12 +16,12 @@ use super::{
     act_context::WriteScope,
     acts::found_cards::{self, FoundPair},
     guard_calls::{self, NormalisedStatement},
-    judgement::IncomingClaim,
+    guard_result::IncomingClaim,
 };
 use crate::{
     api::{ApiError, Caller},
     domain::{ClaimId, Status, Tier},
-    guard::{Circumstances, deep},
+    guard::{JudgeContext, deep},
     infer::{Call, InferError, ModelRole, Models, Prompt},
     store::ClaimRow,
 };
@@ -157,13 +157,13 @@ impl Engine {
         let said = results.said(&rows);
         let today = guard_calls::day((self.config.clock)());
         let shift = self.threshold_shift(&self.readers.lend(), &row.scope, (self.config.clock)())?;
-        let under = Circumstances { today: &today, scores: &said, threshold_shift: shift };
+        let under = JudgeContext { today: &today, scores: &said, threshold_shift: shift };
         let Ok(verdict) = guard_calls::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
         let mut pairs = Vec::new();
         for mut finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {
             let Some(theirs) = rows.iter().find(|other| other.id == finding.claim) else { continue };
             let evidence = &mut finding.evidence;
-            evidence.sentence = format!("Found after the write. {}", evidence.sentence);
+            evidence.sentence = format!("Found after the write was stored. {}", evidence.sentence);
             pairs.push(FoundPair { ours: row.clone(), theirs: theirs.clone(), finding });
         }
         if pairs.is_empty() {

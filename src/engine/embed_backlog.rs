@@ -175,14 +175,14 @@ impl Engine {
             Fate::Refused(why) => match claims {
                 [] => 0,
                 [(id, _)] => {
-                    tracing::warn!(why, id = %id.short(), "a text stays without a vector");
+                    tracing::warn!(why, id = %id.short(), "cannot compute the vector of a text");
                     self.unembeddable.lock().insert(*id);
                     0
                 }
                 several => several.chunks(1).map(|one| self.embed_each(one, write)).sum(),
             },
             Fate::Failed(why) => {
-                tracing::warn!(why, "texts are without a vector");
+                tracing::warn!(why, "cannot compute vectors");
                 self.unembeddable.note(Some(why));
                 0
             }

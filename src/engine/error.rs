@@ -11,9 +11,9 @@ impl From<StoreError> for ApiError {
         match &error {
             StoreError::Event(EventError::TooLarge(size)) => Self::new(
                 ErrorCode::TooLarge,
-                format!("the write has {size} bytes in all; at most {MAX_EVENT} are allowed"),
+                format!("the write has {size} bytes in total; at most {MAX_EVENT} are allowed"),
             )
-            .hint("shorten the statement or the reason, and point to the long text with `source`"),
+            .hint("shorten the statement or the reason; name the long text in `source`"),
             StoreError::BadCursor(_) => Self::field("cursor", error.to_string()),
             StoreError::Scope(scope) => Self::field(scope.field, error.to_string()),
             StoreError::Exists(_) => Self::field("path", error.to_string()),
@@ -25,35 +25,35 @@ impl From<StoreError> for ApiError {
             }
             StoreError::Bound(_) => Self::field("project", error.to_string()),
             StoreError::UsedOp(_) => Self::op_id_reused(error.to_string()),
-            StoreError::Event(_) | StoreError::BadDocument(_) => {
-                Self::new(ErrorCode::BadRequest, error.to_string()).hint("nothing was taken from this batch")
-            }
+            StoreError::Event(_) | StoreError::BadDocument(_) => Self::new(ErrorCode::BadRequest, error.to_string())
+                .hint(
+                    "no event of this batch was stored; send \
+                    valid events only",
+                ),
             StoreError::StaleDocument(_) => Self::new(ErrorCode::Stale, error.to_string()),
             StoreError::NewerSchema { .. }
             | StoreError::OlderSchema { .. }
             | StoreError::NotAStore { .. }
             | StoreError::Empty(_)
             | StoreError::Incomplete { .. } => Self::new(ErrorCode::Unavailable, error.to_string()),
-            StoreError::Removed(path) | StoreError::Replaced(path) => Self::new(
-                ErrorCode::Unavailable,
-                error.to_string(),
-            )
-            .hint(format!(
-                "nothing was stored: `ergo backup FILE` saves what the daemon still holds; then `ergo daemon stop`, \
-                     put that backup in place as {}, and `ergo daemon start`",
-                path.display()
-            )),
+            StoreError::Removed(path) | StoreError::Replaced(path) => {
+                Self::new(ErrorCode::Unavailable, error.to_string()).hint(format!(
+                    "nothing was stored. To recover: run `ergo backup FILE` (the daemon still has the open file), then \
+                    `ergo daemon stop`, move the backup to {}, then `ergo daemon start`",
+                    path.display()
+                ))
+            }
             _ if error.is_damage() => {
                 tracing::error!(%error, "the store is damaged");
                 Self::new(ErrorCode::Damaged, error.to_string()).hint(
-                    "`ergo daemon stop`, then put a backup in the place of ergo.db (`ergo status` names the file; `ergo \
-                     backup` makes backups); `ergo doctor` says what is broken",
+                    "run `ergo daemon stop`, then replace ergo.db with a backup (`ergo status` shows its path); `ergo \
+                        doctor` shows what is damaged",
                 )
             }
             _ if error.is_full() => Self::new(ErrorCode::Unavailable, "the disk that holds the store is full")
                 .hint("nothing was stored: make room on that disk, then try again"),
             _ if error.is_unavailable() => Self::new(ErrorCode::Unavailable, error.to_string())
-                .hint("nothing was stored: free the disk or mend its permissions, then try again"),
+                .hint("nothing was stored: free disk space or fix the folder's permissions, then try again"),
             _ => {
                 tracing::error!(%error, "the store failed");
                 Self::internal(error.to_string())
@@ -81,6 +81,6 @@ mod tests {
         assert_eq!(told.code, expected, "{told:?}");
         let hint = told.hint.unwrap_or_default();
         assert_eq!(hint.contains("a backup"), expected == ErrorCode::Damaged, "{hint}");
-        assert_eq!(hint.contains("defect"), expected == ErrorCode::Internal, "{hint}");
+        assert_eq!(hint.contains("bug in ergo"), expected == ErrorCode::Internal, "{hint}");
     }
 }

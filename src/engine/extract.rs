@@ -35,17 +35,17 @@ impl Engine {
         let whole = |method, why: String| Extracted {
             claims: vec![text.to_owned()],
             method,
-            note: format!("stored word for word: nothing was extracted ({why})"),
+            note: format!("stored the whole text word for word; no sentences were selected ({why})"),
         };
         let all = sentences::sentences(text);
         if all.len() > sentences::MAX_SENTENCES {
             let most = sentences::MAX_SENTENCES;
-            return whole("verbatim", format!("it has {} sentences; at most {most} are looked at", all.len()));
+            return whole("verbatim", format!("it has {} sentences; the limit is {most}", all.len()));
         }
         let nothing =
             |method, why: &str| Extracted { claims: Vec::new(), method, note: format!("nothing was stored: {why}") };
         if !all.is_empty() && all.iter().all(|sentence| sentence.ends_with('?')) {
-            return nothing("question", "the text only asks");
+            return nothing("question", "the text contains only questions");
         }
         match self.worth_keeping(&all) {
             Ok(chosen) if chosen.is_empty() => {

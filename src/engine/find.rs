@@ -43,11 +43,14 @@ fn not_stored(field: &str, prefix: &str, card: &CardRow) -> ApiError {
     let id = card.id.short();
     let (message, hint) = if card.open {
         (
-            format!("{prefix} is a refused write, which waits on card {id}: no claim"),
+            format!("{prefix} is a refused write, not a claim; it is on card {id}"),
             format!("settle it with `ergo resolve {id}`"),
         )
     } else {
-        (format!("{prefix} is a refused write that was dropped: no claim"), format!("`ergo conflicts {id}` shows why"))
+        (
+            format!("{prefix} is a refused write that was discarded, not a claim"),
+            format!("`ergo conflicts {id}` shows why"),
+        )
     };
     let mut error = ApiError::not_found(message).hint(hint);
     error.field = Some(field.to_owned());
@@ -66,12 +69,12 @@ pub(super) fn card(reader: &Reader, field: &str, text: &str) -> Result<CardRow, 
 
 /// The claim with an id that the store itself named.
 pub(super) fn row(reader: &Reader, id: &ClaimId) -> Result<ClaimRow, ApiError> {
-    reader.claim(id)?.ok_or_else(|| StoreError::Damaged(format!("claim {id} is named but not there")).into())
+    reader.claim(id)?.ok_or_else(|| StoreError::Damaged(format!("claim {id} is referenced but missing")).into())
 }
 
 /// The card with an id that the store itself named.
 pub(super) fn card_row(reader: &Reader, id: &CardId) -> Result<CardRow, ApiError> {
-    reader.card(id)?.ok_or_else(|| StoreError::Damaged(format!("card {id} is named but not there")).into())
+    reader.card(id)?.ok_or_else(|| StoreError::Damaged(format!("card {id} is referenced but missing")).into())
 }
 
 /// The 404 for an id that fits nothing.
@@ -89,7 +92,7 @@ pub(super) fn named(prefix: &str) -> String {
 
 fn ambiguous(field: &str, prefix: &str, what: &str, candidates: impl Iterator<Item = String>) -> ApiError {
     let candidates: Vec<String> = candidates.collect();
-    let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{prefix} fits more than one {what}"))
+    let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{prefix} matches more than one {what}"))
         .hint("give more digits of the id");
     error.field = Some(field.to_owned());
     error.candidates = candidates;

@@ -9,7 +9,7 @@ pub(super) use crate::domain::ago::day;
 use crate::{
     api::Warning,
     domain::{ClaimKind, Norm, Qualifiers, Tier, Verdict, verdict::Stage},
-    guard::{self, Circumstances, Guard, MAX_CANDIDATES, NormedClaim, PairScores, ParsedClaim},
+    guard::{self, DoubtfulPair, Guard, JudgeContext, MAX_CANDIDATES, NormedClaim, PairScores, ParsedClaim},
 };
 
 /// The most bytes of norms that an event carries; what a statement says beyond that is not compared.
@@ -39,7 +39,7 @@ pub(super) fn normalise(
             NormalisedStatement { norms: fitting(done.norms), version: done.version, warning: None }
         }
         Ok(done) => {
-            let why = done.problems.first().cloned().unwrap_or_else(|| "it found nothing to compare".into());
+            let why = done.problems.first().cloned().unwrap_or_else(|| "no norm was found in it".into());
             NormalisedStatement {
                 norms: Vec::new(),
                 version: done.version,
@@ -47,7 +47,7 @@ pub(super) fn normalise(
             }
         }
         Err(_) => {
-            tracing::error!("the normaliser panicked; the claim is stored un-gated");
+            tracing::error!("the normaliser panicked; the claim was stored without being checked");
             NormalisedStatement {
                 norms: Vec::new(),
                 version: "none".into(),
@@ -72,13 +72,13 @@ pub(super) fn judge(
     guard: &Guard,
     incoming: &ParsedClaim,
     against: &[Arc<ParsedClaim>],
-    under: Circumstances<'_>,
+    under: JudgeContext<'_>,
 ) -> Result<Verdict, Box<Warning>> {
     catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, under))).map_err(|_| failed())
 }
 
 fn failed() -> Box<Warning> {
-    tracing::error!("the guard panicked; the claim is stored un-gated");
+    tracing::error!("the guard panicked; the claim was stored without being checked");
     Box::new(ungated("the guard", "it failed on this statement"))
 }
 
@@ -101,23 +101,44 @@ pub(super) fn shortlist(
 }
 
 /// Which candidates a cross-encoder should be asked about. A failure is none: the judge says so itself.
-pub(super) fn worth_inferring(
+pub(super) fn select_for_inference(
     guard: &Guard,
     incoming: &ParsedClaim,
     against: &[Arc<ParsedClaim>],
-    under: Circumstances<'_>,
+    under: JudgeContext<'_>,
 ) -> Vec<usize> {
-    catch_unwind(AssertUnwindSafe(|| guard.worth_inferring(incoming, against, under))).unwrap_or_default()
+    catch_unwind(AssertUnwindSafe(|| guard.select_for_inference(incoming, against, under))).unwrap_or_default()
+}
+
+/// Which further candidates a cross-encoder should be asked about for the gate. A failure is none.
+pub(super) fn select_for_gate(
+    guard: &Guard,
+    incoming: &ParsedClaim,
+    against: &[Arc<ParsedClaim>],
+    under: JudgeContext<'_>,
+    selected: &[usize],
+) -> Vec<usize> {
+    catch_unwind(AssertUnwindSafe(|| guard.select_for_gate(incoming, against, under, selected))).unwrap_or_default()
+}
+
+/// Which candidates a write may contradict. A failure is none.
+pub(super) fn doubts(
+    guard: &Guard,
+    incoming: &ParsedClaim,
+    against: &[Arc<ParsedClaim>],
+    under: JudgeContext<'_>,
+) -> Vec<DoubtfulPair> {
+    catch_unwind(AssertUnwindSafe(|| guard.doubts(incoming, against, under))).unwrap_or_default()
 }
 
 /// Which candidates a language model should be asked about. A failure is none.
-pub(super) fn worth_deepening(
+pub(super) fn select_for_deep_stage(
     guard: &Guard,
     incoming: &ParsedClaim,
     against: &[Arc<ParsedClaim>],
-    under: Circumstances<'_>,
+    under: JudgeContext<'_>,
 ) -> Vec<usize> {
-    catch_unwind(AssertUnwindSafe(|| guard.worth_deepening(incoming, against, under))).unwrap_or_default()
+    catch_unwind(AssertUnwindSafe(|| guard.select_for_deep_stage(incoming, against, under))).unwrap_or_default()
 }
 
 /// What a stored write says about stages that did not run, if that could have changed the answer: not on every write.
@@ -129,7 +150,7 @@ pub(super) fn skipped(verdict: &Verdict) -> Option<Warning> {
 }
 
 fn ungated(stage: &str, why: &str) -> Warning {
-    Warning::new("ungated", format!("stored without being compared: {stage} could not read it ({why})"))
+    Warning::new("ungated", format!("stored without being compared with other claims: {stage} failed ({why})"))
 }
 
 /// The first norms that fit an event beside its texts.

@@ -65,7 +65,7 @@ pub(super) fn odds(
 
 /// The places that an answer points at.
 pub(super) fn read(answer: &str, shown: usize) -> Result<Vec<usize>, Fallback> {
-    let unread = || unread("it answered with something other than numbers of what it was shown");
+    let unread = || unread("it answered with something other than the numbers of the listed claims");
     numbers::read(answer, shown).ok_or_else(unread)
 }
 

@@ -16,10 +16,11 @@ mod extract;
 mod fact_key;
 mod find;
 mod guard_calls;
-mod judgement;
+mod guard_result;
 mod llm_choice;
 mod model_results;
 mod past_reads;
+mod question;
 mod readers;
 mod reads;
 mod reembed;
@@ -55,16 +56,16 @@ use crate::{
     api::{
         ActRequest, AgentView, AgentsQuery, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView,
         ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest, GuardCounts,
-        History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery,
-        RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold,
-        Scopes, Snapshot, SnapshotQuery, StoreCheck, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome,
-        UndoRequest, Unembedded, WhyAnswer, WhyRequest, WriteOutcome,
+        History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery, JudgeRequest, LogPage,
+        LogQuery, Questions, QuestionsQuery, RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest,
+        ResolveRequest, ResolvedMany, ScopeThreshold, Scopes, Snapshot, SnapshotQuery, StoreCheck, Story, StoryQuery,
+        SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
     infer::{ModelRole, Models, NoModels},
-    recall::known::Figures,
-    store::{AgentTally, CheckReport, ContactRow, Options, Store, StoreError, VectorModel},
+    recall::answer_model::AnswerFeatures,
+    store::{AgentTally, CheckReport, ContactRow, Store, StoreError, StoreOptions, VectorModel},
 };
 
 /// Called with each change after it is committed, outside every lock, on the thread of the act.
@@ -160,7 +161,7 @@ impl Engine {
 
     /// [`Engine::open_with`] with models.
     pub fn open_with_models(config: EngineConfig, guard: Guard, models: Arc<dyn Models>) -> Result<Self, ApiError> {
-        let options = Options { durable: config.durable };
+        let options = StoreOptions { durable: config.durable };
         let store = Store::open_with(&config.path, config.device.clone(), Arc::new(StructuralPairCheck), options)?;
         let readers = Readers::open(&store, config.readers)?;
         let engine = Self {
@@ -251,6 +252,26 @@ impl Engine {
         acts::resolve_many(self, request)
     }
 
+    /// Answers the question about a write that waits: its verdicts decide what becomes of it.
+    pub fn judge(&self, request: &JudgeRequest) -> Result<WriteOutcome, ApiError> {
+        acts::judge(self, request)
+    }
+
+    /// Stores one write whose writer did not answer in time, with a card for a person; whether there was one.
+    pub fn store_unanswered(&self) -> Result<bool, ApiError> {
+        acts::store_unanswered(self)
+    }
+
+    /// When the next write that waits for verdicts is stored without them, in milliseconds since the Unix epoch.
+    pub fn next_unanswered(&self) -> Result<Option<u64>, ApiError> {
+        acts::next_unanswered(self)
+    }
+
+    /// The writes that wait for verdicts.
+    pub fn questions(&self, query: &QuestionsQuery) -> Result<Questions, ApiError> {
+        reads::questions(self, query)
+    }
+
     /// Compares what is active and opens cards.
     pub fn audit(&self, request: AuditRequest) -> Result<AuditOutcome, ApiError> {
         acts::audit(self, &request)
@@ -286,7 +307,7 @@ impl Engine {
         &self,
         request: &RecallRequest,
         ways: RecallMeans,
-    ) -> Result<Option<(Figures, Vec<ClaimId>)>, ApiError> {
+    ) -> Result<Option<(AnswerFeatures, Vec<ClaimId>)>, ApiError> {
         reads::figures(self, request, ways)
     }
 

@@ -16,13 +16,13 @@ use super::{
     deep_stage::{self, DeepMode},
     find,
     guard_calls::{self, NormalisedStatement},
-    judgement::{IncomingClaim, candidate},
+    guard_result::{IncomingClaim, candidate},
     validate,
 };
 use crate::{
     api::{ApiError, Caller, Warning},
     domain::{ClaimId, Scope},
-    guard::{Circumstances, Inference, MAX_BY_MEANING, NormedClaim, PairScores, ParsedClaim},
+    guard::{Inference, JudgeContext, MAX_BY_MEANING, NormedClaim, PairScores, ParsedClaim},
     infer::{Call, InferError, ModelRole},
     store::{ClaimRow, NeighbourQuery, Reader, StoreError, VectorModel},
 };
@@ -136,7 +136,7 @@ impl Engine {
             exclude: &exclude,
         });
         if let Some(error) = unread {
-            results.skip(self, "the language model's reading", &error);
+            results.skip(self, "the language model's parse of the statement", &error);
         }
         vec![results]
     }
@@ -149,7 +149,7 @@ impl Engine {
         into: &mut ModelResults,
     ) -> Result<(), ApiError> {
         if self.models.info().roles.is_empty() {
-            into.skip(self, "language inference", &InferError::NoModel { role: ModelRole::Nli });
+            into.skip(self, "NLI model", &InferError::NoModel { role: ModelRole::Nli });
             return Ok(());
         }
         // The embedder is another process: it computes while the words are looked up.
@@ -161,7 +161,7 @@ impl Engine {
         });
         match vector {
             Ok(vector) => into.vector = Some(vector),
-            Err(error) => into.skip(self, "looking for claims of like meaning", &error),
+            Err(error) => into.skip(self, "the search for similar claims", &error),
         }
         // The reader goes back before the cross-encoder is asked.
         let rows = self.candidates(&self.readers.lend(), incoming, by_words?, into)?;
@@ -171,27 +171,33 @@ impl Engine {
         let said: Vec<PairScores> =
             rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
         let today = guard_calls::day((self.config.clock)());
-        let under = Circumstances { today: &today, scores: &said, threshold_shift: 0.0 };
-        let worth = guard_calls::worth_inferring(&self.guard, &ours, &against, under);
-        if worth.is_empty() {
+        let under = JudgeContext { today: &today, scores: &said, threshold_shift: 0.0 };
+        let worth = guard_calls::select_for_inference(&self.guard, &ours, &against, under);
+        // The gate looks at more pairs than the judge: in the same batch, and the judge goes on as if they had not been asked about.
+        let more = guard_calls::select_for_gate(&self.guard, &ours, &against, under, &worth);
+        if worth.is_empty() && more.is_empty() {
             into.infers = true;
             return Ok(());
         }
         let pairs: Vec<(&str, &str)> =
-            worth.iter().map(|at| (against[*at].claim().statement.as_str(), incoming.statement)).collect();
+            worth.iter().chain(&more).map(|at| (against[*at].claim().statement.as_str(), incoming.statement)).collect();
         match self.inferences(&pairs, call) {
             Ok(inferences) => {
                 into.infers = true;
-                for (at, inference) in worth.into_iter().zip(inferences) {
+                let mut inferences = inferences.into_iter();
+                for (at, inference) in worth.into_iter().zip(&mut inferences) {
                     into.said.entry(rows[at].id).or_default().inference = Some(inference);
                 }
+                for (at, inference) in more.into_iter().zip(inferences) {
+                    into.said.entry(rows[at].id).or_default().gate_inference = Some(inference);
+                }
             }
-            Err(error) => into.skip(self, "language inference", &error),
+            Err(error) => into.skip(self, "NLI model", &error),
         }
         if let Some(call) = deeply.filter(|_| into.infers && self.models.info().role(ModelRole::Llm).is_some()) {
             let said = into.said(&rows);
-            let under = Circumstances { today: &today, scores: &said, threshold_shift: 0.0 };
-            for at in guard_calls::worth_deepening(&self.guard, &ours, &against, under) {
+            let under = JudgeContext { today: &today, scores: &said, threshold_shift: 0.0 };
+            for at in guard_calls::select_for_deep_stage(&self.guard, &ours, &against, under) {
                 match self.ask_deeply(&against[at].claim().statement, incoming.statement, call) {
                     Ok(odds) => into.said.entry(rows[at].id).or_default().deep = Some(odds),
                     Err(error) => {
@@ -267,7 +273,7 @@ impl Engine {
             // Vectors of another model, or a vector without a direction: words are left, and this one must not be stored.
             Err(error @ (StoreError::VectorModel { .. } | StoreError::BadVector(_))) => {
                 into.vector = None;
-                into.skip(self, "looking for claims of like meaning", &InferError::Refused(error.to_string()));
+                into.skip(self, "the search for similar claims", &InferError::Refused(error.to_string()));
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
@@ -297,10 +303,17 @@ impl Engine {
             .collect();
         let logits = self.models.classify(&both, call)?;
         if logits.len() != both.len() {
-            return Err(InferError::Refused(format!("{} answers to {} pairs", logits.len(), both.len())));
+            return Err(InferError::Refused(format!(
+                "the model gave {} answers for {} pairs",
+                logits.len(),
+                both.len()
+            )));
         }
         self.counters.inferred.fetch_add(pairs.len() as u64, Ordering::Relaxed);
-        Ok(logits.chunks_exact(2).map(|pair| Inference { forward: pair[0], backward: pair[1] }).collect())
+        Ok(logits
+            .chunks_exact(2)
+            .map(|pair| Inference::of(pair[0].logits, pair[1].logits, [pair[0].gate, pair[1].gate]))
+            .collect())
     }
 }
 

@@ -6,7 +6,7 @@ use super::Engine;
 use crate::{
     api::{ApiError, ErrorCode, Reembedded},
     infer::{Call, InferError, ModelRole},
-    store::Waiting,
+    store::PendingText,
 };
 
 /// Texts of one step: about a second of one core.
@@ -16,7 +16,7 @@ const STEP: usize = 64;
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A text and its new vector; none if the embedder refuses it.
-type Made = (Waiting, Option<Vec<f32>>);
+type Made = (PendingText, Option<Vec<f32>>);
 
 impl Engine {
     /// Makes a few vectors of the present embedder; when all are there they take the place of the old ones. Call it until it says that it is finished.
@@ -26,8 +26,10 @@ impl Engine {
     pub fn reembed(&self) -> Result<Reembedded, ApiError> {
         let name = self.models.info().role(ModelRole::Embedder).map(|role| role.name.clone());
         let name = name.ok_or_else(|| {
-            ApiError::new(ErrorCode::BadRequest, "no embedder is chosen, so no vectors are made")
-                .hint("`ergo models use embedder default` brings the built-in one back, unless config.toml says `none`")
+            ApiError::new(ErrorCode::BadRequest, "no embedder is selected, so there are no vectors to compute").hint(
+                "`ergo models use embedder default` selects the built-in one; if config.toml says `embedder = \
+                    \"none\"`, remove that line first",
+            )
         })?;
         // Which length its vectors have is known from one.
         let probe = self.models.embed(&["probe".to_owned()], Call::foreground(PATIENCE));
@@ -45,7 +47,7 @@ impl Engine {
         Ok(Reembedded { model: name, done: state.done, total: state.total, finished: state.finished })
     }
 
-    fn embed_waiting(&self, waiting: Vec<Waiting>) -> Result<Vec<Made>, ApiError> {
+    fn embed_waiting(&self, waiting: Vec<PendingText>) -> Result<Vec<Made>, ApiError> {
         let texts: Vec<String> = waiting.iter().map(|waiting| waiting.text.clone()).collect();
         if texts.is_empty() {
             return Ok(Vec::new());
@@ -76,5 +78,5 @@ impl Engine {
 
 fn unavailable(error: &InferError) -> ApiError {
     ApiError::new(ErrorCode::Unavailable, error.to_string())
-        .hint("what was made so far stays: run `ergo reembed` again")
+        .hint("the vectors computed so far are kept: run `ergo reembed` again to continue")
 }

@@ -6,7 +6,7 @@
 
 use std::sync::{PoisonError, atomic::Ordering};
 
-use super::{Engine, deep_stage::DeepMode, guard_calls::NormalisedStatement, judgement::candidate};
+use super::{Engine, deep_stage::DeepMode, guard_calls::NormalisedStatement, guard_result::candidate};
 use crate::{
     api::ApiError,
     domain::{ClaimKind, Norm, Qualifiers, Scope},
@@ -108,8 +108,8 @@ impl Engine {
 /// What a language model is asked about the norm of a statement; `None` if the statement is too long for that. The answer is to be held to
 /// [`llm::GRAMMAR`].
 pub fn norm_prompt(statement: &str) -> Option<Prompt> {
-    let text = llm::guide().about(statement)?;
-    Some(Prompt::few_shot(&llm::guide().system, llm::guide().examples(), text))
+    let text = llm::norm_prompt().about(statement)?;
+    Some(Prompt::few_shot(&llm::norm_prompt().system, llm::norm_prompt().examples(), text))
 }
 
 /// Whether a claim's norms are those of the present rules alone.

@@ -11,7 +11,7 @@ use crate::{
     api::{ApiError, Warning},
     domain::{ClaimId, Scope, Status, text::stems},
     guard::Guard,
-    store::{ClaimRow, Committed, Reader, Spot, WordQuery},
+    store::{ClaimRow, Committed, Reader, RowNumber, WordQuery},
 };
 
 /// How many claims are named.
@@ -43,10 +43,11 @@ impl ActContext<'_> {
             rows.into_iter().filter(|row| !known.contains(&row.id) && row.statement != new).collect();
         let message = match rows.len() {
             0 => return Ok(None),
-            1 => "a claim that speaks of the same stays in force: supersede or retract it if it no longer holds"
-                .to_owned(),
+            1 => {
+                "another active claim is about the same thing: supersede or retract it if it no longer holds".to_owned()
+            }
             many => format!(
-                "{many} claims that speak of the same stay in force: supersede or retract those that no longer hold"
+                "{many} other active claims are about the same thing: supersede or retract those that no longer hold"
             ),
         };
         let claims = view::claims(rows.into_iter().take(NAMED), &self.today);
@@ -67,11 +68,13 @@ fn left(reader: &Reader, scope: &Scope, old: &[ClaimRow], new: &str) -> Result<V
         return Ok(Vec::new());
     }
     let lists = reader.word_lists(scope, &queries)?;
-    let spots: BTreeSet<Spot> = lists.lists.iter().flat_map(|list| list.spots.iter().copied()).collect();
-    let spots: Vec<Spot> = spots.into_iter().collect();
+    let spots: BTreeSet<RowNumber> = lists.lists.iter().flat_map(|list| list.spots.iter().copied()).collect();
+    let spots: Vec<RowNumber> = spots.into_iter().collect();
     let standing = reader.standing(scope, &spots)?;
-    let active = |standing: &Option<crate::store::Standing>| standing.is_some_and(|one| one.status == Status::Active);
-    let spots: Vec<Spot> = spots.iter().zip(&standing).filter(|(_, one)| active(one)).map(|(spot, _)| *spot).collect();
+    let active =
+        |standing: &Option<crate::store::KindAndStatus>| standing.is_some_and(|one| one.status == Status::Active);
+    let spots: Vec<RowNumber> =
+        spots.iter().zip(&standing).filter(|(_, one)| active(one)).map(|(spot, _)| *spot).collect();
     let rarity: BTreeMap<&str, f64> = fallen
         .keys()
         .zip(&lists.lists)

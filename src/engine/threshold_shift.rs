@@ -5,7 +5,7 @@ use crate::{
     api::{ApiError, ScopeThreshold},
     domain::{Scope, verdict::RuleId},
     infer::ModelRole,
-    store::{CardFilter, CardRow, CardStatus, Reader},
+    store::{CardFilter, CardRow, CardState, Reader},
 };
 
 /// Settled cards of a scope that count, the newest.
@@ -28,7 +28,7 @@ impl Engine {
         if nli.sha256 != self.guard.weights().provenance.nli {
             return Ok(UNFITTED);
         }
-        let filter = CardFilter { scope: Some(scope.clone()), status: CardStatus::Settled, now, kinds: Vec::new() };
+        let filter = CardFilter { scope: Some(scope.clone()), status: CardState::Settled, now, kinds: Vec::new() };
         Ok(shift(&reader.cards(&filter, LOOKED_AT, None)?.items))
     }
 }

@@ -63,10 +63,10 @@ impl StageTimers {
     /// Returns the stages that ran, in the order of a write.
     pub(super) fn timings(&self) -> Vec<Timing> {
         let parts = [
-            (&self.models, "models, before a write"),
+            (&self.models, "asking models before a write"),
             (&self.queue, "waiting for other writes"),
-            (&self.act, "an act, judged and stored"),
-            (&self.deep, "a deep reading, aside"),
+            (&self.act, "checking and storing an act"),
+            (&self.deep, "checking with the language model in the background"),
         ];
         parts.into_iter().filter_map(|(timer, stage)| timer.timing(stage)).collect()
     }

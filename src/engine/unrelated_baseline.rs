@@ -10,16 +10,16 @@ use super::Engine;
 use crate::{
     api::ApiError,
     domain::Scope,
-    recall::strangers::{FEWEST, SAMPLE, Strangers},
+    recall::unrelated_baseline::{MIN_SAMPLE, SAMPLE, UnrelatedBaseline},
     store::{Reader, VectorModel},
 };
 
 /// The baselines of the scopes that were asked about. `None`: not measured.
 #[derive(Default)]
-pub(super) struct BaselineCache(Mutex<HashMap<Scope, Option<Strangers>>>);
+pub(super) struct BaselineCache(Mutex<HashMap<Scope, Option<UnrelatedBaseline>>>);
 
 impl BaselineCache {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Scope, Option<Strangers>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Scope, Option<UnrelatedBaseline>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -27,25 +27,31 @@ impl BaselineCache {
 impl Engine {
     /// Returns by how much a scope's unrelated baseline raises the floor of recall, by vectors of this model; 0 if it was not measured.
     pub(super) fn floor_shift(&self, reader: &Reader, scope: &Scope, model: &VectorModel) -> Result<f64, ApiError> {
-        let strangers = self.unrelated_baseline(reader, scope)?;
+        let unrelated_baseline = self.unrelated_baseline(reader, scope)?;
         let model = model.to_string();
-        Ok(strangers.filter(|strangers| strangers.embedder == model).map_or(0.0, |strangers| strangers.raise()))
+        Ok(unrelated_baseline
+            .filter(|unrelated_baseline| unrelated_baseline.embedder == model)
+            .map_or(0.0, |unrelated_baseline| unrelated_baseline.raise()))
     }
 
     /// Measures the baseline of a scope; `None` if too few claims have a vector.
-    pub(super) fn measure_unrelated_baseline(&self, scope: &Scope) -> Result<Option<Strangers>, ApiError> {
+    pub(super) fn measure_unrelated_baseline(&self, scope: &Scope) -> Result<Option<UnrelatedBaseline>, ApiError> {
         self.readers.lend().snapshot(|reader| {
             let Some(model) = reader.vector_model()? else { return Ok(None) };
             let (_, claims) = reader.newest_active(scope, 0)?;
-            Ok(Strangers::of(&model.to_string(), claims, reader.nearest_others(scope, SAMPLE)?))
+            Ok(UnrelatedBaseline::of(&model.to_string(), claims, reader.nearest_others(scope, SAMPLE)?))
         })
     }
 
     /// Stores the baseline of a scope.
-    pub(super) fn store_unrelated_baseline(&self, scope: &Scope, strangers: &Strangers) -> Result<(), ApiError> {
-        let text = serde_json::to_string(strangers).map_err(|error| ApiError::internal(error.to_string()))?;
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_strangers(scope, &text)?;
-        self.unrelated_baselines.lock().insert(scope.clone(), Some(strangers.clone()));
+    pub(super) fn store_unrelated_baseline(
+        &self,
+        scope: &Scope,
+        unrelated_baseline: &UnrelatedBaseline,
+    ) -> Result<(), ApiError> {
+        let text = serde_json::to_string(unrelated_baseline).map_err(|error| ApiError::internal(error.to_string()))?;
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_unrelated_baseline(scope, &text)?;
+        self.unrelated_baselines.lock().insert(scope.clone(), Some(unrelated_baseline.clone()));
         Ok(())
     }
 
@@ -57,8 +63,8 @@ impl Engine {
     pub fn refresh_unrelated_baseline(&self) -> Result<bool, ApiError> {
         for scope in self.outgrown()? {
             // Where too few have a vector as yet, they are looked at again with the next change.
-            if let Some(strangers) = self.measure_unrelated_baseline(&scope)? {
-                self.store_unrelated_baseline(&scope, &strangers)?;
+            if let Some(unrelated_baseline) = self.measure_unrelated_baseline(&scope)? {
+                self.store_unrelated_baseline(&scope, &unrelated_baseline)?;
                 return Ok(true);
             }
         }
@@ -71,9 +77,9 @@ impl Engine {
         let Some(model) = reader.vector_model()? else { return Ok(Vec::new()) };
         let model = model.to_string();
         let mut outgrown = Vec::new();
-        for row in reader.scopes()?.into_iter().filter(|row| row.active >= FEWEST) {
+        for row in reader.scopes()?.into_iter().filter(|row| row.active >= MIN_SAMPLE) {
             let known = self.unrelated_baseline(&reader, &row.scope)?;
-            if known.is_none_or(|known| known.is_outgrown(&model, row.active)) {
+            if known.is_none_or(|known| known.is_outdated(&model, row.active)) {
                 outgrown.push(row.scope);
             }
         }
@@ -81,12 +87,13 @@ impl Engine {
     }
 
     /// Returns the baseline of a scope.
-    fn unrelated_baseline(&self, reader: &Reader, scope: &Scope) -> Result<Option<Strangers>, ApiError> {
+    fn unrelated_baseline(&self, reader: &Reader, scope: &Scope) -> Result<Option<UnrelatedBaseline>, ApiError> {
         if let Some(known) = self.unrelated_baselines.lock().get(scope) {
             return Ok(known.clone());
         }
         // What cannot be read is learned anew.
-        let known = reader.strangers(scope)?.and_then(|text| serde_json::from_str::<Strangers>(&text).ok());
+        let known =
+            reader.unrelated_baseline(scope)?.and_then(|text| serde_json::from_str::<UnrelatedBaseline>(&text).ok());
         self.unrelated_baselines.lock().insert(scope.clone(), known.clone());
         Ok(known)
     }

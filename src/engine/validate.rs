@@ -47,7 +47,7 @@ pub(super) fn also(request: &ActRequest, act: &str) -> Result<(), ApiError> {
         return Ok(());
     }
     if act != "reviewed" {
-        let message = format!("`{act}` is about one claim: `also` is for `reviewed` only");
+        let message = format!("`{act}` takes one claim; only `reviewed` takes further ones in `also`");
         return Err(ApiError::field("also", message).hint("send one request for each claim"));
     }
     if request.also.len() >= MAX_CARDS {
@@ -67,7 +67,7 @@ pub(super) fn actor(caller: &Caller) -> Result<Actor, ApiError> {
 /// Checks the scope of a request that must name one.
 pub(super) fn scope(caller: &Caller) -> Result<Scope, ApiError> {
     let scope = named(&caller.org_id, &caller.project)
-        .map_err(|error| ApiError::field(error.field, error.to_string()).hint("a scope has two names: ORG/PROJECT"))?;
+        .map_err(|error| ApiError::field(error.field, error.to_string()).hint("invalid scope: expected ORG/PROJECT"))?;
     for (field, name) in [("org_id", &scope.org_id), ("project", &scope.project)] {
         printable(field, name)?;
     }
@@ -106,30 +106,25 @@ pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Resul
     let statement = required("statement", &request.statement)?;
     let reason = optional("reason", request.reason.as_deref())?;
     if kind.is_guarded() && reason.is_none() {
-        return Err(ApiError::field(
-            "reason",
-            format!("a {kind} needs a `reason`, or it could not defend itself later"),
-        )
-        .hint(
-            "say why; or, for a plain fact that may change at any time, write it with `kind: fact`, which needs none",
-        ));
+        return Err(ApiError::field("reason", format!("a {kind} needs a `reason`"))
+            .hint("say why it was decided; for a plain fact, use `kind: fact`, which needs no reason"));
     }
     let key = request.key.as_deref().map_or(Ok(None), |key| name("key", key))?;
     if key.is_some() && kind.is_guarded() {
-        return Err(ApiError::field("key", format!("a {kind} has no `key`: only facts are kept by key"))
+        return Err(ApiError::field("key", format!("a {kind} cannot have a `key`: only facts have keys"))
             .hint("leave `key` out, or write it with `kind: fact`"));
     }
     let exception = match request.force_exception.as_deref() {
         Some(text) if text.trim().is_empty() => {
             return Err(ApiError::field(
                 "force_exception",
-                "`force_exception` is empty: an exception needs its justification",
+                "`force_exception` is empty: it must say why both claims may stand",
             )
-            .hint("say why both may stand, or leave it out"));
+            .hint("say why both may stand, or leave `force_exception` out"));
         }
         None if !request.exception_to.is_empty() => Some(reason.clone().ok_or_else(|| {
-            ApiError::field("force_exception", "an exception needs its justification")
-                .hint("say with `force_exception` why both may stand")
+            ApiError::field("force_exception", "an exception needs a justification in `force_exception`")
+                .hint("set `force_exception` to the reason why both may stand")
         })?),
         other => optional("force_exception", other)?,
     };
@@ -148,8 +143,7 @@ pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Resul
 pub(super) fn reason(request: &ActRequest, act: &str) -> Result<String, ApiError> {
     required("reason", &request.reason).map_err(|error| match error.code {
         ErrorCode::BadRequest if request.reason.trim().is_empty() => {
-            ApiError::field("reason", format!("to {act} a claim needs a `reason`"))
-                .hint("say why; it stays in the history")
+            ApiError::field("reason", format!("{act} needs a `reason`")).hint("say why; it stays in the history")
         }
         _ => error,
     })
@@ -246,8 +240,10 @@ pub(super) fn printable(field: &str, text: &str) -> Result<(), ApiError> {
         return Err(unseen(field));
     }
     match name_problem(text) {
-        Some(problem) => Err(ApiError::field(field, format!("`{field}` {problem}"))
-            .hint("write it on one line, in letters that can be seen")),
+        Some(problem) => {
+            Err(ApiError::field(field, format!("`{field}` {problem}"))
+                .hint("write it on one line, in visible characters"))
+        }
         None => Ok(()),
     }
 }
@@ -258,7 +254,7 @@ fn shows(text: &str) -> bool {
 }
 
 fn unseen(field: &str) -> ApiError {
-    ApiError::field(field, format!("`{field}` holds nothing that can be seen")).hint("write it in letters")
+    ApiError::field(field, format!("`{field}` contains no visible characters")).hint("write visible text")
 }
 
 fn day(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
@@ -288,7 +284,7 @@ fn size(field: &str, text: &str, most: usize) -> Result<(), ApiError> {
     }
     let hint = match field {
         "statement" | "reason" => "keep the claim short, and point to the long text with `source`",
-        _ => "a shorter one does",
+        _ => "use a shorter one",
     };
     Err(ApiError {
         field: Some(field.to_owned()),

@@ -2,7 +2,7 @@
 
 use super::fact_key;
 use crate::{
-    api::{self, CardKind, CardSettlement, CardStatus, ChainLink, ClaimView, Conflict, EventView, Provenance},
+    api::{self, CardSettlement, CardStatus, ChainLink, ClaimView, Conflict, EventView, Provenance},
     domain::{Finding, derive, text::cut},
     store::{CardRow, ClaimRow, EventRow},
 };
@@ -100,17 +100,6 @@ pub(super) fn conflict(finding: Finding, claim: ClaimView) -> Conflict {
     }
 }
 
-/// Where a card comes from.
-pub(super) fn card_kind(kind: derive::CardKind) -> CardKind {
-    match kind {
-        derive::CardKind::Refused => CardKind::Refused,
-        derive::CardKind::Found => CardKind::Found,
-        derive::CardKind::Contradiction => CardKind::Contradiction,
-        derive::CardKind::Contested => CardKind::Contested,
-        derive::CardKind::Proposed => CardKind::Proposed,
-    }
-}
-
 /// Whether a card still waits at `now`, in milliseconds since the Unix epoch.
 pub(super) fn card_status(row: &CardRow, now: u64) -> CardStatus {
     match row.snoozed_until {
@@ -143,7 +132,7 @@ pub(super) fn settlement(row: &CardRow) -> Option<CardSettlement> {
             reason: Some(
                 match row.kind {
                     derive::CardKind::Proposed => "the claim is no longer active",
-                    _ => "what contradicted each other is no longer active",
+                    _ => "the claims that contradicted each other are no longer both active",
                 }
                 .into(),
             ),
@@ -154,17 +143,17 @@ pub(super) fn settlement(row: &CardRow) -> Option<CardSettlement> {
 }
 
 /// What a client asks for when it names a status of cards.
-pub(super) fn card_filter(text: Option<&str>) -> Result<crate::store::CardStatus, api::ApiError> {
+pub(super) fn card_filter(text: Option<&str>) -> Result<crate::store::CardState, api::ApiError> {
     Ok(match text.unwrap_or("open") {
-        "" | "open" => crate::store::CardStatus::Open,
-        "snoozed" => crate::store::CardStatus::Snoozed,
-        "settled" => crate::store::CardStatus::Settled,
-        "all" => crate::store::CardStatus::All,
+        "" | "open" => crate::store::CardState::Open,
+        "snoozed" => crate::store::CardState::Snoozed,
+        "settled" => crate::store::CardState::Settled,
+        "all" => crate::store::CardState::All,
         other => {
             return Err(api::ApiError::field(
                 "status",
                 format!(
-                    "`status`: “{}” is none of open, snoozed, settled, all",
+                    "unknown `status` “{}”: expected open, snoozed, settled or all",
                     other.chars().take(40).collect::<String>()
                 ),
             ));

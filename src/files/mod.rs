@@ -4,12 +4,12 @@
 //! Architecture Invariant: no other module opens a file that somebody names with `std::fs`; a device, a pipe or a file without end would stall
 //! or exhaust the program.
 
-mod draft;
-mod place;
+mod draft_file;
+mod path_target;
 mod read;
 
-pub use draft::Draft;
-pub use place::{Place, locate, real_path};
+pub use draft_file::DraftFile;
+pub use path_target::{PathTarget, locate, real_path};
 pub use read::{all_of, bytes, open, text};
 
 /// The largest settings, key or state file that is read, in bytes.

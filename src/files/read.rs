@@ -11,10 +11,10 @@ use rustix::fs::OFlags;
 
 /// Opens a regular file for reading.
 ///
-/// A named pipe without a writer does not block: it is refused like every other thing that is no regular file.
+/// A named pipe without a writer does not block: it is refused, as is everything else that is not a regular file.
 ///
 /// # Errors
-/// Those of the system, and [`ErrorKind::InvalidInput`] for what is no regular file.
+/// Those of the system, and [`ErrorKind::InvalidInput`] if it is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
@@ -60,7 +60,7 @@ pub fn bytes(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Reads a regular file of UTF-8 text whole.
 ///
 /// # Errors
-/// Those of [`bytes()`], and [`ErrorKind::InvalidData`] for what is no UTF-8.
+/// Those of [`bytes()`], and [`ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn text(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(bytes(path, limit)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to() + 1;
@@ -82,7 +82,7 @@ pub fn all_of(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 fn too_large(what: &str, limit: u64) -> io::Error {
-    io::Error::new(ErrorKind::FileTooLarge, format!("{what}, and at most {} are read", shown(limit)))
+    io::Error::new(ErrorKind::FileTooLarge, format!("{what}, and the limit is {}", shown(limit)))
 }
 
 fn shown(bytes: u64) -> String {
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(text(&path, 5).unwrap(), "12345");
         let error = bytes(&path, 4).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FileTooLarge);
-        assert_eq!(error.to_string(), "it has 5 bytes, and at most 4 bytes are read");
+        assert_eq!(error.to_string(), "it has 5 bytes, and the limit is 4 bytes");
         assert_eq!(all_of(io::repeat(b'x'), 9).unwrap_err().kind(), ErrorKind::FileTooLarge);
         fs::write(&path, b"a\xff").unwrap();
         assert_eq!(text(&path, 5).unwrap_err().kind(), ErrorKind::InvalidData);

@@ -1,25 +1,30 @@
-//! Clause against clause: which words they share, which oppose each other, and what that makes of the pair.
+//! Aligns the words of two clauses: finds the shared, the opposite and the alternative ones, and the strongest opposition.
 
 use super::{
     lexicon::{WordClass, lexicon},
     normalise::{
         Parsed,
         clause::Clause,
-        item::{Item, ItemKind},
+        lexical_item::{Item, ItemKind},
     },
 };
 use crate::domain::verdict::RuleId;
 
-/// Clauses of one statement that are compared, at most.
+/// The most clauses of one statement that are compared.
 const MAX_CLAUSES: usize = 8;
 
-/// How two words relate.
+/// The relation between two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Link {
+pub(crate) enum WordRelation {
+    /// The same word, or a synonym.
     Same,
+    /// Antonyms.
     Opposite,
+    /// Different members of this set of exclusive alternatives.
     Alternative(u16),
+    /// Different amounts in one unit.
     Amount,
+    /// Different things, places or times: the clauses are about different matters.
     Contrast,
 }
 
@@ -28,52 +33,52 @@ fn is_part(whole: &str, part: &str) -> bool {
     part.len() >= 4 && whole.strip_prefix(part).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// How `x` relates to `y`, if at all.
-pub(crate) fn link(x: &Item, y: &Item) -> Option<Link> {
+/// Returns the relation of `x` to `y`, or `None` if they are unrelated.
+pub(crate) fn relation(x: &Item, y: &Item) -> Option<WordRelation> {
     if let (Some(a), Some(b)) = (&x.quantity, &y.quantity) {
         return if a.base != b.base {
             None
         } else if a.value == b.value {
-            Some(Link::Same)
+            Some(WordRelation::Same)
         } else {
-            Some(Link::Amount)
+            Some(WordRelation::Amount)
         };
     }
     if x.kind != ItemKind::Content || y.kind != ItemKind::Content {
         return None;
     }
     if x.id == y.id {
-        // `URL` and `Url` are two spellings, and which of them is meant is the point.
+        // `URL` and `Url` are different identifiers: a rule about spelling may be about the difference.
         if x.code && y.code && x.surface != y.surface && x.lower == y.lower {
             return None;
         }
         return Some(if x.opposite == y.opposite {
-            Link::Same
+            WordRelation::Same
         } else if x.code && y.code {
-            Link::Contrast
+            WordRelation::Contrast
         } else {
-            Link::Opposite
+            WordRelation::Opposite
         });
     }
     if (x.code || y.code) && (is_part(&x.lower, &y.lower) || is_part(&y.lower, &x.lower)) {
-        return Some(Link::Same);
+        return Some(WordRelation::Same);
     }
     if let (Some(a), Some(b)) = (x.contrast, y.contrast)
         && a.0 == b.0
         && a.1 != b.1
     {
-        return Some(Link::Contrast);
+        return Some(WordRelation::Contrast);
     }
     if let (Some(a), Some(b)) = (x.alternative, y.alternative)
         && a.0 == b.0
         && a.1 != b.1
     {
-        return Some(Link::Alternative(a.0));
+        return Some(WordRelation::Alternative(a.0));
     }
     None
 }
 
-/// Whether the number at `at` is a name.
+/// Returns whether the number at `at` is a name, as in "RFC 2119".
 pub(crate) fn names_something(items: &[Item], at: usize) -> bool {
     at.checked_sub(1).and_then(|i| items.get(i)).is_some_and(|before| {
         lexicon().class(WordClass::Numbered).contains(before.lower.trim_end_matches('s'))
@@ -82,8 +87,8 @@ pub(crate) fn names_something(items: &[Item], at: usize) -> bool {
     })
 }
 
-/// Whether the number at `at` is a name in this clause: also that of one among several subjects of a kind, service 0 and service 1,
-/// where the noun is no property that has a value.
+/// Returns whether the number at `at` is a name in this clause. Numbers also tell subjects of one kind apart ("service 0",
+/// "service 1"), unless the noun is a property that has a value.
 pub(crate) fn names_in(items: &[Item], clause: &Clause, at: usize) -> bool {
     let numbered =
         |before: &Item| before.kind == ItemKind::Content && !super::normalise::norms::is_attribute(&before.key);
@@ -92,21 +97,21 @@ pub(crate) fn names_in(items: &[Item], clause: &Clause, at: usize) -> bool {
         || clause.subject.contains(&at) && bare() && at.checked_sub(1).and_then(|i| items.get(i)).is_some_and(numbered)
 }
 
-/// Whether it is a name that somebody coined of letters and digits: `s0x9`, `host3`, `k8s`.
+/// Returns whether it is a name made of letters and digits: `s0x9`, `host3`, `k8s`.
 fn is_coined(item: &Item) -> bool {
     item.kind == ItemKind::Content
         && item.lower.contains(|c: char| c.is_ascii_digit())
         && item.lower.contains(char::is_alphabetic)
 }
 
-/// Whether two statements speak of two things, each by a coined name: "service s0x9", "service s7x0". As a value, such a word is
-/// chosen like any other.
-fn named_apart(ours: &Parsed, a: &Clause, x: usize, theirs: &Parsed, b: &Clause, y: usize) -> bool {
+/// Returns whether two statements are about two things with coined names: "service s0x9", "service s7x0". As a value, such a
+/// word is like any other.
+fn name_different_things(ours: &Parsed, a: &Clause, x: usize, theirs: &Parsed, b: &Clause, y: usize) -> bool {
     let (one, other) = (&ours.items[x], &theirs.items[y]);
     one.id != other.id && a.subject.contains(&x) && b.subject.contains(&y) && is_coined(one) && is_coined(other)
 }
 
-/// The preposition that governs the phrase that the item at `at` stands in.
+/// Returns the preposition before the phrase that contains the item at `at`.
 pub(crate) fn preposition_before(parsed: &Parsed, at: usize) -> Option<&str> {
     for item in parsed.items[..at].iter().rev().take(4) {
         match item.kind {
@@ -123,8 +128,8 @@ pub(crate) fn preposition_before(parsed: &Parsed, at: usize) -> Option<&str> {
     None
 }
 
-/// Whether the item at `at` says for which one of a kind a clause holds: "for service 1", "for w23", "in Go files".
-fn says_which(parsed: &Parsed, at: usize) -> bool {
+/// Returns whether the item at `at` identifies the instance that a clause is about: "for service 1", "for w23", "in Go files".
+fn identifies_instance(parsed: &Parsed, at: usize) -> bool {
     let item = &parsed.items[at];
     let Some(preposition) = preposition_before(parsed, at) else { return false };
     let before = at.checked_sub(1).and_then(|i| parsed.items.get(i));
@@ -134,7 +139,7 @@ fn says_which(parsed: &Parsed, at: usize) -> bool {
                 && !super::normalise::norms::is_attribute(&noun.key)
                 && noun.quantity.is_none()
         });
-    // "in Go files", but not "in Go": there the language is what is chosen.
+    // "in Go files", but not "in Go", which chooses a language.
     let modifies = item.alternative.is_some()
         && parsed.items.get(at + 1).is_some_and(|next| next.kind == ItemKind::Content && next.alternative.is_none());
     match preposition {
@@ -145,22 +150,22 @@ fn says_which(parsed: &Parsed, at: usize) -> bool {
     }
 }
 
-/// The items by which a clause says which one of a kind it speaks of.
+/// Returns the items that identify the instance that a clause is about.
 fn labels(parsed: &Parsed, clause: &Clause) -> Vec<usize> {
     let names = |at: &usize| {
         let item = &parsed.items[*at];
         is_coined(item) || item.quantity.is_some() && names_in(&parsed.items, clause, *at)
     };
     let mut labels: Vec<usize> = clause.subject.iter().copied().filter(names).collect();
-    labels.extend(clause.core.iter().chain(&clause.context).copied().filter(|at| says_which(parsed, *at)));
+    labels.extend(clause.core.iter().chain(&clause.context).copied().filter(|at| identifies_instance(parsed, *at)));
     labels
 }
 
-/// Whether two statements say different things of two of a kind, each named by a number or a coined name: "worker 3 runs on port 9003",
-/// "worker 4 runs on port 9004"; or of two places that are named: "use tabs in Go files", "use spaces in Python files". Where they say the
-/// same of both ("Node 18 is used", "Node 20 is used"), the name is the point.
-pub(crate) fn told_apart(ours: &Parsed, theirs: &Parsed) -> bool {
-    let said = |parsed: &Parsed, clause: &Clause, labels: &[usize]| -> Vec<(u64, bool)> {
+/// Returns whether two statements are about different instances of one kind, which a number or a coined name identifies ("worker 3
+/// runs on port 9003", "worker 4 runs on port 9004"), or about different named places ("use tabs in Go files", "use spaces in Python
+/// files"). False if they say the same of both ("Node 18 is used", "Node 20 is used"): then the name is the value.
+pub(crate) fn are_distinct_instances(ours: &Parsed, theirs: &Parsed) -> bool {
+    let rest_of = |parsed: &Parsed, clause: &Clause, labels: &[usize]| -> Vec<(u64, bool)> {
         let rest = clause.core.iter().filter(|at| !labels.contains(at));
         rest.map(|at| (parsed.items[*at].id, parsed.items[*at].opposite)).collect()
     };
@@ -174,13 +179,14 @@ pub(crate) fn told_apart(ours: &Parsed, theirs: &Parsed) -> bool {
     labelled.peek().is_some()
         && labelled.all(|(a, b, one, other)| {
             let shared = |x: &usize| other.iter().any(|y| ours.items[*x].id == theirs.items[*y].id);
-            !one.iter().any(shared) && (a.negative != b.negative || said(ours, a, &one) != said(theirs, b, &other))
+            !one.iter().any(shared)
+                && (a.negative != b.negative || rest_of(ours, a, &one) != rest_of(theirs, b, &other))
         })
 }
 
-/// Whether two statements that stand next to each other in one document each hold for something of their own: a rule and its exception,
-/// one limit for one kind of file and another for another.
-pub(crate) fn under_other_conditions(ours: &Parsed, theirs: &Parsed) -> bool {
+/// Returns whether two adjacent statements of a document hold under different conditions: a rule and its exception, or limits
+/// for two kinds of files.
+pub(crate) fn hold_under_different_conditions(ours: &Parsed, theirs: &Parsed) -> bool {
     let chosen = |item: &Item| item.quantity.is_some() || item.alternative.is_some();
     let own = |a: &Parsed, b: &Parsed| {
         let has = |item: &Item| b.items.iter().any(|other| other.is_content() && other.id == item.id);
@@ -192,49 +198,49 @@ pub(crate) fn under_other_conditions(ours: &Parsed, theirs: &Parsed) -> bool {
     own(ours, theirs) && own(theirs, ours) || restricted(ours) != restricted(theirs)
 }
 
-/// One linked pair of words: indexes into the items of each statement.
+/// A related pair of words, as indexes into the items of each statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
     pub(crate) ours: usize,
     pub(crate) theirs: usize,
-    pub(crate) link: Link,
+    pub(crate) relation: WordRelation,
 }
 
-/// Two clauses laid side by side.
+/// The alignment of two clauses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Alignment {
-    /// Linked words, the strongest link of each.
+    /// The related words, each with its strongest relation.
     pub(crate) pairs: Vec<Pair>,
-    /// Weight of what is shared.
+    /// The weight of the shared words.
     pub(crate) shared: f32,
-    /// Weight of our words without a counterpart; of theirs.
+    /// The weight of our words without a counterpart, and of theirs.
     pub(crate) our_rest: f32,
     pub(crate) their_rest: f32,
 }
 
 impl Alignment {
-    /// The links of one kind.
-    pub(crate) fn of(&self, link: fn(Link) -> bool) -> impl Iterator<Item = &Pair> {
-        self.pairs.iter().filter(move |pair| link(pair.link))
+    /// Returns the pairs with a certain relation.
+    pub(crate) fn of(&self, relation: fn(WordRelation) -> bool) -> impl Iterator<Item = &Pair> {
+        self.pairs.iter().filter(move |pair| relation(pair.relation))
     }
 
-    /// Shared weight over the smaller side.
+    /// Returns the shared weight as a share of the shorter clause.
     pub(crate) fn containment(&self) -> f32 {
         self.shared / (self.shared + self.our_rest.min(self.their_rest)).max(0.01)
     }
 
-    /// Shared weight over everything.
+    /// Returns the shared weight as a share of both clauses together.
     pub(crate) fn overlap(&self) -> f32 {
         self.shared / (self.shared + self.our_rest + self.their_rest).max(0.01)
     }
 }
 
-/// The weight of an item: code says more than prose.
+/// Returns the weight of an item; code weighs more than prose.
 pub(crate) fn weight(item: &Item) -> f32 {
     if item.code { item.weight.max(0.8) * 1.3 } else { item.weight }
 }
 
-/// The content word next to the item at `at`, in one direction, within its phrase.
+/// Returns the content word next to the item at `at` in one direction, within its phrase.
 pub(crate) fn anchor(parsed: &Parsed, at: usize, step: isize) -> Option<&Item> {
     let mut at = at as isize + step;
     for _ in 0..3 {
@@ -250,7 +256,7 @@ pub(crate) fn anchor(parsed: &Parsed, at: usize, step: isize) -> Option<&Item> {
     None
 }
 
-/// Whether two figures measure the same thing, by the word before or after each of them.
+/// Returns whether two numbers measure the same thing, by the word before or after each of them.
 pub(crate) fn measures_the_same(ours: &Parsed, x: usize, theirs: &Parsed, y: usize) -> bool {
     let same = |step: isize| {
         anchor(ours, x, step)
@@ -260,7 +266,7 @@ pub(crate) fn measures_the_same(ours: &Parsed, x: usize, theirs: &Parsed, y: usi
     same(-1) || same(1)
 }
 
-/// Lays the words of two clauses side by side.
+/// Aligns the words of two clauses.
 pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> Alignment {
     let mut left: Vec<usize> = a.all().collect();
     let mut right: Vec<usize> = b.all().collect();
@@ -274,13 +280,14 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
     let several = figures(&ours.items, &left) > 1 || figures(&theirs.items, &right) > 1;
     for wanted in 0..5 {
         if wanted == 1 {
-            // A word that the other side says twice has its counterpart both times.
+            // A word that the other clause repeats is a counterpart each time.
             for (j, &y) in right.iter().enumerate() {
                 if !right_done[j]
-                    && let Some(&x) = left.iter().find(|&&x| link(&ours.items[x], &theirs.items[y]) == Some(Link::Same))
+                    && let Some(&x) =
+                        left.iter().find(|&&x| relation(&ours.items[x], &theirs.items[y]) == Some(WordRelation::Same))
                 {
                     right_done[j] = true;
-                    out.pairs.push(Pair { ours: x, theirs: y, link: Link::Same });
+                    out.pairs.push(Pair { ours: x, theirs: y, relation: WordRelation::Same });
                 }
             }
         }
@@ -292,34 +299,34 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
                 if right_done[j] && wanted != 0 {
                     return None;
                 }
-                let apart = || named_apart(ours, a, x, theirs, b, y).then_some(Link::Contrast);
-                let mut link = link(&ours.items[x], &theirs.items[y]).or_else(apart)?;
-                if link == Link::Amount && several && !measures_the_same(ours, x, theirs, y) {
+                let apart = || name_different_things(ours, a, x, theirs, b, y).then_some(WordRelation::Contrast);
+                let mut relation = relation(&ours.items[x], &theirs.items[y]).or_else(apart)?;
+                if relation == WordRelation::Amount && several && !measures_the_same(ours, x, theirs, y) {
                     return None;
                 }
-                if link == Link::Amount && (names_in(&ours.items, a, x) || names_in(&theirs.items, b, y)) {
-                    link = Link::Contrast;
+                if relation == WordRelation::Amount && (names_in(&ours.items, a, x) || names_in(&theirs.items, b, y)) {
+                    relation = WordRelation::Contrast;
                 }
-                // "small files …", "large files …": which thing is meant, not what is said of it.
-                if link == Link::Opposite && a.subject.contains(&x) && b.subject.contains(&y) {
-                    link = Link::Contrast;
+                // In subjects ("small files …", "large files …") opposites identify things and do not oppose each other.
+                if relation == WordRelation::Opposite && a.subject.contains(&x) && b.subject.contains(&y) {
+                    relation = WordRelation::Contrast;
                 }
-                let rank = match link {
-                    Link::Same => 0,
-                    Link::Opposite => 1,
-                    Link::Contrast => 2,
-                    Link::Alternative(_) => 3,
-                    Link::Amount => 4,
+                let rank = match relation {
+                    WordRelation::Same => 0,
+                    WordRelation::Opposite => 1,
+                    WordRelation::Contrast => 2,
+                    WordRelation::Alternative(_) => 3,
+                    WordRelation::Amount => 4,
                 };
-                (rank == wanted).then_some((j, y, link))
+                (rank == wanted).then_some((j, y, relation))
             });
-            if let Some((j, y, link)) = found {
-                if link == Link::Same && !right_done[j] {
+            if let Some((j, y, relation)) = found {
+                if relation == WordRelation::Same && !right_done[j] {
                     out.shared += f32::midpoint(weight(&ours.items[x]), weight(&theirs.items[y]));
                 }
                 left_done[i] = true;
                 right_done[j] = true;
-                out.pairs.push(Pair { ours: x, theirs: y, link });
+                out.pairs.push(Pair { ours: x, theirs: y, relation });
             }
         }
     }
@@ -331,40 +338,40 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
     out
 }
 
-/// Why two clauses cannot both hold, and how surely.
+/// A contradiction between two clauses, by one rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Opposition {
     pub(crate) rule: RuleId,
-    /// 0 to 1.
+    /// How strong it is, 0 to 1.
     pub(crate) score: f32,
     /// Indexes of the clauses.
     pub(crate) clauses: (usize, usize),
     /// The items that oppose each other.
     pub(crate) ours: Vec<usize>,
     pub(crate) theirs: Vec<usize>,
-    /// The figures behind the score.
+    /// The features behind the score.
     pub(crate) features: Vec<(&'static str, f32)>,
 }
 
-/// Whether the other statement says a negative clause too: then it does not contradict it.
-fn echoed(ours: &Parsed, clause: &Clause, theirs: &Parsed) -> bool {
+/// Returns whether the other statement repeats a negative clause: then they do not contradict each other.
+fn is_repeated_in(ours: &Parsed, clause: &Clause, theirs: &Parsed) -> bool {
     clause.negative
         && theirs.clauses.iter().take(MAX_CLAUSES).any(|other| {
             other.negative && {
                 let alignment = align(ours, clause, theirs, other);
-                alignment.overlap() >= 0.7 && alignment.of(|l| l != Link::Same).next().is_none()
+                alignment.overlap() >= 0.7 && alignment.of(|l| l != WordRelation::Same).next().is_none()
             }
         })
 }
 
-/// The strongest opposition between two statements.
+/// Returns the strongest opposition between two statements.
 pub(crate) fn oppose(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
     let mut best: Option<Opposition> = None;
-    // Entries of a list of settings or cases: each speaks of its own label.
+    // Entries of a list of settings or cases are about their own labels.
     if !ours.label.is_empty() && !theirs.label.is_empty() && ours.label != theirs.label {
         return None;
     }
-    if ours.place.is_disjoint(&theirs.place) || ours.window.is_disjoint(theirs.window) {
+    if ours.stated_scope.is_disjoint(&theirs.stated_scope) || ours.window.is_disjoint(theirs.window) {
         return None;
     }
     if let Some(found) = super::oppose::swapped(ours, theirs) {
@@ -373,7 +380,7 @@ pub(crate) fn oppose(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
     for (i, a) in ours.clauses.iter().take(MAX_CLAUSES).enumerate() {
         for (j, b) in theirs.clauses.iter().take(MAX_CLAUSES).enumerate() {
             let alignment = align(ours, a, theirs, b);
-            if a.negative != b.negative && (echoed(ours, a, theirs) || echoed(theirs, b, ours)) {
+            if a.negative != b.negative && (is_repeated_in(ours, a, theirs) || is_repeated_in(theirs, b, ours)) {
                 continue;
             }
             for mut found in super::oppose::rules(ours, a, theirs, b, &alignment) {

@@ -1,4 +1,4 @@
-//! The deep stage's questions, as data: `assets/prompts/judge.toml`. Who asks them lives elsewhere.
+//! The deep stage's questions to a language model (`assets/prompts/judge.toml`). The engine asks them.
 
 use std::sync::LazyLock;
 
@@ -7,12 +7,12 @@ use serde::Deserialize;
 /// One question about a pair, with its examples.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct DeepQuestion {
     /// The instruction.
     pub system: String,
-    /// What is asked; `{a}` and `{b}` stand for the statements.
+    /// The question; `{a}` and `{b}` are replaced by the statements.
     ask: String,
-    /// The answers: the first one means a contradiction.
+    /// The possible answers; the first one means a contradiction.
     pub answers: Vec<String>,
     #[serde(default, rename = "example")]
     examples: Vec<Example>,
@@ -28,39 +28,39 @@ struct Example {
 
 #[derive(Default, Deserialize)]
 struct File {
-    question: Vec<Question>,
+    question: Vec<DeepQuestion>,
 }
 
-static QUESTIONS: LazyLock<Vec<Question>> = LazyLock::new(|| {
+static QUESTIONS: LazyLock<Vec<DeepQuestion>> = LazyLock::new(|| {
     toml::from_str::<File>(include_str!("../../assets/prompts/judge.toml")).unwrap_or_default().question
 });
 
-/// The questions that are built in.
-pub fn questions() -> &'static [Question] {
+/// Returns the built-in questions.
+pub fn questions() -> &'static [DeepQuestion] {
     &QUESTIONS
 }
 
-/// The longest statement that is shown to a language model, in characters: one sentence or two.
+/// The most characters of a statement that a language model gets: one sentence or two.
 const MAX_SHOWN: usize = 600;
 
-impl Question {
-    /// The question about two statements.
+impl DeepQuestion {
+    /// Returns the question about two statements.
     pub fn about(&self, a: &str, b: &str) -> String {
         let shown = |text: &str| {
             let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
             one_line.chars().take(MAX_SHOWN).collect::<String>()
         };
-        // What stands in a statement is never read as a mark of the question.
+        // A `{b}` within a statement is not a placeholder.
         let (a, b) = (shown(a), shown(b));
         self.ask.split("{a}").map(|part| part.replace("{b}", &b)).collect::<Vec<_>>().join(&a)
     }
 
-    /// The examples: what is asked, and the right answer.
+    /// Returns the examples, each a question with its answer.
     pub fn examples(&self) -> impl Iterator<Item = (String, &str)> {
         self.examples.iter().map(|example| (self.about(&example.a, &example.b), example.answer.as_str()))
     }
 
-    /// The log-odds of a contradiction, from the log-probabilities of the answers.
+    /// Returns the log-odds of a contradiction, given the log-probabilities of the answers.
     pub fn log_odds(&self, answers: &[f32]) -> f32 {
         let Some((contradiction, others)) = answers.split_first() else { return 0.0 };
         let high = others.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_questions_are_whole() {
+    fn the_built_in_questions_are_complete() {
         let questions: File = toml::from_str(include_str!("../../assets/prompts/judge.toml")).unwrap();
         assert_eq!(questions.question.len(), questions_len());
         for question in super::questions() {

@@ -1,4 +1,4 @@
-//! What disagrees, in one sentence for people.
+//! Explains a contradiction to people, in one sentence.
 
 use super::{
     align::Opposition,
@@ -14,7 +14,7 @@ use crate::domain::{
 /// The longest quotation in a sentence, in characters.
 const MAX_QUOTE: usize = 90;
 
-/// The words at some items of a statement, as one quotation where they stand together.
+/// Returns the words of some items, joined if they are next to each other in the statement.
 pub(crate) fn words(parsed: &Parsed, at: &[usize]) -> Vec<String> {
     let mut at: Vec<usize> = at.iter().copied().filter(|i| *i < parsed.items.len()).collect();
     at.sort_unstable_by_key(|i| parsed.items[*i].start);
@@ -40,11 +40,11 @@ fn quote(words: &[String]) -> String {
     format!("“{}…”", cut.trim_end())
 }
 
-/// Why two aligned clauses cannot both hold.
+/// Explains why two aligned clauses contradict each other.
 pub(crate) fn aligned(found: &Opposition, ours: &[String], theirs: &[String], our_parsed: &Parsed) -> String {
     let (ours, theirs) = (quote(ours), quote(theirs));
     match found.rule {
-        RuleId::OpposingModality => format!("One rules out what the other asks for: {ours} against {theirs}."),
+        RuleId::OpposingModality => format!("One forbids what the other requires or allows: {ours} against {theirs}."),
         RuleId::ExclusiveAlternative => {
             let set = found.ours.first().and_then(|at| our_parsed.items.get(*at)?.alternative);
             let set = set.map_or("option", |(set, _)| lexicon().set_name(set));
@@ -55,8 +55,8 @@ pub(crate) fn aligned(found: &Opposition, ours: &[String], theirs: &[String], ou
     }
 }
 
-/// The words of each statement that the other one lacks.
-pub(crate) fn apart(ours: &Parsed, theirs: &Parsed) -> (Vec<String>, Vec<String>) {
+/// Returns the words of each statement that the other one lacks.
+pub(crate) fn differing_words(ours: &Parsed, theirs: &Parsed) -> (Vec<String>, Vec<String>) {
     let only = |a: &Parsed, b: &Parsed| {
         let at: Vec<usize> = (0..a.items.len())
             .filter(|&i| {
@@ -78,30 +78,30 @@ pub(crate) fn apart(ours: &Parsed, theirs: &Parsed) -> (Vec<String>, Vec<String>
     (only(ours, theirs), only(theirs, ours))
 }
 
-/// What a statement that speaks of a change means for another.
-pub(crate) fn changed(ours: &[String], theirs: &[String]) -> String {
+/// Explains what a correction means for the claim that it corrects.
+pub(crate) fn correction(ours: &[String], theirs: &[String]) -> String {
     if theirs.is_empty() {
         return format!(
-            "{} corrects something said before: if it takes the place of this claim, supersede it.",
+            "{} corrects an earlier statement: if the new claim replaces this one, supersede this one.",
             quote(ours)
         );
     }
     format!(
-        "{} gives up what this claim rests on ({}): if it takes its place, supersede it.",
+        "{} drops what this claim relies on ({}): if the new claim replaces this one, supersede this one.",
         quote(ours),
         quote(theirs)
     )
 }
 
-/// What language inference found, and how likely it is.
+/// Explains a result of language inference, with its probability.
 pub(crate) fn inferred(ours: &[String], theirs: &[String], probability: Option<f32>) -> String {
     let share =
         probability.map_or_else(String::new, |probability| format!(" ({:.0} %)", (probability * 100.0).min(99.0)));
-    let said = format!("These probably contradict{share}");
+    let finding = format!("These probably contradict{share}");
     if ours.is_empty() || theirs.is_empty() {
-        return format!("{said}.");
+        return format!("{finding}.");
     }
-    format!("{said}: {} against {}.", quote(ours), quote(theirs))
+    format!("{finding}: {} against {}.", quote(ours), quote(theirs))
 }
 
 fn stance(modality: Modality) -> &'static str {
@@ -109,13 +109,13 @@ fn stance(modality: Modality) -> &'static str {
         Modality::Must => "required",
         Modality::Should => "preferred",
         Modality::May => "allowed",
-        Modality::MustNot => "ruled out",
+        Modality::MustNot => "forbidden",
         Modality::ShouldNot => "discouraged",
         Modality::MayNot => "not required",
     }
 }
 
-fn shown(norm: &Norm) -> String {
+fn value_text(norm: &Norm) -> String {
     if let Some(limit) = &norm.limit {
         let bound = match (&limit.min, &limit.max) {
             (Some(min), None) => format!("at least {min}"),
@@ -128,13 +128,13 @@ fn shown(norm: &Norm) -> String {
     norm.value.clone().unwrap_or_default()
 }
 
-/// What the structural stage says of two norms.
+/// Explains the result of comparing two norms.
 pub(crate) fn structural(comparison: Comparison, ours: &Norm, theirs: &Norm) -> String {
     let subject = ours.words.first().map_or("the subject", String::as_str);
     match comparison.rule {
         RuleId::OpposingModality => {
             format!(
-                "Of “{subject}”, the same is {} by one and {} by the other.",
+                "“{subject}” is {} in one claim and {} in the other.",
                 stance(ours.modality),
                 stance(theirs.modality)
             )
@@ -145,14 +145,18 @@ pub(crate) fn structural(comparison: Comparison, ours: &Norm, theirs: &Norm) -> 
             theirs.object.as_deref().unwrap_or_default()
         ),
         RuleId::ValueConflict | RuleId::DisjointLimits => {
-            format!("Of “{subject}”, one says {} and the other says {}: both cannot hold.", shown(ours), shown(theirs))
+            format!(
+                "About “{subject}”, one says {} and the other says {}: they cannot both hold.",
+                value_text(ours),
+                value_text(theirs)
+            )
         }
         RuleId::DisjointScope => "They hold in different places.".into(),
         RuleId::DisjointTime => "They hold at different times.".into(),
-        RuleId::MissingSubject => "One of them states nothing: a question or a hypothetical.".into(),
+        RuleId::MissingSubject => "One of them asserts nothing: it is a question or a hypothetical.".into(),
         RuleId::FuzzySubject => "One of them could not be parsed into a definite norm.".into(),
         RuleId::SameNorm => "They say the same.".into(),
-        RuleId::OtherSubject | RuleId::OtherAspect | RuleId::OtherObject => "They speak of different things.".into(),
-        _ => "They speak of the same thing, and nothing decides between them.".into(),
+        RuleId::OtherSubject | RuleId::OtherAspect | RuleId::OtherObject => "They are about different things.".into(),
+        _ => "They are about the same thing, and no rule decides between them.".into(),
     }
 }

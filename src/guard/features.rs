@@ -1,4 +1,4 @@
-//! The figures that the judge weighs about one pair. All lie near 0 to 1, so that weights can be read side by side.
+//! The features of one pair that the judge weighs. All are about 0 to 1, so that their weights are comparable.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{
     nli::PairScores,
     normalise::{
         Parsed,
-        item::{Item, ItemKind},
+        lexical_item::{Item, ItemKind},
     },
 };
 use crate::domain::{
@@ -16,8 +16,8 @@ use crate::domain::{
     verdict::{Confidence, Relation, RuleId, Stage},
 };
 
-/// The names of the figures, in their order.
-pub const NAMES: [&str; 30] = [
+/// The names of the features, in order.
+pub const FEATURE_NAMES: [&str; 30] = [
     "structural_contradiction",
     "structural_same",
     "same_subject",
@@ -33,7 +33,7 @@ pub const NAMES: [&str; 30] = [
     "numbers",
     "overlap",
     "containment",
-    "strangers",
+    "different_names",
     "condition",
     "permission",
     "length",
@@ -50,30 +50,31 @@ pub const NAMES: [&str; 30] = [
     "found",
 ];
 
-/// The figures that are weighed where no model was heard: what the rules find, and nothing that only suggests it.
-pub const FOUND: [&str; 3] = ["structural_contradiction", "aligned", "found"];
+/// The features that are weighed without a cross-encoder: what the rules find.
+pub const RULE_FEATURES: [&str; 3] = ["structural_contradiction", "aligned", "found"];
 
-/// The figures of one pair, by [`NAMES`].
-pub type Figures = [f32; NAMES.len()];
+/// The features of one pair, by [`FEATURE_NAMES`].
+pub type Features = [f32; FEATURE_NAMES.len()];
 
-/// One log-odds unit of a model becomes this much: ±5 is as sure as it gets.
-const LOGIT: f32 = 0.2;
+/// Scales a model's log-odds, whose usual range is ±5.
+const LOGIT_SCALE: f32 = 0.2;
 
-/// The share of the shorter statement's words from which two speak of one matter.
-const SAME_MATTER: f32 = 0.2;
+/// The share of the shorter statement's words that two statements on one topic have in common, at least.
+const SAME_TOPIC: f32 = 0.2;
 
-/// The strength from which the rules find something opposed at all.
-const SOMETHING: f32 = 0.01;
+/// The least strength that counts as a finding of the rules.
+const MIN_STRENGTH: f32 = 0.01;
 
-fn squash(margin: f32) -> f32 {
-    (margin * LOGIT).clamp(-1.5, 1.5)
+/// A log-odds as a feature.
+pub(super) fn squash(margin: f32) -> f32 {
+    (margin * LOGIT_SCALE).clamp(-1.5, 1.5)
 }
 
 fn flag(is: bool) -> f32 {
     f32::from(u8::from(is))
 }
 
-/// The share of content that two statements have in common: of everything, and of the shorter one.
+/// Returns the weight of the shared words, as a share of both statements and as a share of the shorter one.
 pub(crate) fn shared(ours: &Parsed, theirs: &Parsed) -> (f32, f32) {
     let of = |parsed: &Parsed| -> BTreeMap<u64, f32> {
         parsed.items.iter().filter(|i| i.is_content()).map(|i| (i.id, weight(i))).collect()
@@ -85,12 +86,13 @@ pub(crate) fn shared(ours: &Parsed, theirs: &Parsed) -> (f32, f32) {
     (both / (a + b - both).max(0.01), both / a.min(b).max(0.01))
 }
 
-fn negative(parsed: &Parsed) -> bool {
+/// Whether a clause forbids or denies something.
+pub(super) fn negative(parsed: &Parsed) -> bool {
     parsed.clauses.iter().any(|clause| clause.negative)
 }
 
-/// Whether both name amounts, and no amount is the same.
-fn other_numbers(ours: &Parsed, theirs: &Parsed) -> bool {
+/// Returns whether both contain amounts, and none in common.
+fn numbers_differ(ours: &Parsed, theirs: &Parsed) -> bool {
     let of = |parsed: &Parsed| -> Vec<(String, &'static str)> {
         let names = |at: usize| {
             align::names_something(&parsed.items, at)
@@ -109,8 +111,8 @@ fn other_numbers(ours: &Parsed, theirs: &Parsed) -> bool {
     !a.is_empty() && !b.is_empty() && a.iter().any(|x| b.iter().any(|y| x.1 == y.1)) && !a.iter().any(|x| b.contains(x))
 }
 
-/// How many things each of two statements names that the other does not, the smaller number: two files, two tools, two modules.
-fn strangers(ours: &Parsed, theirs: &Parsed) -> f32 {
+/// Counts the named things (files, tools, modules) that only one statement has, and takes the smaller count of the two.
+fn different_names(ours: &Parsed, theirs: &Parsed) -> f32 {
     let named = |item: &&Item| {
         item.kind == ItemKind::Content
             && item.alternative.is_none()
@@ -121,15 +123,15 @@ fn strangers(ours: &Parsed, theirs: &Parsed) -> f32 {
     (only(ours, theirs).min(only(theirs, ours)) as f32 / 2.0).min(1.5)
 }
 
-/// The figures of a pair: what the rules found, what the words share, and what models say.
-pub(crate) fn figures(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim, said: &PairScores) -> Figures {
+/// Returns the features of a pair: the findings of the rules, the shared words, and the scores of models.
+pub(crate) fn extract(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim, scores: &PairScores) -> Features {
     let (a, b) = (&ours.parsed, &theirs.parsed);
     let (overlap, containment) = shared(a, b);
     let evidence = &ruling.evidence;
     let structural = evidence.stage == Stage::Structural;
     let rule = evidence.rule;
-    // Of norms that contradict each other every machine must get the same figures: those of the norms alone.
-    let structural = structural || ruling.decided;
+    // If the norms contradict each other, every machine must get the same features: those of the norms alone.
+    let structural = structural || ruling.norms_contradict;
     let aligned = if structural || rule == RuleId::ChangeInWords { 0.0 } else { ruling.strength };
     let of = |id: RuleId| if !structural && rule == id { aligned.max(0.1) } else { 0.0 };
     let subject =
@@ -138,19 +140,19 @@ pub(crate) fn figures(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
     let permits = |p: &Parsed| p.clauses.iter().any(|c| matches!(c.modality, Modality::May | Modality::MayNot));
     let polarity = flag(negative(a) != negative(b));
     let words = (a.items.len() + b.items.len()) as f32;
-    let cosine = said.cosine.unwrap_or(overlap.sqrt());
-    let (mean, low, entailment) = said.inference.map_or((0.0, 0.0, 0.0), |inference| {
+    let cosine = scores.cosine.unwrap_or(overlap.sqrt());
+    let (mean, low, entailment) = scores.inference.map_or((0.0, 0.0, 0.0), |inference| {
         let least = |[forward, backward]: [f32; 2]| squash(forward.min(backward));
         (squash(inference.mean()), least(inference.contradiction()), least(inference.entailment()))
     });
     let up = mean.max(0.0);
-    // How much less the shorter statement shares than what two of one matter do.
-    let far = (1.0 - containment / SAME_MATTER).max(0.0);
+    // How far the two are from sharing a topic.
+    let far = (1.0 - containment / SAME_TOPIC).max(0.0);
     [
-        flag(ruling.decided),
+        flag(ruling.norms_contradict),
         flag(structural && evidence.relation == Relation::Consistent && evidence.confidence == Confidence::High),
         flag(subject),
-        flag(a.place.is_one_sided(&b.place) || a.window.is_open() != b.window.is_open()),
+        flag(a.stated_scope.is_one_sided(&b.stated_scope) || a.window.is_open() != b.window.is_open()),
         of(RuleId::OpposingModality),
         of(RuleId::OpposedWords),
         of(RuleId::ExclusiveAlternative),
@@ -159,10 +161,10 @@ pub(crate) fn figures(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
         of(RuleId::ChangeInWords),
         aligned,
         polarity,
-        flag(other_numbers(a, b)),
+        flag(numbers_differ(a, b)),
         overlap,
         containment,
-        strangers(a, b),
+        different_names(a, b),
         flag(conditional(a) != conditional(b)),
         flag(permits(a) != permits(b)),
         (words.max(1.0).ln() / 5.0).min(1.5),
@@ -176,6 +178,6 @@ pub(crate) fn figures(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
         up * polarity,
         far,
         up * far,
-        flag(ruling.decided || aligned >= SOMETHING),
+        flag(ruling.norms_contradict || aligned >= MIN_STRENGTH),
     ]
 }

@@ -1,14 +1,14 @@
-//! From the stages' answers to a tier.
+//! The judge: combines the results of the stages into a tier.
 
 use super::{
     NormedClaim,
     align::{self, Opposition},
-    change, explain, features,
+    correction, explain, features,
     lexicon::lexicon,
     nli::PairScores,
     normalise::{self, Parsed},
     structural::{self, Comparison},
-    weights::{Gate, Weights},
+    weights::{InferenceGate, JudgeWeights},
 };
 use crate::domain::{
     claim::ClaimKind,
@@ -16,21 +16,21 @@ use crate::domain::{
     verdict::{Confidence, Evidence, Relation, RuleId, Stage, Tier},
 };
 
-/// How strongly aligned words must oppose each other for the rules to call that a contradiction, and not only a doubt.
-pub const OPPOSED: f32 = 0.5;
+/// The least strength of an opposition between aligned words that counts as a contradiction; below it is a doubt.
+pub const CONTRADICTION_STRENGTH: f32 = 0.5;
 
-/// How strong a doubt is that has no strength of its own.
-const DOUBTED: f32 = 0.34;
+/// The strength of a doubt.
+const DOUBT_STRENGTH: f32 = 0.34;
 
-/// How strong it is that norms contradict each other.
-const DECIDED: f32 = 0.95;
+/// The strength of a contradiction between norms.
+const NORM_STRENGTH: f32 = 0.95;
 
-/// Which stages run; for measuring one by one.
+/// The stages of the rules that run; for measuring them one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stages {
-    /// Norm against norm.
+    /// The comparison of norms.
     pub structural: bool,
-    /// The aligned comparison of words.
+    /// The comparison of aligned words.
     pub aligned: bool,
 }
 
@@ -40,30 +40,30 @@ impl Default for Stages {
     }
 }
 
-/// What the judge says of one pair.
+/// The judge's ruling on one pair.
 #[derive(Clone, Debug, Default)]
 pub struct Ruling {
-    /// What follows.
+    /// The tier.
     pub tier: Tier,
     /// The probability that the pair contradicts.
     pub score: f32,
-    /// Why.
+    /// The evidence for it.
     pub evidence: Evidence,
-    /// How strongly the rules find the two opposed, 0 to 1: a figure among others, and no probability.
+    /// The strength of the opposition that the rules found, 0 to 1. It is a feature among others, not a probability.
     pub strength: f32,
-    /// The norms contradict each other: every machine can repeat that, and no model is asked.
-    pub decided: bool,
-    /// The two do not speak of one thing: nothing is weighed.
-    pub settled: bool,
-    /// A person should look at it, however likely it is.
+    /// Whether the norms contradict each other. Every machine gets the same result, and no model is asked.
+    pub norms_contradict: bool,
+    /// Whether the two can hold at the same time by the rules. Then nothing is weighed.
+    pub compatible: bool,
+    /// Whether to warn, however improbable a contradiction is.
     pub hint: bool,
 }
 
-/// A claim with its text parsed, ready to be compared with any number of others.
+/// A claim with its parsed statement, ready for comparisons.
 #[derive(Clone, Debug)]
 pub struct ParsedClaim {
     claim: NormedClaim,
-    /// The claim's norms, those of a rejection turned.
+    /// The claim's norms; those of a rejection are negated.
     pub(crate) norms: Vec<Norm>,
     pub(crate) parsed: Parsed,
 }
@@ -78,20 +78,20 @@ impl ParsedClaim {
             if parsed.clauses.iter().all(|c| !c.negative) {
                 for clause in &mut parsed.clauses {
                     clause.negative = true;
-                    clause.modality = turned(clause.modality);
+                    clause.modality = negated(clause.modality);
                 }
             }
         }
-        // What the writer says of place and time counts, where the text says nothing.
+        // The writer's qualifiers apply too.
         if let Some(norm) = norms.first() {
             if let Some(env) = norm.scope.env.as_deref().and_then(|env| lexicon().environment(env)) {
-                parsed.place.envs = vec![env];
+                parsed.stated_scope.envs = vec![env];
             }
             if let Some(team) = &norm.scope.team {
-                parsed.place.roles = vec![team.clone()];
+                parsed.stated_scope.roles = vec![team.clone()];
             }
             if let Some(tenant) = &norm.scope.tenant {
-                parsed.place.tenants = vec![tenant.clone()];
+                parsed.stated_scope.tenants = vec![tenant.clone()];
             }
         }
         Self { claim, norms, parsed }
@@ -103,30 +103,30 @@ impl ParsedClaim {
     }
 }
 
-fn turned(modality: Modality) -> Modality {
+fn negated(modality: Modality) -> Modality {
     match modality {
         Modality::Should => Modality::ShouldNot,
         _ => Modality::MustNot,
     }
 }
 
-/// Turns the norms of a rejection, unless its text is negative already.
+/// Negates the norms of a rejection, unless its text is negative already.
 pub(crate) fn reject(norms: &mut [Norm]) {
     let negative = |norm: &Norm| matches!(norm.modality, Modality::MustNot | Modality::ShouldNot | Modality::MayNot);
     if !norms.iter().any(negative) {
         for norm in norms {
-            norm.modality = turned(norm.modality);
+            norm.modality = negated(norm.modality);
         }
     }
 }
 
-/// Whether the words that a norm rests on stand in its statement: a normaliser cannot make a contradiction up.
+/// Returns whether the statement contains the words of a norm, so that a normaliser cannot make up a contradiction.
 fn is_grounded(norm: &Norm, statement: &str) -> bool {
     let statement = statement.to_lowercase();
     norm.words.iter().all(|words| statement.contains(&words.to_lowercase()))
 }
 
-/// The comparison that says most: a contradiction first, then what is principled.
+/// Ranks comparisons by how much they say: contradictions first, then certain results.
 fn rank(comparison: Comparison) -> u8 {
     match (comparison.relation, comparison.confidence) {
         (Relation::Contradiction, _) => 6,
@@ -139,7 +139,7 @@ fn rank(comparison: Comparison) -> u8 {
     }
 }
 
-/// The strongest comparison between the norms of two claims, and which norms it is between.
+/// Returns the highest-ranking comparison between the norms of two claims, with the indexes of the two norms.
 pub(crate) fn strongest(ours: &[Norm], theirs: &[Norm]) -> Option<(Comparison, usize, usize)> {
     let mut best: Option<(Comparison, usize, usize)> = None;
     for (i, a) in ours.iter().enumerate() {
@@ -153,20 +153,20 @@ pub(crate) fn strongest(ours: &[Norm], theirs: &[Norm]) -> Option<(Comparison, u
     best
 }
 
-/// What the rules find between two prepared statements. [`weigh`] says what follows.
-pub(crate) fn rule(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stages) -> Ruling {
-    let labelled =
+/// Applies the rules to two claims. [`weigh`] turns the result into a tier.
+pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stages) -> Ruling {
+    let labels_differ =
         !ours.parsed.label.is_empty() && !theirs.parsed.label.is_empty() && ours.parsed.label != theirs.parsed.label;
     let mut ruling = Ruling::default();
-    if align::told_apart(&ours.parsed, &theirs.parsed) {
-        return apart(ours, theirs, RuleId::ToldApart, "They speak of two things of one kind.");
+    if align::are_distinct_instances(&ours.parsed, &theirs.parsed) {
+        return compatible(ours, theirs, RuleId::ToldApart, "They are about two things of one kind.");
     }
     if stages.structural
         && let Some((comparison, i, j)) = strongest(&ours.norms, &theirs.norms)
     {
         let (norm, their_norm) = (&ours.norms[i], &theirs.norms[j]);
         let held = comparison.relation == Relation::Contradiction
-            && !labelled
+            && !labels_differ
             && is_grounded(norm, &ours.claim.statement)
             && is_grounded(their_norm, &theirs.claim.statement);
         ruling.evidence = Evidence {
@@ -187,14 +187,14 @@ pub(crate) fn rule(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stages) -> 
             ..Evidence::default()
         };
         if held && comparison.confidence == Confidence::High {
-            (ruling.strength, ruling.decided) = (DECIDED, true);
+            (ruling.strength, ruling.norms_contradict) = (NORM_STRENGTH, true);
         }
-        ruling.hint = !ruling.decided && (held || comparison.rule == RuleId::NarrowerScope && !labelled);
+        ruling.hint = !ruling.norms_contradict && (held || comparison.rule == RuleId::NarrowerScope && !labels_differ);
         if ruling.hint {
-            ruling.strength = DOUBTED;
+            ruling.strength = DOUBT_STRENGTH;
         }
         if comparison.relation == Relation::Incomparable {
-            ruling.settled = true;
+            ruling.compatible = true;
             return ruling;
         }
     }
@@ -208,27 +208,27 @@ pub(crate) fn rule(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stages) -> 
     {
         let norm = ours.norms.get(found.clauses.0).or(ours.norms.first()).cloned().unwrap_or_default();
         let their_norm = theirs.norms.get(found.clauses.1).or(theirs.norms.first()).cloned().unwrap_or_default();
-        if !ruling.decided {
+        if !ruling.norms_contradict {
             (ruling.strength, ruling.hint) = (found.score, false);
         }
-        // Of norms that contradict each other the words may give the better sentence; what is weighed is the norms alone.
+        // If the norms contradict each other, the words may give the better sentence, but only the norms are weighed.
         ruling.evidence = aligned_evidence(&found, ours, theirs, norm, their_norm);
     }
-    if stages.aligned && !disjoint && ruling.strength < DOUBTED {
-        changed(&mut ruling, ours, theirs);
+    if stages.aligned && !disjoint && ruling.strength < DOUBT_STRENGTH {
+        add_correction(&mut ruling, ours, theirs);
     }
     let evidence = &ruling.evidence;
     let principled = evidence.stage != Stage::Judge
         && evidence.confidence == Confidence::High
         && evidence.relation != Relation::Contradiction;
-    let elsewhere =
-        ours.parsed.place.is_disjoint(&theirs.parsed.place) || ours.parsed.window.is_disjoint(theirs.parsed.window);
-    ruling.settled = !ruling.decided && (principled || labelled || elsewhere);
+    let elsewhere = ours.parsed.stated_scope.is_disjoint(&theirs.parsed.stated_scope)
+        || ours.parsed.window.is_disjoint(theirs.parsed.window);
+    ruling.compatible = !ruling.norms_contradict && (principled || labels_differ || elsewhere);
     ruling
 }
 
-/// Two statements that hold beside each other, for a reason that no model is asked about.
-pub(crate) fn apart(ours: &ParsedClaim, theirs: &ParsedClaim, rule: RuleId, sentence: &str) -> Ruling {
+/// Returns the ruling that two statements are compatible, for a reason that no model is asked about.
+pub(crate) fn compatible(ours: &ParsedClaim, theirs: &ParsedClaim, rule: RuleId, sentence: &str) -> Ruling {
     let norm = |prepared: &ParsedClaim| prepared.norms.first().cloned().unwrap_or_default();
     let evidence = Evidence {
         stage: Stage::Structural,
@@ -240,29 +240,29 @@ pub(crate) fn apart(ours: &ParsedClaim, theirs: &ParsedClaim, rule: RuleId, sent
         their_norm: norm(theirs),
         ..Evidence::default()
     };
-    Ruling { evidence, settled: true, ..Ruling::default() }
+    Ruling { evidence, compatible: true, ..Ruling::default() }
 }
 
-/// The share of words from which "that was wrong" is about the other statement.
-const SAME_MATTER: f32 = 0.3;
+/// The share of common words from which "that was wrong" refers to the other statement.
+const SAME_TOPIC: f32 = 0.3;
 
-/// Warns where one statement says in words that it takes the place of what the other rests on.
-fn changed(ruling: &mut Ruling, ours: &ParsedClaim, theirs: &ParsedClaim) {
+/// Warns if one statement says that it corrects the other, or that something which the other depends on is no longer used.
+fn add_correction(ruling: &mut Ruling, ours: &ParsedClaim, theirs: &ParsedClaim) {
     let (a, b) = (&ours.parsed, &theirs.parsed);
-    let found = change::gives_up(a, b).or_else(|| {
-        let said = change::corrects(a).filter(|_| features::shared(a, b).1 >= SAME_MATTER)?;
-        Some(change::Change { ours: vec![said], theirs: Vec::new() })
+    let found = correction::abandons(a, b).or_else(|| {
+        let cue = correction::corrects(a).filter(|_| features::shared(a, b).1 >= SAME_TOPIC)?;
+        Some(correction::Correction { ours: vec![cue], theirs: Vec::new() })
     });
     let Some(found) = found else { return };
     let (words, their_words) = (explain::words(a, &found.ours), explain::words(b, &found.theirs));
-    (ruling.strength, ruling.hint) = (DOUBTED, true);
+    (ruling.strength, ruling.hint) = (DOUBT_STRENGTH, true);
     let evidence = &mut ruling.evidence;
     evidence.stage = Stage::Judge;
     evidence.rule = RuleId::ChangeInWords;
     evidence.relation = Relation::Uncertain;
     evidence.confidence = Confidence::Med;
     evidence.field = String::new();
-    evidence.sentence = explain::changed(&words, &their_words);
+    evidence.sentence = explain::correction(&words, &their_words);
     (evidence.words, evidence.their_words) = (words, their_words);
 }
 
@@ -278,8 +278,8 @@ fn aligned_evidence(
     Evidence {
         stage: Stage::Judge,
         rule: found.rule,
-        relation: if found.score >= OPPOSED { Relation::Contradiction } else { Relation::Uncertain },
-        confidence: if found.score >= OPPOSED { Confidence::High } else { Confidence::Med },
+        relation: if found.score >= CONTRADICTION_STRENGTH { Relation::Contradiction } else { Relation::Uncertain },
+        confidence: if found.score >= CONTRADICTION_STRENGTH { Confidence::High } else { Confidence::Med },
         sentence: explain::aligned(found, &words, &their_words, &ours.parsed),
         field: match found.rule {
             RuleId::OpposingModality => "modality",
@@ -296,24 +296,24 @@ fn aligned_evidence(
     }
 }
 
-/// How much a pair deserves a cross-encoder, beside others of the same write; `None` where it does not.
-pub(crate) fn worth(
+/// Returns the priority of a pair among those of one write for the cross-encoder; `None` if it should not be compared.
+pub(crate) fn inference_priority(
     ruling: &Ruling,
     ours: &ParsedClaim,
     theirs: &ParsedClaim,
-    said: &PairScores,
-    gate: &Gate,
+    scores: &PairScores,
+    gate: &InferenceGate,
 ) -> Option<f32> {
-    if ruling.settled || ruling.decided {
+    if ruling.compatible || ruling.norms_contradict {
         return None;
     }
     let (overlap, _) = features::shared(&ours.parsed, &theirs.parsed);
-    let cosine = said.cosine.unwrap_or(0.0);
+    let cosine = scores.cosine.unwrap_or(0.0);
     let close = ruling.strength > 0.05 || cosine >= gate.cosine || overlap >= gate.overlap;
     close.then_some(ruling.strength + cosine + 0.5 * overlap)
 }
 
-/// The tier that follows from a probability.
+/// Returns the tier of a probability.
 fn tier(probability: f32, block: f32, warn: f32) -> Tier {
     if probability >= block {
         Tier::Block
@@ -324,31 +324,31 @@ fn tier(probability: f32, block: f32, warn: f32) -> Tier {
     }
 }
 
-/// Weighs everything that is known of a pair into one probability, and says what follows from it. `shift` is added to the probability from
-/// which a pair is refused where a cross-encoder was heard; from 1 on it was not the one that the weights were fitted for, and then it may
-/// warn and neither refuse nor take back.
+/// Combines everything known of a pair into one probability and sets the tier. `shift` is added to the threshold from which a
+/// cross-encoder's pair is blocked. A shift of 1 or more means that the weights were fitted for another cross-encoder: then it may
+/// only warn, and overrules no warning of the rules.
 pub(crate) fn weigh(
     ruling: &mut Ruling,
     ours: &ParsedClaim,
     theirs: &ParsedClaim,
-    said: &PairScores,
-    weights: &Weights,
+    scores: &PairScores,
+    weights: &JudgeWeights,
     shift: f32,
 ) {
-    if ruling.settled {
+    if ruling.compatible {
         if ruling.hint {
             ruling.tier = Tier::Warn;
         }
         return;
     }
-    let alone = features::figures(ruling, ours, theirs, &PairScores::default());
+    let alone = features::extract(ruling, ours, theirs, &PairScores::default());
     let (mut probability, mut limits) = (weights.rules.score(&alone), (weights.rules.block, weights.rules.warn));
     ruling.tier = tier(probability, limits.0, limits.1);
     let mut inferred = None;
-    if let Some(inference) = said.inference.filter(|_| !weights.weights.is_empty() && !ruling.decided) {
-        let figures = features::figures(ruling, ours, theirs, said);
-        for (name, figure) in features::NAMES.iter().zip(figures).filter(|(_, figure)| *figure != 0.0) {
-            ruling.evidence.features.insert((*name).to_owned(), figure);
+    if let Some(inference) = scores.inference.filter(|_| !weights.weights.is_empty() && !ruling.norms_contradict) {
+        let features = features::extract(ruling, ours, theirs, scores);
+        for (name, feature) in features::FEATURE_NAMES.iter().zip(features).filter(|(_, feature)| *feature != 0.0) {
+            ruling.evidence.features.insert((*name).to_owned(), feature);
         }
         for (what, [forward, backward]) in
             [("contradiction", inference.contradiction()), ("entailment", inference.entailment())]
@@ -356,17 +356,17 @@ pub(crate) fn weigh(
             ruling.evidence.features.insert(format!("{what}_forward"), forward);
             ruling.evidence.features.insert(format!("{what}_backward"), backward);
         }
-        let with = weights.score(&figures);
+        let with = weights.score(&features);
         if shift >= 1.0 {
             if ruling.tier == Tier::Clean && with >= weights.thresholds.warn {
-                // Likely, by a model whose word was not measured.
+                // Likely, by a model that was not measured.
                 probability = probability.max(limits.1);
                 (ruling.tier, inferred) = (Tier::Warn, Some(RuleId::Inferred));
             }
         } else {
             probability = with;
-            // Words that the rules name a person can check: they need less to refuse than inference alone, and are never passed over.
-            limits = if ruling.strength >= OPPOSED {
+            // A person can check the words that the rules name, so they block at a lower probability than inference alone, and always warn.
+            limits = if ruling.strength >= CONTRADICTION_STRENGTH {
                 (weights.thresholds.named, 0.0)
             } else {
                 ((weights.thresholds.block + shift).clamp(0.01, 0.9999), weights.thresholds.warn)
@@ -375,9 +375,9 @@ pub(crate) fn weigh(
             ruling.hint &= ruling.evidence.relation != Relation::Contradiction || inference.mean() >= 0.0;
             inferred = Some(RuleId::Inferred);
         }
-        let log_odds = weights.log_odds(&figures);
-        if let Some(deep) = said.deep.filter(|_| ruling.tier < Tier::Block) {
-            // It speaks where it finds something, and takes back no warning.
+        let log_odds = weights.log_odds(&features);
+        if let Some(deep) = scores.deep.filter(|_| ruling.tier < Tier::Block) {
+            // It only counts if it finds a contradiction: it removes no warning.
             let with = weights.deep_score(log_odds, deep);
             ruling.evidence.features.insert("deep".into(), deep);
             let block = weights.deep.block + shift;
@@ -395,14 +395,14 @@ pub(crate) fn weigh(
     let evidence = &mut ruling.evidence;
     evidence.features.insert("probability".into(), probability);
     evidence.features.insert("limit".into(), limits.0.min(1.0));
-    if !likely || ruling.decided {
+    if !likely || ruling.norms_contradict {
         return;
     }
     let sure = ruling.tier == Tier::Block;
     evidence.relation = if sure { Relation::Contradiction } else { Relation::Uncertain };
     evidence.confidence = if sure { Confidence::High } else { Confidence::Med };
     if let Some(rule) = inferred.filter(|rule| evidence.stage != Stage::Judge || *rule == RuleId::InferredDeeply) {
-        let (words, their_words) = explain::apart(&ours.parsed, &theirs.parsed);
+        let (words, their_words) = explain::differing_words(&ours.parsed, &theirs.parsed);
         evidence.stage = Stage::Nli;
         evidence.rule = rule;
         evidence.field = String::new();

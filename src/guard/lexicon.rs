@@ -10,19 +10,19 @@ use serde::{Deserialize, de::IntoDeserializer};
 
 use super::normalise::cue::Cue;
 
-/// Weight of a word that says little about the subject.
+/// The weight of a generic word.
 const GENERIC_WEIGHT: f32 = 0.4;
 
-/// What the lexicon knows of a word or phrase.
+/// A word or phrase of the lexicon.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct Lexeme {
     /// The canonical key: the stem of the first word of its synonym or opposite set.
     pub(crate) key: String,
     /// Whether it is the opposite of its key.
     pub(crate) opposite: bool,
-    /// Whether it names an operation that another one undoes.
+    /// Whether it names an operation that its opposite undoes.
     pub(crate) operation: bool,
-    /// Whether it stands in a set of opposites: the first set that names it counts.
+    /// Whether it is in a set of opposites; only the first set that lists it counts.
     paired: bool,
     /// The exclusive set that it belongs to, and its number there.
     pub(crate) alternative: Option<(u16, u16)>,
@@ -30,7 +30,7 @@ pub(crate) struct Entry {
     pub(crate) contrast: Option<(u16, u16)>,
 }
 
-/// A list of `word_classes.txt`, by the rule that asks for it.
+/// A word class: one list of `word_classes.txt`, which says what each is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WordClass {
@@ -58,15 +58,15 @@ pub(crate) enum WordClass {
     Excepting,
 }
 
-/// A phrase after its first word, and what it stands for; longest first in its bucket.
+/// Phrases with one first word: the rest of each and its value, the longest first.
 type Bucket<T> = Vec<(Vec<String>, T)>;
 
 /// The lexicon, loaded once.
 pub(crate) struct Lexicon {
     stemmer: Stemmer,
     irregular: HashMap<&'static str, &'static str>,
-    words: HashMap<String, Entry>,
-    phrases: HashMap<String, Bucket<Entry>>,
+    words: HashMap<String, Lexeme>,
+    phrases: HashMap<String, Bucket<Lexeme>>,
     cues: HashMap<String, Bucket<Cue>>,
     stop: HashSet<&'static str>,
     generic: HashSet<String>,
@@ -81,12 +81,12 @@ pub(crate) struct Lexicon {
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(Lexicon::load);
 
-/// The one lexicon.
+/// Returns the lexicon.
 pub(crate) fn lexicon() -> &'static Lexicon {
     &LEXICON
 }
 
-/// The lines of a lexicon file without comments.
+/// Returns the lines of a lexicon file without comments.
 fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
@@ -96,7 +96,7 @@ fn head(line: &'static str) -> Option<(&'static str, &'static str)> {
     line.split_once(':').map(|(head, rest)| (head.trim(), rest.trim()))
 }
 
-/// The words of lines `head: word, word`, each with its head.
+/// Returns the words of lines `head: word, word`, each with its head.
 fn words_by_head(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     lines(text).filter_map(head).flat_map(|(head, words)| words.split(',').map(move |word| (head, word.trim())))
 }
@@ -215,10 +215,10 @@ impl Lexicon {
         lexicon
     }
 
-    /// The stem of one lower-case word.
+    /// Returns the stem of a lower-case word.
     pub(crate) fn stem(&self, word: &str) -> String {
         let word = match self.irregular.get(word).copied() {
-            // A base with a mark is final: its stem would be another word's.
+            // A base that ends with `!` is not stemmed: its stem would be another word's.
             Some(base) => match base.strip_suffix('!') {
                 Some(base) => return base.to_owned(),
                 None => base,
@@ -240,13 +240,13 @@ impl Lexicon {
         super::normalise::token::plain_words(phrase).iter().map(|word| self.stem(word)).collect()
     }
 
-    /// The canonical key of a word or phrase.
+    /// Returns the canonical key of a word or phrase.
     pub(crate) fn canonical(&self, phrase: &str) -> String {
         let stems = self.stems(phrase);
         self.find(&stems).map_or_else(|| stems.join(" "), |entry| entry.key.clone())
     }
 
-    fn find(&self, stems: &[String]) -> Option<&Entry> {
+    fn find(&self, stems: &[String]) -> Option<&Lexeme> {
         match stems {
             [] => None,
             [one] => self.words.get(one),
@@ -256,10 +256,10 @@ impl Lexicon {
         }
     }
 
-    fn update(&mut self, phrase: &str, change: impl FnOnce(&mut Entry)) {
+    fn update(&mut self, phrase: &str, change: impl FnOnce(&mut Lexeme)) {
         let stems = self.stems(phrase);
         let Some((first, rest)) = stems.split_first() else { return };
-        let fresh = || Entry { key: stems.join(" "), ..Entry::default() };
+        let fresh = || Lexeme { key: stems.join(" "), ..Lexeme::default() };
         if rest.is_empty() {
             change(self.words.entry(first.clone()).or_insert_with(fresh));
             return;
@@ -272,8 +272,8 @@ impl Lexicon {
         change(&mut bucket[index].1);
     }
 
-    /// Changes the entry of `phrase` and those of its synonyms.
-    fn update_all(&mut self, phrase: &str, change: impl Fn(&mut Entry)) {
+    /// Changes `phrase` and its synonyms.
+    fn update_all(&mut self, phrase: &str, change: impl Fn(&mut Lexeme)) {
         let stems = self.stems(phrase);
         let (key, opposite) =
             self.find(&stems).map_or_else(|| (stems.join(" "), false), |e| (e.key.clone(), e.opposite));
@@ -285,7 +285,7 @@ impl Lexicon {
         }
     }
 
-    /// Puts `phrase` and its synonyms on one side of the opposites that `key` names, unless they have a side already.
+    /// Adds `phrase` and its synonyms to one side of the opposites `key`, unless they are in a set of opposites already.
     fn pair_off(&mut self, phrase: &str, key: &str, opposite: bool, operation: bool) {
         let old = self.canonical(phrase);
         self.update(phrase, |_| {});
@@ -299,78 +299,78 @@ impl Lexicon {
         }
     }
 
-    /// The entry of one stem.
-    pub(crate) fn word(&self, stem: &str) -> Option<&Entry> {
+    /// Returns the entry of a stem.
+    pub(crate) fn word(&self, stem: &str) -> Option<&Lexeme> {
         self.words.get(stem)
     }
 
-    /// The longest phrase that starts at the first of `stems`: its entry and its length in words, at least 2.
+    /// Returns the longest phrase that starts with the stem `first`, and its length in words, at least 2.
     pub(crate) fn phrase<'a>(
         &'a self,
         first: &str,
         rest: impl Fn(usize) -> Option<&'a str>,
-    ) -> Option<(&'a Entry, usize)> {
+    ) -> Option<(&'a Lexeme, usize)> {
         self.phrases.get(first)?.iter().find_map(|(words, entry)| {
             words.iter().enumerate().all(|(i, word)| rest(i) == Some(word)).then_some((entry, words.len() + 1))
         })
     }
 
-    /// The longest phrase of a cue that starts with the word `first`: each cue that it can be, with its length in words.
+    /// Returns the cues of the longest phrase that starts with the word `first`, each with the length in words.
     pub(crate) fn cues<'a>(
         &'a self,
         first: &str,
         rest: impl Fn(usize) -> Option<&'a str>,
     ) -> impl Iterator<Item = (Cue, usize)> + 'a {
         let bucket = self.cues.get(first).map_or(&[][..], Vec::as_slice);
-        let said = |words: &[String]| words.iter().enumerate().all(|(i, word)| rest(i) == Some(word));
-        let longest = bucket.iter().find(|(words, _)| said(words)).map(|(words, _)| words.as_slice());
+        let matches = |words: &[String]| words.iter().enumerate().all(|(i, word)| rest(i) == Some(word));
+        let longest = bucket.iter().find(|(words, _)| matches(words)).map(|(words, _)| words.as_slice());
         bucket
             .iter()
             .filter(move |(words, _)| Some(words.as_slice()) == longest)
             .map(|(words, cue)| (*cue, words.len() + 1))
     }
 
-    /// Whether a lower-case word carries no content.
+    /// Returns whether a lower-case word is a stop word.
     pub(crate) fn is_stop(&self, word: &str) -> bool {
         self.stop.contains(word)
     }
 
-    /// Whether a stem can be the finite verb of a sentence.
+    /// Returns whether a stem can be a finite verb.
     pub(crate) fn is_verb(&self, stem: &str) -> bool {
         self.verbs.contains(stem)
     }
 
-    /// The environment that a lower-case word names.
+    /// Returns the environment that a lower-case word names.
     pub(crate) fn environment(&self, word: &str) -> Option<&'static str> {
         self.environments.get(word).copied()
     }
 
-    /// The words of a class.
+    /// Returns the words of a class.
     pub(crate) fn class(&self, class: WordClass) -> &HashSet<&'static str> {
         &self.classes[&class]
     }
 
-    /// How much a canonical key says about what a statement is about.
+    /// Returns the weight of a canonical key: how much it says about the subject of a statement.
     pub(crate) fn weight(&self, key: &str) -> f32 {
         if self.generic.contains(key) { GENERIC_WEIGHT } else { 1.0 }
     }
 
-    /// The base unit and the factor of a unit's name.
+    /// Returns the base unit and the factor of a unit.
     pub(crate) fn unit(&self, word: &str) -> Option<(&'static str, f64)> {
         self.units.get(word).copied()
     }
 
-    /// The state that a verb puts its object in, where it is one of the lexicon's.
+    /// Returns the state that a verb puts its object into.
     pub(crate) fn state(&self, key: &str, opposite: bool) -> Option<&'static str> {
         self.states.get(&(key.to_owned(), opposite)).copied()
     }
 
-    /// Whether this is the name of a state.
+    /// Returns whether this is the name of a state.
     pub(crate) fn is_state(&self, name: &str) -> bool {
         self.states.values().any(|state| *state == name)
     }
 
-    /// Whether two states are opposites.
+    /// Returns whether two states are opposites.
     pub(crate) fn states_exclude(&self, a: &str, b: &str) -> bool {
         let key = |state: &str| {
             self.states.iter().find(|(_, name)| **name == state).map(|((key, opposite), _)| (key, *opposite))
@@ -378,12 +378,12 @@ impl Lexicon {
         key(a).zip(key(b)).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1)
     }
 
-    /// The name that a set of exclusive alternatives has for one of its members.
+    /// Returns the name of a member of a set of exclusive alternatives.
     pub(crate) fn member_name(&self, (set, number): (u16, u16)) -> Option<&str> {
         self.alternative_sets.get(set as usize)?.1.get(number as usize).map(String::as_str)
     }
 
-    /// The name of a set of exclusive alternatives.
+    /// Returns the name of a set of exclusive alternatives.
     pub(crate) fn set_name(&self, set: u16) -> &str {
         self.alternative_sets.get(set as usize).map_or("", |(name, _)| name)
     }
@@ -395,7 +395,7 @@ mod tests {
 
     use super::*;
 
-    /// "hosted", once a synonym of "cloud", has the stem of "host": each stem belongs to one set of synonyms.
+    /// Example: "hosted" cannot be a synonym of "cloud", because its stem is that of "host".
     #[test]
     fn no_two_sets_of_synonyms_share_a_stem() {
         let sets: Vec<(&str, &str)> =
@@ -426,7 +426,7 @@ mod tests {
 
     /// Every word of a set leads to the set's own key, unless a set of opposites has claimed both.
     #[test]
-    fn synonyms_are_the_word_that_they_stand_for() {
+    fn synonyms_have_one_canonical_key() {
         for (canonical, synonyms) in lines(include_str!("../../assets/lexicon/synonyms.txt")).filter_map(head) {
             let key = lexicon().canonical(canonical);
             for phrase in synonyms.split(',').map(str::trim) {

@@ -1,12 +1,13 @@
-//! The contradiction guard: normalise, compare norms, ask language inference where there is one, judge.
+//! The contradiction guard: normalises statements, compares norms and judges pairs of claims.
 //!
-//! Pure: no I/O and no clock, and no model is asked here: what models said of a pair comes in as data ([`PairScores`]). Candidates come
+//! Pure: no I/O and no clock, and no model is asked here: the models' scores of a pair come in as data ([`PairScores`]). Candidates come
 //! from the store's index, which is fed by [`Guard::index_terms`], and from the neighbours of the statement's vector.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub(crate) mod align;
-pub(crate) mod change;
+pub(crate) mod correction;
 pub mod deep;
+pub mod doubt_gate;
 pub(crate) mod explain;
 pub mod features;
 pub mod judge;
@@ -14,19 +15,20 @@ pub(crate) mod lexicon;
 pub mod nli;
 pub mod normalise;
 pub(crate) mod oppose;
-pub mod pair;
 pub mod shortlist;
 pub mod structural;
+pub mod structural_pair_check;
 #[cfg(test)]
 mod tests;
 pub mod weights;
 
+pub use doubt_gate::{DoubtfulPair, GateWeights};
 pub use judge::{ParsedClaim, Ruling, Stages};
 pub use nli::{Inference, PairScores};
 pub use normalise::{Normalised, Normaliser, RuleNormaliser};
-pub use pair::StructuralPairCheck;
 pub use shortlist::{MAX_BY_MEANING, MAX_BY_WORDS, MAX_CANDIDATES, shortlist};
-pub use weights::Weights;
+pub use structural_pair_check::StructuralPairCheck;
+pub use weights::JudgeWeights;
 
 use std::sync::Arc;
 
@@ -40,37 +42,39 @@ use crate::domain::{
 /// A claim with its norms, as the guard compares it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NormedClaim {
-    /// The stored claim; `None` for the incoming one, which has no id yet.
+    /// The id of an existing claim; `None` for the new one.
     pub id: Option<ClaimId>,
-    /// Its kind; a rejection is compared as "not", facts not with each other.
+    /// Its kind. A rejection of "use X" is compared as "do not use X"; two facts are not compared.
     pub kind: ClaimKind,
     /// The statement as written.
     pub statement: String,
-    /// What the normaliser made of it, as the event carries it.
+    /// Its norms, as the event carries them.
     pub norms: Vec<Norm>,
     /// The name and version of that normaliser.
     pub normaliser: String,
-    /// Where it comes from: `path:line` tells neighbours in one document.
+    /// Its source. If it is `path:line`, claims from nearby lines of one document are recognised.
     pub source: Option<String>,
 }
 
-/// How many lines apart two statements of one document are neighbours, at most: entries of one list, or of two short paragraphs.
-const NEIGHBOURS: usize = 6;
+/// The most lines between two adjacent statements of a document: entries of one list, or two short paragraphs.
+const MAX_LINES_APART: usize = 6;
 
 impl NormedClaim {
-    /// The document and the line that it comes from.
+    /// Returns the document and the line that it comes from.
     fn line(&self) -> Option<(&str, usize)> {
         let (path, line) = self.source.as_deref()?.rsplit_once(':')?;
         Some((path, line.parse().ok()?))
     }
 
-    /// Whether both stand near each other in one document, and are not one line of it at two times.
-    fn is_beside(&self, other: &Self) -> bool {
-        self.line().zip(other.line()).is_some_and(|(a, b)| a.0 == b.0 && (1..=NEIGHBOURS).contains(&a.1.abs_diff(b.1)))
+    /// Returns whether both come from nearby lines of one document, and not from one line at different times.
+    fn is_adjacent_to(&self, other: &Self) -> bool {
+        self.line()
+            .zip(other.line())
+            .is_some_and(|(a, b)| a.0 == b.0 && (1..=MAX_LINES_APART).contains(&a.1.abs_diff(b.1)))
     }
 
-    /// Whether the two are compared at all: a fact replaces another by its key.
-    fn meets(&self, other: &Self) -> bool {
+    /// Returns whether the two are compared at all. Two facts are not: one replaces the other by its key.
+    fn is_comparable_with(&self, other: &Self) -> bool {
         self.kind.is_guarded() || other.kind.is_guarded()
     }
 }
@@ -79,60 +83,61 @@ impl NormedClaim {
 pub struct Guard {
     normaliser: Box<dyn Normaliser>,
     stages: Stages,
-    weights: Weights,
+    weights: JudgeWeights,
+    gate: doubt_gate::GateWeights,
 }
 
-/// Under which circumstances a write is judged.
+/// What the judge knows besides the two claims.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Circumstances<'a> {
-    /// `YYYY-MM-DD`: a claim whose window has passed opposes nothing.
+pub struct JudgeContext<'a> {
+    /// The day as `YYYY-MM-DD`; an expired claim contradicts nothing.
     pub today: &'a str,
-    /// What models found of each pair, in the order of the existing claims; a missing one was not asked about.
+    /// The models' scores of each pair, in the order of the existing claims; missing if no model was asked.
     pub scores: &'a [PairScores],
-    /// Added to the score from which inference blocks: what people made of earlier findings in this scope.
+    /// Added to the score from which inference blocks. It follows from how people settled earlier findings in this scope.
     pub threshold_shift: f32,
 }
 
-impl Circumstances<'_> {
+impl JudgeContext<'_> {
     fn scores(&self, at: usize) -> PairScores {
         self.scores.get(at).copied().unwrap_or_default()
     }
 }
 
 impl Guard {
-    /// The same guard with another normaliser.
+    /// Replaces the normaliser.
     #[must_use]
     pub fn with_normaliser(mut self, normaliser: Box<dyn Normaliser>) -> Self {
         self.normaliser = normaliser;
         self
     }
 
-    /// The same guard with some of its stages only; for measuring.
+    /// Selects the stages that run; for measurements.
     #[must_use]
     pub fn with_stages(mut self, stages: Stages) -> Self {
         self.stages = stages;
         self
     }
 
-    /// The same guard with other weights; for measuring.
+    /// Replaces the judge's weights; for measurements.
     #[must_use]
-    pub fn with_weights(mut self, weights: Weights) -> Self {
+    pub fn with_weights(mut self, weights: JudgeWeights) -> Self {
         self.weights = weights;
         self
     }
 
-    /// The judge's weights and thresholds.
-    pub fn weights(&self) -> &Weights {
+    /// Returns the judge's weights and thresholds.
+    pub fn weights(&self) -> &JudgeWeights {
         &self.weights
     }
 
-    /// Turns a statement into norms. What the writer says in `qualifiers` overrules what is read from the text.
-    /// Never fails: what cannot be parsed has a FUZZY norm, and `problems` says what was not understood.
+    /// Turns a statement into norms. The writer's `qualifiers` override what the text says. Never fails: a statement that
+    /// cannot be parsed gets a FUZZY norm, and `problems` names what was not understood.
     pub fn normalise(&self, statement: &str, qualifiers: &Qualifiers) -> Normalised {
         self.normaliser.normalise(statement, qualifiers)
     }
 
-    /// [`Guard::normalise`] for a claim of some kind: a rejection of "use X" carries the norm "do not use X".
+    /// Normalises the statement of a claim; a rejection of "use X" gets the norm "do not use X".
     pub fn normalise_claim(&self, kind: ClaimKind, statement: &str, qualifiers: &Qualifiers) -> Normalised {
         let mut normalised = self.normalise(statement, qualifiers);
         if kind == ClaimKind::Rejection {
@@ -141,8 +146,8 @@ impl Guard {
         normalised
     }
 
-    /// The norms of a claim whose statement a language model has read too: by the rules, refined as far as `reading` can be believed. `known` tells
-    /// whether claims of its scope have a canonical subject.
+    /// Returns the norms that the rules find, refined by a language model's `reading` as far as the statement's words support
+    /// it. `known` tells whether other claims of the scope have a canonical subject.
     pub fn refine_claim(
         kind: ClaimKind,
         statement: &str,
@@ -150,32 +155,32 @@ impl Guard {
         reading: &normalise::llm::Reading,
         known: &dyn Fn(&str) -> bool,
     ) -> Vec<Norm> {
-        let mut norms = normalise::llm::reconcile(&normalise::parse(statement), qualifiers, reading, known);
+        let mut norms = normalise::llm::merge_reading(&normalise::parse(statement), qualifiers, reading, known);
         if kind == ClaimKind::Rejection {
             judge::reject(&mut norms);
         }
         norms
     }
 
-    /// What the store indexes of a claim, and looks candidates up by.
+    /// Returns the terms by which the store indexes a claim and finds candidates.
     pub fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {
-        pair::index_terms(norms, statement)
+        structural_pair_check::index_terms(norms, statement)
     }
 
-    /// Compares `incoming` with each of `against` and says what follows.
-    pub fn judge(&self, incoming: &ParsedClaim, against: &[Arc<ParsedClaim>], under: Circumstances<'_>) -> Verdict {
+    /// Compares `incoming` with each of `against` and returns the verdict.
+    pub fn judge(&self, incoming: &ParsedClaim, against: &[Arc<ParsedClaim>], under: JudgeContext<'_>) -> Verdict {
         let ours = incoming.claim();
         let mut verdict = Verdict { compared: against.len(), ..Verdict::default() };
         for (at, existing) in against.iter().enumerate() {
             let theirs = existing.claim();
-            if !ours.meets(theirs) || is_over(theirs, under.today) {
+            if !ours.is_comparable_with(theirs) || has_expired(theirs, under.today) {
                 continue;
             }
             let scores = under.scores(at);
             verdict.inferred += usize::from(scores.inference.is_some());
-            let mut ruling = self.rule(incoming, existing);
+            let mut ruling = self.apply_rules(incoming, existing);
             judge::weigh(&mut ruling, incoming, existing, &scores, &self.weights, under.threshold_shift);
-            // A fact is noted, and never a reason to refuse.
+            // A contradiction with a fact only warns.
             if !(ours.kind.is_guarded() && theirs.kind.is_guarded()) {
                 ruling.tier = ruling.tier.min(Tier::Warn);
             }
@@ -197,31 +202,31 @@ impl Guard {
         verdict
     }
 
-    /// Returns which of `against` a cross-encoder should be asked about: the best few that the rules leave open and that share
-    /// a subject, words or meaning with the write. Indexes into `against`, the best first.
-    pub fn worth_inferring(
+    /// Returns the indexes of those of `against` that a cross-encoder should compare, the most promising first: a few that the
+    /// rules do not decide and that share a subject, words or meaning with the new claim.
+    pub fn select_for_inference(
         &self,
         incoming: &ParsedClaim,
         against: &[Arc<ParsedClaim>],
-        under: Circumstances<'_>,
+        under: JudgeContext<'_>,
     ) -> Vec<usize> {
         self.best(incoming, against, under, self.weights.gate.most, |theirs, scores, ruling| {
-            judge::worth(&ruling, incoming, theirs, &scores, &self.weights.gate)
+            judge::inference_priority(&ruling, incoming, theirs, &scores, &self.weights.gate)
         })
     }
 
-    /// Returns which of `against` a language model should be asked about: what the cross-encoder found likely and the judge let pass.
-    /// Indexes into `against`, the likeliest first.
-    pub fn worth_deepening(
+    /// Returns the indexes of those of `against` that a language model should compare, the likeliest first: pairs that the
+    /// cross-encoder found likely to contradict and that the judge did not block.
+    pub fn select_for_deep_stage(
         &self,
         incoming: &ParsedClaim,
         against: &[Arc<ParsedClaim>],
-        under: Circumstances<'_>,
+        under: JudgeContext<'_>,
     ) -> Vec<usize> {
         self.best(incoming, against, under, self.weights.deep.most, |theirs, scores, mut ruling| {
             scores.inference?;
             judge::weigh(&mut ruling, incoming, theirs, &scores, &self.weights, under.threshold_shift);
-            let asked = ruling.tier < Tier::Block && !ruling.settled && !ruling.decided;
+            let asked = ruling.tier < Tier::Block && !ruling.compatible && !ruling.norms_contradict;
             (asked && ruling.score >= self.weights.deep.gate).then_some(ruling.score)
         })
     }
@@ -232,87 +237,89 @@ impl Guard {
         &self,
         incoming: &ParsedClaim,
         against: &[Arc<ParsedClaim>],
-        under: Circumstances<'_>,
+        under: JudgeContext<'_>,
         most: usize,
         score: impl Fn(&ParsedClaim, PairScores, Ruling) -> Option<f32>,
     ) -> Vec<usize> {
         let mut worth: Vec<(f32, usize)> = against
             .iter()
             .enumerate()
-            .filter(|(_, theirs)| incoming.claim().meets(theirs.claim()) && !is_over(theirs.claim(), under.today))
-            .filter_map(|(at, theirs)| Some((score(theirs, under.scores(at), self.rule(incoming, theirs))?, at)))
+            .filter(|(_, theirs)| {
+                incoming.claim().is_comparable_with(theirs.claim()) && !has_expired(theirs.claim(), under.today)
+            })
+            .filter_map(|(at, theirs)| Some((score(theirs, under.scores(at), self.apply_rules(incoming, theirs))?, at)))
             .collect();
         worth.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         worth.truncate(most);
         worth.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// The ruling on one pair, whatever its tier; for measuring.
+    /// Returns the ruling on one pair, whatever its tier; for measurements.
     pub fn compare(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores) -> Ruling {
-        let mut ruling = self.rule(incoming, stored);
+        let mut ruling = self.apply_rules(incoming, stored);
         judge::weigh(&mut ruling, incoming, stored, scores, &self.weights, 0.0);
         ruling
     }
 
-    /// What the rules find between two claims.
-    fn rule(&self, incoming: &ParsedClaim, stored: &ParsedClaim) -> Ruling {
-        let ruling = judge::rule(incoming, stored, self.stages);
-        // Norms that contradict each other do so on every machine, also where a document's lines are not known.
-        let beside = !ruling.decided && !ruling.settled && incoming.claim().is_beside(stored.claim());
-        if beside && align::under_other_conditions(&incoming.parsed, &stored.parsed) {
-            return judge::apart(
-                incoming,
-                stored,
-                RuleId::Neighbours,
-                "They stand next to each other in one document.",
-            );
+    /// Applies the rules to two claims.
+    fn apply_rules(&self, incoming: &ParsedClaim, stored: &ParsedClaim) -> Ruling {
+        let ruling = judge::apply_rules(incoming, stored, self.stages);
+        // If the norms contradict each other, every machine must come to the same result, also one that does not know the lines.
+        let beside = !ruling.norms_contradict && !ruling.compatible && incoming.claim().is_adjacent_to(stored.claim());
+        if beside && align::hold_under_different_conditions(&incoming.parsed, &stored.parsed) {
+            return judge::compatible(incoming, stored, RuleId::Neighbours, "They are adjacent in one document.");
         }
         ruling
     }
 
-    /// Why two claims may not both hold, in one sentence: as the rules see it, or, if inference decided, by the words that only one of
-    /// them has. `None` if the rules see nothing against them.
+    /// Explains in one sentence why two claims may contradict each other: by the rules, or, if inference decided, by the words that
+    /// only one of them has. `None` if the rules find nothing.
     pub fn explain(&self, ours: &ParsedClaim, theirs: &ParsedClaim, inferred: bool) -> Option<String> {
         if inferred {
-            let (words, their_words) = explain::apart(&ours.parsed, &theirs.parsed);
+            let (words, their_words) = explain::differing_words(&ours.parsed, &theirs.parsed);
             return Some(explain::inferred(&words, &their_words, None));
         }
         let ruling = self.compare(ours, theirs, &PairScores::default());
         (ruling.tier > Tier::Clean).then_some(ruling.evidence.sentence).filter(|sentence| !sentence.is_empty())
     }
 
-    /// The figures of one pair as the judge weighs them with and without a cross-encoder; `None` if it weighs nothing. For fitting.
-    pub fn figures(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores) -> Weighed {
-        let ruling = self.rule(incoming, stored);
-        let heard = scores.inference.is_some() && !ruling.settled && !ruling.decided;
-        let figures = |scores: &PairScores| features::figures(&ruling, incoming, stored, scores);
-        Weighed {
-            heard: heard.then(|| figures(scores)),
-            alone: (!ruling.settled).then(|| figures(&PairScores::default())),
+    /// Returns the features of one pair, with and without a cross-encoder. For fitting the weights.
+    pub fn features(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores) -> PairFeatures {
+        let ruling = self.apply_rules(incoming, stored);
+        let with_inference = scores.inference.is_some() && !ruling.compatible && !ruling.norms_contradict;
+        let features = |scores: &PairScores| features::extract(&ruling, incoming, stored, scores);
+        PairFeatures {
+            with_inference: with_inference.then(|| features(scores)),
+            by_rules: (!ruling.compatible).then(|| features(&PairScores::default())),
         }
     }
 }
 
-/// The figures of one pair, by what was heard of it.
+/// The features of one pair, by the stages that they come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Weighed {
-    /// With a cross-encoder's word.
-    pub heard: Option<features::Figures>,
-    /// Without any model's.
-    pub alone: Option<features::Figures>,
+pub struct PairFeatures {
+    /// With a cross-encoder's scores; `None` if it was not asked, or if the rules decide.
+    pub with_inference: Option<features::Features>,
+    /// Without a model's scores; `None` if the two are compatible by the rules.
+    pub by_rules: Option<features::Features>,
 }
 
-/// Stands for a candidate without an id.
+/// The id of a candidate without one.
 const NO_CLAIM: ClaimId = crate::domain::id::EventId([0; 32]);
 
-/// Whether every norm of a claim has passed.
-fn is_over(candidate: &NormedClaim, today: &str) -> bool {
+/// Returns whether every norm of a claim has expired.
+fn has_expired(candidate: &NormedClaim, today: &str) -> bool {
     !candidate.norms.is_empty()
         && candidate.norms.iter().all(|norm| norm.valid_until.as_deref().is_some_and(|until| until < today))
 }
 
 impl Default for Guard {
     fn default() -> Self {
-        Self { normaliser: Box::new(RuleNormaliser), stages: Stages::default(), weights: weights::built_in().clone() }
+        Self {
+            normaliser: Box::new(RuleNormaliser),
+            stages: Stages::default(),
+            weights: weights::built_in().clone(),
+            gate: doubt_gate::built_in().clone(),
+        }
     }
 }

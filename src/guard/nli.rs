@@ -1,53 +1,91 @@
-//! What models say of a pair of statements, as the guard reads it. The models themselves are asked elsewhere, before any lock.
+//! Scores that models give to a pair of statements. The engine asks the models, before any lock.
 
-/// What a cross-encoder says of a pair, in both orders: raw logits of entailment, neutral, contradiction.
+/// A cross-encoder's raw logits of entailment, neutral and contradiction for a pair, in both orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Inference {
-    /// The stored statement first.
+    /// With the existing statement first.
     pub forward: [f32; 3],
-    /// The incoming statement first.
+    /// With the new statement first.
     pub backward: [f32; 3],
+    /// The probability that both statements are about the same decision, the mean of both orders; `None` if the
+    /// cross-encoder has no such output.
+    pub gate: Option<f32>,
 }
 
-/// `ln(eᵃ + eᵇ)` without overflow.
+/// Returns `ln(eᵃ + eᵇ)` without overflow.
 fn log_sum(a: f32, b: f32) -> f32 {
     let high = a.max(b);
     if high.is_finite() { high + ((a - high).exp() + (b - high).exp()).ln() } else { high }
 }
 
-/// How far one class lies before the two others together; 0 is an even chance.
+/// Returns the log-odds of one class against the two others together.
 fn margin(logits: [f32; 3], class: usize) -> f32 {
     let margin = logits[class] - log_sum(logits[(class + 1) % 3], logits[(class + 2) % 3]);
     if margin.is_nan() { 0.0 } else { margin.clamp(-20.0, 20.0) }
 }
 
+/// Returns the probability of a logit; 0 if it is NaN.
+fn sigmoid(logit: f32) -> f32 {
+    if logit.is_nan() { 0.0 } else { 1.0 / (1.0 + (-logit).exp()) }
+}
+
 impl Inference {
-    /// The log-odds of a contradiction, for each order.
+    /// Combines the results of both orders: the logits of the classes, and the gate's logit of each order.
+    pub fn of(forward: [f32; 3], backward: [f32; 3], gate: [Option<f32>; 2]) -> Self {
+        let gate = match gate.map(|logit| logit.map(sigmoid)) {
+            [Some(forward), Some(backward)] => Some(f32::midpoint(forward, backward)),
+            _ => None,
+        };
+        Self { forward, backward, gate }
+    }
+
+    /// Returns the scores of the same pair with the two statements swapped.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        Self { forward: self.backward, backward: self.forward, ..self }
+    }
+
+    /// Returns the log-odds of a contradiction, for each order.
     pub fn contradiction(&self) -> [f32; 2] {
         [margin(self.forward, 2), margin(self.backward, 2)]
     }
 
-    /// The log-odds of an entailment, for each order.
+    /// Returns the log-odds of an entailment, for each order.
     pub fn entailment(&self) -> [f32; 2] {
         [margin(self.forward, 0), margin(self.backward, 0)]
     }
 
-    /// The log-odds of a contradiction, both orders together.
+    /// Returns the mean log-odds of a contradiction over both orders.
     pub fn mean(&self) -> f32 {
         let [forward, backward] = self.contradiction();
         f32::midpoint(forward, backward)
     }
 }
 
-/// What is known of a pair besides its words; all of it may be missing.
+/// The models' scores of a pair; each is `None` if its model was not asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PairScores {
-    /// How close the two statements lie as vectors, -1 to 1.
+    /// The cosine of the two statements' vectors.
     pub cosine: Option<f32>,
-    /// What the cross-encoder says.
+    /// The cross-encoder's result.
     pub inference: Option<Inference>,
-    /// The log-odds of a contradiction by the language model.
+    /// The cross-encoder's result for a pair that only the gate looks at: the judge does not weigh it.
+    pub gate_inference: Option<Inference>,
+    /// The language model's log-odds of a contradiction.
     pub deep: Option<f32>,
+}
+
+impl PairScores {
+    /// Returns the probability that both statements speak of the same decision, if a cross-encoder with such an
+    /// output was asked.
+    pub fn gate(&self) -> Option<f32> {
+        self.heard()?.gate
+    }
+
+    /// What the cross-encoder says, whoever asked.
+    pub fn heard(&self) -> Option<Inference> {
+        self.inference.or(self.gate_inference)
+    }
 }
 
 #[cfg(test)]
@@ -56,10 +94,25 @@ mod tests {
 
     #[test]
     fn margins_are_log_odds_and_never_nan() {
-        let even = Inference { forward: [0.0, 0.0, (2.0_f32).ln()], backward: [f32::NAN, f32::INFINITY, 1.0] };
+        let even =
+            Inference { forward: [0.0, 0.0, (2.0_f32).ln()], backward: [f32::NAN, f32::INFINITY, 1.0], gate: None };
         assert!(even.contradiction()[0].abs() < 1e-6);
         assert!(even.contradiction().iter().chain(&even.entailment()).all(|x| x.is_finite()));
-        let sure = Inference { forward: [0.0, 0.0, 9.0], backward: [0.0, 0.0, 9.0] };
+        let sure = Inference { forward: [0.0, 0.0, 9.0], backward: [0.0, 0.0, 9.0], gate: None };
         assert!(sure.mean() > 8.0 && sure.entailment()[0] < -8.0);
+    }
+
+    #[test]
+    fn the_gate_is_the_mean_probability_of_both_orders_and_absent_unless_both_have_it() {
+        let gate = |forward, backward| Inference::of([0.0; 3], [1.0; 3], [forward, backward]).gate;
+        assert_eq!(gate(Some(0.0), Some(0.0)), Some(0.5));
+        let mixed = gate(Some(3.0_f32.ln()), Some(-30.0)).unwrap();
+        assert!((mixed - 0.375).abs() < 1e-6, "{mixed}");
+        assert!(gate(Some(f32::NAN), Some(f32::INFINITY)).is_some_and(f32::is_finite));
+        assert_eq!((gate(None, Some(1.0)), gate(None, None)), (None, None));
+        let inference = Inference::of([0.0; 3], [1.0; 3], [Some(1.0); 2]);
+        let scores = PairScores { inference: Some(inference.turned()), ..PairScores::default() };
+        assert_eq!((scores.gate(), inference.turned().forward), (inference.gate, [1.0; 3]));
+        assert_eq!(PairScores::default().gate(), None);
     }
 }

@@ -1,20 +1,20 @@
-//! The rules by which two aligned clauses oppose each other. Each gives a score; the judge holds the thresholds.
+//! The rules that find oppositions between two aligned clauses. Each gives a score; the judge has the thresholds.
 
 use super::{
-    align::{Alignment, Link, Opposition, Pair, measures_the_same, preposition_before, weight},
+    align::{Alignment, Opposition, Pair, WordRelation, measures_the_same, preposition_before, weight},
     normalise::{
         Parsed,
         clause::Clause,
         cue::Cue,
-        item::{Item, ItemKind},
+        lexical_item::{Item, ItemKind},
     },
 };
 use crate::domain::{norm::Modality, verdict::RuleId};
 
-/// Every rule that fires on a pair of clauses.
+/// Returns the oppositions that the rules find between two clauses.
 pub(crate) fn rules(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Vec<Opposition> {
     let mut out = Vec::new();
-    if other_conditions(ours, a, theirs, b) {
+    if conditions_differ(ours, a, theirs, b) {
         return out;
     }
     if a.negative != b.negative {
@@ -27,17 +27,20 @@ pub(crate) fn rules(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alig
     out
 }
 
-/// 0 up to `low`, 1 from `high` on, straight between.
+/// Returns 0 up to `low`, 1 from `high` on, and interpolates in between.
 fn ramp(x: f32, low: f32, high: f32) -> f32 {
     ((x - low) / (high - low)).clamp(0.0, 1.0)
 }
 
-/// "A rather than B" against "B rather than A".
+/// Finds "A rather than B" against "B rather than A".
 pub(crate) fn swapped(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
     let holds = |parsed: &Parsed, inner: &Clause, other: &Parsed, outer: &Clause| {
         !inner.core.is_empty()
             && inner.core.iter().all(|&x| {
-                outer.core.iter().any(|&y| super::align::link(&parsed.items[x], &other.items[y]) == Some(Link::Same))
+                outer
+                    .core
+                    .iter()
+                    .any(|&y| super::align::relation(&parsed.items[x], &other.items[y]) == Some(WordRelation::Same))
             })
     };
     for (i, a) in ours.clauses.iter().enumerate() {
@@ -63,32 +66,33 @@ pub(crate) fn swapped(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
     None
 }
 
-/// Saturating evidence: little shared weight proves little.
-fn evidence(alignment: &Alignment) -> f32 {
+/// Returns how much the shared words support a finding, 0 to 1: few common words prove little.
+fn support(alignment: &Alignment) -> f32 {
     let enough = (alignment.shared / 2.0).min(1.0);
-    // Where everything but the point at issue is the same, a few plain words are enough.
+    // If all other words are the same, a few generic ones are enough.
     let whole = alignment.our_rest < 0.01 && alignment.their_rest < 0.01 && alignment.shared >= 0.7;
     if whole { enough.max(0.8) } else { enough }
 }
 
-/// Whether both sides put different names before the same noun ("the Kafka transport", "the Redis transport"): two things of one kind.
-fn has_rivals(ours: &Parsed, theirs: &Parsed, alignment: &Alignment) -> bool {
+/// Returns whether both have different names before the same noun ("the Kafka transport", "the Redis transport"): two things of one
+/// kind.
+fn name_rivals(ours: &Parsed, theirs: &Parsed, alignment: &Alignment) -> bool {
     let free = |parsed: &Parsed, at: usize, paired: &dyn Fn(&Pair) -> usize| {
         let before = at.checked_sub(1).and_then(|i| parsed.items.get(i))?;
         let named = before.is_content() && before.quantity.is_none() && before.weight >= 0.9;
         (named && !alignment.pairs.iter().any(|p| paired(p) == at - 1)).then_some(before.id)
     };
-    alignment.of(|l| l == Link::Same).any(|pair| {
+    alignment.of(|l| l == WordRelation::Same).any(|pair| {
         free(ours, pair.ours, &|p| p.ours).zip(free(theirs, pair.theirs, &|p| p.theirs)).is_some_and(|(x, y)| x != y)
     })
 }
 
 fn has_contrast(alignment: &Alignment) -> bool {
-    alignment.of(|l| l == Link::Contrast).next().is_some()
+    alignment.of(|l| l == WordRelation::Contrast).next().is_some()
 }
 
-/// Whether both clauses stand under a condition, and the conditions are not the same.
-fn other_conditions(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
+/// Returns whether both clauses have conditions, and different ones.
+fn conditions_differ(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
     if a.conditions.is_empty() || b.conditions.is_empty() {
         return false;
     }
@@ -105,8 +109,8 @@ fn other_conditions(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> b
     differ(ours, a, theirs, b) || differ(theirs, b, ours, a)
 }
 
-/// Whether both clauses name a subject, and each is unknown to the other.
-fn alien_subjects(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
+/// Returns whether both clauses have a subject that the other does not mention.
+fn subjects_differ(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
     let head = |parsed: &Parsed, clause: &Clause, other: &Parsed, of: &Clause| {
         clause.head.filter(|head| clause.subject.contains(head)).is_some_and(|head| {
             let item = &parsed.items[head];
@@ -116,9 +120,9 @@ fn alien_subjects(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> boo
     head(ours, a, theirs, b) && head(theirs, b, ours, a)
 }
 
-/// Whether a clause says something negative without a cue ("remove", "omit", "frozen") that the other side has no counterpart of: then
-/// its sign is not known.
-fn takes_away(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: bool) -> bool {
+/// Returns whether a clause has a negative word that is no cue ("remove", "omit", "frozen") and has no counterpart in the other: then
+/// its polarity is unknown.
+fn has_unmatched_negation(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: bool) -> bool {
     let last = clause.core.last().copied();
     clause.core.iter().any(|&at| {
         let item = &parsed.items[at];
@@ -128,8 +132,8 @@ fn takes_away(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: b
     })
 }
 
-/// How many words of a clause narrow where it holds ("of the legacy repository", "in Makefiles") without a counterpart.
-fn narrowed(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: bool) -> usize {
+/// Counts the words that limit a clause ("of the legacy repository", "in Makefiles") and have no counterpart.
+fn count_limits(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: bool) -> usize {
     clause
         .all()
         .filter(|&at| {
@@ -148,38 +152,39 @@ fn narrowed(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: boo
         .count()
 }
 
-/// Whether the word stands in the very phrase that names an alternative or an amount.
+/// Returns whether the word is in the phrase that names an alternative or an amount.
 fn beside_choice(alignment: &Alignment, at: usize, theirs: bool) -> bool {
     alignment.pairs.iter().any(|p| {
         let chosen = if theirs { p.theirs } else { p.ours };
-        matches!(p.link, Link::Alternative(_) | Link::Amount) && chosen.abs_diff(at) <= 1
+        matches!(p.relation, WordRelation::Alternative(_) | WordRelation::Amount) && chosen.abs_diff(at) <= 1
     })
 }
 
-/// Whether the word at `at` stands in a phrase with "as": the role that something else takes.
+/// Returns whether the word at `at` follows "as", and so names a role of something else.
 fn is_role(parsed: &Parsed, at: usize) -> bool {
     preposition_before(parsed, at) == Some("as")
 }
 
-/// What is left of a score where one side speaks of a narrower thing, or each of its own.
+/// Returns the factor for a score if one clause is limited more than the other, or each in its own way.
 fn narrowing(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> f32 {
-    let placed = if ours.place.is_one_sided(&theirs.place) || ours.window.is_open() != theirs.window.is_open() {
-        0.45
-    } else {
-        1.0
-    };
+    let placed =
+        if ours.stated_scope.is_one_sided(&theirs.stated_scope) || ours.window.is_open() != theirs.window.is_open() {
+            0.45
+        } else {
+            1.0
+        };
     placed
-        * match (narrowed(ours, a, alignment, false) > 0, narrowed(theirs, b, alignment, true) > 0) {
+        * match (count_limits(ours, a, alignment, false) > 0, count_limits(theirs, b, alignment, true) > 0) {
             (false, false) => 1.0,
             (true, true) => 0.3,
             _ => 0.45,
         }
 }
 
-/// One forbids what the other says or allows.
+/// Finds that one clause forbids what the other states or allows.
 fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
     let (negative, positive, forbidding, flip) = if a.negative { (a, b, ours, false) } else { (b, a, theirs, true) };
-    if has_contrast(alignment) || has_rivals(ours, theirs, alignment) {
+    if has_contrast(alignment) || name_rivals(ours, theirs, alignment) {
         return None;
     }
     let strength = match (negative.modality, positive.modality) {
@@ -187,12 +192,12 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
         (Modality::MayNot, Modality::Should) => 0.6,
         (Modality::MayNot, _) => return None,
         (Modality::ShouldNot, Modality::May) => 0.7,
-        // "Humans may …" beside "do not …": leave for some.
-        (_, Modality::May) if ours.place.is_one_sided(&theirs.place) => 0.45,
+        // "Humans may …" against "do not …": a permission for some.
+        (_, Modality::May) if ours.stated_scope.is_one_sided(&theirs.stated_scope) => 0.45,
         _ => 1.0,
     };
     let side = |pair: &Pair| if flip { pair.theirs } else { pair.ours };
-    let matched = |at: usize| alignment.pairs.iter().find(|pair| side(pair) == at).map(|pair| pair.link);
+    let matched = |at: usize| alignment.pairs.iter().find(|pair| side(pair) == at).map(|pair| pair.relation);
     let mut turned = 0;
     let (mut covered, mut total) = (0.0, 0.0);
     let conditions = if negative.conditional { negative.context.as_slice() } else { &[] };
@@ -200,17 +205,17 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
         let w = weight(&forbidding.items[at]);
         total += w;
         match matched(at) {
-            Some(Link::Same) => covered += w,
-            Some(Link::Opposite) => turned += 1,
-            Some(Link::Alternative(_)) => return None,
+            Some(WordRelation::Same) => covered += w,
+            Some(WordRelation::Opposite) => turned += 1,
+            Some(WordRelation::Alternative(_)) => return None,
             _ => {}
         }
     }
     if turned % 2 == 1 || total <= 0.0 {
         return None;
     }
-    // "Use X as the name" says what X becomes, "do not use the name" what is done with it: two roles of one word.
-    if alignment.of(|l| l == Link::Same).any(|pair| {
+    // "Use X as the name" and "do not use the name" have "name" in two roles.
+    if alignment.of(|l| l == WordRelation::Same).any(|pair| {
         let core = if flip { b.core.contains(&pair.theirs) } else { a.core.contains(&pair.ours) };
         core && is_role(ours, pair.ours) != is_role(theirs, pair.theirs)
     }) {
@@ -218,12 +223,12 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
     }
     let coverage = covered / total;
     let (their_parsed, our_parsed) = (if flip { ours } else { theirs }, forbidding);
-    // "Not both" leaves either.
+    // "Not both" allows either.
     if negative.both && !positive.both {
         return None;
     }
-    if alien_subjects(our_parsed, negative, their_parsed, positive)
-        || takes_away(their_parsed, positive, alignment, !flip)
+    if subjects_differ(our_parsed, negative, their_parsed, positive)
+        || has_unmatched_negation(their_parsed, positive, alignment, !flip)
     {
         return None;
     }
@@ -231,14 +236,14 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
     for &at in negative.subject.iter().chain(if negative.conditional { [].iter() } else { negative.context.iter() }) {
         let w = weight(&forbidding.items[at]);
         subject_total += w;
-        if matched(at) == Some(Link::Same) {
+        if matched(at) == Some(WordRelation::Same) {
             subject += w;
         }
     }
     let subject = if subject_total > 0.0 { subject / subject_total } else { 1.0 };
-    // "Rather than X" is said of the sentence around it: that must be the matter of both.
+    // "Rather than X" depends on its sentence, so both must have the subject in common.
     let subject = if negative.contrast { ramp(subject, 0.3, 0.7) } else { subject };
-    // "X is also forbidden" goes on with another thing.
+    // "X is also forbidden" is about one more thing.
     let strength = if negative.also { 0.5 * strength } else { strength };
     let score = strength
         * if negative.contrast && subject < 0.5 { 0.5 } else { 1.0 }
@@ -284,7 +289,7 @@ fn from_pairs(
     }
 }
 
-/// The words that a clause is about: its head, and the head of its object with the word before a property said of it.
+/// Returns the words that a clause is about: its head, and its object with the word before.
 fn heads(parsed: &Parsed, clause: &Clause) -> Vec<u64> {
     let beside = clause
         .object
@@ -293,13 +298,13 @@ fn heads(parsed: &Parsed, clause: &Clause) -> Vec<u64> {
     [clause.head, clause.object, beside].into_iter().flatten().map(|i| parsed.items[i].id).collect()
 }
 
-/// Whether the heads of both clauses are the same word.
+/// Returns whether the two clauses have a head in common.
 fn same_head(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
     let ours = heads(ours, a);
     heads(theirs, b).iter().any(|id| ours.contains(id))
 }
 
-/// The noun that an adjective describes: the next word, or the head of the clause where nothing follows.
+/// Returns the noun that an adjective describes: the next word, or else the head of the clause.
 fn described<'a>(parsed: &'a Parsed, clause: &Clause, at: usize) -> Option<&'a Item> {
     match parsed.items.get(at + 1) {
         Some(next) if next.kind == ItemKind::Content => Some(next),
@@ -312,21 +317,21 @@ fn described<'a>(parsed: &'a Parsed, clause: &Clause, at: usize) -> Option<&'a I
     }
 }
 
-/// Both require, but opposite things.
+/// Finds that both clauses require opposite things.
 fn opposites(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
-    let turned: Vec<&Pair> = alignment.of(|l| l == Link::Opposite).collect();
-    if turned.len() != 1 || has_contrast(alignment) || has_rivals(ours, theirs, alignment) {
+    let turned: Vec<&Pair> = alignment.of(|l| l == WordRelation::Opposite).collect();
+    if turned.len() != 1 || has_contrast(alignment) || name_rivals(ours, theirs, alignment) {
         return None;
     }
     let head = same_head(ours, a, theirs, b);
     if turned.iter().any(|p| ours.items[p.ours].operation || theirs.items[p.theirs].operation) {
         return None;
     }
-    let score = evidence(alignment)
+    let score = support(alignment)
         * ramp(alignment.containment(), 0.5, 0.95)
         * ramp(alignment.overlap(), 0.1, 0.4)
         * if head { 1.0 } else { 0.6 };
-    // Opposite properties of one noun: the rest of the sentences need not agree.
+    // If one noun has opposite properties, the rest of the sentences does not matter.
     let noun = described(ours, a, turned[0].ours)
         .zip(described(theirs, b, turned[0].theirs))
         .is_some_and(|(x, y)| x.id == y.id && heads(ours, a).contains(&x.id) && heads(theirs, b).contains(&y.id));
@@ -340,17 +345,17 @@ fn opposites(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: 
     Some(from_pairs(RuleId::OpposedWords, score, alignment, &turned, &[("head", f32::from(u8::from(head)))]))
 }
 
-/// Both choose, but different members of a set of which only one is chosen.
+/// Finds that both clauses choose different members of a set of exclusive alternatives.
 fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
-    let chosen: Vec<&Pair> = alignment.of(|l| matches!(l, Link::Alternative(_))).collect();
+    let chosen: Vec<&Pair> = alignment.of(|l| matches!(l, WordRelation::Alternative(_))).collect();
     if chosen.is_empty()
         || has_contrast(alignment)
-        || has_rivals(ours, theirs, alignment)
-        || alignment.of(|l| l == Link::Opposite).next().is_some()
+        || name_rivals(ours, theirs, alignment)
+        || alignment.of(|l| l == WordRelation::Opposite).next().is_some()
     {
         return None;
     }
-    // A statement that names two members itself makes no choice.
+    // A statement that names two members does not choose.
     let lists = |parsed: &Parsed, clause: &Clause, at: usize| {
         clause.all().any(|i| {
             i != at
@@ -363,7 +368,7 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
     if a.also || b.also || chosen.iter().any(|p| lists(ours, a, p.ours) || lists(theirs, b, p.theirs)) {
         return None;
     }
-    // What is merely allowed leaves room for the rest, unless the other side says that nothing else is: "only on green CI".
+    // Allowing one member does not exclude the others, unless the other clause says so: "only on green CI".
     let excludes = |parsed: &Parsed, at: usize| {
         parsed.items[..at]
             .iter()
@@ -378,7 +383,7 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
         return None;
     }
     let head = same_head(ours, a, theirs, b);
-    let score = evidence(alignment)
+    let score = support(alignment)
         * ramp(alignment.containment(), 0.5, 0.95)
         * ramp(alignment.overlap(), 0.1, 0.4)
         * if head { 1.0 } else { 0.8 }
@@ -386,13 +391,13 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
     Some(from_pairs(RuleId::ExclusiveAlternative, score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
 }
 
-/// Both name an amount of the same thing, and the amounts differ.
+/// Finds that the clauses give different amounts of the same thing.
 fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
-    let differing: Vec<&Pair> = alignment.of(|l| l == Link::Amount).collect();
+    let differing: Vec<&Pair> = alignment.of(|l| l == WordRelation::Amount).collect();
     if differing.is_empty()
         || has_contrast(alignment)
-        || has_rivals(ours, theirs, alignment)
-        || alignment.of(|l| l == Link::Opposite).next().is_some()
+        || name_rivals(ours, theirs, alignment)
+        || alignment.of(|l| l == WordRelation::Opposite).next().is_some()
     {
         return None;
     }
@@ -403,7 +408,7 @@ fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &A
         return None;
     }
     let head = same_head(ours, a, theirs, b);
-    let score = evidence(alignment)
+    let score = support(alignment)
         * ramp(alignment.containment(), 0.5, 0.95)
         * ramp(alignment.overlap(), 0.1, 0.4)
         * if head { 1.0 } else { 0.7 }

@@ -1,7 +1,7 @@
-//! Norm against norm: the structural comparison of the spec, as one pure function.
+//! The structural comparison of two norms.
 //!
-//! Scope is environment, team and tenant; time is the window of days. A difference there is a principled reason to coexist. Values
-//! compare only within one subject, attribute and state verb; limits compare as ranges.
+//! Norms for different environments, teams, tenants or periods are compatible. Values are compared only within one subject,
+//! attribute and state verb; limits are compared as ranges.
 
 use super::lexicon::lexicon;
 use crate::domain::{
@@ -9,24 +9,24 @@ use crate::domain::{
     verdict::{Confidence, Relation, RuleId},
 };
 
-/// What the comparison of two norms says.
+/// The result of comparing two norms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// How the two relate.
+    /// The relation of the two.
     pub relation: Relation,
-    /// How sure that is.
+    /// The confidence in it.
     pub confidence: Confidence,
-    /// The rule that fired.
+    /// The rule that decided.
     pub rule: RuleId,
-    /// The field that fired.
+    /// The field that decided.
     pub field: &'static str,
 }
 
-const fn says(relation: Relation, confidence: Confidence, rule: RuleId, field: &'static str) -> Comparison {
+const fn comparison(relation: Relation, confidence: Confidence, rule: RuleId, field: &'static str) -> Comparison {
     Comparison { relation, confidence, rule, field }
 }
 
-/// Whether two stances cannot both be taken.
+/// Returns whether two modalities exclude each other.
 fn opposing(a: Modality, b: Modality) -> bool {
     use Modality::{May, MayNot, Must, MustNot, Should, ShouldNot};
     matches!(
@@ -40,7 +40,7 @@ fn opposing(a: Modality, b: Modality) -> bool {
     )
 }
 
-/// Whether two stances pull the same way.
+/// Returns whether two modalities have the same direction.
 fn same_direction(a: Modality, b: Modality) -> bool {
     use Modality::{May, MayNot, Must, MustNot, Should, ShouldNot};
     a == b
@@ -48,23 +48,23 @@ fn same_direction(a: Modality, b: Modality) -> bool {
             && !matches!(a, May | MayNot)
 }
 
-/// Whether a stance asks for something.
+/// Returns whether a modality requires something.
 fn demands(modality: Modality) -> bool {
     matches!(modality, Modality::Must | Modality::Should)
 }
 
-fn apart(a: Option<&String>, b: Option<&String>) -> bool {
+fn differ(a: Option<&String>, b: Option<&String>) -> bool {
     a.zip(b).is_some_and(|(a, b)| !a.eq_ignore_ascii_case(b))
 }
 
-/// Whether two scopes share no place.
+/// Returns whether two scopes exclude each other.
 pub(crate) fn disjoint_scope(a: &NormScope, b: &NormScope) -> bool {
-    apart(a.env.as_ref(), b.env.as_ref())
-        || apart(a.team.as_ref(), b.team.as_ref())
-        || apart(a.tenant.as_ref(), b.tenant.as_ref())
+    differ(a.env.as_ref(), b.env.as_ref())
+        || differ(a.team.as_ref(), b.team.as_ref())
+        || differ(a.tenant.as_ref(), b.tenant.as_ref())
 }
 
-/// Whether two windows share no day. Days are `YYYY-MM-DD`, whose order is that of their text.
+/// Returns whether two periods have no day in common. Days are `YYYY-MM-DD`, so they sort as text.
 pub(crate) fn disjoint_time(a: &Norm, b: &Norm) -> bool {
     let before = |until: &Option<String>, from: &Option<String>| {
         until.as_ref().zip(from.as_ref()).is_some_and(|(until, from)| until < from)
@@ -72,7 +72,7 @@ pub(crate) fn disjoint_time(a: &Norm, b: &Norm) -> bool {
     before(&a.valid_until, &b.valid_from) || before(&b.valid_until, &a.valid_from)
 }
 
-/// Whether exactly one of two norms is bound to a place or has a beginning or an end.
+/// Returns whether exactly one of two norms is limited in scope or time.
 fn one_sided(a: &Norm, b: &Norm) -> bool {
     a.scope.env.is_some() != b.scope.env.is_some()
         || a.scope.team.is_some() != b.scope.team.is_some()
@@ -80,7 +80,7 @@ fn one_sided(a: &Norm, b: &Norm) -> bool {
         || (a.valid_from.is_some() || a.valid_until.is_some()) != (b.valid_from.is_some() || b.valid_until.is_some())
 }
 
-/// Whether a value is atomic: at most two tokens, or one name.
+/// Returns whether a value is atomic: at most two tokens, or one name.
 fn is_atomic(norm: &Norm, value: &str) -> bool {
     value.split_whitespace().count() <= 2
         || norm.words.iter().any(|words| {
@@ -89,7 +89,7 @@ fn is_atomic(norm: &Norm, value: &str) -> bool {
         })
 }
 
-/// Whether two ranges share no number; `None` where their units differ.
+/// Returns whether two ranges have no number in common, or `None` if their units differ.
 fn disjoint_ranges(a: &Limit, b: &Limit) -> Option<bool> {
     if a.unit != b.unit {
         return None;
@@ -99,13 +99,13 @@ fn disjoint_ranges(a: &Limit, b: &Limit) -> Option<bool> {
     Some(below(number(&a.max), number(&b.min)) || below(number(&b.max), number(&a.min)))
 }
 
-/// A value as the range of one number.
+/// Returns a value as the range of one number.
 fn point(value: &str) -> Limit {
     let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
     Limit { min: Some(number.to_owned()), max: Some(number.to_owned()), unit: unit.to_owned() }
 }
 
-/// Compares the incoming norm with a stored one. The answer is no surer than either norm.
+/// Compares a new norm with an existing one. The result is at most as certain as either norm.
 pub fn compare(ours: &Norm, theirs: &Norm) -> Comparison {
     let comparison = compare_certain(ours, theirs);
     if comparison.relation == Relation::Incomparable {
@@ -125,43 +125,43 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
     };
 
     if ours.subject_kind == SubjectKind::Missing || theirs.subject_kind == SubjectKind::Missing {
-        return says(Incomparable, High, MissingSubject, "subject");
+        return comparison(Incomparable, High, MissingSubject, "subject");
     }
-    let apart_in_scope = disjoint_scope(&ours.scope, &theirs.scope);
-    let apart_in_time = disjoint_time(ours, theirs);
+    let scopes_differ = disjoint_scope(&ours.scope, &theirs.scope);
+    let periods_differ = disjoint_time(ours, theirs);
     let present = ours.subject_kind == SubjectKind::Present && theirs.subject_kind == SubjectKind::Present;
     let same_subject = present && !ours.subject.is_empty() && ours.subject == theirs.subject;
-    if same_subject && !apart_in_scope && !apart_in_time {
+    if same_subject && !scopes_differ && !periods_differ {
         if ours.attribute != theirs.attribute {
-            return says(Unknown, Low, OtherAspect, "attribute");
+            return comparison(Unknown, Low, OtherAspect, "attribute");
         }
         let same_object = ours.object == theirs.object;
-        let turned =
+        let opposite_states =
             ours.object.as_deref().zip(theirs.object.as_deref()).is_some_and(|(a, b)| lexicon().states_exclude(a, b));
-        if !same_object && !turned {
-            return says(Unknown, Low, OtherObject, "object");
+        if !same_object && !opposite_states {
+            return comparison(Unknown, Low, OtherObject, "object");
         }
         let same_value = ours.value == theirs.value && ours.limit == theirs.limit;
-        if turned {
+        if opposite_states {
             return if !same_value {
-                says(Uncertain, Med, Undecided, "object")
+                comparison(Uncertain, Med, Undecided, "object")
             } else if same_direction(ours.modality, theirs.modality) && demands(ours.modality) {
-                says(Contradiction, High, OpposingObject, "object")
+                comparison(Contradiction, High, OpposingObject, "object")
             } else if opposing(ours.modality, theirs.modality) {
-                says(Consistent, Med, DoubleOpposition, "object")
+                comparison(Consistent, Med, DoubleOpposition, "object")
             } else {
-                says(Uncertain, Med, Undecided, "object")
+                comparison(Uncertain, Med, Undecided, "object")
             };
         }
         if opposing(ours.modality, theirs.modality) {
-            // "must not be 80" leaves "must be 443".
+            // "must not be 80" allows "must be 443".
             return if same_value
                 || (ours.value.is_none() && ours.limit.is_none())
                 || (theirs.value.is_none() && theirs.limit.is_none())
             {
-                says(Contradiction, High, OpposingModality, "modality")
+                comparison(Contradiction, High, OpposingModality, "modality")
             } else {
-                says(Uncertain, Med, OtherValue, "value")
+                comparison(Uncertain, Med, OtherValue, "value")
             };
         }
         if same_direction(ours.modality, theirs.modality) {
@@ -171,38 +171,38 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
                 (Some(a), None, _, Some(value)) | (None, Some(a), Some(value), _) => disjoint_ranges(a, &point(value)),
                 _ => None,
             };
-            if let Some(apart) = ranges {
-                return if apart && demanded {
-                    says(Contradiction, High, DisjointLimits, "limit")
+            if let Some(disjoint) = ranges {
+                return if disjoint && demanded {
+                    comparison(Contradiction, High, DisjointLimits, "limit")
                 } else if ours.limit == theirs.limit {
-                    says(Consistent, High, SameNorm, "limit")
+                    comparison(Consistent, High, SameNorm, "limit")
                 } else {
-                    says(Uncertain, Med, OtherLimit, "limit")
+                    comparison(Uncertain, Med, OtherLimit, "limit")
                 };
             }
             return match (&ours.value, &theirs.value) {
-                (Some(a), Some(b)) if a == b => says(Consistent, High, SameNorm, "value"),
-                // A value for one place or from some day on, beside one for everywhere and always: perhaps an exception.
-                (Some(_), Some(_)) if one_sided(ours, theirs) => says(Uncertain, Med, NarrowerScope, "scope"),
+                (Some(a), Some(b)) if a == b => comparison(Consistent, High, SameNorm, "value"),
+                // A value that is limited in scope or time may be an exception to one that is not.
+                (Some(_), Some(_)) if one_sided(ours, theirs) => comparison(Uncertain, Med, NarrowerScope, "scope"),
                 (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
-                    says(Contradiction, High, ValueConflict, "value")
+                    comparison(Contradiction, High, ValueConflict, "value")
                 }
-                (None, None) if ours.limit == theirs.limit => says(Consistent, High, SameNorm, "modality"),
-                _ => says(Uncertain, Med, Undecided, "value"),
+                (None, None) if ours.limit == theirs.limit => comparison(Consistent, High, SameNorm, "modality"),
+                _ => comparison(Uncertain, Med, Undecided, "value"),
             };
         }
-        return says(Uncertain, Med, Undecided, "modality");
+        return comparison(Uncertain, Med, Undecided, "modality");
     }
     if !present {
-        return says(Unknown, Low, FuzzySubject, "subject");
+        return comparison(Unknown, Low, FuzzySubject, "subject");
     }
-    if apart_in_scope {
-        return says(Coexist, High, DisjointScope, "scope");
+    if scopes_differ {
+        return comparison(Coexist, High, DisjointScope, "scope");
     }
-    if apart_in_time {
-        return says(Coexist, High, DisjointTime, "time");
+    if periods_differ {
+        return comparison(Coexist, High, DisjointTime, "time");
     }
-    says(Unknown, Low, OtherSubject, "subject")
+    comparison(Unknown, Low, OtherSubject, "subject")
 }
 
 #[cfg(test)]
@@ -315,8 +315,12 @@ mod tests {
         #[case] rule: RuleId,
     ) {
         for (x, y) in [(norm(a, ours), norm(b, theirs)), (norm(b, theirs), norm(a, ours))] {
-            let said = compare(&x, &y);
-            assert_eq!((said.relation, said.confidence, said.rule), (relation, confidence, rule), "{ours} / {theirs}");
+            let found = compare(&x, &y);
+            assert_eq!(
+                (found.relation, found.confidence, found.rule),
+                (relation, confidence, rule),
+                "{ours} / {theirs}"
+            );
         }
     }
 
@@ -324,8 +328,8 @@ mod tests {
     fn a_comparison_is_no_surer_than_its_norms() {
         let doubted = Norm { confidence: Some(Med), ..norm(Must, "deploy.canary used =blue") };
         let plain = norm(Must, "deploy.canary used =red");
-        for said in [compare(&doubted, &plain), compare(&plain, &doubted)] {
-            assert_eq!((said.relation, said.confidence, said.rule), (Contradiction, Med, RuleId::ValueConflict));
+        for found in [compare(&doubted, &plain), compare(&plain, &doubted)] {
+            assert_eq!((found.relation, found.confidence, found.rule), (Contradiction, Med, RuleId::ValueConflict));
         }
         assert_eq!(compare(&doubted, &norm(Must, "test")).confidence, Low);
     }
@@ -339,7 +343,7 @@ mod tests {
         let plain = norm(MustNot, "deploy used");
         assert_eq!(compare(&missing, &plain).relation, Relation::Incomparable);
         assert_eq!(compare(&plain, &missing).relation, Relation::Incomparable);
-        let said = compare(&fuzzy, &norm(Must, "deploy used"));
-        assert_eq!((said.relation, said.confidence, said.rule), (Unknown, Low, RuleId::FuzzySubject));
+        let found = compare(&fuzzy, &norm(Must, "deploy used"));
+        assert_eq!((found.relation, found.confidence, found.rule), (Unknown, Low, RuleId::FuzzySubject));
     }
 }

@@ -25,12 +25,12 @@ fn parse_all(claims: &[NormedClaim]) -> Vec<Arc<ParsedClaim>> {
     claims.iter().map(parse).collect()
 }
 
-fn judge(guard: &Guard, incoming: &NormedClaim, against: &[NormedClaim], under: Circumstances<'_>) -> Verdict {
+fn judge(guard: &Guard, incoming: &NormedClaim, against: &[NormedClaim], under: JudgeContext<'_>) -> Verdict {
     guard.judge(&parse(incoming), &parse_all(against), under)
 }
 
-fn under(today: &str) -> Circumstances<'_> {
-    Circumstances { today, ..Circumstances::default() }
+fn under(today: &str) -> JudgeContext<'_> {
+    JudgeContext { today, ..JudgeContext::default() }
 }
 
 fn judged(first: &str, second: &str) -> Verdict {
@@ -65,7 +65,7 @@ fn the_written_pairs() {
     assert!(wrong.is_empty(), "{} of {rows}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What a statement gives for a purpose is no part of its norm; what belongs to "decided to" is.
+/// A purpose ("to keep …") is not part of the norm; what follows "decided to" is.
 #[rstest]
 #[case("Sessions are kept in Redis", ", to make logins fast and bring them closer to the way of the server")]
 #[case(
@@ -83,7 +83,7 @@ fn a_purpose_is_left_out(#[case] statement: &str, #[case] purpose: &str) {
 #[case("We have decided to keep sessions in Redis.", "session")]
 #[case("It is forbidden to keep secrets in logs.", "secret")]
 #[case("Make sure to keep the changelog in order.", "changelog")]
-fn what_is_decided_forbidden_or_made_sure_of_is_no_purpose(#[case] statement: &str, #[case] subject: &str) {
+fn the_infinitive_of_a_decision_or_prohibition_is_not_a_purpose(#[case] statement: &str, #[case] subject: &str) {
     let norms = candidate(statement).norms;
     assert_eq!((norms[0].subject_kind, norms[0].subject.as_str()), (SubjectKind::Present, subject), "{norms:?}");
 }
@@ -118,7 +118,7 @@ fn a_rejection_says_not() {
 }
 
 #[test]
-fn what_is_over_opposes_nothing() {
+fn an_expired_claim_contradicts_nothing() {
     let verdict = judge(
         &Guard::default(),
         &candidate("The API port is 9090."),
@@ -129,7 +129,7 @@ fn what_is_over_opposes_nothing() {
 }
 
 #[test]
-fn qualifiers_overrule_the_text() {
+fn qualifiers_override_the_text() {
     let guard = Guard::default();
     let of = |env: &str, statement: &str| {
         let qualifiers = Qualifiers { env: Some(env.into()), ..Qualifiers::default() };
@@ -166,32 +166,36 @@ fn subjects_are_canonical() {
     }
 }
 
-/// A judge that goes by the cross-encoder alone, where it was heard.
-fn trusting() -> Guard {
-    let mut weights = Weights { weights: [("margin".to_owned(), 10.0)].into(), ..Weights::default() };
+/// A judge that uses the cross-encoder's score alone.
+fn guard_by_inference() -> Guard {
+    let mut weights = JudgeWeights { weights: [("margin".to_owned(), 10.0)].into(), ..JudgeWeights::default() };
     (weights.thresholds.block, weights.thresholds.warn) = (0.9, 0.6);
     weights.rules = weights::built_in().rules.clone();
     Guard::default().with_weights(weights)
 }
 
-fn heard(contradiction: f32) -> PairScores {
+fn inferred(contradiction: f32) -> PairScores {
     let logits = [0.0, 0.0, contradiction];
-    PairScores { cosine: Some(0.8), inference: Some(Inference { forward: logits, backward: logits }), deep: None }
+    PairScores {
+        cosine: Some(0.8),
+        inference: Some(Inference { forward: logits, backward: logits, gate: None }),
+        ..PairScores::default()
+    }
 }
 
 #[test]
-fn inference_decides_what_the_rules_leave_open_and_says_so() {
+fn inference_decides_pairs_that_the_rules_leave_open() {
     let (first, second) = (
         candidate("Reviews happen before anything is merged."),
         candidate("Merging comes first, somebody looks at it later."),
     );
-    let guard = trusting();
+    let guard = guard_by_inference();
     let with = |said: PairScores| {
-        judge(&guard, &second, std::slice::from_ref(&first), Circumstances { scores: &[said], ..under("2026-01-01") })
+        judge(&guard, &second, std::slice::from_ref(&first), JudgeContext { scores: &[said], ..under("2026-01-01") })
     };
     assert_eq!(with(PairScores::default()).tier, Tier::Clean);
-    assert_eq!(with(heard(-4.0)).tier, Tier::Clean);
-    let verdict = with(heard(4.0));
+    assert_eq!(with(inferred(-4.0)).tier, Tier::Clean);
+    let verdict = with(inferred(4.0));
     assert_eq!((verdict.tier, verdict.inferred), (Tier::Block, 1));
     let evidence = &verdict.findings[0].evidence;
     assert_eq!((evidence.rule, evidence.relation), (RuleId::Inferred, Relation::Contradiction));
@@ -201,9 +205,9 @@ fn inference_decides_what_the_rules_leave_open_and_says_so() {
 
 #[test]
 fn inference_overrules_no_norm() {
-    let guard = trusting();
+    let guard = guard_by_inference();
     let with = |first: &str, second: &str, said: f32| {
-        let under = Circumstances { scores: &[heard(said)], ..under("2026-01-01") };
+        let under = JudgeContext { scores: &[inferred(said)], ..under("2026-01-01") };
         judge(&guard, &candidate(second), &[candidate(first)], under).tier
     };
     assert_eq!(with("Deploys must use a blue canary.", "Deploys must use a red canary.", -9.0), Tier::Block);
@@ -215,16 +219,16 @@ fn inference_overrules_no_norm() {
 }
 
 #[test]
-fn what_the_rules_find_and_what_inference_says_make_one_probability() {
+fn rules_and_inference_give_one_probability() {
     let (first, second) =
         (candidate("Use tabs for the indentation of code."), candidate("Never indent code with tabs."));
     let with = |said: PairScores| {
-        let under = Circumstances { scores: &[said], ..under("2026-01-01") };
+        let under = JudgeContext { scores: &[said], ..under("2026-01-01") };
         let verdict = judge(&Guard::default(), &second, std::slice::from_ref(&first), under);
         (verdict.tier, verdict.findings.first().map_or(0.0, |finding| finding.score))
     };
     assert_eq!(with(PairScores::default()).0, Tier::Block);
-    let (sure, open, doubted) = (with(heard(6.0)), with(heard(0.0)), with(heard(-6.0)));
+    let (sure, open, doubted) = (with(inferred(6.0)), with(inferred(0.0)), with(inferred(-6.0)));
     assert!(sure.1 > open.1 && open.1 > doubted.1, "{sure:?} {open:?} {doubted:?}");
     assert_eq!(sure.0, Tier::Block);
     assert_ne!(doubted.0, Tier::Block, "the cross-encoder takes back what is no norm");
@@ -237,8 +241,8 @@ fn a_refusal_follows_from_the_probability_alone() {
     let seconds =
         ["Never indent code with tabs.", "Deploys must use a red canary.", "Reviews come late, after the merge."];
     for (first, second) in firsts.into_iter().zip(seconds) {
-        for said in [PairScores::default(), heard(-5.0), heard(1.0), heard(3.0), heard(9.0)] {
-            let under = Circumstances { scores: &[said], ..under("2026-01-01") };
+        for said in [PairScores::default(), inferred(-5.0), inferred(1.0), inferred(3.0), inferred(9.0)] {
+            let under = JudgeContext { scores: &[said], ..under("2026-01-01") };
             for finding in judge(&Guard::default(), &candidate(second), &[candidate(first)], under).findings {
                 assert_eq!(finding.tier == Tier::Block, finding.score >= limit(&finding), "{finding:?}");
                 assert!((finding.score - finding.evidence.features["probability"]).abs() < 1e-6);
@@ -250,13 +254,13 @@ fn a_refusal_follows_from_the_probability_alone() {
 #[test]
 fn with_weights_of_another_cross_encoder_inference_warns_and_refuses_nothing() {
     let with = |first: &str, second: &str, contradiction: f32| {
-        let under = Circumstances { scores: &[heard(contradiction)], threshold_shift: 1.0, ..under("2026-01-01") };
-        judge(&trusting(), &candidate(second), &[candidate(first)], under).tier
+        let under = JudgeContext { scores: &[inferred(contradiction)], threshold_shift: 1.0, ..under("2026-01-01") };
+        judge(&guard_by_inference(), &candidate(second), &[candidate(first)], under).tier
     };
     let (early, late) =
         ("Reviews happen before anything is merged.", "Merging comes first, somebody looks at it later.");
     assert_eq!((with(early, late, 9.0), with(early, late, -9.0)), (Tier::Warn, Tier::Clean));
-    // Nor does it take anything back.
+    // It removes no warning either.
     let (tabs, never) = ("Use tabs for the indentation of code.", "Never indent code with tabs.");
     assert_eq!(with(tabs, never, -9.0), Tier::Block);
 }
@@ -277,7 +281,7 @@ fn with_weights_of_another_cross_encoder_inference_warns_and_refuses_nothing() {
 #[case::avoid("Avoid global state in the core.", "Keep the core free of global state.")]
 #[case::no_longer("The build no longer needs Docker.", "The build must not depend on Docker.")]
 #[case::replaced("The placeholder is replaced by the project's name.", "Every template has a placeholder.")]
-fn what_only_looks_like_a_contradiction_is_clean(#[case] first: &str, #[case] second: &str) {
+fn an_apparent_contradiction_is_clean(#[case] first: &str, #[case] second: &str) {
     for (a, b) in [(first, second), (second, first)] {
         let verdict = judged(a, b);
         assert_eq!(verdict.tier, Tier::Clean, "{a} / {b}: {:?}", verdict.findings);
@@ -299,7 +303,7 @@ fn what_only_looks_like_a_contradiction_is_clean(#[case] first: &str, #[case] se
     "The url of the registry is https://b.example.com/v2."
 )]
 #[case::address("The address of the gateway is 10.0.0.5.", "The address of the gateway is 10.0.0.9.")]
-fn what_really_contradicts_is_refused(#[case] first: &str, #[case] second: &str) {
+fn a_contradiction_is_refused(#[case] first: &str, #[case] second: &str) {
     let verdict = judged(first, second);
     assert_eq!(
         verdict.tier,
@@ -320,7 +324,7 @@ fn what_really_contradicts_is_refused(#[case] first: &str, #[case] second: &str)
 #[case("The host of the cache is cache-a.internal.", "cache-a.internal")]
 #[case("The host of the database is db-primary.", "db-primary")]
 #[case("Sessions are stored in Postgres.", "postgres")]
-fn a_value_is_whole_and_readable(#[case] statement: &str, #[case] value: &str) {
+fn a_value_is_complete_and_readable(#[case] statement: &str, #[case] value: &str) {
     let norms = candidate(statement).norms;
     assert_eq!(norms[0].value.as_deref(), Some(value), "{norms:?}");
 }
@@ -329,7 +333,7 @@ fn a_value_is_whole_and_readable(#[case] statement: &str, #[case] value: &str) {
 #[case("Avoid the batch API for a single call.", "Use the batch API to chain calls.")]
 #[case("Source files have at most 400 lines.", "Test files have at most 800 lines.")]
 #[case("Never push to main.", "Push to main only when the release is cut.")]
-fn neighbours_in_one_document_that_differ_in_their_condition_coexist(#[case] first: &str, #[case] second: &str) {
+fn adjacent_statements_with_different_conditions_are_compatible(#[case] first: &str, #[case] second: &str) {
     let at = |statement: &str, source: &str| NormedClaim { source: Some(source.into()), ..candidate(statement) };
     let verdict =
         judge(&Guard::default(), &at(second, "AGENTS.md:13"), &[at(first, "AGENTS.md:12")], under("2026-01-01"));
@@ -337,7 +341,7 @@ fn neighbours_in_one_document_that_differ_in_their_condition_coexist(#[case] fir
 }
 
 #[test]
-fn neighbours_that_say_opposite_things_of_the_same_do_not_coexist() {
+fn adjacent_statements_that_contradict_each_other_are_not_compatible() {
     let at = |statement: &str, source: &str| NormedClaim { source: Some(source.into()), ..candidate(statement) };
     let (tabs, never) = ("Use tabs for the indentation of code.", "Never indent code with tabs.");
     let guard = Guard::default();
@@ -367,14 +371,14 @@ fn a_scope_that_dismissed_findings_needs_more_to_block() {
         candidate("Merging comes first, somebody looks at it later."),
     );
     let with = |threshold_shift: f32| {
-        let under = Circumstances { scores: &[heard(2.0)], threshold_shift, ..under("2026-01-01") };
-        judge(&trusting(), &second, std::slice::from_ref(&first), under).tier
+        let under = JudgeContext { scores: &[inferred(2.0)], threshold_shift, ..under("2026-01-01") };
+        judge(&guard_by_inference(), &second, std::slice::from_ref(&first), under).tier
     };
     assert_eq!((with(0.0), with(0.09)), (Tier::Block, Tier::Warn));
 }
 
 #[test]
-fn the_gate_lets_through_what_is_near_and_open_and_no_more_than_a_few() {
+fn a_few_similar_undecided_pairs_pass_the_inference_gate() {
     let guard = Guard::default();
     let ours = candidate("Integration tests run on every push to main.");
     let against: Vec<NormedClaim> = [
@@ -385,23 +389,26 @@ fn the_gate_lets_through_what_is_near_and_open_and_no_more_than_a_few() {
     ]
     .map(candidate)
     .into();
-    assert_eq!(guard.worth_inferring(&parse(&ours), &parse_all(&against), under("2026-01-01")).first(), Some(&1));
+    assert_eq!(guard.select_for_inference(&parse(&ours), &parse_all(&against), under("2026-01-01")).first(), Some(&1));
     assert!(
-        !guard.worth_inferring(&parse(&ours), &parse_all(&against), under("2026-01-01")).contains(&3),
+        !guard.select_for_inference(&parse(&ours), &parse_all(&against), under("2026-01-01")).contains(&3),
         "a question states nothing"
     );
     let near = [PairScores { cosine: Some(0.9), ..PairScores::default() }];
-    let under = Circumstances { scores: &near, ..under("2026-01-01") };
-    assert!(guard.worth_inferring(&parse(&ours), &parse_all(&against), under).contains(&0), "meaning alone is enough");
+    let under = JudgeContext { scores: &near, ..under("2026-01-01") };
+    assert!(
+        guard.select_for_inference(&parse(&ours), &parse_all(&against), under).contains(&0),
+        "meaning alone is enough"
+    );
     let many = vec![against[1].clone(); 50];
     assert_eq!(
-        guard.worth_inferring(&parse(&ours), &parse_all(&many), Circumstances::default()).len(),
+        guard.select_for_inference(&parse(&ours), &parse_all(&many), JudgeContext::default()).len(),
         guard.weights().gate.most
     );
 }
 
 #[test]
-fn one_of_several_of_a_kind_is_named_by_its_number() {
+fn a_number_identifies_one_of_several_instances() {
     let norm = &candidate("Service 1 logs to its own file.").norms[0];
     assert_eq!((norm.subject.as_str(), norm.value.as_deref()), ("servic", None), "{norm:?}");
     let norm = &candidate("The daemon listens on port 8788.").norms[0];
@@ -418,7 +425,7 @@ fn one_of_several_of_a_kind_is_named_by_its_number() {
 #[case("The worker w1a must log to stdout.", "The worker w1a must not log to stdout.", Tier::Block)]
 #[case("The protocol of the gateway is http2.", "The protocol of the gateway is http1.1.", Tier::Block)]
 #[case("The gateway's port is 8080 on host3.", "The gateway's port is 9090 on host3.", Tier::Block)]
-fn names_of_letters_and_digits_tell_things_apart(#[case] first: &str, #[case] second: &str, #[case] tier: Tier) {
+fn names_of_letters_and_digits_identify_instances(#[case] first: &str, #[case] second: &str, #[case] tier: Tier) {
     let verdict = judged(first, second);
     assert_eq!(verdict.tier, tier, "{first} / {second}: {:?}", verdict.findings);
 }
@@ -427,12 +434,12 @@ fn names_of_letters_and_digits_tell_things_apart(#[case] first: &str, #[case] se
 #[case("Service s0x9 listens on port 3009.", "Service s7x0 listens on port 3700.", Tier::Clean)]
 #[case("Worker 3 runs on port 9003.", "Worker 4 runs on port 9004.", Tier::Clean)]
 #[case("Worker 3 must log to stdout.", "Worker 4 must not log to stdout.", Tier::Clean)]
-// The number is what differs: which one is used.
+// The number is the value.
 #[case("Node 18 is used for builds.", "Node 20 is used for builds.", Tier::Block)]
 #[case("Service s0x9 listens to the bus.", "Service s0x9 ignores the bus.", Tier::Block)]
-fn inference_does_not_speak_of_what_is_told_apart(#[case] first: &str, #[case] second: &str, #[case] tier: Tier) {
-    let under = Circumstances { scores: &[heard(9.0)], ..under("2026-01-01") };
-    let verdict = judge(&trusting(), &candidate(second), &[candidate(first)], under);
+fn distinct_instances_are_not_inferred(#[case] first: &str, #[case] second: &str, #[case] tier: Tier) {
+    let under = JudgeContext { scores: &[inferred(9.0)], ..under("2026-01-01") };
+    let verdict = judge(&guard_by_inference(), &candidate(second), &[candidate(first)], under);
     assert_eq!(verdict.tier, tier, "{first} / {second}: {:?}", verdict.findings);
 }
 
@@ -455,7 +462,7 @@ proptest! {
         let text = words.join(" ");
         let a = candidate(&text);
         prop_assert!(!a.norms.is_empty());
-        // Whether a pair contradicts does not depend on which came first.
+        // Whether a pair contradicts does not depend on the order.
         let b = candidate("Never use tabs in production, only spaces.");
         let guard = Guard::default();
         let (one, two) = (guard.compare(&parse(&a), &parse(&b), &PairScores::default()), guard.compare(&parse(&b), &parse(&a), &PairScores::default()));

@@ -1,174 +1,173 @@
-//! The judge's weights and thresholds: `assets/judge.toml`, built in, with where they come from.
+//! The judge's weights and thresholds, with their provenance: `assets/judge.toml`, built in.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::features::{Figures, NAMES};
+use super::features::{FEATURE_NAMES, Features};
 
-/// The judge, as the file has it: two logistic regressions over the figures of a pair, one where a cross-encoder was heard and one where
-/// none was.
+/// The weights of the judge: two logistic regressions over the features of a pair, one with a cross-encoder's scores and one without.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Weights {
-    /// From which score a pair blocks and warns.
+pub struct JudgeWeights {
+    /// The scores from which a pair blocks and warns.
     pub thresholds: Thresholds,
-    /// Which pairs are worth a cross-encoder.
-    pub gate: Gate,
-    /// What a language model's word counts.
-    pub deep: Deep,
-    /// Where the weights come from.
-    pub provenance: Provenance,
-    /// The weight of each figure, by its name, and of `intercept`, where a cross-encoder was heard.
+    /// The pairs that the cross-encoder compares.
+    pub gate: InferenceGate,
+    /// The weights of the deep stage.
+    pub deep: DeepWeights,
+    /// How the weights were made.
+    pub provenance: JudgeProvenance,
+    /// The weight of each feature by its name, and the `intercept`, with a cross-encoder's scores.
     pub weights: BTreeMap<String, f32>,
-    /// The regression and its thresholds where none was heard.
-    pub rules: Rules,
+    /// The regression and thresholds without a cross-encoder's scores.
+    pub rules: RuleWeights,
 }
 
-/// The judge where no cross-encoder was heard: from what the rules find alone, so that every machine gets the same probability.
+/// The judge without a cross-encoder. It uses the findings of the rules alone, so that every machine gets the same probability.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Rules {
-    /// Blocks.
+pub struct RuleWeights {
+    /// The probability from which a pair blocks.
     pub block: f32,
-    /// Warns.
+    /// The probability from which it warns.
     pub warn: f32,
-    /// The weight of each figure, by its name, and of `intercept`.
+    /// The weight of each feature by its name, and the `intercept`.
     pub weights: BTreeMap<String, f32>,
 }
 
-impl Default for Rules {
+impl Default for RuleWeights {
     fn default() -> Self {
         Self { block: 1.1, warn: 1.1, weights: BTreeMap::new() }
     }
 }
 
-/// From which probability of a contradiction a pair blocks and warns where a cross-encoder was heard.
+/// The probabilities of a contradiction from which a pair blocks and warns, with a cross-encoder's scores.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Thresholds {
-    /// Blocks, where only inference speaks against it.
+    /// Blocks if only inference finds a contradiction.
     pub block: f32,
-    /// Warns, where only inference does.
+    /// Warns if only inference finds one.
     pub warn: f32,
-    /// Blocks, where the rules name the words that are opposed: a person can check them, so less is needed. Below it warns.
+    /// Blocks if the rules name the opposing words: it is lower, because a person can check them. Below it, the pair warns.
     pub named: f32,
 }
 
 impl Default for Thresholds {
     fn default() -> Self {
-        // Nothing is that sure: without weights, inference decides nothing.
+        // No probability reaches these: without weights, inference decides nothing.
         Self { block: 1.1, warn: 1.1, named: 0.0 }
     }
 }
 
-/// What the deep stage's language model counts beside the judge: another logistic regression, over two log-odds.
+/// The weights of the deep stage: a logistic regression over the log-odds of the judge and of the language model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Deep {
-    /// The least score of the judge from which a language model is asked.
+pub struct DeepWeights {
+    /// The judge's least score of a pair that the language model is asked about.
     pub gate: f32,
     /// The most pairs of one write that it is asked about.
     pub most: usize,
-    /// The log-odds where both others are 0.
+    /// The intercept.
     pub intercept: f32,
-    /// What one unit of the judge's log-odds counts.
+    /// The weight of the judge's log-odds.
     pub judge: f32,
-    /// What one unit of the language model's log-odds counts.
+    /// The weight of the language model's log-odds.
     pub model: f32,
-    /// From which score a pair blocks, or opens a card after the write.
+    /// The score from which a pair blocks, or opens a card after the write.
     pub block: f32,
-    /// From which score it warns, where it is asked before the write.
+    /// The score from which it warns, if the model is asked before the write.
     pub warn: f32,
 }
 
-impl Default for Deep {
+impl Default for DeepWeights {
     fn default() -> Self {
         Self { gate: 1.1, most: 2, intercept: 0.0, judge: 1.0, model: 0.0, block: 1.1, warn: 1.1 }
     }
 }
 
-/// Which pairs are worth a cross-encoder: those that share a subject, enough words or enough meaning.
+/// Selects the pairs that the cross-encoder compares: those with a common subject, enough common words or similar vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Gate {
-    /// The least cosine that lets a pair through by itself.
+pub struct InferenceGate {
+    /// The cosine that suffices alone.
     pub cosine: f32,
-    /// The least share of common words that lets a pair through by itself.
+    /// The share of common words that suffices alone.
     pub overlap: f32,
     /// The most pairs of one write.
     pub most: usize,
 }
 
-impl Default for Gate {
+impl Default for InferenceGate {
     fn default() -> Self {
         Self { cosine: 0.45, overlap: 0.2, most: 4 }
     }
 }
 
-/// Where the weights come from.
+/// How the weights were made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Provenance {
-    /// The command that made the file.
+pub struct JudgeProvenance {
+    /// The command.
     pub command: String,
     /// The day.
     pub date: String,
-    /// SHA-256 of the cross-encoder that was heard.
+    /// SHA-256 of the cross-encoder.
     pub nli: String,
     /// SHA-256 of the embedder.
     pub embedder: String,
     /// The labelled pairs: file names and counts.
     pub pairs: String,
-    /// The replayed sentences: file names, counts and how many of 1,000 are refused wrongly.
+    /// The replayed sentences: file names, counts and the wrong refusals per 1,000.
     pub replay: String,
 }
 
-static WEIGHTS: LazyLock<Weights> =
+static WEIGHTS: LazyLock<JudgeWeights> =
     LazyLock::new(|| toml::from_str(include_str!("../../assets/judge.toml")).unwrap_or_default());
 
-/// The weights that are built in.
-pub fn built_in() -> &'static Weights {
+/// Returns the built-in weights.
+pub fn built_in() -> &'static JudgeWeights {
     &WEIGHTS
 }
 
-/// The log-odds that some weights give to some figures.
-fn log_odds(weights: &BTreeMap<String, f32>, figures: &Figures) -> f32 {
+/// Returns the weighted sum of the features, which have these names, with the intercept.
+pub(super) fn log_odds(weights: &BTreeMap<String, f32>, names: &[&str], features: &[f32]) -> f32 {
     let of = |name: &str| weights.get(name).copied().unwrap_or(0.0);
-    of("intercept") + NAMES.iter().zip(figures).map(|(name, figure)| of(name) * figure).sum::<f32>()
+    of("intercept") + names.iter().zip(features).map(|(name, feature)| of(name) * feature).sum::<f32>()
 }
 
-/// A probability from its log-odds.
-fn probability(log_odds: f32) -> f32 {
+/// Returns the probability of these log-odds.
+pub(super) fn probability(log_odds: f32) -> f32 {
     1.0 / (1.0 + (-log_odds).exp())
 }
 
-impl Rules {
-    /// The log-odds of a contradiction.
-    pub fn log_odds(&self, figures: &Figures) -> f32 {
-        log_odds(&self.weights, figures)
+impl RuleWeights {
+    /// Returns the log-odds of a contradiction.
+    pub fn log_odds(&self, features: &Features) -> f32 {
+        log_odds(&self.weights, &FEATURE_NAMES, features)
     }
 
-    /// The probability of a contradiction.
-    pub(crate) fn score(&self, figures: &Figures) -> f32 {
-        if self.weights.is_empty() { 0.0 } else { probability(self.log_odds(figures)) }
+    /// Returns the probability of a contradiction.
+    pub(crate) fn score(&self, features: &Features) -> f32 {
+        if self.weights.is_empty() { 0.0 } else { probability(self.log_odds(features)) }
     }
 }
 
-impl Weights {
-    /// The log-odds of a contradiction, where a cross-encoder was heard.
-    pub fn log_odds(&self, figures: &Figures) -> f32 {
-        log_odds(&self.weights, figures)
+impl JudgeWeights {
+    /// Returns the log-odds of a contradiction, with a cross-encoder's scores.
+    pub fn log_odds(&self, features: &Features) -> f32 {
+        log_odds(&self.weights, &FEATURE_NAMES, features)
     }
 
-    /// The probability of a contradiction, with a language model's word.
-    pub(crate) fn deep_score(&self, log_odds: f32, said: f32) -> f32 {
-        probability(self.deep.intercept + self.deep.judge * log_odds + self.deep.model * said)
+    /// Returns the probability of a contradiction, given the log-odds of the judge and of the language model.
+    pub(crate) fn deep_score(&self, log_odds: f32, model_log_odds: f32) -> f32 {
+        probability(self.deep.intercept + self.deep.judge * log_odds + self.deep.model * model_log_odds)
     }
 
-    /// The probability of a contradiction, where a cross-encoder was heard.
-    pub(crate) fn score(&self, figures: &Figures) -> f32 {
-        probability(self.log_odds(figures))
+    /// Returns the probability of a contradiction, with a cross-encoder's scores.
+    pub(crate) fn score(&self, features: &Features) -> f32 {
+        probability(self.log_odds(features))
     }
 }
 
@@ -177,11 +176,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_whole() {
-        let read: Weights = toml::from_str(include_str!("../../assets/judge.toml")).unwrap();
+    fn the_built_in_file_is_valid() {
+        let read: JudgeWeights = toml::from_str(include_str!("../../assets/judge.toml")).unwrap();
         assert_eq!(&read, built_in());
         for name in read.weights.keys().chain(read.rules.weights.keys()) {
-            assert!(name == "intercept" || NAMES.contains(&name.as_str()), "{name} is no figure");
+            assert!(name == "intercept" || FEATURE_NAMES.contains(&name.as_str()), "unknown feature {name}");
         }
         assert!(read.thresholds.warn <= read.thresholds.block && read.rules.warn <= read.rules.block);
         assert!((1..=8).contains(&read.gate.most));
@@ -189,13 +188,13 @@ mod tests {
 
     #[test]
     fn a_score_is_a_probability() {
-        let weights = Weights {
+        let weights = JudgeWeights {
             weights: [("margin".to_owned(), 4.0), ("intercept".to_owned(), -1.0)].into(),
-            ..Weights::default()
+            ..JudgeWeights::default()
         };
-        let mut figures = [0.0; NAMES.len()];
-        assert!(weights.score(&figures) < 0.5);
-        figures[NAMES.iter().position(|name| *name == "margin").unwrap()] = 1.0;
-        assert!(weights.score(&figures) > 0.9);
+        let mut features = [0.0; FEATURE_NAMES.len()];
+        assert!(weights.score(&features) < 0.5);
+        features[FEATURE_NAMES.iter().position(|name| *name == "margin").unwrap()] = 1.0;
+        assert!(weights.score(&features) > 0.9);
     }
 }

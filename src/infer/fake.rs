@@ -5,10 +5,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{Call, InferError, ModelRole, Models, ModelsInfo, Prompt, RoleInfo};
+use super::{Call, Classification, InferError, ModelRole, Models, ModelsInfo, Prompt, RoleInfo};
 
 type Embed = Box<dyn Fn(&str) -> Result<Vec<f32>, InferError> + Send + Sync>;
 type Classify = Box<dyn Fn(&str, &str) -> Result<[f32; 3], InferError> + Send + Sync>;
+type Gate = Box<dyn Fn(&str, &str) -> f32 + Send + Sync>;
 type Generate = Box<dyn Fn(&Prompt) -> Result<String, InferError> + Send + Sync>;
 type Answers = Box<dyn Fn(&Prompt, &[String]) -> Result<Vec<f32>, InferError> + Send + Sync>;
 type Likelihood = Box<dyn Fn(&Prompt, &str) -> Result<Vec<f32>, InferError> + Send + Sync>;
@@ -18,6 +19,7 @@ type Likelihood = Box<dyn Fn(&Prompt, &str) -> Result<Vec<f32>, InferError> + Se
 pub struct FakeModels {
     embed: Option<Embed>,
     classify: Option<Classify>,
+    gate: Option<Gate>,
     generate: Option<Generate>,
     answers: Option<Answers>,
     likelihood: Option<Likelihood>,
@@ -53,6 +55,13 @@ impl FakeModels {
         with: impl Fn(&str, &str) -> Result<[f32; 3], InferError> + Send + Sync + 'static,
     ) -> Self {
         self.classify = Some(Box::new(with));
+        self
+    }
+
+    /// Gives the cross-encoder a gate: the logit of whether both texts speak of the same decision.
+    #[must_use]
+    pub fn gating(mut self, with: impl Fn(&str, &str) -> f32 + Send + Sync + 'static) -> Self {
+        self.gate = Some(Box::new(with));
         self
     }
 
@@ -115,10 +124,15 @@ impl Models for FakeModels {
         texts.iter().map(|text| embed(text)).collect()
     }
 
-    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
+    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<Classification>, InferError> {
         self.note(ModelRole::Nli, call);
         let classify = self.classify.as_ref().ok_or(InferError::NoModel { role: ModelRole::Nli })?;
-        pairs.iter().map(|(premise, hypothesis)| classify(premise, hypothesis)).collect()
+        let gate = |premise: &str, hypothesis: &str| Some(self.gate.as_ref()?(premise, hypothesis));
+        let each = pairs.iter().map(|(premise, hypothesis)| {
+            let logits = classify(premise, hypothesis)?;
+            Ok(Classification { logits, gate: gate(premise, hypothesis) })
+        });
+        each.collect()
     }
 
     fn generate(&self, prompt: &Prompt, _grammar: &str, _max: usize, call: Call) -> Result<String, InferError> {

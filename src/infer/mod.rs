@@ -19,8 +19,8 @@ pub use error::InferError;
 pub use fake::FakeModels;
 pub use pool::{Pool, PoolOptions, default_threads, write_out};
 pub use types::{
-    Call, EmbeddedModel, ModelFile, ModelRole, ModelSet, ModelSource, ModelsInfo, Priority, Prompt, RoleInfo, Speaker,
-    Turn, WorkerInfo,
+    Call, Classification, EmbeddedModel, ModelFile, ModelRole, ModelSet, ModelSource, ModelsInfo, Priority, Prompt,
+    RoleInfo, Speaker, Turn, WorkerInfo,
 };
 pub use wire::ModelFacts;
 
@@ -33,12 +33,11 @@ pub trait Models: Send + Sync {
     /// Any [`InferError`], for all texts together.
     fn embed(&self, texts: &[String], call: Call) -> Result<Vec<Vec<f32>>, InferError>;
 
-    /// Returns the raw logits of the classifier for each pair (premise, hypothesis): entailment, neutral,
-    /// contradiction.
+    /// Returns what the classifier says of each pair (premise, hypothesis), in order.
     ///
     /// # Errors
     /// Any [`InferError`], for all pairs together.
-    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError>;
+    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<Classification>, InferError>;
 
     /// Returns the language model's answer, choosing the likeliest token each time, constrained by a GBNF
     /// grammar with the rule `root`. It ends when the grammar and the model allow it, or after `max_tokens`.
@@ -72,7 +71,7 @@ impl Models for NoModels {
         Err(InferError::NoModel { role: ModelRole::Embedder })
     }
 
-    fn classify(&self, _pairs: &[(String, String)], _call: Call) -> Result<Vec<[f32; 3]>, InferError> {
+    fn classify(&self, _pairs: &[(String, String)], _call: Call) -> Result<Vec<Classification>, InferError> {
         Err(InferError::NoModel { role: ModelRole::Nli })
     }
 

@@ -35,6 +35,20 @@ impl ModelRole {
     }
 }
 
+/// The name of a cross-encoder's fourth output, besides the three classes.
+pub(super) const GATE_LABEL: &str = "same decision";
+
+/// What the cross-encoder says of a pair in one order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Encode, Decode)]
+pub struct Classification {
+    /// The raw logits of entailment, neutral and contradiction.
+    #[n(0)]
+    pub logits: [f32; 3],
+    /// The raw logit of whether both texts speak of the same decision; `None` if the model has no such output.
+    #[n(1)]
+    pub gate: Option<f32>,
+}
+
 impl fmt::Display for ModelRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

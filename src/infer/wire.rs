@@ -8,11 +8,11 @@ use std::io::{self, Write};
 
 use minicbor::{Decode, Encode, bytes::ByteVec};
 
-use super::{ModelRole, Prompt};
+use super::{Classification, ModelRole, Prompt};
 use crate::worker::frame;
 
 /// The version of these messages: raised with every change of their form.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// The longest message, in bytes: far more than 64 statements of 32 KiB, the most of one request.
 pub(super) const MAX_FRAME: usize = 16 * 1024 * 1024;
@@ -121,7 +121,7 @@ pub(super) enum InferReply {
     #[n(2)]
     Vectors(#[n(0)] Vec<ByteVec>, #[n(1)] u64),
     #[n(3)]
-    Logits(#[n(0)] Vec<[f32; 3]>),
+    Classifications(#[n(0)] Vec<Classification>),
     #[n(4)]
     Text(#[n(0)] String),
     #[n(5)]
@@ -254,7 +254,11 @@ mod tests {
                 vectors.iter().map(|vector| pack(vector)).collect(),
                 tokens
             )),
-            vec([number.clone(), number.clone(), number.clone()], 0..4).prop_map(InferReply::Logits),
+            vec(([number.clone(), number.clone(), number.clone()], proptest::option::of(number.clone())), 0..4)
+                .prop_map(|pairs| {
+                    let of = |(logits, gate)| Classification { logits, gate };
+                    InferReply::Classifications(pairs.into_iter().map(of).collect())
+                }),
             any::<String>().prop_map(InferReply::Text),
             vec(number, 0..5).prop_map(InferReply::Weights),
             any::<String>().prop_map(|why| InferReply::Failed { failure: FailureReason::Refused, why }),

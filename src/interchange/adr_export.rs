@@ -104,7 +104,7 @@ fn text(claim: &ClaimView, me: &Numbered, old: &[&Numbered], new: &[&Numbered]) 
     if claim.status != Status::Active
         && let Some(reason) = &claim.closing_reason
     {
-        push("## Why it is no longer in force\n");
+        push("## Why it is no longer active\n");
         push(&format!("{}\n", paragraph(reason)));
     }
     push("## Provenance\n");

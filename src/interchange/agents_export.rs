@@ -7,7 +7,8 @@ use crate::{
     domain::{ClaimKind, Scope, Status, text::sanitize_line},
 };
 
-const BEGIN: &str = "<!-- ergo:claims:begin (written by `ergo export agents`; what is changed in here is lost) -->";
+const BEGIN: &str =
+    "<!-- ergo:claims:begin (written by `ergo export agents`; changes in this block are overwritten) -->";
 const END: &str = "<!-- ergo:claims:end -->";
 
 /// The kinds in order, with their titles.

@@ -60,7 +60,8 @@ fn messages(chat: &Value) -> Vec<String> {
 /// Formats proposals as a Markdown list to tick.
 pub fn list(proposals: &[ChatProposal]) -> String {
     let mut text = String::from(
-        "# Proposals\n\nPut an x into the brackets of each line to store, correct the wording, then run `ergo import proposals FILE`.\n\n",
+        "# Proposals\n\nTo store a line, put an x into its brackets; correct the wording if needed. Then run `ergo \
+            import proposals FILE`.\n\n",
     );
     let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "/");
     for ChatProposal { kind, statement, reason, source } in proposals {

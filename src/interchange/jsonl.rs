@@ -50,7 +50,7 @@ pub enum JsonlError {
         cause: String,
     },
     /// The heading is missing.
-    #[error("not an export of ergo: the heading is missing in line 1")]
+    #[error("not an export of ergo: line 1 is not its header")]
     NoHeading,
     /// The format is newer than this program.
     #[error("export version {0} is too new: this ergo reads versions up to {VERSION}")]

@@ -119,7 +119,7 @@ impl MemoryExport {
                 let verb = text("relationType").replace('_', " ");
                 let (from, to) = (text("from"), text("to"));
                 if from.is_empty() || to.is_empty() || verb.is_empty() {
-                    self.skip(line, &verb, "a relation without both ends");
+                    self.skip(line, &verb, "a relation without `from` or `to`");
                 } else {
                     self.fact(line, format!("{from} {verb} {to}."));
                 }

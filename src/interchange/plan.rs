@@ -46,7 +46,7 @@ pub fn plan(records: &[Record]) -> Vec<PlanStep> {
         step.retract = match record.status {
             RecordStatus::Deprecated => Some(format!("Deprecated, as {} says.", record.file)),
             RecordStatus::Superseded if !replaced.contains(&step.record) => {
-                Some(format!("Superseded, as {} says, by a record that was not imported.", record.file))
+                Some(format!("Superseded, as {} says, by a record that is not part of this import.", record.file))
             }
             _ => None,
         };
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn what_nothing_here_replaced_is_taken_out() {
         let steps = plan(&[record(1, RecordStatus::Superseded, &[9]), record(2, RecordStatus::Deprecated, &[])]);
-        assert!(steps[0].retract.as_ref().unwrap().contains("not imported"));
+        assert!(steps[0].retract.as_ref().unwrap().contains("not part of this import"));
         assert!(steps[1].retract.as_ref().unwrap().contains("Deprecated"));
     }
 

@@ -113,7 +113,7 @@ impl<'a> ToolCall<'a> {
                 let path = if tool == McpTool::Learn { "/learn" } else { "/remember" };
                 listed(&mut arguments, "exception_to");
                 only_of(tool, &arguments)?;
-                let body = self.writing(arguments).await?;
+                let body = considering(self.writing(arguments).await?);
                 let outcome: WriteOutcome = self.post(path, &body).await?;
                 if let WriteOutcome::Conflict(refused) = &outcome
                     && self.settings().ask_person
@@ -141,8 +141,14 @@ impl<'a> ToolCall<'a> {
                 listed(&mut arguments, "targets");
                 listed(&mut arguments, "exception_to");
                 only_of(tool, &arguments)?;
-                let body = self.writing(arguments).await?;
+                let body = considering(self.writing(arguments).await?);
                 shape::outcome(self.post("/supersede", &body).await?, self.home())
+            }
+            McpTool::Judge => {
+                only_of(tool, &arguments)?;
+                object_in_text(&mut arguments, "verdicts");
+                let body = self.judging(arguments)?;
+                shape::outcome(self.post("/judge", &body).await?, self.home())
             }
             McpTool::Retract => {
                 only_of(tool, &arguments)?;
@@ -215,7 +221,7 @@ impl<'a> ToolCall<'a> {
         let scope = self.known(&mut arguments).await?;
         only(&arguments, &["status", "limit", "cursor"])?;
         let mut query: ConflictsQuery = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-            ToolError::new(format!("the arguments are wrong: {error}. Next: status, limit, cursor or card"))
+            ToolError::new(format!("invalid arguments: {error}. Next: use only `status`, `limit`, `cursor` and `card`"))
         })?;
         query.limit.get_or_insert(20);
         (query.org_id, query.project) = (Some(scope.org_id), Some(scope.project));
@@ -253,7 +259,10 @@ impl<'a> ToolCall<'a> {
         order.insert("op_id".to_owned(), json!(fresh_op()?));
         order.insert("act".to_owned(), json!(decision.act));
         let given = decision.reason.clone().or_else(|| body.get("reason").and_then(Value::as_str).map(str::to_owned));
-        order.insert("reason".to_owned(), json!(given.unwrap_or_else(|| "decided when asked".to_owned())));
+        order.insert(
+            "reason".to_owned(),
+            json!(given.unwrap_or_else(|| "the user chose this when the agent asked; no reason was given".to_owned())),
+        );
         if decision.act == "supersede" {
             let view: CardView = self.get(&format!("/conflicts/{card}"), "").await?;
             let candidate = view.sides.iter().find(|side| side.candidate);
@@ -270,12 +279,23 @@ impl<'a> ToolCall<'a> {
         } else {
             known_scope(&place.scope, &place.identities, &self.scopes().await?).1
         };
-        let who = self.settings().who.clone().unwrap_or_else(|| self.agent.clone());
         arguments.insert("org_id".to_owned(), json!(place.scope.org_id));
         arguments.insert("project".to_owned(), json!(place.scope.project));
+        arguments.extend(identity.map(|identity| ("identity".to_owned(), json!(identity))));
+        self.acting(arguments)
+    }
+
+    /// The body of an answer to a question, which names the scope.
+    fn judging(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
+        arguments.retain(|name, _| !["scope", "org_id", "project", "identity", "expect_rev"].contains(&name.as_str()));
+        self.acting(arguments)
+    }
+
+    /// Adds who acts, and the key by which a repetition is known.
+    fn acting(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
+        let who = self.settings().who.clone().unwrap_or_else(|| self.agent.clone());
         arguments.entry("who").or_insert_with(|| json!(who));
         arguments.insert("agent".to_owned(), json!(self.agent));
-        arguments.extend(identity.map(|identity| ("identity".to_owned(), json!(identity))));
         if !arguments.contains_key("op_id") {
             arguments.insert("op_id".to_owned(), json!(fresh_op()?));
         }
@@ -308,7 +328,7 @@ impl<'a> ToolCall<'a> {
                 let (org, project) = both.split_once('/').ok_or_else(|| {
                     let given = sanitize(&both);
                     ToolError::new(format!(
-                        "`scope` is “{given}”, and a scope is ORG/PROJECT. Next: ergo_diagnose lists them"
+                        "invalid `scope` “{given}”: expected ORG/PROJECT. Next: call ergo_diagnose, which lists the scopes"
                     ))
                 })?;
                 (Some(org.to_owned()), Some(project.to_owned()))
@@ -316,7 +336,9 @@ impl<'a> ToolCall<'a> {
             None => (org, project),
         };
         let missing = || {
-            ToolError::new("`scope` is missing: this connection belongs to no project. Next: give it as ORG/PROJECT")
+            ToolError::new(
+                "`scope` is missing, and this connection has no default project. Next: pass `scope` as ORG/PROJECT",
+            )
         };
         if org.is_none() && project.is_none() {
             let scope = scope.clone().ok_or_else(missing)?;
@@ -366,7 +388,7 @@ fn result(value: Value) -> CallToolResponse {
 
 pub(super) fn encode(query: &impl Serialize) -> Result<String, ToolError> {
     serde_urlencoded::to_string(query)
-        .map_err(|error| ToolError::new(format!("the request cannot be written: {error}")))
+        .map_err(|error| ToolError::new(format!("the request cannot be encoded as JSON: {error}")))
 }
 
 /// Makes a list of the one text that stands if a list is expected.
@@ -376,12 +398,26 @@ fn listed(arguments: &mut JsonObject, name: &str) {
     }
 }
 
+/// Makes an object of its JSON: some models write an object as text.
+fn object_in_text(arguments: &mut JsonObject, name: &str) {
+    let Some(value) = arguments.get_mut(name) else { return };
+    if let Some(Ok(object)) = value.as_str().map(serde_json::from_str::<JsonObject>) {
+        *value = Value::Object(object);
+    }
+}
+
+/// Makes a write wait for verdicts if it may contradict active claims.
+fn considering(mut body: JsonObject) -> JsonObject {
+    body.insert("consider".to_owned(), json!(true));
+    body
+}
+
 /// Takes a text out of the arguments.
 pub(super) fn text(arguments: &mut JsonObject, name: &str) -> Result<Option<String>, ToolError> {
     match arguments.remove(name) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(ToolError::new(format!("`{name}` must be a text"))),
+        Some(_) => Err(ToolError::new(format!("`{name}` must be a string"))),
     }
 }
 
@@ -399,7 +435,7 @@ fn id(arguments: &mut JsonObject, name: &str) -> Result<String, ToolError> {
 pub(super) fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), ToolError> {
     let Some(stray) = arguments.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
     let stray = super::pipe::shown(stray);
-    let expected = if known.is_empty() { "nothing more".to_owned() } else { known.join(", ") };
+    let expected = if known.is_empty() { "no arguments".to_owned() } else { known.join(", ") };
     Err(ToolError::new(format!("unknown argument `{stray}`; expected: {expected}")))
 }
 
@@ -413,7 +449,7 @@ fn only_of(tool: McpTool, arguments: &JsonObject) -> Result<(), ToolError> {
     };
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let stray = super::pipe::shown(stray);
-    let expected = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
+    let expected = if known.is_empty() { "no arguments".to_owned() } else { known.join(", ") };
     Err(ToolError::new(format!("unknown argument `{stray}`; expected: {expected}")))
 }
 
@@ -438,6 +474,7 @@ fn as_resolve_request(mut arguments: JsonObject) -> Result<JsonObject, ToolError
 /// A key by which the daemon knows a write again that it was sent twice.
 fn fresh_op() -> Result<OpId, ToolError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| ToolError::new(format!("the system gave no random bytes: {error}")))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| ToolError::new(format!("cannot get random bytes from the operating system: {error}")))?;
     Ok(OpId(bytes))
 }

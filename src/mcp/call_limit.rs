@@ -51,7 +51,8 @@ impl CallLimit {
         let mut turn = Turn(Some(self));
         if inside >= AT_ONCE + WAITING {
             return Err(format!(
-                "{inside} calls wait already; this one was not made. Next: wait for answers, then call again"
+                "too many calls: {inside} are already waiting, so this one was not made. Next: wait for their \
+                    answers, then call again"
             ));
         }
         let permit = self.running.acquire().await.map_err(|_| "the session is ending".to_owned())?;
@@ -72,7 +73,7 @@ mod tests {
             passes.push(gate.pass().await.unwrap());
         }
         gate.inside.fetch_add(WAITING, Ordering::Relaxed);
-        assert!(gate.pass().await.err().unwrap().contains("wait for answers"));
+        assert!(gate.pass().await.err().unwrap().contains("wait for their answers"));
         gate.inside.fetch_sub(WAITING, Ordering::Relaxed);
         passes.clear();
         assert_eq!(gate.inside.load(Ordering::Relaxed), 0);

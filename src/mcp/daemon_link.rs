@@ -60,7 +60,7 @@ impl DaemonLink {
             if let Some(client) = client {
                 match client.stay(query).await {
                     Ok(()) => pause = PAUSE.0,
-                    Err(error) => tracing::debug!("the daemon does not list this session: {error}"),
+                    Err(error) => tracing::debug!("the daemon did not register this session: {error}"),
                 }
             }
             tokio::time::sleep(pause).await;

@@ -17,7 +17,7 @@ use crate::{
         reference_files::{self, SkipReason, named_in},
     },
     domain::text::sanitize_line,
-    files::{Place, locate},
+    files::{PathTarget, locate},
 };
 
 /// A file, as it goes to the daemon.
@@ -34,18 +34,26 @@ impl ToolCall<'_> {
     pub(super) async fn ingest(&self, mut arguments: JsonObject) -> Result<Ingested, ToolError> {
         only(&arguments, &["path", "text", "scope", "org_id", "project", "who", "op_id"])?;
         let path = text(&mut arguments, "path")?.filter(|path| !path.trim().is_empty());
-        let path = path.ok_or_else(|| ToolError::new("`path` is missing: name the file, from the project's top"))?;
+        let path = path.ok_or_else(|| {
+            ToolError::new("`path` is missing. Next: give the file's path relative to the project's root")
+        })?;
         let given = text(&mut arguments, "text")?;
         let file = match (given, &self.settings().folder) {
             (Some(text), _) => File { name: path, text: Some(text) },
             (None, Some(folder)) => {
                 let folder = folder.clone();
                 let read = tokio::task::spawn_blocking(move || read(&folder, &path)).await;
-                read.map_err(|error| ToolError::new(format!("the file could not be read: {error}")))??
+                read.map_err(|error| {
+                    ToolError::new(format!(
+                        "the file could not be read: {error}. Next: check the \
+                    path, or pass the file's content as `text`"
+                    ))
+                })??
             }
             (None, None) => {
                 return Err(ToolError::new(
-                    "`text` is missing: this connection belongs to no folder, so no file is read. Next: give the file's text",
+                    "`text` is missing: this connection has no project folder to read files from. Next: pass the \
+                        file's content as `text`",
                 ));
             }
         };
@@ -55,7 +63,8 @@ impl ToolCall<'_> {
         let request = Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/ingest") };
         let done: Ingested = self.ask(Request { body: Some(Value::Object(body)), ..request }).await?;
         if file.text.is_none() && done.retired == 0 {
-            let said = format!("there is no file {}. Next: name it from the project's top", shown(&done.path));
+            let said =
+                format!("there is no file {}. Next: give its path relative to the project's root", shown(&done.path));
             return Err(ToolError::new(said));
         }
         Ok(done)
@@ -70,27 +79,29 @@ fn shown(path: &str) -> String {
 /// Reads a file of the project whose top is `folder`.
 fn read(folder: &Path, given: &str) -> Result<File, ToolError> {
     let failed = |why: &str| ToolError::new(format!("{} {why}", shown(given)));
-    let outside =
-        "is not in this project, and is not read. Next: a person takes it in with `ergo ingest`, or give its `text`";
+    let outside = "is outside of this project and was not read. Next: pass its content as `text`, or ask a person to \
+        run `ergo ingest`";
     let path = folder.join(given.trim());
     let within = path.strip_prefix(folder).map_err(|_| failed(outside))?;
     let mut parts = within.components().filter(|part| *part != Component::CurDir).peekable();
     if parts.peek().is_none() {
-        return Err(failed("is the project itself. Next: name one file, or run `ergo ingest` for a folder"));
+        return Err(failed(
+            "is the project's root folder. Next: name one file, or ask a person to run `ergo ingest` on the folder",
+        ));
     }
     let parts: Vec<_> = parts.collect();
     if parts.iter().any(|part| !matches!(part, Component::Normal(_))) {
-        return Err(failed("leads upwards. Next: name the file from the project's top"));
+        return Err(failed("contains `..`, which is not allowed. Next: give the path relative to the project's root"));
     }
     if parts.iter().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
         return Err(failed(
-            "is hidden, and hidden files often hold secrets. Next: a person takes it in with `ergo ingest`",
+            "is hidden and was not read, since hidden files often contain secrets. Next: ask a person to run `ergo ingest`",
         ));
     }
     let gone = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
     let real = match locate(folder, &path) {
-        Ok(Place::Inside(real)) => real,
-        Ok(Place::Outside(_)) => return Err(failed(outside)),
+        Ok(PathTarget::Inside(real)) => real,
+        Ok(PathTarget::Outside(_)) => return Err(failed(outside)),
         Err(error) if gone(&error) => path.clone(),
         Err(error) => return Err(failed(&format!("cannot be read: {error}"))),
     };
@@ -103,12 +114,14 @@ fn read(folder: &Path, given: &str) -> Result<File, ToolError> {
         Err(error) => return Err(failed(&format!("cannot be read: {error}"))),
     };
     if meta.is_dir() {
-        return Err(failed("is a folder. Next: name its files, one a call, or run `ergo ingest` for the whole"));
+        return Err(failed(
+            "is a folder. Next: ingest its files with one call each, or ask a person to run `ergo ingest` on the folder",
+        ));
     }
-    reference_files::fits(&meta).map_err(|why| failed(&format!("is not taken in: {why}")))?;
+    reference_files::fits(&meta).map_err(|why| failed(&format!("cannot be ingested: {why}")))?;
     match reference_files::text(&real) {
         Ok(text) => Ok(File { name: named_in(folder, &path), text: Some(text) }),
-        Err(SkipReason::NoText(why) | SkipReason::Failed(why)) => Err(failed(&format!("is not taken in: {why}"))),
+        Err(SkipReason::NoText(why) | SkipReason::Failed(why)) => Err(failed(&format!("cannot be ingested: {why}"))),
     }
 }
 
@@ -143,14 +156,14 @@ mod tests {
         assert_eq!(read(&top, "./docs/gone.md").unwrap(), File { name: "docs/gone.md".into(), text: None });
         let secret = dir.path().join("secret").display().to_string();
         let cases = [
-            (&*secret, "not in this project"),
-            ("link", "not in this project"),
-            ("../secret", "upwards"),
-            ("docs/../../secret", "upwards"),
+            (&*secret, "outside of this project"),
+            ("link", "outside of this project"),
+            ("../secret", "contains `..`"),
+            ("docs/../../secret", "contains `..`"),
             (".env", "hidden"),
             ("docs", "a folder"),
-            (".", "the project itself"),
-            ("pipe", "no regular file"),
+            (".", "the project's root folder"),
+            ("pipe", "not a regular file"),
             ("image", "binary"),
         ];
         for (given, word) in cases {

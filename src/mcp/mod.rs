@@ -7,6 +7,7 @@
 mod call;
 mod call_limit;
 mod daemon_link;
+mod doubts;
 mod http;
 mod ingest;
 mod person;
@@ -51,7 +52,7 @@ where
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum McpError {
     /// The first messages are no handshake that this program knows.
-    #[error("the client did not begin an MCP session: {0}")]
+    #[error("the client did not start an MCP session: {0}")]
     NotBegun(String),
     /// The session's task ended by itself: a defect.
     #[error("the MCP session ended: {0}")]

@@ -25,9 +25,9 @@ const QUESTION: &str = "decision";
 
 /// What may be answered: in the words of the question, and as an act on the card.
 const CHOICES: [(&str, Option<&str>); 3] = [
-    ("cancel: what is in force stays", None),
+    ("cancel: keep the active claim", None),
     ("supersede: the new claim replaces it", Some("supersede")),
-    ("exception: both stay, on the record", Some("exception")),
+    ("exception: store the new claim beside it, recorded as an exception", Some("exception")),
 ];
 
 /// What a person decided.
@@ -93,7 +93,7 @@ fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<Elicit
     let because =
         old.reason.as_deref().map_or_else(String::new, |reason| format!(" Its reason: {}", cut_line(reason, SHOWN)));
     let message = format!(
-        "The agent wants to store “{}”. That contradicts “{}” ({}, by {}).{because} What shall hold?",
+        "The agent wants to store “{}”. This contradicts “{}” ({}, by {}).{because} What should happen?",
         cut_line(written, SHOWN),
         cut_line(&old.statement, SHOWN),
         old.id.short(),
@@ -104,7 +104,7 @@ fn question(refused: &Refused, request: &CallToolRequestParams) -> Option<Elicit
         "type": "object",
         "properties": {
             "choice": {"type": "string", "title": "Decision", "enum": choices},
-            "reason": {"type": "string", "title": "Reason", "description": "Why; kept on the record"},
+            "reason": {"type": "string", "title": "Reason", "description": "Why? Your reason is kept in the history."},
         },
         "required": ["choice"],
     });

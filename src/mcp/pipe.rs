@@ -90,7 +90,7 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
             } else if !fits {
                 self.line.clear();
                 self.skipping = !whole;
-                let said = format!("a message has at most {MAX_LINE} bytes; this one was not read");
+                let said = format!("message too long: at most {MAX_LINE} bytes are allowed; it was not read");
                 return Ok(Some(Err(ErrorData::invalid_request(said, None))));
             } else if whole {
                 return Ok(Some(Ok(())));
@@ -130,11 +130,11 @@ struct Parsed {
 /// Reads one message; `None` for a notification that nobody knows.
 fn parse(text: &[u8]) -> Result<Option<Parsed>, Refusal> {
     let value: Value = serde_json::from_slice(text)
-        .map_err(|error| (None, ErrorData::parse_error(format!("this is no JSON: {error}"), None)))?;
+        .map_err(|error| (None, ErrorData::parse_error(format!("invalid JSON: {error}"), None)))?;
     let wrong = |id, said: String| (id, ErrorData::invalid_request(said, None));
     let Value::Object(fields) = &value else {
-        let what = if value.is_array() { "several messages at once" } else { "no object" };
-        return Err(wrong(None, format!("a message is one JSON object; this is {what}")));
+        let what = if value.is_array() { "several messages at once" } else { "not an object" };
+        return Err(wrong(None, format!("invalid message: expected one JSON object, got {what}")));
     };
     let id = fields.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
     if fields.contains_key("id") && id.is_none() {
@@ -156,8 +156,8 @@ fn parse(text: &[u8]) -> Result<Option<Parsed>, Refusal> {
         Err(_) if id.is_none() && method.is_some() => Ok(None),
         Err(_) => {
             let said = match &method {
-                Some(method) => format!("the parameters of `{}` are wrong", shown(method)),
-                None => "this is neither a request nor an answer".to_owned(),
+                Some(method) => format!("invalid parameters for `{}`", shown(method)),
+                None => "this is neither a request nor a response".to_owned(),
             };
             let code = if method.is_some() { ErrorCode::INVALID_PARAMS } else { ErrorCode::INVALID_REQUEST };
             Err((id, ErrorData::new(code, said, None)))
@@ -217,7 +217,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Transport<RoleServer> for Pipe<R> {
                     return None;
                 }
             };
-            tracing::debug!(%error.message, "a message was refused");
+            tracing::debug!(%error.message, "rejected an invalid message");
             self.owed = line(&TxJsonRpcMessage::<RoleServer>::error(error, id)).ok();
         }
     }

@@ -42,12 +42,12 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             .with_description("A claim by its id or the beginning of one, with its reason and source.")
             .with_mime_type(JSON),
         ResourceTemplate::new(format!("{WHY}{{id}}"), "why")
-            .with_title("A why-chain")
-            .with_description("A claim, everything that it replaced, and the reason of each change.")
+            .with_title("Why a claim holds")
+            .with_description("A claim, the claims that it replaced, and the reason for each change.")
             .with_mime_type(JSON),
         ResourceTemplate::new(format!("{SNAPSHOT}{{?scope}}"), "snapshot")
             .with_title("A scope on one page")
-            .with_description("What is in force in a scope (ORG/PROJECT), by kind and subject, each claim with its id.")
+            .with_description("The active claims of a scope (ORG/PROJECT), by kind and subject, each with its id.")
             .with_mime_type(MARKDOWN),
     ]
 }
@@ -58,7 +58,7 @@ pub(super) async fn list(call: &ToolCall<'_>, cursor: Option<String>) -> Result<
     let whole = scope.as_ref().filter(|_| cursor.is_none()).map(|_| {
         Resource::new(SNAPSHOT, "snapshot")
             .with_title("The project on one page")
-            .with_description("What is in force, by kind and subject, each claim with its id.")
+            .with_description("The active claims of this project, by kind and subject, each with its id.")
             .with_mime_type(MARKDOWN)
     });
     let (org_id, project) = scope.map(|scope| (scope.org_id, scope.project)).unzip();
@@ -80,10 +80,8 @@ pub(super) async fn list(call: &ToolCall<'_>, cursor: Option<String>) -> Result<
 /// The resource of this name.
 pub(super) async fn read(call: &ToolCall<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let unknown = || {
-        let said = format!(
-            "there is no resource {}; there are {CLAIM}ID, {WHY}ID and {SNAPSHOT}?scope=ORG/PROJECT",
-            shown(uri)
-        );
+        let said =
+            format!("unknown resource {}; expected {CLAIM}ID, {WHY}ID or {SNAPSHOT}?scope=ORG/PROJECT", shown(uri));
         ErrorData::resource_not_found(said, None)
     };
     let part = |prefix: &str| uri.strip_prefix(prefix).filter(|text| id::is_prefix(text)).map(str::to_ascii_lowercase);
@@ -107,7 +105,7 @@ pub(super) async fn read(call: &ToolCall<'_>, uri: &str) -> Result<ReadResourceR
 async fn whose(call: &ToolCall<'_>, query: &str) -> Result<Option<Scope>, ErrorData> {
     if query.is_empty() {
         let own = call.own().await.map_err(ToolError::protocol)?;
-        let said = format!("this connection belongs to no project. Next: read {SNAPSHOT}?scope=ORG/PROJECT");
+        let said = format!("this connection has no default project. Next: read {SNAPSHOT}?scope=ORG/PROJECT");
         return own.map(Some).ok_or_else(|| ErrorData::resource_not_found(said, None));
     }
     let named: Option<Whose> = query.strip_prefix('?').and_then(|query| serde_urlencoded::from_str(query).ok());

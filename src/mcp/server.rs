@@ -26,11 +26,13 @@ use super::{
 use crate::{api::PresentQuery, domain::Scope};
 
 /// What an agent is told when it connects: when to use which tool. Costs context in every session, so it is short.
-const INSTRUCTIONS: &str = "ergo is this project's memory of decisions, constraints, conventions, rejections and facts, each with its \
-reason. Before you choose or change something, ask ergo_recall, or ergo_why for the reasons. When something is decided, store it with \
-ergo_remember and the reason, one claim a call. A result \"conflict\" is no error: something in force contradicts it. Read it; then \
-cancel, or replace the old claim by ergo_supersede with a reason, or force an exception. Never act against a claim in force without \
-one of these.";
+const INSTRUCTIONS: &str = "ergo is this project's memory of decisions, constraints, conventions, rejections and \
+    facts, with their reasons. Before you choose or change something, call ergo_recall, or ergo_why for reasons. When \
+    something is decided, store it with ergo_remember and its reason, one claim per call. A result \"conflict\" is \
+    not an error: the statement contradicts an active claim and was not stored. Read that claim; then follow it, \
+    replace it with ergo_supersede and a reason, or store an exception with force_exception. Never act against an \
+    active claim without one of these. A result \"consider\" asks how the statement relates to active claims: answer \
+    with ergo_judge.";
 
 /// The longest name by which a client is heard of, in characters.
 const NAME: usize = 60;
@@ -148,7 +150,7 @@ impl ServerHandler for McpBridge {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = tools::named(&request.name) else {
             let names: Vec<_> = tools::names(self.inner.settings.profile).collect();
-            let said = format!("there is no tool `{}`; there are {}", shown(&request.name), names.join(", "));
+            let said = format!("unknown tool `{}`; expected one of {}", shown(&request.name), names.join(", "));
             return Err(ErrorData::invalid_params(said, None));
         };
         let response = self.call(&context).tool(tool, request, &context).await;
@@ -209,9 +211,9 @@ impl ServerHandler for McpBridge {
         let method = shown(&request.method);
         let known = ["tools/call", "resources/read", "prompts/get", "initialize"].contains(&&*method);
         let (code, said) = if known {
-            (ErrorCode::INVALID_PARAMS, format!("the parameters of `{method}` are wrong"))
+            (ErrorCode::INVALID_PARAMS, format!("invalid parameters for `{method}`"))
         } else {
-            (ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"))
+            (ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"))
         };
         Err(ErrorData::new(code, said, None))
     }

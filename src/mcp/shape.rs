@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{person::Decision, tool_hints};
+use super::{doubts, person::Decision, tool_hints};
 use crate::{
     api::{
         Beside, BesideRelation, CardSummary, CardView, ChainLink, ClaimView, Conflict, ConflictsPage, Diagnose,
@@ -21,7 +21,7 @@ const BESIDE: usize = 5;
 const NAMED: usize = 20;
 
 /// An object without its empty fields.
-fn lean(value: Value) -> Value {
+pub(super) fn lean(value: Value) -> Value {
     let Value::Object(fields) = value else { return value };
     let says = |value: &Value| match value {
         Value::Null | Value::Bool(false) => false,
@@ -46,7 +46,7 @@ fn ids(ids: &[ClaimId]) -> Value {
 }
 
 /// A day, from milliseconds since the Unix epoch.
-fn day(at: u64) -> Value {
+pub(super) fn day(at: u64) -> Value {
     let time = i64::try_from(at).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
     time.map_or(Value::Null, |time| Value::String(time.strftime("%Y-%m-%d").to_string()))
 }
@@ -119,7 +119,15 @@ pub(super) fn outcome(outcome: WriteOutcome, home: Option<&Scope>) -> Value {
             "dry_run": stored.dry_run,
             "superseded": ids(&stored.superseded),
             "warnings": warnings(&stored.warnings),
+            "message": (!stored.doubts.is_empty()).then_some(doubts::MENTION),
+            "doubts": doubts::mentioned(&stored.doubts),
         })),
+        WriteOutcome::Consider(consider) => json!({
+            "result": "consider",
+            "message": doubts::QUESTION,
+            "token": safe(&consider.token),
+            "doubts": doubts::asked(&consider.doubts),
+        }),
         WriteOutcome::Done(done) => lean(json!({
             "result": "done",
             "summary": safe(&done.summary),
@@ -185,22 +193,24 @@ fn conflict(refused: &Refused, home: Option<&Scope>) -> Value {
         "scope": elsewhere(&refused.scope, home),
         "card_id": refused.card_id.map(CardId::short),
         "conflicts": refused.conflicts.iter().map(evidence).collect::<Value>(),
-        "ways_on": [
-            {"way": "cancel", "how": "keep what is in force and act by it; the refused write waits on its card for a person"},
+        "ways_to_continue": [
+            {"way": "cancel", "how": "keep the active claim and follow it; the refused write stays on its card until \
+                a person settles it"},
             {
                 "way": "supersede",
-                "how": "the world changed: call ergo_supersede with these targets, your statement, and the reason of the change",
+                "how": "if the decision changed: call ergo_supersede with these targets, your statement and the \
+                    reason for the change",
                 "targets": targets,
             },
             {
                 "way": "narrow",
-                "how": "both hold, in different places or times: call ergo_resolve with this card, act narrow, the claim as target, and \
-                        its env, team, tenant, valid_from or valid_until",
+                "how": "if both hold, in different places or at different times: call ergo_resolve with this card, \
+                    act `narrow`, the claim to limit as target, and its env, team, tenant, valid_from or valid_until",
             },
             {
                 "way": "exception",
-                "how": "both must stand: call the same tool again with force_exception, which says why, and exception_to, the claim \
-                        that is the rule; it stays on the record",
+                "how": "if both must stand: call the same tool again with force_exception (why both stand) and \
+                    exception_to (the id of the claim that is the rule); both are recorded",
                 "exception_to": targets,
             },
         ],
@@ -211,8 +221,8 @@ fn conflict(refused: &Refused, home: Option<&Scope>) -> Value {
 pub(super) fn decided(after: WriteOutcome, decision: &Decision, home: Option<&Scope>) -> Value {
     let mut value = outcome(after, home);
     if let Value::Object(fields) = &mut value {
-        fields.insert("a_person_decided".to_owned(), json!(decision.act));
-        fields.extend(decision.reason.as_ref().map(|reason| ("their_reason".to_owned(), safe(reason))));
+        fields.insert("decided_by_user".to_owned(), json!(decision.act));
+        fields.extend(decision.reason.as_ref().map(|reason| ("user_reason".to_owned(), safe(reason))));
     }
     value
 }
@@ -220,8 +230,8 @@ pub(super) fn decided(after: WriteOutcome, decision: &Decision, home: Option<&Sc
 /// A refusal that a person confirmed.
 pub(super) fn cancelled(mut refusal: Value) -> Value {
     if let Value::Object(fields) = &mut refusal {
-        fields.insert("a_person_decided".to_owned(), json!("cancel"));
-        fields.remove("ways_on");
+        fields.insert("decided_by_user".to_owned(), json!("cancel"));
+        fields.remove("ways_to_continue");
     }
     refusal
 }
@@ -234,7 +244,7 @@ pub(super) fn why(answer: WhyAnswer) -> Value {
         // The first link is the answer itself.
         "replaced": answer.chain.iter().skip(1).map(link).collect::<Value>(),
         "rests_on": claims(&answer.premises),
-        "carries": claims(&answer.dependents),
+        "dependents": claims(&answer.dependents),
         "open_conflicts": answer.cards.iter().take(BESIDE).map(summary).collect::<Value>(),
         "others": claims(&answer.others),
         "note": said(answer.note.as_ref()),
@@ -296,10 +306,10 @@ fn reference(piece: &Reference, most: usize) -> Value {
 pub(super) fn ingested(done: &Ingested) -> Value {
     json!({
         "path": safe(&done.path),
-        "pieces": done.chunks,
+        "chunks": done.chunks,
         "added": done.added,
         "kept": done.kept,
-        "taken_out": done.retired,
+        "removed": done.retired,
     })
 }
 
@@ -320,7 +330,7 @@ pub(super) fn history(history: History) -> Value {
         "replaced": history.chain.iter().skip(1).map(link).collect::<Value>(),
         "now": claims(&history.successors),
         "rests_on": claims(&history.premises),
-        "carries": claims(&history.dependents),
+        "dependents": claims(&history.dependents),
         "conflicts": history.cards.iter().take(BESIDE).map(summary).collect::<Value>(),
     }))
 }
@@ -399,5 +409,6 @@ pub(super) fn diagnose(told: &Diagnose, scopes: Value) -> Value {
 /// The scopes that hold something, and which is this session's.
 pub(super) fn scopes(scopes: &[ScopeView], here: Option<&Scope>) -> Value {
     let one = |view: &ScopeView| json!({"scope": safe(&view.scope.to_string()), "active": view.active, "open_conflicts": view.open_cards});
-    json!({"here": here.map_or_else(|| safe("none: give `scope` with each call"), |here| safe(&here.to_string())), "scopes": scopes.iter().take(100).map(one).collect::<Value>()})
+    json!({"here": here.map_or_else(|| safe("no default project: pass `scope` with each \
+        call"), |here| safe(&here.to_string())), "scopes": scopes.iter().take(100).map(one).collect::<Value>()})
 }

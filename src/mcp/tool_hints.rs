@@ -3,8 +3,13 @@
 use super::tools;
 
 /// Verbs whose work a tool of another name does.
-const ELSEWHERE: [(&str, &str); 4] =
-    [("claims", "ergo_recall"), ("doctor", "ergo_diagnose"), ("status", "ergo_diagnose"), ("scopes", "ergo_diagnose")];
+const ELSEWHERE: [(&str, &str); 5] = [
+    ("claims", "ergo_recall"),
+    ("doctor", "ergo_diagnose"),
+    ("status", "ergo_diagnose"),
+    ("scopes", "ergo_diagnose"),
+    ("history", "ergo_why"),
+];
 
 /// Replaces each command in backticks by the tool that does it. What no tool does stays, as a command for a person: “`ergo redact
 /// 3f2a`” becomes “`ergo redact 3f2a` in a terminal”.
@@ -50,6 +55,7 @@ mod tests {
             ("`ergo conflicts` shows the claims on a card", "ergo_conflicts shows the claims on a card"),
             ("`ergo claims` and `ergo conflicts` show ids", "ergo_recall and ergo_conflicts show ids"),
             ("propose it with `ergo retract 3f2a`, or leave it", "propose it with ergo_retract, or leave it"),
+            ("`ergo history 3f2a` shows all", "ergo_why shows all"),
             ("start it with `ergo daemon start`", "start it with `ergo daemon start` in a terminal"),
             ("`reason` is empty", "`reason` is empty"),
             ("a lone ` stays", "a lone ` stays"),

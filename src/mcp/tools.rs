@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use rmcp::model::{Tool as Offer, ToolAnnotations, object};
 use serde_json::{Value, json};
 
-use crate::api::CardAct;
+use crate::{api::CardAct, domain::PairVerdict};
 
 /// Which tools are offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Profile {
     /// All of them.
     #[default]
     Default,
-    /// The five without which there is no memory.
+    /// The six without which there is no memory.
     Minimal,
 }
 
@@ -23,6 +23,7 @@ pub(super) enum McpTool {
     Remember,
     Learn,
     Supersede,
+    Judge,
     Retract,
     Why,
     Recall,
@@ -37,11 +38,12 @@ pub(super) enum McpTool {
 
 impl McpTool {
     /// In the order of the list: what is used most stands first.
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Recall,
         Self::Why,
         Self::Remember,
         Self::Supersede,
+        Self::Judge,
         Self::Conflicts,
         Self::Learn,
         Self::Retract,
@@ -58,6 +60,7 @@ impl McpTool {
             Self::Remember => "ergo_remember",
             Self::Learn => "ergo_learn",
             Self::Supersede => "ergo_supersede",
+            Self::Judge => "ergo_judge",
             Self::Retract => "ergo_retract",
             Self::Why => "ergo_why",
             Self::Recall => "ergo_recall",
@@ -74,42 +77,44 @@ impl McpTool {
     fn about(self) -> &'static str {
         match self {
             Self::Remember => {
-                "Store one claim with its reason. Contradicts something in force? Then nothing is stored, and result is \
-                 \"conflict\", with what stands against it and the ways on."
+                "Store one claim with its reason. If it contradicts an active claim, nothing is stored: result is \
+                    \"conflict\", with the contradicting claims and the ways to continue."
             }
-            Self::Learn => "ergo_remember for what you read somewhere: source is required.",
+            Self::Learn => "Like ergo_remember, for what you read in a document or in code; source is required.",
             Self::Supersede => {
-                "The world changed: a new statement replaces claims in force. reason says why it changed."
+                "Replace active claims with a new statement because something changed; reason says what changed."
             }
-            Self::Retract => "A claim was never right: take it out of force. It stays in history.",
+            Self::Judge => "Answer a result \"consider\": how your statement relates to each claim.",
+            Self::Retract => "Withdraw a claim that was never right. It stays in the history.",
             Self::Why => {
-                "Why something is so: the claim in force, its reason, and all it replaced. Takes a question or a claim id."
+                "Why something is so: the active claim, its reason, and the claims that it replaced. Takes a question \
+                    or a claim id."
             }
-            Self::Recall => "What is known about a subject: claims in force, best first. Ask before you decide.",
+            Self::Recall => "What is known about a subject: active claims, best first. Ask before you decide.",
             Self::Ingest => {
-                "Take in a file for reference, as it is now: ergo_recall finds its pieces. Again after it changed or went."
+                "Ingest a file for reference: ergo_recall then finds its passages. Call it again when the file has \
+                    changed or was deleted."
             }
             Self::History => "Everything that happened to a claim.",
-            Self::Conflicts => "Conflicts that wait for a decision; with card, one of them in full.",
-            Self::Resolve => {
-                "Settle a conflict as the person wants it. ergo_conflicts with card names the acts that are possible."
-            }
-            Self::Diagnose => "The scopes that hold claims, counts, and what is wrong with the memory, if anything.",
+            Self::Conflicts => "List open conflicts; with card, show one in full.",
+            Self::Resolve => "Settle a conflict as the user wants. ergo_conflicts with card lists the possible acts.",
+            Self::Diagnose => "The scopes that hold claims, counts, and problems with the store, if any.",
             Self::Scopes => "The scopes that hold claims, and which is yours.",
-            Self::Undo => "Take back your own last act here; again, the one before it.",
+            Self::Undo => "Undo your own last act here; call it again to undo the one before.",
         }
     }
 
-    /// Whether the profile lists it. [`McpTool::Scopes`] is part of [`McpTool::Diagnose`] and answers those who know its name.
+    /// Whether the profile lists it. [`McpTool::Scopes`] is part of [`McpTool::Diagnose`], and [`McpTool::Why`] tells most of what
+    /// [`McpTool::History`] does; both answer those who know their names.
     fn listed(self, profile: Profile) -> bool {
         match profile {
-            Profile::Default => self != Self::Scopes,
+            Profile::Default => !matches!(self, Self::Scopes | Self::History),
             Profile::Minimal => self.minimal(),
         }
     }
 
     fn minimal(self) -> bool {
-        matches!(self, Self::Remember | Self::Supersede | Self::Why | Self::Recall | Self::Conflicts)
+        matches!(self, Self::Remember | Self::Supersede | Self::Judge | Self::Why | Self::Recall | Self::Conflicts)
     }
 
     fn input(self) -> Value {
@@ -122,14 +127,16 @@ impl McpTool {
         let (properties, required): (Value, &[&str]) = match self {
             Self::Remember => (
                 json!({
-                    "statement": {"type": "string", "description": "one sentence that stands alone"},
+                    "statement": {"type": "string", "description": "one self-contained sentence"},
                     "reason": reason, "kind": kind, "source": text,
-                    "env": {"type": "string", "description": "where it holds, if not everywhere"},
+                    "env": {"type": "string", "description": "environment in which it holds, such as staging; default: all"},
                     "team": text, "tenant": text, "valid_from": day, "valid_until": text,
-                    "key": {"type": "string", "description": "of a fact: a later one replaces it"},
+                    "key": {"type": "string", "description": "facts only: a later fact with the same key replaces this one"},
                     "depends_on": texts,
-                    "force_exception": {"type": "string", "description": "why both stand, although it contradicts"},
-                    "exception_to": {"type": "array", "items": {"type": "string"}, "description": "ids of its rule"},
+                    "force_exception": {"type": "string", "description": "why both may stand; stores the claim \
+                        although it contradicts an active one"},
+                    "exception_to": {"type": "array", "items": {"type": "string"}, "description": "ids of the claims \
+                        to which this one is an exception"},
                     "scope": scope,
                 }),
                 &["statement"],
@@ -147,6 +154,11 @@ impl McpTool {
                     "scope": scope}),
                 &["targets", "statement", "reason"],
             ),
+            Self::Judge => (
+                json!({"token": text, "because": text, "verdicts": {"type": "object",
+                    "additionalProperties": {"enum": PairVerdict::ALL.map(PairVerdict::as_str)}}}),
+                &["token", "verdicts", "because"],
+            ),
             Self::Retract => (json!({"target": text, "reason": text, "scope": scope}), &["target", "reason"]),
             Self::Why => (json!({"question": text, "limit": {"type": "integer"}, "scope": scope}), &["question"]),
             Self::Recall => (
@@ -155,8 +167,8 @@ impl McpTool {
                 &["query"],
             ),
             Self::Ingest => (
-                json!({"path": {"type": "string", "description": "from the project's top"},
-                    "text": {"type": "string", "description": "instead of reading the file"}, "scope": scope}),
+                json!({"path": {"type": "string", "description": "path relative to the project's root"},
+                    "text": {"type": "string", "description": "the file's content; by default the file is read"}, "scope": scope}),
                 &["path"],
             ),
             Self::History => (json!({"claim": text}), &["claim"]),
@@ -169,12 +181,13 @@ impl McpTool {
                 json!({"card": text,
                     "act": {"enum": CardAct::ALL.map(CardAct::as_str)},
                     "reason": text,
-                    "winner": {"type": "string", "description": "supersede: the side that stays"},
-                    "target": {"type": "string", "description": "retract, narrow: the side acted on; exception: the side that is one"},
-                    "statement": {"type": "string", "description": "merged or narrowed text"},
-                    "env": {"type": "string", "description": "narrow: where the target holds"},
+                    "winner": {"type": "string", "description": "supersede: id of the claim to keep"},
+                    "target": {"type": "string", "description": "retract, narrow: id of the claim to change; \
+                        exception: id of the claim that is the exception"},
+                    "statement": {"type": "string", "description": "supersede: merged text; narrow: reworded text"},
+                    "env": {"type": "string", "description": "narrow: environment in which the target holds"},
                     "team": text, "tenant": text, "valid_from": text, "valid_until": text,
-                    "until": {"type": "string", "description": "snooze: 3d or a date"}}),
+                    "until": {"type": "string", "description": "snooze: when to show the card again, such as 3d or 2026-12-01"}}),
                 &["card", "act"],
             ),
             Self::Undo => (json!({"scope": scope}), &[]),
@@ -199,10 +212,11 @@ impl McpTool {
         let (object_, array, text) = (json!({"type": "object"}), json!({"type": "array"}), json!({"type": "string"}));
         let (properties, required): (Value, &[&str]) = match self {
             Self::Remember | Self::Learn | Self::Supersede => (
-                json!({"result": {"enum": ["stored", "conflict", "stale", "done", "proposed"]}, "claim_id": text, "conflicts": array,
-                    "ways_on": array, "warnings": array}),
+                json!({"result": {"enum": ["stored", "consider", "conflict", "stale", "done", "proposed"]}, "claim_id": text,
+                    "conflicts": array, "ways_to_continue": array, "warnings": array, "doubts": array, "token": text}),
                 &["result"],
             ),
+            Self::Judge => (json!({"result": text}), &["result"]),
             Self::Retract | Self::Resolve => (
                 json!({"result": {"enum": ["done", "stored", "conflict", "stale", "proposed"]}, "summary": text}),
                 &["result"],
@@ -216,7 +230,7 @@ impl McpTool {
                     "answer_in_file": object_, "claims": array, "references": array, "notes": array}),
                 &["verdict"],
             ),
-            Self::Ingest => (json!({"pieces": {"type": "integer"}, "added": {"type": "integer"}}), &[]),
+            Self::Ingest => (json!({"chunks": {"type": "integer"}, "added": {"type": "integer"}}), &[]),
             Self::History => (json!({"claim": object_, "events": array}), &["claim"]),
             Self::Conflicts => (json!({"total": {"type": "integer"}, "cards": array, "sides": array}), &[]),
             Self::Undo => (json!({"result": {"const": "done"}, "summary": text}), &["result"]),
@@ -241,7 +255,7 @@ impl McpTool {
             Self::Remember | Self::Learn | Self::Retract | Self::Ingest => {
                 closed.read_only(false).destructive(false).idempotent(true)
             }
-            Self::Supersede | Self::Resolve | Self::Undo => closed.read_only(false).destructive(false),
+            Self::Supersede | Self::Judge | Self::Resolve | Self::Undo => closed.read_only(false).destructive(false),
         }
     }
 
@@ -278,7 +292,7 @@ mod tests {
     #[test]
     fn the_list_is_small_and_every_tool_says_what_it_does_to_the_store() {
         assert!(list(Profile::Default).len() <= 12);
-        assert_eq!(list(Profile::Minimal).len(), 5);
+        assert_eq!(list(Profile::Minimal).len(), 6);
         for tool in list(Profile::Default) {
             let hints = tool.annotations.unwrap();
             assert_eq!(hints.open_world_hint, Some(false), "{}", tool.name);

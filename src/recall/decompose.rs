@@ -1,57 +1,57 @@
-//! A question, taken apart: its terms, and up to eight sub-queries made of them.
+//! Divides a question into terms, and into up to eight sub-queries of these.
 
 use std::collections::BTreeSet;
 
-use super::{Vocabulary, vocabulary::LONGEST, words::is_empty};
+use super::{Vocabulary, stop_words::is_stop_word, vocabulary::LONGEST};
 use crate::domain::text;
 
 /// The most sub-queries.
 pub const MAX_SUB_QUERIES: usize = 8;
 
-/// The most terms of a question that are looked for.
+/// The most terms of a question.
 const MAX_TERMS: usize = 12;
 
-/// The most other words that are looked for in place of a question's own, in all.
+/// The most synonyms of all terms together.
 const MAX_OTHERS: usize = 40;
 
-/// A word of a question, or a phrase that the vocabulary knows.
+/// A word of a question, or a phrase of the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// As it was asked, in lower case.
+    /// The term as written, in lower case.
     pub asked: String,
     /// Its stems: one, unless it is a phrase.
     pub stems: Vec<String>,
-    /// What stands for it, by the vocabulary.
+    /// Its synonyms in the vocabulary, as stems.
     pub others: Vec<Vec<String>>,
-    /// Whether it was written as a name: with a capital within a sentence, several capitals, or digits among letters.
+    /// Whether it is written like a name: with a capital within a sentence, several capitals, or digits and letters.
     pub name: bool,
 }
 
-/// A question, taken apart.
+/// A question as terms and sub-queries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// What it asks for, in order and without repeats.
+    /// Its terms, in order and without repeats.
     pub terms: Vec<Term>,
-    /// Sub-queries as places in `terms`: first all of them, any of which may be found; then those that are to stand together.
+    /// Sub-queries as indexes into `terms`. The first is of all terms, any of which may match; the terms of the others must be adjacent.
     pub sub_queries: Vec<Vec<usize>>,
 }
 
 impl Question {
-    /// Takes a question apart: words of grammar are left out, phrases of the vocabulary are kept whole.
+    /// Parses a question. Stop words are left out; phrases of the vocabulary are one term.
     pub fn new(question: &str, vocabulary: &Vocabulary) -> Self {
         let terms = terms(question, vocabulary);
         let sub_queries = sub_queries(terms.len());
         Self { terms, sub_queries }
     }
 
-    /// How it was taken apart: `decompose_N`, with `_v` where the vocabulary added words.
+    /// Returns the name of the method: `decompose_N` for N sub-queries, with `_v` if the vocabulary added synonyms.
     pub fn method(&self) -> String {
         let added = if self.terms.iter().any(|term| !term.others.is_empty()) { "_v" } else { "" };
         format!("decompose_{}{added}", self.sub_queries.len())
     }
 
-    /// The sub-queries whose terms are to stand together.
-    pub fn together(&self) -> &[Vec<usize>] {
+    /// Returns the sub-queries whose terms must be adjacent.
+    pub fn adjacent(&self) -> &[Vec<usize>] {
         self.sub_queries.get(1..).unwrap_or_default()
     }
 }
@@ -73,7 +73,7 @@ fn terms(question: &str, vocabulary: &Vocabulary) -> Vec<Term> {
         let end = (at + many).min(stems.len());
         let (words, own) = (&asked[at..end], stems[at..end].to_vec());
         at = end;
-        if (many == 1 && words.iter().all(|word| is_empty(word))) || !seen.insert(own.clone()) {
+        if (many == 1 && words.iter().all(|word| is_stop_word(word))) || !seen.insert(own.clone()) {
             continue;
         }
         let others: Vec<_> = vocabulary.others(&own).iter().take(room).cloned().collect();
@@ -84,7 +84,7 @@ fn terms(question: &str, vocabulary: &Vocabulary) -> Vec<Term> {
     terms
 }
 
-/// The words of a question that are written as names, in lower case.
+/// Returns the words of a question that are written like names, in lower case.
 fn names(question: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut begins = true;
@@ -100,14 +100,14 @@ fn names(question: &str) -> BTreeSet<String> {
     names
 }
 
-/// All terms, then three neighbours, two neighbours and single ones, as many as there is room for.
+/// Returns all terms, then runs of three, of two and of one, up to the limit.
 fn sub_queries(terms: usize) -> Vec<Vec<usize>> {
     if terms == 0 {
         return Vec::new();
     }
     let runs = |length: usize| (0..(terms + 1).saturating_sub(length)).map(move |from| (from..from + length).collect());
     let mut all: Vec<Vec<usize>> = vec![(0..terms).collect()];
-    // Three of three are all of them, standing together; one of one is what is asked first anyhow.
+    // A single term alone is the first sub-query already.
     all.extend([3, 2].into_iter().filter(|length| *length <= terms).flat_map(runs));
     if terms > 1 {
         all.extend(runs(1));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_grammar_are_left_out_and_repeats_too() {
+    fn stop_words_and_repeats_are_left_out() {
         assert_eq!(asked("Why do we deploy only on green CI?"), ["deploy", "green", "ci"]);
         assert_eq!(asked("why don't we use the thing"), ["thing"]);
         assert_eq!(asked("deploys deployed deploying"), ["deploys"]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_by_how_they_are_written() {
+    fn names_are_recognised_by_their_spelling() {
         let question = Question::new(
             "Which version of Redis runs on the API host? Do S3 or Windows count",
             &Vocabulary::default(),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phrase_of_the_vocabulary_is_one_term_even_of_empty_words() {
+    fn a_phrase_of_the_vocabulary_is_one_term_even_with_stop_words() {
         let vocabulary = Vocabulary::parse("sign in, log in");
         let question = Question::new("How do we sign in?", &vocabulary);
         assert_eq!((question.terms[0].asked.as_str(), question.terms.len()), ("sign in", 1));
@@ -171,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_asked_stays_within_bounds(question in "\\PC{0,400}") {
+        fn every_question_stays_within_limits(question in "\\PC{0,400}") {
             let question = Question::new(&question, Vocabulary::built_in());
             prop_assert!(question.terms.len() <= MAX_TERMS && question.sub_queries.len() <= MAX_SUB_QUERIES);
             prop_assert!(question.terms.iter().map(|term| term.others.len()).sum::<usize>() <= MAX_OTHERS);

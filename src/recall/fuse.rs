@@ -1,7 +1,7 @@
-//! Many lists into one.
+//! Fuses ranked lists into one.
 //!
 //! Reciprocal rank fusion: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
-//! 2009. Weights of words: Spärck Jones, "A statistical interpretation of term specificity and its application in retrieval", 1972.
+//! 2009. Inverse document frequency: Spärck Jones, "A statistical interpretation of term specificity and its application in retrieval", 1972.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,13 +9,13 @@ use std::hash::Hash;
 /// The constant of reciprocal rank fusion, as its authors chose it.
 const K: f64 = 60.0;
 
-/// How much a word tells that `df` of `claims` claims have.
+/// Returns the inverse document frequency of a word that `df` of `claims` claims contain.
 pub fn idf(claims: usize, df: usize) -> f64 {
     let (claims, df) = (claims.max(df) as f64, df as f64);
     (1.0 + (claims - df + 0.5) / (df + 0.5)).ln()
 }
 
-/// What is in any of the weighted lists, by the sum of the weights, the best first; among equals the greater.
+/// Fuses weighted lists by the sum of the weights, the best first; among equals, the greater item.
 pub fn by_weight<'a, T: Copy + Ord + Hash + 'a>(lists: impl IntoIterator<Item = (f64, &'a [T])>) -> Vec<(T, f64)> {
     let mut sums: HashMap<T, f64> = HashMap::new();
     for (weight, list) in lists {
@@ -26,7 +26,7 @@ pub fn by_weight<'a, T: Copy + Ord + Hash + 'a>(lists: impl IntoIterator<Item = 
     ranked(sums)
 }
 
-/// Reciprocal rank fusion: each list gives what it ranks at place r (from 1) 1 / (60 + r). The best first; among equals the greater.
+/// Fuses lists by reciprocal ranks: an item at rank r, from 1, scores 1 / (60 + r) per list. The best first; among equals, the greater item.
 pub fn reciprocal<'a, T: Copy + Ord + Hash + 'a>(lists: impl IntoIterator<Item = &'a [T]>) -> Vec<(T, f64)> {
     let mut sums: HashMap<T, f64> = HashMap::new();
     for list in lists {
@@ -50,13 +50,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rare_words_tell_more() {
+    fn rare_words_weigh_more() {
         assert!(idf(1000, 1) > idf(1000, 10) && idf(1000, 10) > idf(1000, 900));
         assert!(idf(10, 20) > 0.0 && idf(0, 0) > 0.0, "an estimate may exceed the number of claims");
     }
 
     #[test]
-    fn what_stands_high_in_two_lists_beats_the_head_of_one() {
+    fn a_high_rank_in_two_lists_beats_the_top_of_one() {
         let fused = reciprocal([&[1, 2][..], &[3, 2][..]]);
         assert_eq!(fused[0].0, 2);
         assert!((fused[0].1 - 2.0 / 62.0).abs() < 1e-12);
@@ -65,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_made(lists in prop::collection::vec(prop::collection::btree_set(0_u8..40, 0..20), 0..6)) {
+        fn the_result_has_each_item_once(lists in prop::collection::vec(prop::collection::btree_set(0_u8..40, 0..20), 0..6)) {
             let lists: Vec<Vec<u8>> = lists.into_iter().map(|list| list.into_iter().collect()).collect();
             let mut fused: Vec<u8> = reciprocal(lists.iter().map(Vec::as_slice)).into_iter().map(|(item, _)| item).collect();
             let mut all: Vec<u8> = lists.concat();

@@ -1,27 +1,27 @@
-//! Recall: what a scope knows about a question, in the words in which it was written. Pure: the store's lists, the vectors' cosines and the texts
-//! come in as data.
+//! Recall: finds the claims of a scope that answer a question. Pure: the lists of the store, the cosines of vectors and the texts come in as
+//! data.
 //!
-//! A question is taken apart ([`decompose`]) and asked of the text index, part by part, and of the vectors as a whole. What that finds is fused
-//! ([`fuse`]) to a few dozen claims, and these are ranked by what they say ([`rank`]). Nothing here makes text: what is answered is a choice
-//! among what is stored.
+//! A question is divided into sub-queries for the text index ([`decompose`]); the vector index is searched for the whole question. The lists
+//! are fused ([`fuse`]) to a few dozen claims, which are ranked by their text ([`rerank`]). Nothing here generates text: answers are stored
+//! claims.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod answer_model;
 pub mod calibrate;
-pub mod chunk;
+pub mod chunking;
 pub mod decompose;
-pub mod expect;
 pub mod filter;
 pub mod floor;
 pub mod fuse;
-pub mod known;
 pub mod numbers;
-pub mod rank;
+pub mod query_likelihood;
+pub mod rerank;
 pub mod sentences;
 pub mod snapshot;
-pub mod strangers;
+mod stop_words;
+pub mod unrelated_baseline;
 pub mod vocabulary;
-mod words;
 
 pub use decompose::{Question, Term};
 pub use vocabulary::Vocabulary;

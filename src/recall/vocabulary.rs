@@ -1,6 +1,6 @@
-//! Which words stand for each other: what people ask with, and what claims are written in.
+//! Synonyms: words that people ask with, and words that claims are written in.
 //!
-//! The built-in sets are general knowledge of software work (`assets/recall/vocabulary.txt`); a scope may add its own.
+//! The built-in ones are general to software work (`assets/recall/vocabulary.txt`); a scope may add its own.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -9,34 +9,35 @@ use crate::domain::text::stems;
 /// The most words of one entry.
 pub(super) const LONGEST: usize = 3;
 
-/// The most entries that stand for another: beyond, they are so general that they find everything.
+/// The most synonyms of an entry. An entry with more would be so general that it finds everything.
 const MOST: usize = 12;
 
-/// Words, or phrases, that stand for others, by their stems.
+/// Synonyms of words and phrases, by their stems.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {
     sets: HashMap<Vec<String>, Vec<Vec<String>>>,
 }
 
 impl Vocabulary {
-    /// What is built in.
+    /// Returns the built-in vocabulary.
     pub fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Vocabulary> =
             LazyLock::new(|| Vocabulary::parse(include_str!("../../assets/recall/vocabulary.txt")));
         &BUILT_IN
     }
 
-    /// Reads sets, one a line: `a, b, c` find each other; `a > b, c` finds b and c from a, and a from each of them. `#` begins a comment.
+    /// Parses sets, one per line. In `a, b, c` each finds the others; in `a > b, c` a finds b and c, and each of these finds a. `#` begins a
+    /// comment.
     pub fn parse(text: &str) -> Self {
         let mut all = Self::default();
         for line in text.lines() {
             let line = line.split('#').next().unwrap_or_default();
             let entries = |list: &str| -> Vec<Vec<String>> { list.split(',').map(stems).collect() };
-            if let Some((sort, members)) = line.split_once('>') {
-                let sort = stems(sort);
+            if let Some((generic, members)) = line.split_once('>') {
+                let generic = stems(generic);
                 for member in entries(members) {
-                    all.add(&sort, &member);
-                    all.add(&member, &sort);
+                    all.add(&generic, &member);
+                    all.add(&member, &generic);
                 }
                 continue;
             }
@@ -50,7 +51,7 @@ impl Vocabulary {
         all
     }
 
-    /// Adds that `from` finds `to`, both by their stems.
+    /// Makes `from` find `to`, both as stems.
     pub fn add(&mut self, from: &[String], to: &[String]) {
         let fits = |words: &[String]| (1..=LONGEST).contains(&words.len());
         if !fits(from) || !fits(to) || from == to {
@@ -62,12 +63,12 @@ impl Vocabulary {
         }
     }
 
-    /// What stands for these words.
+    /// Returns the synonyms of these stems.
     pub fn others(&self, words: &[String]) -> &[Vec<String>] {
         self.sets.get(words).map_or(&[], Vec::as_slice)
     }
 
-    /// The single words of the built-in one, as they are written.
+    /// Returns the single words of the built-in vocabulary, as they are written.
     pub fn built_in_words() -> Vec<String> {
         let text = include_str!("../../assets/recall/vocabulary.txt");
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
@@ -75,12 +76,12 @@ impl Vocabulary {
         entries.filter(|entry| !entry.is_empty() && !entry.contains(' ')).map(str::to_owned).collect()
     }
 
-    /// How many words and phrases it knows.
+    /// Returns the number of words and phrases.
     pub fn len(&self) -> usize {
         self.sets.len()
     }
 
-    /// Whether it knows none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
@@ -95,16 +96,16 @@ mod tests {
     }
 
     #[test]
-    fn a_set_finds_all_of_itself_and_a_sort_only_its_members() {
+    fn members_of_a_set_find_each_other_and_a_generic_term_finds_its_members() {
         let vocabulary = Vocabulary::parse("# a comment\nerase, delete, purge\nbroker > kafka, rabbitmq # more\n\n");
         assert_eq!(others(&vocabulary, "deleting"), ["eras", "purg"]);
         assert_eq!(others(&vocabulary, "brokers"), ["kafka", "rabbitmq"]);
-        assert_eq!(others(&vocabulary, "kafka"), ["broker"], "not its rival");
-        assert!(others(&vocabulary, "unheard").is_empty());
+        assert_eq!(others(&vocabulary, "kafka"), ["broker"], "not another member");
+        assert!(others(&vocabulary, "unknown").is_empty());
     }
 
     #[test]
-    fn the_built_in_one_is_read_whole() {
+    fn the_built_in_vocabulary_is_valid() {
         let vocabulary = Vocabulary::built_in();
         assert!(vocabulary.len() > 400 && !vocabulary.is_empty());
         assert!(others(vocabulary, "message broker").contains(&"kafka".to_owned()));

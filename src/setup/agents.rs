@@ -81,9 +81,8 @@ impl AgentFiles {
     /// The environment names no home.
     pub fn from_environment(project: Option<PathBuf>) -> Result<Self, SetupError> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = set("HOME").ok_or_else(|| {
-            SetupError::input("HOME is not set; the files of agents are in your home directory", "set HOME")
-        })?;
+        let home = set("HOME")
+            .ok_or_else(|| SetupError::input("HOME is not set, so the agents' settings cannot be found", "set HOME"))?;
         Ok(Self { config: set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")), home, project })
     }
 }

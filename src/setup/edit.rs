@@ -39,7 +39,7 @@ fn fold(
     target.edits.iter().try_fold(text.to_owned(), each).map_err(|why| {
         SetupError::input(
             format!("{} {why}; nothing was changed", target.path.display()),
-            "correct the file, or write the entry by hand: docs/clients has it for each agent",
+            "fix the file, or add the entry by hand: docs/clients shows it for each agent",
         )
     })
 }

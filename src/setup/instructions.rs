@@ -1,6 +1,6 @@
 //! The instructions for agents, between marks in a Markdown file.
 
-const BEGIN: &str = "<!-- ergo:begin (written by `ergo setup`; what is changed in here is lost) -->";
+const BEGIN: &str = "<!-- ergo:begin (written by `ergo setup`; changes in this block are overwritten) -->";
 const END: &str = "<!-- ergo:end -->";
 
 /// How an agent uses ergo.

@@ -12,16 +12,16 @@ const NAME: &str = "ergo";
 
 fn parse(text: &str) -> Result<CstRootNode, String> {
     let text = if text.trim().is_empty() { "{}\n" } else { text };
-    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| format!("is no JSON ({error})"))
+    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| format!("is not valid JSON ({error})"))
 }
 
 fn top(root: &CstRootNode) -> Result<CstObject, String> {
-    root.object_value().ok_or_else(|| "holds no JSON object".to_owned())
+    root.object_value().ok_or_else(|| "does not contain a JSON object".to_owned())
 }
 
 /// The object of this name in another, made where there is none.
 fn child(object: &CstObject, name: &str) -> Result<CstObject, String> {
-    object.object_value_or_create(name).ok_or_else(|| format!("has a `{name}` that is no object"))
+    object.object_value_or_create(name).ok_or_else(|| format!("has a `{name}` that is not an object"))
 }
 
 fn input(value: &Value) -> CstInputValue {
@@ -146,7 +146,7 @@ pub(super) fn set_hook(text: &str, hook: &Hook) -> Result<String, String> {
     let hooks = child(&top(&root)?, "hooks")?;
     let list = hooks
         .array_value_or_create(hook.event)
-        .ok_or_else(|| format!("has a `hooks.{}` that is no list", hook.event))?;
+        .ok_or_else(|| format!("has a `hooks.{}` that is not a list", hook.event))?;
     let found = ours(&list, hook);
     if matches!(found.as_slice(), [(_, true)]) {
         return Ok(text.to_owned());

@@ -18,7 +18,7 @@ use std::{
 
 use similar::TextDiff;
 
-use crate::files::{self, Place, locate, real_path};
+use crate::files::{self, PathTarget, locate, real_path};
 use agents::Target;
 pub use agents::{AgentFiles, CodingAgent};
 use backups::Backups;
@@ -54,8 +54,8 @@ impl SetupError {
     /// The error of a machine without a coding agent.
     pub fn none_installed() -> Self {
         Self::input(
-            "no coding agent that ergo knows is installed here",
-            "name one: ergo setup claude-code, codex, cursor, gemini, opencode or vscode",
+            "found no installed coding agent that ergo supports",
+            "name one, such as `ergo setup claude-code`; supported: claude-code, codex, cursor, gemini, opencode, vscode",
         )
     }
 
@@ -121,8 +121,8 @@ impl SetupPlan {
     /// Says in a sentence what would be written.
     pub fn summary(&self) -> String {
         match (self.changes.len(), self.remove) {
-            (0, true) => format!("{}: knows nothing of ergo. Nothing changes.", self.titles()),
-            (0, false) => format!("{}: is set up already. Nothing changes.", self.titles()),
+            (0, true) => format!("{}: ergo is not set up. Nothing changes.", self.titles()),
+            (0, false) => format!("{}: ergo is already set up. Nothing changes.", self.titles()),
             (1, _) => "1 file would change; nothing was written.".to_owned(),
             (n, _) => format!("{n} files would change; nothing was written."),
         }
@@ -138,10 +138,11 @@ impl SetupPlan {
         }
         let files = if self.changes.len() == 1 { "file" } else { "files" };
         Ok(if self.remove {
-            format!("Removed from {}: {} {files}.", self.titles(), self.changes.len())
+            format!("Removed ergo from {}: {} {files} changed.", self.titles(), self.changes.len())
         } else {
             format!(
-                "{} know of ergo now: start a new session there. The files as they were are in {}; `ergo setup --remove` restores them.",
+                "ergo is set up for {}: start a new session there. The original files are in {}; `ergo setup \
+                    --remove` restores them.",
                 self.titles(),
                 self.backups.folder().display()
             )
@@ -171,15 +172,15 @@ fn behind(target: &Path, project: Option<&Path>) -> Result<PathBuf, SetupError> 
     // A person's link to a file in a repository of settings stays a link.
     let Some(project) = project else { return real_path(target).map_err(failed) };
     match locate(project, target).map_err(failed)? {
-        Place::Inside(real) => Ok(real),
-        Place::Outside(real) => Err(SetupError::input(
+        PathTarget::Inside(real) => Ok(real),
+        PathTarget::Outside(real) => Err(SetupError::input(
             format!(
-                "{} leads to {}, outside of the project {}; nothing was changed",
+                "{} is a link to {}, outside of the project {}; nothing was changed",
                 target.display(),
                 real.display(),
                 project.display()
             ),
-            "put a file of the project in the link's place, or run `ergo setup` without `--project`",
+            "replace the link with a regular file in the project, or run `ergo setup` without `--project`",
         )),
     }
 }

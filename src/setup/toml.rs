@@ -6,7 +6,7 @@ const SERVERS: &str = "mcp_servers";
 const NAME: &str = "ergo";
 
 fn parse(text: &str) -> Result<DocumentMut, String> {
-    text.parse::<DocumentMut>().map_err(|error| format!("is no TOML ({})", error.message()))
+    text.parse::<DocumentMut>().map_err(|error| format!("is not valid TOML ({})", error.message()))
 }
 
 fn says(table: &dyn TableLike, program: &str) -> bool {
@@ -21,9 +21,9 @@ pub(super) fn set(text: &str, program: &str) -> Result<String, String> {
     let mut servers = Table::new();
     servers.set_implicit(true);
     let servers = document.entry(SERVERS).or_insert(Item::Table(servers)).as_table_like_mut();
-    let servers = servers.ok_or_else(|| format!("has a `{SERVERS}` that is no table"))?;
+    let servers = servers.ok_or_else(|| format!("has a `{SERVERS}` that is not a table"))?;
     let ours = servers.entry(NAME).or_insert(Item::Table(Table::new())).as_table_like_mut();
-    let ours = ours.ok_or_else(|| format!("has a `{SERVERS}.{NAME}` that is no table"))?;
+    let ours = ours.ok_or_else(|| format!("has a `{SERVERS}.{NAME}` that is not a table"))?;
     if says(ours, program) {
         return Ok(text.to_owned());
     }

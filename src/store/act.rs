@@ -22,7 +22,7 @@ impl From<EventId> for Ref {
 /// A fact's `key_hash` is taken from `body.key`. The verdict of a `local.refused` draft (`body.data`) is stored as an
 /// event of its own (`local.evidence`), so that it can be redacted without losing the candidate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct EventDraft {
     /// What it does.
     pub kind: EventKind,
     /// On what.
@@ -38,8 +38,8 @@ pub struct Draft {
     pub body: Body,
 }
 
-impl Draft {
-    /// A draft of `kind` on `targets`, with nothing else said.
+impl EventDraft {
+    /// A draft of `kind` on `targets`; all other fields are empty.
     pub fn new(kind: EventKind, targets: impl IntoIterator<Item = Ref>) -> Self {
         Self {
             kind,
@@ -68,7 +68,7 @@ pub struct Act {
     /// The wall clock, in milliseconds since the Unix epoch.
     pub now: u64,
     /// The events, in order; at least one.
-    pub drafts: Vec<Draft>,
+    pub drafts: Vec<EventDraft>,
 }
 
 /// What an act did.

@@ -5,7 +5,7 @@ use std::{io::ErrorKind, path::Path, time::Duration};
 use rusqlite::{Connection, backup};
 
 use super::{Result, Store, StoreError};
-use crate::{files::Draft, steps};
+use crate::{files::DraftFile, steps};
 
 /// Pages copied at a time, and the pause after them, so that writes go on.
 const PAGES: i32 = 2_000;
@@ -34,12 +34,12 @@ impl super::Reader {
         if to.symlink_metadata().is_ok() {
             return Err(StoreError::Exists(to.to_owned()));
         }
-        let draft = Draft::beside(to).map_err(io("cannot make"))?;
+        let draft = DraftFile::beside(to).map_err(io("cannot create"))?;
         steps::reached("backup begun");
         copy(&self.db, draft.path())?;
         steps::reached("backup copied");
         draft.sync().map_err(io("cannot write"))?;
-        let size = draft.file().metadata().map_err(io("cannot look at"))?.len();
+        let size = draft.file().metadata().map_err(io("cannot read the metadata of"))?.len();
         steps::reached("backup synced");
         draft.publish(false).map_err(io("cannot write"))?;
         steps::reached("backup named");

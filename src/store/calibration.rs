@@ -1,27 +1,27 @@
-//! What was learned of a scope, as text that the store does not read: what its vocabulary adds to the built-in one, and how near its strangers stand.
-//! It follows from the claims: no truth, never synced.
+//! What was learned about a scope, as text that the store does not interpret: the vocabulary that it adds to the built-in one, and its unrelated baseline.
+//! It is computed from the claims, and never synced.
 
 use rusqlite::Connection;
 
 use super::{Reader, Result, Store, log, open};
 use crate::domain::Scope;
 
-/// Of what is kept here: the bridge from plain words to those of a scope, and what was learned of its strangers.
+/// Names of the settings: the bridge from plain words to those of a scope, and the unrelated baseline.
 const BRIDGE: &str = "calibration";
-const STRANGERS: &str = "strangers";
+const UNRELATED_BASELINE: &str = "strangers";
 
 impl Store {
-    /// Keeps the bridge of a scope in place of the last one; an unknown scope has none.
+    /// Replaces the bridge of a scope. Does nothing for an unknown scope.
     pub fn put_calibration(&mut self, scope: &Scope, text: &str) -> Result<()> {
-        self.put_learned(BRIDGE, scope, text)
+        self.put_scope_setting(BRIDGE, scope, text)
     }
 
-    /// Keeps what was learned of a scope's strangers in place of the last; an unknown scope has none.
-    pub fn put_strangers(&mut self, scope: &Scope, text: &str) -> Result<()> {
-        self.put_learned(STRANGERS, scope, text)
+    /// Replaces the unrelated baseline of a scope. Does nothing for an unknown scope.
+    pub fn put_unrelated_baseline(&mut self, scope: &Scope, text: &str) -> Result<()> {
+        self.put_scope_setting(UNRELATED_BASELINE, scope, text)
     }
 
-    fn put_learned(&self, what: &str, scope: &Scope, text: &str) -> Result<()> {
+    fn put_scope_setting(&self, what: &str, scope: &Scope, text: &str) -> Result<()> {
         match log::known_scope(&self.reader.db, scope)? {
             Some(n) => open::set(&self.reader.db, &name(what, n), text),
             None => Ok(()),
@@ -30,17 +30,17 @@ impl Store {
 }
 
 impl Reader {
-    /// The bridge of a scope, where there is one.
+    /// The bridge of a scope, if there is one.
     pub fn calibration(&self, scope: &Scope) -> Result<Option<String>> {
-        self.learned(BRIDGE, scope)
+        self.scope_setting(BRIDGE, scope)
     }
 
-    /// What was learned of a scope's strangers, where something was.
-    pub fn strangers(&self, scope: &Scope) -> Result<Option<String>> {
-        self.learned(STRANGERS, scope)
+    /// The unrelated baseline of a scope, if it was measured.
+    pub fn unrelated_baseline(&self, scope: &Scope) -> Result<Option<String>> {
+        self.scope_setting(UNRELATED_BASELINE, scope)
     }
 
-    fn learned(&self, what: &str, scope: &Scope) -> Result<Option<String>> {
+    fn scope_setting(&self, what: &str, scope: &Scope) -> Result<Option<String>> {
         match log::known_scope(&self.db, scope)? {
             Some(n) => open::setting(&self.db, &name(what, n)),
             None => Ok(None),

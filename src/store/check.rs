@@ -1,4 +1,4 @@
-//! Looking the whole file over.
+//! Checks of the whole file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ const BATCH: usize = 1_000;
 const SPELLED_OUT: usize = 20;
 
 impl Store {
-    /// Looks the whole file over: SQLite's own checks, signatures, chains, bodies, and whether the projections are what
+    /// Checks the whole file: SQLite's own checks, signatures, chains, bodies, and whether the projections are what
     /// a rebuild would make. Changes nothing.
     pub fn check(&self) -> Result<CheckReport> {
         self.reader.check()
@@ -37,14 +37,16 @@ impl Reader {
             compare(&reader.projection()?, &project(&events, &*reader.check), &mut report);
             let wrong = super::project::wrong_notices(&reader.db)?;
             if wrong > 0 {
-                report.problems.push(format!("{wrong} notices differ from what the log says: ergo doctor --rebuild"));
+                report.problems.push(format!("{wrong} notices differ from the log: run `ergo doctor --rebuild`"));
             }
             let wrong = super::project::wrong_counts(&reader.db)?;
             if wrong > 0 {
-                report.problems.push(format!("{wrong} claims miscount what rests on them: ergo doctor --rebuild"));
+                report
+                    .problems
+                    .push(format!("{wrong} claims have a wrong count of dependents: run `ergo doctor --rebuild`"));
             }
             report.problems.extend(super::vectors::problem(&reader.db)?);
-            report.problems.extend(super::team::check::problems(&reader.db)?);
+            report.problems.extend(super::team::consistency::problems(&reader.db)?);
             Ok(report)
         })
     }
@@ -61,12 +63,12 @@ impl Reader {
         let mut rows = read.query([])?;
         while let Some(row) = rows.next()? {
             let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
-            report.problems.push(format!("SQLite: a row of {table} refers to no row of {parent}"));
+            report.problems.push(format!("SQLite: a row of {table} refers to a missing row of {parent}"));
         }
         Ok(())
     }
 
-    /// What teams do not take is signed like all else; each is named, since nothing else in the file speaks of it.
+    /// Quarantined events are signed too. Each is named in the report, since nothing else in the file refers to it.
     fn check_quarantine(&self, report: &mut CheckReport) -> Result<()> {
         for team in self.teams()? {
             let roster = self.roster(&team.id)?;
@@ -82,7 +84,7 @@ impl Reader {
                 let member = roster.as_ref().and_then(|roster| roster.member(&header.author));
                 let device = member.map_or_else(|| header.author.short(), |member| member.name.clone());
                 report.notes.push(format!(
-                    "event {} in {} by {} on {device} is not taken by {}: {}",
+                    "event {} in {} by {} on {device} is not accepted by the team {}: {}",
                     row.event.id.short(),
                     header.scope,
                     header.who,
@@ -93,7 +95,7 @@ impl Reader {
             let more = waiting.len().saturating_sub(SPELLED_OUT);
             if more > 0 {
                 report.notes.push(format!(
-                    "{more} more events are not taken by {}: `ergo sync quarantine` lists them",
+                    "{more} more events are not accepted by the team {}: `ergo sync quarantine` lists them",
                     team.name
                 ));
             }
@@ -118,7 +120,7 @@ impl Reader {
                 match super::log::read_signed(row)? {
                     Ok(mut event) => {
                         if event.id != id {
-                            report.problems.push(format!("event {id} is not the one that its header makes"));
+                            report.problems.push(format!("event {id} does not match the hash of its header"));
                         }
                         if let Err(error) = event.verify() {
                             report.problems.push(error.to_string());
@@ -157,14 +159,25 @@ fn check_chains(events: &[SignedEvent], report: &mut CheckReport) {
             format!("the {log} chain of device {}, epoch {epoch:x}, in {scope}", author.short())
         };
         if let Some(first) = chain.first().filter(|event| event.header.seq != 0 || event.header.prev.is_some()) {
-            notes.push(format!("{} begins at {}", name(), first.header.seq));
+            notes.push(format!("{} begins at sequence number {} instead of 0", name(), first.header.seq));
         }
         for pair in chain.windows(2) {
             let (before, after) = (&pair[0], &pair[1]);
             if before.header.seq == after.header.seq {
-                notes.push(format!("{} forks at {}: {} and {}", name(), before.header.seq, before.id, after.id));
+                notes.push(format!(
+                    "{} forks at sequence number {}: {} and {}",
+                    name(),
+                    before.header.seq,
+                    before.id,
+                    after.id
+                ));
             } else if before.header.seq + 1 != after.header.seq {
-                notes.push(format!("{} lacks what is between {} and {}", name(), before.header.seq, after.header.seq));
+                notes.push(format!(
+                    "{} has a gap between sequence numbers {} and {}",
+                    name(),
+                    before.header.seq,
+                    after.header.seq
+                ));
             } else if after.header.prev != Some(before.id) {
                 notes.push(format!("{}: event {} does not follow {}", name(), after.id, before.id));
             }
@@ -174,7 +187,7 @@ fn check_chains(events: &[SignedEvent], report: &mut CheckReport) {
     report.notes.extend(notes);
 }
 
-/// Says where the tables are not what the log means.
+/// Reports where the tables differ from what the log means.
 fn compare(stored: &Projection, derived: &Projection, report: &mut CheckReport) {
     let mut wrong = Vec::new();
     let claims = stored.claims.keys().chain(derived.claims.keys());
@@ -188,9 +201,9 @@ fn compare(stored: &Projection, derived: &Projection, report: &mut CheckReport) 
     let more = wrong.len().saturating_sub(SPELLED_OUT);
     wrong.truncate(SPELLED_OUT);
     for what in wrong {
-        report.problems.push(format!("{what} is not what the log says: `ergo doctor --rebuild` mends it"));
+        report.problems.push(format!("{what} differs from the log: run `ergo doctor --rebuild`"));
     }
     if more > 0 {
-        report.problems.push(format!("{more} more are not what the log says"));
+        report.problems.push(format!("{more} more differ from the log"));
     }
 }

@@ -3,9 +3,9 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::{
-    Reader, Result, Spot, Store, VectorModel, WordList, WordLists, WordQuery, commit, log,
+    Reader, Result, RowNumber, Store, VectorModel, WordList, WordLists, WordQuery, commit, log,
     project::place,
-    vectors::{self, index},
+    vectors::{self, vector_index},
 };
 use crate::domain::{ChunkPlace, DeviceId, EventId, Scope};
 
@@ -66,7 +66,7 @@ impl ChunkMark {
 }
 
 impl Store {
-    /// Stores the vectors of chunks, by their events; answers how many were stored. What is no chunk in force is passed over.
+    /// Stores the vectors of chunks, by their events; answers how many were stored. Ids of other events, or of chunks that were removed, are ignored.
     ///
     /// # Errors
     /// As for [`Store::put_vectors`].
@@ -143,7 +143,7 @@ impl Reader {
                     continue;
                 }
                 let asked = format!("{{text path}} : ({}) AND place : {}", words.join(" AND "), place(n));
-                let rows = read.query_map(params![asked, query.limit], |row| row.get(0).map(Spot))?;
+                let rows = read.query_map(params![asked, query.limit], |row| row.get(0).map(RowNumber))?;
                 let spots = rows.collect::<rusqlite::Result<Vec<_>>>()?;
                 lists.push(WordList { claims: spots.len(), complete: spots.len() < query.limit, spots });
             }
@@ -161,17 +161,20 @@ impl Reader {
         model: &VectorModel,
         vector: &[f32],
         limit: usize,
-    ) -> Result<Vec<(Spot, f32)>> {
+    ) -> Result<Vec<(RowNumber, f32)>> {
         self.snapshot(|reader| {
             let (db, stored) = (&reader.db, vectors::model(&reader.db)?);
             let (Some(stored), Some(scope)) = (stored, log::known_scope(db, scope)?) else { return Ok(Vec::new()) };
             vectors::must_be(&stored, model)?;
             let unit = vectors::unit(&stored, vector)?;
             let mut ranked = Vec::new();
-            for n in
-                index::nearest(db, index::chunks_of(scope), &vectors::bytes(&unit), limit.saturating_mul(OVERSAMPLED))?
-            {
-                ranked.extend(vectors::stored(db, n)?.map(|code| (Spot(n), vectors::cosine(&unit, &code))));
+            for n in vector_index::nearest(
+                db,
+                vector_index::chunks_of(scope),
+                &vectors::bytes(&unit),
+                limit.saturating_mul(OVERSAMPLED),
+            )? {
+                ranked.extend(vectors::stored(db, n)?.map(|code| (RowNumber(n), vectors::cosine(&unit, &code))));
             }
             ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
             ranked.truncate(limit);
@@ -179,8 +182,8 @@ impl Reader {
         })
     }
 
-    /// Chunks at these places, in that order; what is no chunk in force is passed over.
-    pub fn chunks_at(&self, spots: &[Spot]) -> Result<Vec<(Spot, ChunkRow)>> {
+    /// Chunks at these places, in that order; numbers of removed chunks are ignored.
+    pub fn chunks_at(&self, spots: &[RowNumber]) -> Result<Vec<(RowNumber, ChunkRow)>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(
                 "SELECT e.id, c.path, c.first, c.last, e.wall, iif(e.log = 0, e.who, NULL) FROM chunks c JOIN events e ON e.n = c.n

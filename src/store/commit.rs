@@ -3,15 +3,15 @@
 use rusqlite::{Connection, params};
 
 use super::{
-    Act, Committed, Draft, Imported, Reader, Ref, RequestHash, Result, Store, StoreError,
-    file::Write,
-    log::{self, Appended, Origin},
+    Act, Committed, EventDraft, Imported, Reader, Ref, RequestHash, Result, Store, StoreError,
+    file::WriteTransaction,
+    log::{self, AppendOutcome, EventOrigin},
     open,
     project::{Changes, Projector},
     requests, scopes,
     team::{
-        ledger::Ledger,
-        scopes::{Binding, binding},
+        ledger::ChainLedger,
+        scopes::{TeamBinding, binding},
     },
     vectors::{self, VectorModel},
 };
@@ -46,7 +46,7 @@ impl Store {
         let mut evidence = Vec::new();
         for (index, mut draft) in act.drafts.into_iter().enumerate() {
             let verdict = match &draft.kind {
-                EventKind::Local(kind) if kind == local::REFUSED => draft.body.data.take(),
+                kind if derive::is_unstored(kind) => draft.body.data.take(),
                 _ => None,
             };
             let targets = resolve(index, &draft.targets, &events)?;
@@ -58,7 +58,7 @@ impl Store {
         }
         for (refusal, opposed, data) in evidence {
             let targets = std::iter::once(refusal).chain(opposed).map(Ref::Id);
-            let mut draft = Draft::new(EventKind::Local(local::EVIDENCE.into()), targets);
+            let mut draft = EventDraft::new(EventKind::Local(local::EVIDENCE.into()), targets);
             draft.body.data = Some(data);
             let targets = resolve(events.len(), &draft.targets, &events)?;
             let event = signer.sign(events.len(), draft, &targets, &events, &self.key)?;
@@ -67,17 +67,17 @@ impl Store {
         let clock = signer.clock;
         let mut projector = Projector::new(&tx, &*self.check)?;
         for event in &events {
-            let mut origin = Origin { received_at: act.now, ..Origin::default() };
+            let mut origin = EventOrigin { received_at: act.now, ..EventOrigin::default() };
             if let Some(binding) = binding.as_ref().filter(|_| !derive::is_local(&event.header)) {
                 origin.team = Some(binding.team);
                 origin.shared = binding.writes.then_some(binding.n);
             }
-            if projector.append(event.verified(), scope_n, origin)? == Appended::Known {
+            if projector.append(event.verified(), scope_n, origin)? == AppendOutcome::Known {
                 return Err(StoreError::Damaged(format!("event {} exists already", event.id)));
             }
         }
         if let Some(binding) = binding.filter(|binding| binding.writes) {
-            let mut ledger = Ledger::default();
+            let mut ledger = ChainLedger::default();
             for event in events.iter().filter(|event| !derive::is_local(&event.header)) {
                 ledger.add(&tx, binding.n, event)?;
             }
@@ -127,9 +127,9 @@ impl Store {
             }
             let event = event.verified()?;
             let scope = log::scope_number(&tx, &event.header.scope)?;
-            match projector.append(event, scope, Origin { received_at: now, ..Origin::default() })? {
-                Appended::New(_) => imported.stored += 1,
-                Appended::Filled(_) | Appended::Known => imported.known += 1,
+            match projector.append(event, scope, EventOrigin { received_at: now, ..EventOrigin::default() })? {
+                AppendOutcome::New(_) => imported.stored += 1,
+                AppendOutcome::Filled(_) | AppendOutcome::Known => imported.known += 1,
             }
             clock = clock.merge(event.header.clock);
         }
@@ -159,8 +159,8 @@ impl Store {
 }
 
 /// Begins a transaction that writes.
-pub(super) fn begin(reader: &mut Reader) -> Result<Write<'_>> {
-    Write::begin(reader)
+pub(super) fn begin(reader: &mut Reader) -> Result<WriteTransaction<'_>> {
+    WriteTransaction::begin(reader)
 }
 
 /// The largest time seen or written.
@@ -178,7 +178,7 @@ pub(super) fn save_clock(db: &Connection, clock: Hlc) -> Result<()> {
 /// The answer to an act that this device has stored before.
 fn replayed(db: &Connection, op: &OpId, author: &DeviceId) -> Result<Option<Committed>> {
     let mut read = db.prepare_cached(log::select_loaded!("events e WHERE e.op = ?1 AND e.author = ?2 ORDER BY e.n"))?;
-    let rows = read.query_map(params![op.0, author.0], log::Loaded::read)?;
+    let rows = read.query_map(params![op.0, author.0], log::LoadedEvent::read)?;
     let events = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let Some(first) = events.first() else { return Ok(None) };
     Ok(Some(Committed {
@@ -201,7 +201,7 @@ fn resolve(index: usize, refs: &[Ref], events: &[OwnEvent]) -> Result<Vec<EventI
             Ref::Draft(earlier) => events
                 .get(*earlier)
                 .map(|event| event.id)
-                .ok_or(StoreError::BadDraft { index, problem: "refers to a draft that does not come before it" }),
+                .ok_or(StoreError::BadDraft { index, problem: "refers to a draft that comes after it" }),
         })
         .collect()
 }
@@ -223,7 +223,7 @@ impl Signer {
         author: DeviceId,
         epoch: u64,
         (scope, scope_n): (Scope, i64),
-        binding: Option<&Binding>,
+        binding: Option<&TeamBinding>,
         act: &Act,
     ) -> Result<Self> {
         let team = binding.map(|binding| binding.team);
@@ -261,13 +261,13 @@ impl Signer {
     fn sign(
         &mut self,
         index: usize,
-        draft: Draft,
+        draft: EventDraft,
         targets: &[EventId],
         events: &[OwnEvent],
         key: &ed25519_dalek::SigningKey,
     ) -> Result<OwnEvent> {
         let successor = resolve(index, draft.successor.as_slice(), events)?.first().copied();
-        let Draft { kind, seen, claim_kind, body, .. } = draft;
+        let EventDraft { kind, seen, claim_kind, body, .. } = draft;
         let mut header =
             Header { kind, targets: targets.to_vec(), successor, seen, claim_kind, ..self.template.clone() };
         check(index, &header, &body)?;
@@ -282,8 +282,9 @@ impl Signer {
         self.clock = self.clock.tick(self.now);
         header.clock = self.clock;
         let mut salt = [0; 16];
-        getrandom::fill(&mut salt)
-            .map_err(|error| StoreError::Damaged(format!("the system has no randomness: {error}")))?;
+        getrandom::fill(&mut salt).map_err(|error| {
+            StoreError::Damaged(format!("cannot get random bytes from the operating system: {error}"))
+        })?;
         let event = OwnEvent::sign(header, body.seal(salt), key)?;
         *end = (event.header.seq + 1, Some(event.id));
         Ok(event)
@@ -304,6 +305,7 @@ fn check(index: usize, header: &Header, body: &Body) -> Result<()> {
     }
     let least = match &header.kind {
         EventKind::Supersede
+        | EventKind::Judgement(_)
         | EventKind::Retract
         | EventKind::Reinstate
         | EventKind::Undo
@@ -311,7 +313,7 @@ fn check(index: usize, header: &Header, body: &Body) -> Result<()> {
         | EventKind::ChunkGone => 1,
         EventKind::Depend => 2,
         EventKind::Unknown(_) => return bad("is of a kind that this version does not know"),
-        EventKind::Roster(_) => return bad("changes a roster, which is an act of its own"),
+        EventKind::Roster(_) => return bad("changes a roster, which must be a separate act"),
         _ => 0,
     };
     if header.targets.len() < least {

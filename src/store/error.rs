@@ -18,7 +18,7 @@ pub enum StoreError {
         what: &'static str,
         /// On which file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
     /// The file was written by a newer version.
@@ -54,19 +54,20 @@ pub enum StoreError {
     },
     /// The file has no content, which a store never lacks: a copy that failed, or a write that was lost.
     #[error(
-        "{0} is empty, and a store never is: put a whole backup in its place, or remove it to begin with an empty memory"
+        "{0} is empty, so its content is lost; replace it with a complete backup, or delete it to start with an empty store"
     )]
     Empty(PathBuf),
     /// The file lacks its end: a copy that was cut short.
     #[error(
-        "{path} is incomplete: it has {size} bytes of {whole}; put a whole backup in its place, and copy it anew if the copying was cut short"
+        "{path} is incomplete: it has {size} of {whole} bytes; replace it with a complete backup (if copying was \
+            interrupted, copy it again)"
     )]
     Incomplete {
         /// The file.
         path: PathBuf,
         /// Its size in bytes.
         size: u64,
-        /// The size that its header says, in bytes.
+        /// The size that its header declares, in bytes.
         whole: u64,
     },
     /// An event is malformed, forged or too large.
@@ -84,15 +85,15 @@ pub enum StoreError {
     #[error(transparent)]
     Scope(#[from] crate::domain::scope::ScopeError),
     /// A page's cursor was not made by this list.
-    #[error("“{0}” is no cursor of this list: pass `next` of the page before, unchanged")]
+    #[error("invalid cursor “{0}”: pass `next` of the previous page unchanged")]
     BadCursor(String),
     /// `backup` never overwrites.
-    #[error("{0} exists already: name a file that does not")]
+    #[error("{0} already exists: name another file")]
     Exists(PathBuf),
     /// Vectors of two models cannot be compared.
     #[error(
-        "the store's vectors were made with {stored}, and these are of {given}: choose the embedding model that they \
-         were made with, or make them anew with `ergo reembed`; until then claims are found by their words alone"
+        "the store's vectors were computed with {stored}, and the embedder is now {given}: select the old embedder \
+            (`ergo models use`), or compute them again with `ergo reembed`; until then claims are found by words only"
     )]
     VectorModel {
         /// The model that the first vector locked.
@@ -101,13 +102,13 @@ pub enum StoreError {
         given: Box<VectorModel>,
     },
     /// A vector is not one of its model's.
-    #[error("a vector {0}: the embedding model does not do what it says; `ergo models verify` checks its file")]
+    #[error("a vector {0}: the embedding model gives invalid output; `ergo models verify` checks its file")]
     BadVector(String),
     /// The team is not one of this store's.
-    #[error("this store knows no team {}: join it first", .0.short())]
+    #[error("this device is not in the team {}: join it first", .0.short())]
     UnknownTeam(EventId),
     /// What was given as a team's roster lacks its beginning.
-    #[error("what came is not the roster of team {}: ask for a new invitation", .0.short())]
+    #[error("the received events are not the roster of team {}: ask for a new invitation", .0.short())]
     NoRoster(EventId),
     /// A roster does not name this device.
     #[error("team {} does not name this device ({}) as a member: ask an admin to add it", .team.short(), .device.short())]
@@ -118,7 +119,7 @@ pub enum StoreError {
         team: EventId,
     },
     /// A scope that is not one of the team's, or that this device may not read.
-    #[error("team {} does not share {scope} with this device", .team.short())]
+    #[error("team {} does not share {scope} with this device: an admin can grant it (`ergo sync grant`)", .team.short())]
     NotShared {
         /// The scope, by its name in the team.
         scope: Scope,
@@ -126,25 +127,25 @@ pub enum StoreError {
         team: EventId,
     },
     /// A scope here that holds a team's scope already.
-    #[error("{0} holds a scope of a team already: choose another scope")]
+    #[error("{0} is already used for a scope of a team: choose another name")]
     Bound(Scope),
     /// A document's id does not follow from what it holds.
-    #[error("document {0} is not of that scope, month and part")]
+    #[error("document {0} belongs to another scope, month or part")]
     BadDocument(DocumentId),
-    /// A document is not what a change to it was worked out from.
-    #[error("document {0} was changed by another way meanwhile: work the change out again")]
+    /// A document is not the version that a change to it was based on.
+    #[error("document {0} was changed at the same time: retry")]
     StaleDocument(DocumentId),
     /// The idempotency key of another act.
     #[error("`op_id` {0} was used for another request")]
     UsedOp(OpId),
     /// The file is gone from under the store.
-    #[error("the store {} was removed while it was in use, so that nothing can be stored", .0.display())]
+    #[error("the store {} was removed while it was in use, so nothing can be stored", .0.display())]
     Removed(PathBuf),
     /// Another file has the store's name.
-    #[error("another file took the place of the store {} while it was in use, so that nothing can be stored", .0.display())]
+    #[error("the store {} was replaced by another file while it was in use, so nothing can be stored", .0.display())]
     Replaced(PathBuf),
     /// The file lost its end.
-    #[error("the store is damaged: {} was cut from {seen} bytes to {size} while it was in use", path.display())]
+    #[error("the store is damaged: {} was truncated from {seen} to {size} bytes while it was in use", path.display())]
     Cut {
         /// The file.
         path: PathBuf,
@@ -207,7 +208,7 @@ fn kind_of(error: &rusqlite::Error) -> &'static str {
     if is_damage(error) { "the store is damaged" } else { "the store cannot be read or written" }
 }
 
-/// Whether SQLite, or what reads a column, says that the file does not hold what was written.
+/// Whether an error of SQLite, or of decoding a column, means that the file is damaged.
 fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::{
         Error,

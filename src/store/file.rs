@@ -23,7 +23,7 @@ pub(super) struct OpenFile {
     path: PathBuf,
     device: u64,
     inode: u64,
-    /// The most bytes that it was seen to have: it never shrinks, since nothing vacuums it.
+    /// Its largest known size in bytes: it never shrinks, since nothing vacuums it.
     seen: AtomicU64,
 }
 
@@ -35,7 +35,7 @@ impl OpenFile {
         Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino(), seen })
     }
 
-    /// Compares the file with what stands under its path now.
+    /// Compares the open file with the one at its path.
     ///
     /// # Errors
     /// [`StoreError::Removed`], [`StoreError::Replaced`] and [`StoreError::Cut`]: what is written then is lost with the process.
@@ -57,24 +57,24 @@ impl OpenFile {
 fn look(path: &Path) -> Result<fs::Metadata> {
     fs::metadata(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => StoreError::Removed(path.to_owned()),
-        _ => StoreError::Io { what: "cannot look at", path: path.to_owned(), error },
+        _ => StoreError::Io { what: "cannot read the metadata of", path: path.to_owned(), error },
     })
 }
 
-/// A transaction that writes. It commits only into the file that stands under the store's path.
-pub(super) struct Write<'a> {
+/// A write transaction. It commits only if the store's path still names the open file.
+pub(super) struct WriteTransaction<'a> {
     tx: Transaction<'a>,
     file: Option<Arc<OpenFile>>,
 }
 
-impl<'a> Write<'a> {
-    /// Begins to write, once no other writer does.
+impl<'a> WriteTransaction<'a> {
+    /// Begins a transaction, once no other writer has one.
     pub(super) fn begin(reader: &'a mut Reader) -> Result<Self> {
         let file = reader.file.clone();
         Ok(Self { tx: reader.db.transaction_with_behavior(TransactionBehavior::Immediate)?, file })
     }
 
-    /// Makes it last, unless the file was removed, replaced or cut meanwhile.
+    /// Commits, unless the file was removed, replaced or cut meanwhile.
     pub(super) fn commit(self) -> Result<()> {
         if let Some(file) = &self.file {
             file.check()?;
@@ -86,7 +86,7 @@ impl<'a> Write<'a> {
     }
 }
 
-impl<'a> Deref for Write<'a> {
+impl<'a> Deref for WriteTransaction<'a> {
     type Target = Transaction<'a>;
 
     fn deref(&self) -> &Transaction<'a> {

@@ -11,23 +11,25 @@ use crate::domain::{
     verified::Verified,
 };
 
-/// What an edge says of the event that it points to.
+/// What an edge means for the event that it points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Role {
+pub(super) enum EdgeRole {
     /// It is acted on.
     Target = 0,
     /// It takes the targets' place.
     Successor = 1,
     /// The writer had seen it.
     Seen = 2,
-    /// Not an event: the card that the source makes or speaks of.
+    /// Not an event: the card that the source creates or refers to.
     Card = 3,
     /// Not an event: the list in which the source stands.
     List = 4,
+    /// Not an event: the pair of claims that the source judges, by their words.
+    Pair = 5,
 }
 
-/// `SELECT` of what [`Loaded::read`] reads, with the rest of the statement.
+/// `SELECT` of what [`LoadedEvent::read`] reads, with the rest of the statement.
 macro_rules! select_loaded {
     ($rest:literal) => {
         concat!("SELECT e.n, e.id, e.scope, e.effective, e.header FROM ", $rest)
@@ -50,7 +52,7 @@ pub(super) fn note_moved(db: &Connection) -> Result<()> {
 
 /// An event as the projections use it.
 #[derive(Clone, Debug)]
-pub(super) struct Loaded {
+pub(super) struct LoadedEvent {
     /// Its place in the order of arrival.
     pub n: i64,
     /// Its id.
@@ -65,7 +67,7 @@ pub(super) struct Loaded {
     pub effective: bool,
 }
 
-impl Loaded {
+impl LoadedEvent {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let header: Header = row
             .get_ref(4)?
@@ -115,21 +117,24 @@ pub(super) fn number_of(db: &Connection, id: &EventId) -> Result<Option<i64>> {
 }
 
 /// One event by its place.
-pub(super) fn load(db: &Connection, n: i64) -> Result<Loaded> {
-    Ok(db.prepare_cached(select_loaded!("events e WHERE e.n = ?1"))?.query_row([n], Loaded::read)?)
+pub(super) fn load(db: &Connection, n: i64) -> Result<LoadedEvent> {
+    Ok(db.prepare_cached(select_loaded!("events e WHERE e.n = ?1"))?.query_row([n], LoadedEvent::read)?)
 }
 
 /// One event by its id, where it is known.
-pub(super) fn load_id(db: &Connection, id: &EventId) -> Result<Option<Loaded>> {
-    Ok(db.prepare_cached(select_loaded!("events e WHERE e.id = ?1"))?.query_row([id.0], Loaded::read).optional()?)
+pub(super) fn load_id(db: &Connection, id: &EventId) -> Result<Option<LoadedEvent>> {
+    Ok(db
+        .prepare_cached(select_loaded!("events e WHERE e.id = ?1"))?
+        .query_row([id.0], LoadedEvent::read)
+        .optional()?)
 }
 
 /// The events of one scope that point to `id` in a role, in the order of arrival.
-pub(super) fn pointing_at(db: &Connection, id: &EventId, role: Role, scope: i64) -> Result<Vec<Loaded>> {
+pub(super) fn pointing_at(db: &Connection, id: &EventId, role: EdgeRole, scope: i64) -> Result<Vec<LoadedEvent>> {
     let mut read = db.prepare_cached(select_loaded!(
         "edges x JOIN events e ON e.n = x.src WHERE x.dst = ?1 AND x.role = ?2 AND e.scope = ?3 ORDER BY e.n"
     ))?;
-    let rows = read.query_map(params![id.0, role as u8, scope], Loaded::read)?;
+    let rows = read.query_map(params![id.0, role as u8, scope], LoadedEvent::read)?;
     let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     rows.dedup_by_key(|event| event.n);
     Ok(rows)
@@ -204,9 +209,9 @@ pub(super) fn chain_end(
     Ok(last.map_or((0, None), |(seq, id)| (seq.cast_unsigned() + 1, Some(id))))
 }
 
-/// Where an event came from, and whose it is.
+/// When and from where an event arrived, and its team.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Origin {
+pub(super) struct EventOrigin {
     /// The wall clock when it came, in milliseconds since the Unix epoch.
     pub received_at: u64,
     /// The device that brought it.
@@ -217,19 +222,19 @@ pub(super) struct Origin {
     pub shared: Option<i64>,
 }
 
-/// What became of an event that was given to the log.
+/// The result of appending an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Appended {
-    /// It is new, at this place.
+pub(super) enum AppendOutcome {
+    /// It is new, with this number.
     New(i64),
-    /// It was there without its body, and has it now.
+    /// It was known without its body, which is stored now.
     Filled(i64),
-    /// It was there.
+    /// It was known.
     Known,
 }
 
 /// Appends an event with its edges.
-pub(super) fn append(db: &Connection, event: Verified<'_>, scope: i64, origin: Origin) -> Result<Appended> {
+pub(super) fn append(db: &Connection, event: Verified<'_>, scope: i64, origin: EventOrigin) -> Result<AppendOutcome> {
     let mut known = db.prepare_cached("SELECT n, body IS NULL FROM events WHERE id = ?1")?;
     let known: Option<(i64, bool)> = known.query_row([event.id.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let (salt, body) = match &event.body {
@@ -240,9 +245,9 @@ pub(super) fn append(db: &Connection, event: Verified<'_>, scope: i64, origin: O
         (Some((n, true)), Some(_)) => {
             db.prepare_cached("UPDATE events SET salt = ?2, body = ?3 WHERE n = ?1")?
                 .execute(params![n, salt, body])?;
-            return Ok(Appended::Filled(n));
+            return Ok(AppendOutcome::Filled(n));
         }
-        (Some(_), _) => return Ok(Appended::Known),
+        (Some(_), _) => return Ok(AppendOutcome::Known),
         (None, _) => {}
     }
     let header = &event.header;
@@ -275,24 +280,24 @@ pub(super) fn append(db: &Connection, event: Verified<'_>, scope: i64, origin: O
     ])?;
     let n = db.last_insert_rowid();
     for (role, ids) in [
-        (Role::Target, header.targets.as_slice()),
-        (Role::Successor, header.successor.as_slice()),
-        (Role::Seen, header.seen.as_slice()),
+        (EdgeRole::Target, header.targets.as_slice()),
+        (EdgeRole::Successor, header.successor.as_slice()),
+        (EdgeRole::Seen, header.seen.as_slice()),
     ] {
         for (ord, id) in ids.iter().enumerate() {
             add_edge(db, n, role, ord, id)?;
         }
     }
     if derive::is_notice(&derive::understood(header)) {
-        add_edge(db, n, Role::List, 0, &derive::NOTICE_LIST)?;
+        add_edge(db, n, EdgeRole::List, 0, &derive::NOTICE_LIST)?;
     }
     db.prepare_cached("UPDATE scopes SET latest = ?2 WHERE n = ?1 AND latest < ?2")?
         .execute(params![scope, wall(header.clock.wall)])?;
-    Ok(Appended::New(n))
+    Ok(AppendOutcome::New(n))
 }
 
 /// Adds an edge.
-pub(super) fn add_edge(db: &Connection, src: i64, role: Role, ord: usize, dst: &EventId) -> Result<()> {
+pub(super) fn add_edge(db: &Connection, src: i64, role: EdgeRole, ord: usize, dst: &EventId) -> Result<()> {
     db.prepare_cached("INSERT INTO edges (src, role, ord, dst) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![src, role as u8, ord, dst.0])?;
     Ok(())
@@ -316,7 +321,7 @@ pub(super) fn signed_after(db: &Connection, after: i64, limit: usize) -> Result<
         let (n, event) = row?;
         event
             .map(|event| (n, event))
-            .map_err(|error| StoreError::Damaged(format!("event at place {n} cannot be read: {error}")))
+            .map_err(|error| StoreError::Damaged(format!("event {n} of the log cannot be read: {error}")))
     })
     .collect()
 }

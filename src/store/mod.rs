@@ -1,6 +1,6 @@
 //! The store: one SQLite file with the signed events of both logs, and the projections made of them.
 //!
-//! The only module that speaks SQL. Every change goes through [`Store::commit`], [`Store::commit_roster`] or
+//! The only module with SQL. Every change goes through [`Store::commit`], [`Store::commit_roster`] or
 //! [`Store::import_synced`], in one transaction that appends events and brings the projections up to date by the rules of [`crate::domain::derive`].
 
 mod act;
@@ -9,11 +9,12 @@ mod calibration;
 mod check;
 mod chunks;
 mod commit;
+mod deep_stage_mark;
 mod dump;
 mod error;
 mod file;
+mod file_check;
 mod log;
-mod mark;
 mod open;
 mod past;
 mod peer_progress;
@@ -26,7 +27,6 @@ mod row;
 mod scopes;
 mod team;
 mod vectors;
-mod whole;
 
 use std::{
     fs,
@@ -36,24 +36,24 @@ use std::{
 
 use ed25519_dalek::SigningKey;
 
-pub use act::{Act, Committed, Draft, Imported, Ref};
+pub use act::{Act, Committed, EventDraft, Imported, Ref};
 pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
 pub use error::StoreError;
 pub use past::PastMark;
 pub use read::AgentTally;
 pub use requests::RequestHash;
 pub use row::{
-    AgentRow, CandidateQuery, CardFilter, CardRow, CardStatus, CheckReport, ClaimFilter, ClaimRow, Counts, EventRow,
-    LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, Said, ScopeRow, Spot, Standing, WordList, WordLists,
-    WordQuery,
+    AgentRow, CandidateQuery, CardFilter, CardRow, CardState, CheckReport, ClaimFilter, ClaimRow, EventRow,
+    GuardOutcome, KindAndStatus, LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, RowNumber, ScopeRow,
+    StoreCounts, WordList, WordLists, WordQuery,
 };
-pub use team::rows::{
-    ContactRow, DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate, Entry, EntryCursor, EntryPage, Fork,
-    InviteRow, KeptBack, PeerDocument, PeerRow, QuarantinedRow, RosterDraft, SyncCursor, SyncImport, SyncImported,
-    SyncPage, TeamRow, TeamScopeRow,
+pub use team::sync_rows::{
+    ContactRow, DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate, Fork, InviteRow, LogEntry, LogEntryCursor,
+    LogEntryPage, PeerDocumentState, PeerRow, QuarantinedRow, RosterDraft, SyncCursor, SyncImport, SyncImported,
+    SyncPage, TeamRow, TeamScopeRow, UnacceptedEvents,
 };
 pub use team::{BusyAuthor, MOST_QUARANTINED};
-pub use vectors::{Reembedding, Unreasoned, VectorModel, Waiting};
+pub use vectors::{MissingReasonVectors, PendingText, ReembeddingProgress, VectorModel};
 
 use rusqlite::Connection;
 
@@ -66,12 +66,12 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct StoreOptions {
     /// Wait for the disk at each commit (`synchronous=FULL`). Off only to measure what that costs.
     pub durable: bool,
 }
 
-impl Default for Options {
+impl Default for StoreOptions {
     fn default() -> Self {
         Self { durable: true }
     }
@@ -89,11 +89,11 @@ impl Store {
     /// Opens the store at `path`, or makes it; runs migrations, and rebuilds the projections where `check` has a new
     /// version. `key` signs what is committed here.
     pub fn open(path: &Path, key: SigningKey, check: Arc<dyn PairCheck>) -> Result<Self> {
-        Self::open_with(path, key, check, Options::default())
+        Self::open_with(path, key, check, StoreOptions::default())
     }
 
     /// [`Store::open`] with options.
-    pub fn open_with(path: &Path, key: SigningKey, check: Arc<dyn PairCheck>, options: Options) -> Result<Self> {
+    pub fn open_with(path: &Path, key: SigningKey, check: Arc<dyn PairCheck>, options: StoreOptions) -> Result<Self> {
         let mut db = open::writer(path, options)?;
         let file = Some(Arc::new(file::OpenFile::at(path)?));
         let epoch = open::epoch(&db, path)?;

@@ -8,8 +8,8 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, config::DbConfig, params};
 
-use super::{Options, Result, SCHEMA, StoreError, file, vectors, whole};
-use crate::files::Draft;
+use super::{Result, SCHEMA, StoreError, StoreOptions, file, file_check, vectors};
+use crate::files::DraftFile;
 
 /// `PRAGMA application_id` of ergo's stores: "ergo" in ASCII.
 const APPLICATION: u32 = 0x6572_676f;
@@ -31,10 +31,10 @@ const WRITER_CACHE_KIB: i64 = 16 * 1024;
 const READER_CACHE_KIB: i64 = 4 * 1024;
 
 /// Opens the writer's connection; creates the file if it is absent, and migrates it.
-pub(super) fn writer(path: &Path, options: Options) -> Result<Connection> {
-    vectors::index::register()?;
+pub(super) fn writer(path: &Path, options: StoreOptions) -> Result<Connection> {
+    vectors::vector_index::register()?;
     file::part_from_foreign_log(path)?;
-    whole::check(path)?;
+    file_check::check(path)?;
     if options.durable && !path.exists() {
         make(path)?;
     }
@@ -65,8 +65,8 @@ pub(super) fn writer(path: &Path, options: Options) -> Result<Connection> {
 
 /// Makes an empty store under its name in one step: a start that is killed leaves no empty file, which would be refused the next time.
 fn make(path: &Path) -> Result<()> {
-    let io = |error| StoreError::Io { what: "cannot make", path: path.to_owned(), error };
-    let draft = Draft::beside(path).map_err(io)?;
+    let io = |error| StoreError::Io { what: "cannot create", path: path.to_owned(), error };
+    let draft = DraftFile::beside(path).map_err(io)?;
     let mut db = Connection::open(draft.path())?;
     common(&db)?;
     // A draft that a crash spoils is never opened; publishing it waits for the disk.
@@ -82,7 +82,7 @@ fn make(path: &Path) -> Result<()> {
 
 /// Opens a connection that can only read.
 pub(super) fn reader(path: &Path) -> Result<Connection> {
-    vectors::index::register()?;
+    vectors::vector_index::register()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
     db.busy_timeout(BUSY)?;
@@ -94,7 +94,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection> {
 
 /// Opens an empty store in a file without a name, which is gone with its connection.
 pub(super) fn scratch() -> Result<Connection> {
-    vectors::index::register()?;
+    vectors::vector_index::register()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags("", flags)?;
     common(&db)?;
@@ -117,7 +117,7 @@ fn common(db: &Connection) -> Result<()> {
     db.pragma_update(None, "foreign_keys", "ON")?;
     // Without this, SQLite plans most statements anew whenever a value is bound to them, which costs more than they do.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    // What the file says of itself is not trusted to run functions.
+    // The file's schema is not trusted to call functions.
     db.pragma_update(None, "trusted_schema", "OFF")?;
     db.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
@@ -179,21 +179,21 @@ pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
     }
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes)
-        .map_err(|error| StoreError::Damaged(format!("the system has no randomness: {error}")))?;
+        .map_err(|error| StoreError::Damaged(format!("cannot get random bytes from the operating system: {error}")))?;
     let epoch = u64::from_le_bytes(bytes);
     set(db, "epoch", epoch.cast_signed())?;
     set(db, "installed", marker.as_bytes())?;
     Ok(epoch)
 }
 
-/// What tells this file from a copy of it: the machine, the file system and the file on it. Hashed, since a store is
+/// Identifies this file, as opposed to a copy of it: the machine, the file system and the file on it. Hashed, since a store is
 /// given away and a machine's id is private.
 fn marker(path: &Path) -> Result<String> {
     let machine = ["/etc/machine-id", "/var/lib/dbus/machine-id"]
         .iter()
         .find_map(|file| fs::read_to_string(file).ok())
         .unwrap_or_default();
-    let io = |error| StoreError::Io { what: "cannot look at", path: path.to_owned(), error };
+    let io = |error| StoreError::Io { what: "cannot read the metadata of", path: path.to_owned(), error };
     let (device, inode) = place(&fs::metadata(path).map_err(io)?, path);
     let text = format!("ergo/installed/1\n{}\n{device}\n{inode}", machine.trim());
     Ok(blake3::hash(text.as_bytes()).to_hex().to_string())

@@ -95,10 +95,13 @@ impl Reader {
         let Some(scope) = place(&self.db, scope)? else { return Ok(()) };
         let bound = [scope, Value::from(log::wall(as_of))];
         copy(&self.db, then, "events", of_the_past!("SELECT e.* FROM events e"), &bound)?;
-        let edges = concat!(of_the_past!("SELECT x.* FROM edges x JOIN events e ON e.n = x.src"), " AND x.role <> ?3");
-        // Which card an event speaks of is a projection.
-        let role = Value::from(log::Role::Card as i64);
-        copy(&self.db, then, "edges", edges, &[bound.as_slice(), &[role]].concat())?;
+        let edges = concat!(
+            of_the_past!("SELECT x.* FROM edges x JOIN events e ON e.n = x.src"),
+            " AND x.role NOT IN (?3, ?4)"
+        );
+        // Which card an event speaks of, and which pair it judges, is a projection.
+        let roles = [log::EdgeRole::Card, log::EdgeRole::Pair].map(|role| Value::from(role as i64));
+        copy(&self.db, then, "edges", edges, &[bound.as_slice(), &roles].concat())?;
         if let Some(model) = vectors::model(&self.db)? {
             vectors::lock(then, &model)?;
             copy(

@@ -1,4 +1,4 @@
-//! How far other devices had each chain of a scope, as their last file said.
+//! How far other devices have each chain of a scope, according to their last bundle.
 
 use rusqlite::{OptionalExtension, params};
 

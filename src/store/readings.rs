@@ -1,6 +1,6 @@
 //! Readings: what a language model answered about a statement, so that it is asked once.
 //!
-//! No events and no part of the projection: they follow from the statement and the normaliser, stay on this machine, and can be made again. A
+//! They are neither events nor part of the projection: they follow from the statement and the normaliser, stay on this machine, and can be made again. A
 //! rebuild keeps them; a redaction drops those of its words.
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{Reader, Result, Store, commit, log, project::subject_term};
 use crate::domain::Scope;
 
-/// What a reading is found by. White space does not count.
+/// The key of a reading: a hash of the statement, ignoring white space.
 fn key(statement: &str) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"ergo/reading/1");

@@ -29,7 +29,7 @@ const DERIVED: [&str; 15] = [
 ];
 
 /// The version of how projections are made here: grows whenever the same log would give other tables.
-const PROJECTION: u32 = 3;
+const PROJECTION: u32 = 4;
 
 /// What the projections were made with: a store that was made with something else is rebuilt when it is opened.
 pub(super) fn version(check: &dyn PairCheck) -> String {
@@ -41,7 +41,7 @@ impl Store {
     pub fn rebuild(&mut self) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         rebuild(&tx, &*self.check)?;
-        team::check::mend(&tx)?;
+        team::consistency::mend(&tx)?;
         tx.commit()?;
         self.scrub();
         Ok(())
@@ -54,7 +54,7 @@ pub(super) fn rebuild(db: &Connection, check: &dyn PairCheck) -> Result<()> {
     fill(db, check)
 }
 
-/// Drops every projection: then events may be taken out of the log.
+/// Drops every projection. After that, events may be removed from the log.
 pub(super) fn clear(db: &Connection) -> Result<()> {
     for table in DERIVED {
         let sql = match table {
@@ -64,7 +64,7 @@ pub(super) fn clear(db: &Connection) -> Result<()> {
         db.execute(&sql, [])?;
     }
     vectors::clear_index(db)?;
-    db.execute("DELETE FROM edges WHERE role = ?1", [log::Role::Card as i64])?;
+    db.execute("DELETE FROM edges WHERE role IN (?1, ?2)", [log::EdgeRole::Card as i64, log::EdgeRole::Pair as i64])?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What acts were asked for: a retry is told from another request under the same idempotency key.
+//! Hashes of requests: they distinguish a retry from another request with the same idempotency key.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -10,7 +10,7 @@ use crate::domain::OpId;
 pub struct RequestHash(pub [u8; 16]);
 
 impl Store {
-    /// [`Store::commit`] of what a request asked for, with the vectors of claims that the act creates or speaks of.
+    /// [`Store::commit`] of what a request asked for, with the vectors of claims that the act creates or refers to.
     ///
     /// # Errors
     /// Those of [`Store::put_vectors`] too; nothing is stored then.

@@ -1,4 +1,4 @@
-//! What comes out of the store.
+//! The types that the store returns, and the filters that it takes.
 
 use crate::domain::{
     CardId, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Hlc, Norm, OpId, Qualifiers, Scope, Status,
@@ -32,13 +32,13 @@ pub struct ClaimRow {
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
-    /// What a team calls that device.
+    /// That device's name in a team.
     pub device_name: Option<String>,
-    /// Whose device it is, as a team says.
+    /// Whose device it is, according to a team's roster.
     pub device_person: Option<String>,
     /// The device that brought it here; `None` where it was written here, or came by a file.
     pub received_from: Option<DeviceId>,
-    /// What a team calls that one.
+    /// That device's name in a team.
     pub received_from_name: Option<String>,
     /// The team that it was written for.
     pub team: Option<EventId>,
@@ -50,7 +50,7 @@ pub struct ClaimRow {
     pub key: Option<String>,
     /// The hash of the key of a fact.
     pub key_hash: Option<EventId>,
-    /// What the writer said about where and when it holds.
+    /// Where and when it holds, as its writer declared.
     pub qualifiers: Qualifiers,
     /// What the normaliser made of it.
     pub norms: Vec<Norm>,
@@ -99,7 +99,7 @@ pub struct EventRow {
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
-    /// What a team calls that device.
+    /// That device's name in a team.
     pub device_name: Option<String>,
     /// When, by the writer's event clock.
     pub clock: Hlc,
@@ -128,7 +128,7 @@ pub struct CardRow {
     pub scope: Scope,
     /// The claims on it: the refused candidate first, else the newest first.
     pub members: Vec<EventId>,
-    /// The refused candidate, which is no claim: read it with [`super::Reader::candidate`].
+    /// The refused candidate, which is not a claim: read it with [`super::Reader::candidate`].
     pub candidate: Option<EventId>,
     /// Whether it waits for a person: not settled, and still true.
     pub open: bool,
@@ -146,7 +146,7 @@ pub struct CardRow {
     pub settled: Option<SettledBy>,
     /// Until when it is put off, in milliseconds since the Unix epoch; may lie in the past.
     pub snoozed_until: Option<u64>,
-    /// What the guard said: of a refused candidate against the others, else of the first member against the others.
+    /// The guard's verdict: on a refused candidate against the others, else on the first member against the others.
     pub verdict: Verdict,
     /// Grows whenever anything on it changes in this file.
     pub rev: u64,
@@ -173,7 +173,7 @@ pub struct ScopeRow {
 
 /// Counts over the whole store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct StoreCounts {
     /// Events in both logs.
     pub events: usize,
     /// Claims.
@@ -186,7 +186,7 @@ pub struct Counts {
     pub needs_review: usize,
 }
 
-/// What a shortened id stands for.
+/// The result of looking up a shortened id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup<T> {
     /// Nothing, or the text cannot be an id.
@@ -206,7 +206,7 @@ impl<T> Lookup<T> {
     }
 }
 
-/// Which claims; all that is said must hold.
+/// Which claims: those that match every field that is set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimFilter {
     /// In this scope; `None` for all.
@@ -231,14 +231,14 @@ pub struct ClaimFilter {
     pub until: Option<u64>,
     /// With these words, in this order, in their source.
     pub source: Option<String>,
-    /// What guard and models said of them.
-    pub verdict: Option<Said>,
+    /// With this outcome of the guard; `None` for all.
+    pub verdict: Option<GuardOutcome>,
 }
 
-/// What guard and models said of a claim.
+/// The outcome of the guard's checks, and of later ones by models, for a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// It stands on an open card.
+pub enum GuardOutcome {
+    /// It is on an open card.
     Disputed,
     /// It was stored with a warning.
     Warned,
@@ -276,7 +276,7 @@ pub struct NoticeRow {
 
 /// Which cards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CardStatus {
+pub enum CardState {
     /// Open, and not put off.
     #[default]
     Open,
@@ -288,20 +288,20 @@ pub enum CardStatus {
     All,
 }
 
-/// Which cards; all that is said must hold.
+/// Which cards: those that match every field that is set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CardFilter {
     /// In this scope; `None` for all.
     pub scope: Option<Scope>,
     /// With this status.
-    pub status: CardStatus,
+    pub status: CardState,
     /// The wall clock, in milliseconds since the Unix epoch: decides what is still put off.
     pub now: u64,
     /// Of these kinds; empty for all.
     pub kinds: Vec<CardKind>,
 }
 
-/// Which events of the log; all that is said must hold.
+/// Which events of the log: those that match every field that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFilter {
     /// In this scope; `None` for all.
@@ -370,9 +370,9 @@ pub struct Neighbour {
     pub cosine: f32,
 }
 
-/// Where a claim stands in this file, for good.
+/// The number of a claim's row, which never changes in this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Spot(pub(super) i64);
+pub struct RowNumber(pub(super) i64);
 
 /// Words that are looked for together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -387,7 +387,7 @@ pub struct WordQuery {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordList {
     /// The newest of them first.
-    pub spots: Vec<Spot>,
+    pub spots: Vec<RowNumber>,
     /// How many there are; an estimate where not all were read.
     pub claims: usize,
     /// All were read.
@@ -403,9 +403,9 @@ pub struct WordLists {
     pub lists: Vec<WordList>,
 }
 
-/// What decides whether a claim is answered with at all.
+/// The kind and status of a claim, which decide whether recall returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct KindAndStatus {
     /// Its kind.
     pub kind: ClaimKind,
     /// Its status.

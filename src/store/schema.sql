@@ -60,7 +60,7 @@ CREATE INDEX events_bodiless ON events (shared, n) WHERE shared IS NOT NULL AND 
 -- What events point at; the other end may not have arrived yet.
 CREATE TABLE edges (
     src  INTEGER NOT NULL REFERENCES events (n),
-    role INTEGER NOT NULL,                   -- 0 target, 1 successor, 2 seen, 3 card
+    role INTEGER NOT NULL,                   -- 0 target, 1 successor, 2 seen, 3 card, 4 list, 5 judged pair
     ord  INTEGER NOT NULL,
     dst  BLOB NOT NULL,
     PRIMARY KEY (src, role, ord)

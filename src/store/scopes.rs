@@ -1,4 +1,4 @@
-//! Scopes and what they are bound to.
+//! Scopes, and the projects that they are bound to.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -75,7 +75,7 @@ impl Reader {
     }
 
     /// Counts over the whole store, rosters left out.
-    pub fn counts(&self) -> Result<super::Counts> {
+    pub fn counts(&self) -> Result<super::StoreCounts> {
         let mut read = self.db.prepare_cached(
             "SELECT (SELECT count(*) FROM events) - (SELECT coalesce(sum(events), 0) FROM team_scopes WHERE roster = 1),
                 (SELECT coalesce(sum(claims), 0) FROM lanes),
@@ -84,7 +84,7 @@ impl Reader {
                 (SELECT coalesce(sum(claims), 0) FROM lanes WHERE status = 0 AND review = 1)",
         )?;
         Ok(read.query_row([], |row| {
-            Ok(super::Counts {
+            Ok(super::StoreCounts {
                 events: row.get(0)?,
                 claims: row.get(1)?,
                 active: row.get(2)?,

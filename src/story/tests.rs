@@ -8,12 +8,12 @@ use crate::domain::claim::Qualifiers;
 /// Reads a story of (date, writer, statement), all in force.
 fn marks(story: &[(&str, &str, &str)]) -> Vec<(Confusion, Vec<usize>)> {
     let guard = Guard::default();
-    let lines: Vec<StoryLine> = story
+    let lines: Vec<StoryClaim> = story
         .iter()
         .map(|(at, who, statement)| {
             let norms = guard.normalise(statement, &Qualifiers::default()).norms;
             let claim = NormedClaim { statement: (*statement).to_owned(), norms, ..NormedClaim::default() };
-            StoryLine::new(millis(at), who, true, claim)
+            StoryClaim::new(millis(at), who, true, claim)
         })
         .collect();
     read(&guard, &lines).into_iter().map(|mark| (mark.confusion, mark.claims)).collect()

@@ -72,7 +72,7 @@ pub(super) fn decode_numbers<C>(d: &mut Decoder<'_>, _: &mut C) -> Result<Vec<u3
     let mut numbers = Vec::new();
     for number in d.array_iter::<u32>()? {
         if numbers.len() as u64 >= 3 * MAX_OPS {
-            return Err(decode::Error::message("more numbers than a document has entries"));
+            return Err(decode::Error::message("it declares more numbers than the document has entries"));
         }
         numbers.push(number?);
     }

@@ -189,12 +189,12 @@ pub(in crate::sync) fn offered(row: &DocumentRow) -> Option<DocumentOffer> {
     Some(DocumentOffer { month: row.month, part: row.part, events: row.events as u64, heads, digest: row.digest })
 }
 
-fn entry(row: crate::store::Entry) -> DocumentEntry {
+fn entry(row: crate::store::LogEntry) -> DocumentEntry {
     DocumentEntry { id: row.id, signature: row.signature, header: row.header }
 }
 
 /// Groups events by the month of their clock.
-fn by_month(rows: Vec<crate::store::Entry>) -> BTreeMap<Month, Vec<DocumentEntry>> {
+fn by_month(rows: Vec<crate::store::LogEntry>) -> BTreeMap<Month, Vec<DocumentEntry>> {
     let mut months: BTreeMap<Month, Vec<DocumentEntry>> = BTreeMap::new();
     for row in rows {
         months.entry(Month::of(row.clock)).or_default().push(entry(row));

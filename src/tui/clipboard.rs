@@ -85,7 +85,7 @@ impl ClipboardEnvironment {
     fn advice(self) -> &'static str {
         match self {
             Self { ssh: true, .. } => "allow OSC 52 in the terminal",
-            Self { tmux: true, .. } => "set -s set-clipboard on in tmux",
+            Self { tmux: true, .. } => "run `tmux set -s set-clipboard on`",
             Self { wayland: true, .. } => "install wl-clipboard",
             Self { x11: true, .. } => "install xclip or xsel",
             _ => "allow OSC 52 in the terminal",
@@ -113,7 +113,7 @@ impl Copied {
             (Some(tool), false) => format!("Copied with {tool}: {}", self.what),
             (Some(tool), true) => format!("Sent to the terminal, and copied with {tool}: {}", self.what),
             (None, _) => {
-                format!("Sent to the terminal: {}. If the clipboard has nothing, {}.", self.what, self.place.advice())
+                format!("Sent to the terminal: {}. If the clipboard is empty, {}.", self.what, self.place.advice())
             }
         }
     }
@@ -162,13 +162,13 @@ mod tests {
         assert_eq!(copied(Some("tmux"), true, &[]), "Sent to the terminal, and copied with tmux: the page");
         for (variables, advice) in [
             (&["SSH_TTY", "TMUX"][..], "allow OSC 52 in the terminal"),
-            (&["TMUX"], "set -s set-clipboard on in tmux"),
+            (&["TMUX"], "run `tmux set -s set-clipboard on`"),
             (&["WAYLAND_DISPLAY", "DISPLAY"], "install wl-clipboard"),
             (&["DISPLAY"], "install xclip or xsel"),
             (&[], "allow OSC 52 in the terminal"),
         ] {
             let said = copied(None, true, variables);
-            assert_eq!(said, format!("Sent to the terminal: the page. If the clipboard has nothing, {advice}."));
+            assert_eq!(said, format!("Sent to the terminal: the page. If the clipboard is empty, {advice}."));
         }
     }
 

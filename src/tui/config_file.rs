@@ -57,7 +57,7 @@ impl<'a> ConfigDocument<'a> {
     pub(super) fn string<'b>(&self, value: &'b Spanned<DeValue<'a>>) -> Result<&'b str, Mistake> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text),
-            other => Err(self.wrong(value, format!("expected a text in quotation marks, found {}", kind(other)))),
+            other => Err(self.wrong(value, format!("expected a string in quotation marks, found {}", kind(other)))),
         }
     }
 }
@@ -78,7 +78,7 @@ fn line_of(text: &str, at: usize) -> usize {
 /// What a value is, in words.
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
+        DeValue::String(_) => "a string",
         DeValue::Integer(_) | DeValue::Float(_) => "a number",
         DeValue::Boolean(_) => "true or false",
         DeValue::Datetime(_) => "a time",

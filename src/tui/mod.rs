@@ -20,9 +20,9 @@ pub mod state;
 pub mod text;
 pub mod theme;
 pub mod theme_file;
+pub mod times;
 pub mod update;
 pub mod view;
-pub mod when;
 pub mod word_diff;
 
 pub(crate) use crate::domain::drift;

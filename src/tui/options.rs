@@ -153,6 +153,6 @@ pub enum TuiError {
     #[error("the terminal cannot be used: {0}")]
     Terminal(#[from] io::Error),
     /// A defect of ergo; the message was printed where the terminal was given back.
-    #[error("the app stopped because of a defect")]
+    #[error("the app stopped because of a bug; the daemon and your claims are not affected")]
     Panicked,
 }

@@ -162,12 +162,13 @@ impl SearchWords {
             let through: Vec<&str> =
                 hit.words.iter().map(String::as_str).filter(|word| !named.contains(word)).collect();
             if !through.is_empty() {
-                said.push(format!("{} through other words", through.join(", ")));
+                let related = if through.len() == 1 { "a related word" } else { "related words" };
+                said.push(format!("{} through {related}", through.join(", ")));
             }
             match hit.cosine {
-                Some(cosine) if cosine >= LIKE => said.push(format!("similar meaning: {cosine:.2} of 1")),
+                Some(cosine) if cosine >= LIKE => said.push(format!("similarity {cosine:.2}")),
                 Some(cosine) if said.is_empty() => {
-                    said.push(format!("the closest match, but not close: {:.2} of 1", cosine.max(0.0)));
+                    said.push(format!("closest match, but similarity only {:.2}", cosine.max(0.0)));
                 }
                 _ => {}
             }
@@ -253,13 +254,13 @@ mod tests {
         assert_eq!(SearchWords::of("adr").elsewhere(&claim), "in its source");
         let hit = RecallHit { claim: claim.clone(), score: 1.0, cosine: Some(0.814), words: vec!["rollout".into()] };
         let said = SearchWords::of("rollout").why(&claim, Some(&hit));
-        assert_eq!(said, "rollout through other words; similar meaning: 0.81 of 1");
+        assert_eq!(said, "rollout through a related word; similarity 0.81");
         let far = |words: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             SearchWords::of("zebra").why(&claim, Some(&RecallHit { cosine: Some(-0.04), words, ..hit.clone() }))
         };
-        assert_eq!(far(&[]), "the closest match, but not close: 0.00 of 1");
-        assert_eq!(far(&["zebra"]), "zebra through other words");
+        assert_eq!(far(&[]), "closest match, but similarity only 0.00");
+        assert_eq!(far(&["zebra"]), "zebra through a related word");
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn read_style(text: &str) -> Result<Style, String> {
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
         if word == "on" {
-            let behind = words.next().ok_or("`on` wants a colour after it")?;
+            let behind = words.next().ok_or("`on` must be followed by a colour")?;
             style = style.bg(color(behind)?);
         } else if let Some((_, modifier)) = MODIFIERS.iter().find(|(name, _)| *name == word) {
             style = style.add_modifier(*modifier);
@@ -169,7 +169,7 @@ mod tests {
             ("base = \"lite\"\n", 1, "unknown theme `lite`: expected one of auto, dark, light, mono"),
             ("[styles]\nselect = \"red\"\n", 2, "did you mean `selected`"),
             ("[styles]\n\nok = \"gren\"\n", 3, "did you mean `green`"),
-            ("[styles]\nok = \"red on\"\n", 2, "wants a colour"),
+            ("[styles]\nok = \"red on\"\n", 2, "followed by a colour"),
             ("[styles]\nok = \"#12345\"\n", 2, "neither a colour"),
             ("[styles]\nok = 3\n", 2, "found a number"),
             ("[style]\n", 1, "did you mean `styles`"),

@@ -1,4 +1,4 @@
-//! Worker processes, `ergo worker …`: they run code that may crash, and read bytes that strangers made.
+//! Worker processes, `ergo worker …`: they run code that may crash, and read untrusted bytes.
 //!
 //! The daemon starts a worker and talks to it ([`process`]); the worker serves requests ([`host`]); both use
 //! the same frames ([`frame`]).

@@ -215,7 +215,7 @@ pub(crate) const OUT_OF_MEMORY: &str = "ran out of memory";
 
 /// Explains the exit of a worker by its last lines.
 fn describe_death<'a>(words: impl DoubleEndedIterator<Item = &'a str> + Clone) -> String {
-    // The failed assertion that follows such a line does not tell the cause.
+    // The failed assertion after such a line does not name the cause.
     let memory = ["insufficient memory", "bad_alloc", "failed to allocate", "memory allocation of"];
     if let Some(line) = words.clone().find(|line| memory.iter().any(|word| line.contains(word))) {
         return format!("{OUT_OF_MEMORY}: {}", line.trim_start_matches("ERROR "));
@@ -231,7 +231,7 @@ pub(crate) fn this_program() -> PathBuf {
     own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
-/// Returns the resident memory of a process in bytes, or 0 if the system does not tell.
+/// Returns the resident memory of a process in bytes, or 0 if it is unknown.
 pub(crate) fn rss(pid: u32) -> u64 {
     std::fs::read_to_string(format!("/proc/{pid}/status")).map_or(0, |status| rss_in(&status))
 }

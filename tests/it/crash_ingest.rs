@@ -8,7 +8,7 @@ use ergo::{
     client::Client,
     domain::Scope,
     guard::StructuralPairCheck,
-    recall::chunk::{Form, chunks},
+    recall::chunking::{TextFormat, chunks},
     store::Store,
 };
 
@@ -25,7 +25,7 @@ fn write_library(folder: &Path) -> BTreeMap<String, usize> {
         let text: String = (0..PIECES).map(piece).collect();
         let name = format!("{n:02}.md");
         fs::write(folder.join(&name), &text).unwrap();
-        (format!("docs/{name}"), chunks(&text, Form::Markdown).len())
+        (format!("docs/{name}"), chunks(&text, TextFormat::Markdown).len())
     };
     (0..FILES).map(write).collect()
 }

@@ -93,7 +93,7 @@ fn a_taken_port_is_a_warning_and_the_socket_serves() {
     let home = TestHome::with_config(&format!("[daemon]\naddress = \"127.0.0.1:{port}\"\n"));
     let _daemon = home.daemon();
     assert_eq!(home.record().tcp, None);
-    assert!(home.log().contains("only the socket serves"), "{}", home.log());
+    assert!(home.log().contains("so only the socket is available"), "{}", home.log());
 }
 
 #[test]

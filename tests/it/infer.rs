@@ -122,19 +122,19 @@ fn the_cross_encoder_tells_contradiction_from_agreement_and_strangers() {
     .into();
     let together = pool.classify(&pairs, LONG).unwrap();
     let margin = |[entailment, neutral, contradiction]: [f32; 3]| contradiction - entailment.max(neutral);
-    let margins: Vec<f32> = together.iter().map(|logits| margin(*logits)).collect();
+    let margins: Vec<f32> = together.iter().map(|of| margin(of.logits)).collect();
     let (against, beside) = margins.split_at(3);
     let least = against.iter().copied().fold(f32::INFINITY, f32::min);
     let most = beside.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     assert!(least > most, "contradictions {against:?}, others {beside:?}");
-    for (pair, logits) in pairs.iter().zip(&together) {
+    for (pair, of) in pairs.iter().zip(&together) {
         let alone = pool.classify(std::slice::from_ref(pair), LONG).unwrap()[0];
-        assert!(logits.iter().zip(alone).all(|(one, other)| (one - other).abs() < 0.1), "{logits:?} {alone:?}");
+        assert!(of.logits.iter().zip(alone.logits).all(|(one, other)| (one - other).abs() < 0.1), "{of:?} {alone:?}");
     }
     let long = "a rule about something, ".repeat(3_000);
     let strange = [(long.clone(), long.clone()), (String::new(), long), ("\0".into(), String::new())];
     let logits = pool.classify(&strange, LONG).unwrap();
-    assert!(logits.iter().flatten().all(|logit| logit.is_finite()));
+    assert!(logits.iter().all(|of| of.logits.iter().chain(&of.gate).all(|logit| logit.is_finite())));
     // What the process holds with both models: files that are mapped, and little more.
     pool.embed(&texts(&["Backups are encrypted."]), LONG).unwrap();
     let rss = pool.info().workers[0].rss_bytes;
@@ -154,14 +154,35 @@ fn pairs_of_one_pass_do_not_see_each_other_and_the_order_counts() {
     let one = [("ab", "c"), ("c", "ab"), ("", ""), ("\0", "x"), (&*long, &*long), ("a b c", &*long), (&*long, "a b c")];
     let pairs: Vec<(String, String)> = one.map(|(a, b)| (a.to_owned(), b.to_owned())).into();
     let together = pool.classify(&pairs, LONG).unwrap();
-    for (pair, logits) in pairs.iter().zip(&together) {
+    for (pair, of) in pairs.iter().zip(&together) {
         let alone = pool.classify(std::slice::from_ref(pair), LONG).unwrap()[0];
         assert!(
-            logits.iter().zip(alone).all(|(one, other)| (one - other).abs() < 1e-3),
-            "{pair:?} {logits:?} {alone:?}"
+            of.logits.iter().zip(alone.logits).all(|(one, other)| (one - other).abs() < 1e-3),
+            "{pair:?} {of:?} {alone:?}"
         );
     }
-    assert!(together[0].iter().zip(together[1]).any(|(one, other)| (one - other).abs() > 1e-6), "{together:?}");
+    let [one, other] = [together[0].logits, together[1].logits];
+    assert!(one.iter().zip(other).any(|(one, other)| (one - other).abs() > 1e-6), "{together:?}");
+    assert!(together.iter().all(|of| of.gate.is_none()), "three outputs have no gate: {together:?}");
+}
+
+#[test]
+fn a_fourth_output_is_the_gate_wherever_it_stands() {
+    let dir = tempfile::tempdir().unwrap();
+    let pairs = [("ab".to_owned(), "c".to_owned()), ("c".to_owned(), "ab".to_owned())];
+    let classify = |outputs: &[&str]| {
+        let path = dir.path().join(format!("{}.gguf", outputs.join("-")));
+        gguf::write_tiny_classifier(&path, outputs);
+        let pool = pool(dir.path(), ModelSet { nli: Some(file(&path)), ..ModelSet::default() });
+        pool.classify(&pairs, LONG)
+    };
+    let last = classify(&["entailment", "neutral", "contradiction", "same decision"]).unwrap();
+    let first = classify(&["same decision", "neutral", "contradiction", "entailment"]).unwrap();
+    for (last, first) in last.iter().zip(first) {
+        assert_eq!((last.gate, Some(last.logits[0])), (Some(first.logits[0]), first.gate), "the same numbers");
+        assert_eq!(last.logits[1..], first.logits[1..]);
+    }
+    assert!(classify(&["entailment", "neutral", "contradiction", "other"]).is_err());
 }
 
 #[cfg(target_os = "linux")]

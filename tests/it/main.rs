@@ -13,6 +13,7 @@ mod daemon_life;
 mod daemon_writes;
 mod demo;
 mod deps;
+mod doubts;
 mod engine;
 mod faults;
 mod fuzz;

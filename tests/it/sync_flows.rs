@@ -42,7 +42,10 @@ fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
     assert!(told.contains("LAN only: nothing leaves this network") && told.contains("bob-laptop"), "{told}");
     assert!(told.contains("In sync with all peers.") && told.contains("you lack 0, they lack 0"), "{told}");
     let why = ada.run(&["why", "Logs are kept for thirty days"]).ok().stdout;
-    assert!(why.contains("bob, on bob-laptop") && why.contains("signature checked"), "{why}");
+    assert!(why.contains("bob, on bob-laptop"), "{why}");
+    let id = ada.json(&["why", "Logs are kept for thirty days"])["answer"]["id"].as_str().unwrap().to_owned();
+    let history = ada.run(&["history", &id]).ok().stdout;
+    assert!(history.contains("signature valid"), "{history}");
 }
 
 #[test]
@@ -83,7 +86,7 @@ fn now_waits_until_it_is_done_and_says_what_came_of_it() {
     let (ada, mut bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.found();
     let alone = ada.run(&["sync", "now"]).ok().stdout;
-    assert!(alone.contains("nobody to compare with"), "{alone}");
+    assert!(alone.contains("The team has no other device yet"), "{alone}");
     ada.takes_in(&bob, &[]);
     until("they are connected", || ada.status()["teams"][0]["peers"][0]["connected"] == true);
     ada.remember("Deploys run only on green CI.");
@@ -95,7 +98,7 @@ fn now_waits_until_it_is_done_and_says_what_came_of_it() {
     );
     assert!(bob.knows("Deploys run only on green CI."), "what was just written is there once it answers");
     let said = ada.run(&["sync", "now"]).ok().stdout;
-    assert!(said.contains("In step with bob-laptop."), "{said}");
+    assert!(said.contains("In sync with bob-laptop."), "{said}");
     assert_eq!(ada.run(&["sync", "now", "nobody"]).code, Some(2));
     assert_eq!(ada.run(&["sync", "now", "ada-laptop"]).code, Some(2));
     bob.daemon.take().unwrap().terminate();
@@ -159,7 +162,7 @@ fn a_revoked_laptop_keeps_what_it_has_and_is_heard_no_more() {
     });
     let told = bob.run(&["sync", "status"]).ok().stdout;
     assert!(
-        told.contains("put this device out of platform on ") && told.contains("What it holds stays here"),
+        told.contains("revoked this device from platform on ") && told.contains("This device keeps what it has"),
         "{told}"
     );
     assert!(bob.knows("Deploys run only on green CI."), "his claims stay");
@@ -221,7 +224,7 @@ fn a_readers_changes_are_reported_as_not_accepted() {
         "{team}"
     );
     let told = bob.run(&["sync", "status"]).ok().stdout;
-    assert!(told.contains("2 changes of this device") && told.contains("may only read"), "{told}");
+    assert!(told.contains("2 changes of this device") && told.contains("it has the role reader"), "{told}");
     assert!(told.contains("ergo sync grant bob-laptop --role writer"), "{told}");
     let adopt = bob.home.run(["sync", "adopt", "acme/api"]);
     assert!(adopt.code != Some(0) && adopt.stderr.contains("--role writer"), "nobody would take it: {adopt:?}");
@@ -258,10 +261,10 @@ fn a_restart_changes_nothing_for_a_ticket_or_a_team() {
 fn the_mode_is_chosen_once_and_the_settings_go_before() {
     let ada = Laptop::of("ada");
     ada.found();
-    assert!(ada.run(&["sync", "mode", "off"]).ok().stdout.contains("nothing listens"));
+    assert!(ada.run(&["sync", "mode", "off"]).ok().stdout.contains("accepts no connections"));
     let closed = ada.run(&["sync", "invite", "--no-wait"]);
     assert!(closed.code != Some(0) && closed.stderr.contains("Hint:"), "{closed:?}");
-    assert!(ada.run(&["sync", "mode", "lan"]).ok().stdout.contains("until somebody else is in the team"));
+    assert!(ada.run(&["sync", "mode", "lan"]).ok().stdout.contains("until another device joins the team"));
     ada.ticket(&[]);
     assert_eq!(ada.status()["mode"], "lan", "while somebody may come");
     let fixed = TestHome::with_config(&format!("{CONFIG}mode = \"off\"\n"));
@@ -276,16 +279,16 @@ fn two_laptops_without_a_network_pair_by_files() {
     let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
     ada.remember("Deploys run only on green CI.");
     ada.found();
-    let (card, grant) = (ada.home.path().join("bob.card"), ada.home.path().join("grant.ergo"));
-    let (card, grant) = (card.to_str().unwrap(), grant.to_str().unwrap());
-    let made = bob.json(&["sync", "card", "--out", card, "--device", "bob-laptop"]);
+    let (request, grant) = (ada.home.path().join("bob.request"), ada.home.path().join("grant.ergo"));
+    let (request, grant) = (request.to_str().unwrap(), grant.to_str().unwrap());
+    let made = bob.json(&["sync", "request", "--out", request, "--device", "bob-laptop"]);
     assert_eq!(words(&made).split(' ').count(), 6);
-    assert_eq!(bob.run(&["sync", "card", "--out", card]).code, Some(2), "a file that is there stays as it is");
+    assert_eq!(bob.run(&["sync", "request", "--out", request]).code, Some(2), "a file that is there stays as it is");
 
-    let unasked = ada.run(&["sync", "approve", card, "--out", grant]);
+    let unasked = ada.run(&["sync", "approve", request, "--out", grant]);
     assert_eq!(unasked.code, Some(2), "nobody is there to compare: {unasked:?}");
     assert!(unasked.stdout.contains(&made["words"][0].as_str().unwrap().to_owned()), "{unasked:?}");
-    let approved = ada.json(&["sync", "approve", card, "--out", grant, "--yes", "--role", "reader"]);
+    let approved = ada.json(&["sync", "approve", request, "--out", grant, "--yes", "--role", "reader"]);
     assert_eq!((words(&approved), approved["device"].clone()), (words(&made), made["device"].clone()));
 
     let wrong = eve.run(&["sync", "join", grant, "--yes"]);
@@ -298,5 +301,5 @@ fn two_laptops_without_a_network_pair_by_files() {
     assert_eq!((joined["state"].as_str(), joined["role"].as_str()), (Some("joined"), Some("reader")));
     assert_eq!(joined["words"], approved["grant_words"], "both screens show the same");
     assert_eq!(bob.status()["teams"][0]["name"], "platform");
-    assert_eq!(ada.run(&["sync", "approve", grant, "--out", "x", "--yes"]).code, Some(2), "a grant is no card");
+    assert_eq!(ada.run(&["sync", "approve", grant, "--out", "x", "--yes"]).code, Some(2), "a grant is no request");
 }

@@ -16,7 +16,7 @@ fn invite(ada: &Laptop, bob: &Laptop, answer: &str) -> (bool, String, crate::sup
     let shown = screen.sees("ergo sync join TICKET").full_text();
     let ticket = shown.split_whitespace().find(|word| word.starts_with("ergo1")).unwrap().to_owned();
     let join = bob.start(&["sync", "join", &ticket, "--device", "bob-laptop", "--json"]);
-    screen.sees("asks to join with “bob-laptop”");
+    screen.sees("asks to join with the device “bob-laptop”");
     let asked = screen.sees("Does the other screen show the same words? [y/N]").full_text();
     let pending = ada.json(&["sync", "pending"])["items"][0].clone();
     let six: Vec<String> = words(&pending).split(' ').map(str::to_owned).collect();
@@ -37,7 +37,7 @@ fn yes_admits_and_anything_else_does_not() {
     assert_eq!(joined.code, Some(1), "{joined:?}");
     assert_eq!(ada.json(&["sync", "peers"])["items"].as_array().unwrap().len(), 1, "ada is alone");
     let (well, said, joined) = invite(&ada, &bob, "y");
-    assert!(well && said.contains("The device is in the team."), "{said}");
+    assert!(well && said.contains("The device was admitted to the team."), "{said}");
     assert_eq!(joined.ok().json()["state"], "joined");
     until("both are in step", || ada.status()["teams"][0]["in_sync"] == true);
 }

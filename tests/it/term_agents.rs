@@ -24,7 +24,7 @@ fn an_agent_comes_writes_is_refused_and_goes() {
     app.sees("1 session is connected");
     app.until(|screen| screen.contains("one write") && screen.contains("Logs are kept for a week"));
     app.keys("f");
-    app.sees("What test-agent was refused");
+    app.sees("Refused writes of test-agent");
     app.until(|screen| !screen.contains("Logs are kept") && screen.contains("The canary deployment"));
     app.enter();
     app.enter();
@@ -32,7 +32,7 @@ fn an_agent_comes_writes_is_refused_and_goes() {
     app.sees("It is calm.");
     drop(agent);
     app.keys("7");
-    app.sees("none is connected");
+    app.sees("no session is connected");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn setup_is_read_as_a_page_and_written_after_a_question() {
     let mut app = App::open(&home, &[], USUAL, &[("PATH", "/nowhere")]);
     app.sees("live");
     app.keys("7i");
-    app.sees("What ergo would write");
+    app.sees("Preview: changes to the agents' files");
     app.sees(".claude.json");
     assert!(!home.path().join(".claude.json").exists());
     app.keys("a");
@@ -52,16 +52,16 @@ fn setup_is_read_as_a_page_and_written_after_a_question() {
     app.sees("start a new session there");
     assert!(fs::read_to_string(home.path().join(".claude.json")).unwrap().contains("mcp"));
     app.keys("i");
-    app.sees("is set up already");
+    app.sees("is already set up");
     app.key(Key::Esc);
-    app.until(|screen| !screen.contains("is set up already"));
+    app.until(|screen| !screen.contains("is already set up"));
     app.keys("x");
-    app.sees("What ergo would remove");
+    app.sees("Preview: removals from the agents' files");
     app.sees("/dev/null");
     app.keys("a");
     app.sees("Remove ergo from these files?");
     app.keys("y");
-    app.sees("Removed from Claude Code");
+    app.sees("Removed ergo from Claude Code");
     assert!(!home.path().join(".claude.json").exists());
 }
 
@@ -75,9 +75,9 @@ fn a_search_from_the_inbox_leads_to_a_why_chain_and_back() {
     app.until(|screen| screen.contains("1 found") && screen.contains("fire in its reason"));
     app.enter();
     app.keys("w");
-    app.sees("(asked for)");
+    app.sees("(this claim)");
     app.key(Key::Esc);
-    app.until(|screen| screen.contains("/ fire") && !screen.contains("(asked for)"));
+    app.until(|screen| screen.contains("/ fire") && !screen.contains("(this claim)"));
     app.keys("/");
     app.keys(" !building");
     app.until(|screen| screen.contains("0 found"));

@@ -76,7 +76,7 @@ fn a_link_opens_its_card_and_its_claim() {
     app.sees("The canary deployment is always red");
     let claim = home.run(["claims", "--json"]).ok().json()["items"][0]["id"].as_str().unwrap().to_owned();
     let mut app = App::open(&home, &["--claim", &claim[..10]], USUAL, &[]);
-    app.sees("(asked for)");
+    app.sees("(this claim)");
     app.sees("Nobody is there to mend it");
 }
 

@@ -33,7 +33,7 @@ fn what_needs_review_is_said_with_its_cause_and_settled_in_two_keys() {
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.sees("Need review");
     app.sees("Hotfixes need one review as well");
-    app.sees("What this claim rests on has changed");
+    app.sees("A premise of this claim changed");
     app.sees("a green build was bad");
     app.keys("v");
     app.sees("It still holds, although");
@@ -66,22 +66,22 @@ fn a_review_settled_elsewhere_says_who_did_it_and_stays_until_the_cursor_leaves(
 fn the_tour_is_shown_once_and_can_be_asked_for() {
     let (home, _daemon) = home();
     let mut app = App::first(&home, &[], USUAL);
-    app.sees("Memory that says no");
+    app.sees("Memory that refuses contradictions");
     app.enter();
     app.sees("settled with one key");
     app.enter();
-    app.sees("Nothing is lost");
+    app.sees("Every change is kept");
     app.enter();
     app.sees("Refused writes");
     app.keys("q");
     assert!(app.ends().0);
     let mut app = App::open(&home, &[], USUAL, &[]);
     app.sees("Refused writes");
-    assert!(!app.sees("1 of 2").contains("Memory that says no"), "once on a machine");
+    assert!(!app.sees("1 of 2").contains("Memory that refuses contradictions"), "once on a machine");
     app.keys("q");
     assert!(app.ends().0);
     let mut app = App::open(&home, &["--tour"], USUAL, &[]);
-    app.sees("Memory that says no");
+    app.sees("Memory that refuses contradictions");
     assert!(!PROGRAM.is_empty());
 }
 
@@ -95,7 +95,7 @@ fn the_timeline_tells_what_happened_since_the_person_was_last_here() {
     home.run(["remember", "Logs are kept for a week", "--reason", "the disk is small"]).ok();
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.keys("5");
-    app.sees("since you were last here");
+    app.sees("since your last visit");
     app.sees("Logs are kept for a week");
     assert!(!app.sees("1 of 1").contains("Never deploy on Fridays"));
     app.keys("f");

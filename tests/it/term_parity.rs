@@ -23,13 +23,13 @@ const THINGS: [&str; 11] =
 /// What is done in the app to the cards in their order: by which key, what the form says, and what is typed into it.
 const ON_CARDS: [(Action, &str, &str, &str); 9] = [
     (Action::KeepNew, "a", "The new claim is stored", "⏎"),
-    (Action::KeepExisting, "b", "the new claim is dropped", "⏎"),
-    (Action::Discard, "D", "It is dropped", "⏎"),
-    (Action::Snooze, "z", "comes back", "⏎"),
+    (Action::KeepExisting, "b", "the new claim is discarded", "⏎"),
+    (Action::Discard, "D", "The new claim is discarded", "⏎"),
+    (Action::Snooze, "z", "The card is hidden", "⏎"),
     (Action::Exception, "x", "Both stay although", "law⏎"),
     (Action::Dismiss, "d", "No contradiction: the new", "moot⏎"),
-    (Action::Narrow, "o", "where and when you say", "⇥ci⌃s"),
-    (Action::Retract, "r", "It was never right; the other", "⇥old⏎"),
+    (Action::Narrow, "o", "The chosen claim gets", "⇥ci⌃s"),
+    (Action::Retract, "r", "The chosen claim was never right", "⇥old⏎"),
     (Action::Merge, "m", "One claim replaces", "⏎⏎"),
 ];
 
@@ -37,7 +37,7 @@ const ON_CARDS: [(Action, &str, &str, &str); 9] = [
 const ON_CLAIMS: [(Action, &str, &str, &str, &str); 5] = [
     (Action::ClaimSupersede, "Tabs", "e", "The new claim replaces it", "!⇥why⏎"),
     (Action::ClaimRetract, "Spaces", "r", "It was never right: it", "why⏎"),
-    (Action::ClaimReviewed, "Rests", "v", "although something that it rests on", "why⏎"),
+    (Action::ClaimReviewed, "Rests", "v", "although a premise changed", "why⏎"),
     (Action::ClaimRedact, "Secret", "X", "Its text is deleted", "leak⏎"),
     (Action::ClaimReinstate, "Premises", "i", "becomes active again", "why⏎"),
 ];
@@ -222,7 +222,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
     app.sees("2 marked");
     app.until(|screen| screen.contains("The arrow is always red") && screen.contains("What you can do"));
     app.keys("p");
-    app.sees("Whose claim");
+    app.sees("Claim to keep");
     app.enter();
     app.enter();
     app.sees("Would settle 2 cards");
@@ -247,7 +247,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
             text.lines().any(|line| ["Search", word, "1 found"].iter().all(|part| line.contains(part)))
         });
         app.enter();
-        app.until(|screen| screen.contains("row 1 · 1 of") && screen.contains(word));
+        app.until(|screen| screen.contains("1 of 1, ") && screen.contains(word));
         press(&mut app, act);
         app.sees(says);
         press(&mut app, rest);
@@ -260,7 +260,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
         app.until(|screen| !["keep as a draft", "Sending", "y Redact", says].iter().any(|word| screen.contains(word)));
         app.key(Key::Esc);
         // Until it is heard, a letter after it would be taken for one with alt.
-        app.until(|screen| !screen.contains("row 1 · 1 of") && !screen.contains(&format!("/ {word}")));
+        app.until(|screen| !screen.contains("1 of 1, ") && !screen.contains(&format!("/ {word}")));
     }
     app.keys("u");
     app.sees("U to redo");

@@ -80,14 +80,14 @@ fn ten_cards_are_settled_by_at_most_forty_keys() {
     // Every act that a card offers, the reasons as they are known, or a word.
     let acts = [
         ("a", "The new claim is stored", "⏎"),
-        ("b", "the new claim is dropped", "⏎"),
-        ("D", "It is dropped", "⏎"),
-        ("z", "comes back by itself", "⏎"),
+        ("b", "the new claim is discarded", "⏎"),
+        ("D", "The new claim is discarded", "⏎"),
+        ("z", "The card is hidden", "⏎"),
         ("x", "Both stay although", "brand⏎"),
         ("d", "No contradiction: the new", "moot⏎"),
-        ("o", "where and when you say", "⇥ci⌃s"),
+        ("o", "The chosen claim gets", "⇥ci⌃s"),
         ("m", "One claim replaces", "⏎⏎"),
-        ("r", "It was never right; the other", "⇥old⏎"),
+        ("r", "The chosen claim was never right", "⇥old⏎"),
         ("a", "The new claim is stored", "⏎"),
     ];
     let mut keys = 0;
@@ -124,7 +124,7 @@ fn ten_cards_are_settled_by_the_mouse_alone() {
         });
         app.click(if at % 2 == 0 { "Keep new" } else { "Keep existing" });
         app.sees("Reason");
-        app.click("enter do it");
+        app.click("enter submit");
     }
     app.sees("Nothing needs your attention");
     assert_eq!((cards(&home, "open"), active(&home).len()), (0, 10));
@@ -146,7 +146,7 @@ fn marked_cards_are_settled_by_one_act_after_a_preview_and_come_back_by_one_undo
     app.keys("b");
     app.sees("10 cards: keep existing");
     app.enter();
-    let whole = ["Would settle 10 cards", "One undo takes it all back", "y Do it"];
+    let whole = ["Would settle 10 cards", "One undo reverts all of it", "y Settle"];
     app.until(|screen| whole.iter().all(|text| screen.contains(text)));
     // The key that led here does not answer.
     app.enter();

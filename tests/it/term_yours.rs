@@ -36,7 +36,7 @@ fn keys_are_what_the_persons_own_file_says() {
 fn a_mistake_in_a_file_is_said_with_its_line_before_anything_is_drawn() {
     let home = TestHome::new();
     for (file, text, says) in [
-        ("keys.toml", "[card]\n\nkeep_new = \"q\"\n", "keys.toml:3: `q` would mean both “Keep new” and “Quit”"),
+        ("keys.toml", "[card]\n\nkeep_new = \"q\"\n", "keys.toml:3: `q` is bound to both “Keep new” and “Quit”"),
         ("theme.toml", "[styles]\nok = \"gren\"\n", "theme.toml:2: `gren` is neither a colour"),
         ("config.toml", "[tui]\ntheme = \"pink\"\n", "config.toml:2: unknown variant `pink`"),
     ] {
@@ -131,7 +131,7 @@ fn plain_mode_goes_through_the_cards_line_by_line() {
         app.enter();
         app.sees("Why? [Enter:");
         app.enter();
-        app.sees("stands");
+        app.sees("Kept “Never deploy on Fridays”");
         app.keys("q");
         app.enter();
         assert!(app.ends().0);

@@ -8,7 +8,7 @@ use ergo::{
     config::Paths,
     domain::{ClaimId, EventKind, OpId, Scope, derive::local},
     guard::StructuralPairCheck,
-    store::{Act, Draft, Options, Ref, Store},
+    store::{Act, EventDraft, Ref, Store, StoreOptions},
 };
 use ergo_bench::synth::Synth;
 
@@ -45,10 +45,11 @@ pub(crate) fn fill(home: &Path, claims: usize) {
     let paths = Paths::under(home);
     fs::write(paths.device_key(), hex::encode(key().to_bytes())).unwrap();
     let mut store =
-        Store::open_with(&paths.store(), key(), Arc::new(StructuralPairCheck), Options { durable: false }).unwrap();
+        Store::open_with(&paths.store(), key(), Arc::new(StructuralPairCheck), StoreOptions { durable: false })
+            .unwrap();
     let mut synth = Synth::new(1);
     let mut acts = 0;
-    let mut commit = |drafts: Vec<Draft>| {
+    let mut commit = |drafts: Vec<EventDraft>| {
         acts += 1;
         let mut op = [0; 16];
         op[..8].copy_from_slice(&(acts as u64).to_be_bytes());
@@ -61,36 +62,36 @@ pub(crate) fn fill(home: &Path, claims: usize) {
     let mut assert = |synth: &mut Synth| {
         next += 1;
         let claim = synth.claim(next);
-        Draft { claim_kind: Some(claim.kind), body: claim.body, ..Draft::new(EventKind::Assert, []) }
+        EventDraft { claim_kind: Some(claim.kind), body: claim.body, ..EventDraft::new(EventKind::Assert, []) }
     };
     let mut premises: Vec<ClaimId> = Vec::new();
     let mut made = 0;
     while made < claims {
         let many = BATCH.min(claims - made);
         made += many;
-        let mut drafts: Vec<Draft> = (0..many).map(|_| assert(&mut synth)).collect();
+        let mut drafts: Vec<EventDraft> = (0..many).map(|_| assert(&mut synth)).collect();
         for at in 0..many {
             if at % REVIEWED == 4 {
-                drafts.push(Draft::new(EventKind::Depend, [Ref::Draft(at), Ref::Draft(0)]));
+                drafts.push(EventDraft::new(EventKind::Depend, [Ref::Draft(at), Ref::Draft(0)]));
             }
             if at % WARNED == 1 {
                 let warned = EventKind::Local(local::WARNED.into());
-                drafts.push(Draft::new(warned, [Ref::Draft(at), Ref::Draft(at - 1)]));
+                drafts.push(EventDraft::new(warned, [Ref::Draft(at), Ref::Draft(at - 1)]));
             }
             if at % FORCED == 3 {
                 let forced = EventKind::Local(local::FORCED.into());
-                drafts.push(Draft::new(forced, [Ref::Draft(at), Ref::Draft(at - 1)]));
+                drafts.push(EventDraft::new(forced, [Ref::Draft(at), Ref::Draft(at - 1)]));
             }
             if at % FOUND == 2 {
                 let found = EventKind::Local(local::FOUND.into());
-                drafts.push(Draft::new(found, [Ref::Draft(at), Ref::Draft(at - 1)]));
+                drafts.push(EventDraft::new(found, [Ref::Draft(at), Ref::Draft(at - 1)]));
             }
         }
         premises.push(commit(drafts)[0]);
     }
     for premises in premises.chunks(BATCH) {
         let gone = premises.iter().map(|premise| {
-            let mut gone = Draft::new(EventKind::Retract, [Ref::Id(*premise)]);
+            let mut gone = EventDraft::new(EventKind::Retract, [Ref::Id(*premise)]);
             gone.body.reason = Some("it never was so".into());
             gone
         });

@@ -9,13 +9,13 @@ use super::{
     report::{Crowd, Millis},
     shipped::Shipped,
 };
-use ergo::{domain::ClaimKind, guard::Weights};
+use ergo::{domain::ClaimKind, guard::JudgeWeights};
 
 /// Puts the first side of every contradiction and both corpora into one project, and writes the second sides.
 pub(super) fn measure(
     name: &str,
     data: &Data,
-    weights: &Weights,
+    weights: &JudgeWeights,
     cache: Option<&Arc<CachedModels>>,
 ) -> Result<Crowd, BenchError> {
     let wanted: Vec<_> = data.pairs.iter().filter(|pair| pair.label == "contradiction").collect();

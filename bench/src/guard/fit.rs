@@ -26,10 +26,10 @@ use super::{
 use ergo::{
     domain::ClaimKind,
     guard::{
-        Guard, Weights,
-        features::{FOUND, Figures, NAMES},
-        judge::OPPOSED,
-        weights::{Provenance, Thresholds},
+        Guard, JudgeWeights,
+        features::{FEATURE_NAMES, Features, RULE_FEATURES},
+        judge::CONTRADICTION_STRENGTH,
+        weights::{JudgeProvenance, Thresholds},
     },
     infer::{ModelRole, Models},
 };
@@ -61,7 +61,7 @@ pub struct FitOptions {
     /// How many of 1,000 writes the deep stage may find wrongly.
     pub deep_per_1000: f64,
     /// The weights whose gates are kept, and whose deep stage is, where there is no language model.
-    pub start: Weights,
+    pub start: JudgeWeights,
     /// The day, for the provenance.
     pub date: String,
 }
@@ -70,7 +70,7 @@ pub struct FitOptions {
 #[derive(Clone, Debug, Default)]
 pub struct Fitted {
     /// The judge.
-    pub weights: Weights,
+    pub weights: JudgeWeights,
     /// Lines for people.
     pub notes: Vec<String>,
 }
@@ -85,19 +85,19 @@ impl fmt::Display for Fitted {
 }
 
 #[derive(Deserialize)]
-struct Pair {
-    a: String,
-    b: String,
-    label: String,
+pub(super) struct Pair {
+    pub(super) a: String,
+    pub(super) b: String,
+    pub(super) label: String,
     #[serde(default)]
     kind: String,
 }
 
 #[derive(Deserialize)]
-struct Sentence {
+pub(super) struct Sentence {
     #[serde(default)]
-    unit: String,
-    text: String,
+    pub(super) unit: String,
+    pub(super) text: String,
 }
 
 /// A labelled pair, measured; without a look where nothing is weighed.
@@ -111,9 +111,9 @@ pub(super) struct Seen {
 /// What a pair of statements looks like to the judge.
 pub(super) struct Look {
     /// Where a cross-encoder was heard.
-    pub(super) heard: Option<Figures>,
+    pub(super) with_inference: Option<Features>,
     /// Without any model.
-    alone: Figures,
+    by_rules: Features,
     pub(super) stored: String,
     pub(super) incoming: String,
 }
@@ -129,9 +129,11 @@ pub(super) struct Write {
 
 impl Look {
     /// The log-odds of a contradiction, and those from which it is refused.
-    fn judged(&self, judge: &Weights) -> (f32, f32) {
-        let odds = self.heard.map_or_else(|| judge.rules.log_odds(&self.alone), |figures| judge.log_odds(&figures));
-        let limit = match (self.heard, self.is_named()) {
+    fn judged(&self, judge: &JudgeWeights) -> (f32, f32) {
+        let odds = self
+            .with_inference
+            .map_or_else(|| judge.rules.log_odds(&self.by_rules), |figures| judge.log_odds(&figures));
+        let limit = match (self.with_inference, self.is_named()) {
             (None, _) => judge.rules.block,
             (Some(_), true) => judge.thresholds.named,
             (Some(_), false) => judge.thresholds.block,
@@ -141,18 +143,19 @@ impl Look {
 
     /// Whether the rules name what is opposed.
     fn is_named(&self) -> bool {
-        let figure =
-            |name: &str, least: f32| NAMES.iter().zip(self.alone).any(|(of, figure)| *of == name && figure >= least);
-        figure("aligned", OPPOSED) || figure("structural_contradiction", 1.0)
+        let figure = |name: &str, least: f32| {
+            FEATURE_NAMES.iter().zip(self.by_rules).any(|(of, figure)| *of == name && figure >= least)
+        };
+        figure("aligned", CONTRADICTION_STRENGTH) || figure("structural_contradiction", 1.0)
     }
 
     /// Whether only inference speaks against it.
     fn inferred(&self) -> bool {
-        self.heard.is_some() && !self.is_named()
+        self.with_inference.is_some() && !self.is_named()
     }
 
     /// Whether it is refused.
-    pub(super) fn refused(&self, judge: &Weights) -> bool {
+    pub(super) fn refused(&self, judge: &JudgeWeights) -> bool {
         let (odds, limit) = self.judged(judge);
         odds >= limit
     }
@@ -175,7 +178,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     let Some(cache) = super::cache(Some(&options.models), options.cache.as_ref())? else {
         return Err(BenchError::Model("fitting needs models".into()));
     };
-    let guard = || Guard::default().with_weights(Weights { gate: options.start.gate, ..Weights::default() });
+    let guard = || Guard::default().with_weights(JudgeWeights { gate: options.start.gate, ..JudgeWeights::default() });
     let pairs = measure_pairs(options, &mut memory(guard(), &cache), progress)?;
     let writes = replay(options, &mut memory(guard(), &cache), progress)?;
 
@@ -183,18 +186,18 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         let failed = |source| BenchError::Cache { path: path.clone(), source };
         std::fs::write(path, told(&pairs, &writes)).map_err(failed)?;
     }
-    let mut judges: Vec<Weights> = (0..PARTS).map(|part| learn(&pairs, &writes, Some(part), options)).collect();
+    let mut judges: Vec<JudgeWeights> = (0..PARTS).map(|part| learn(&pairs, &writes, Some(part), options)).collect();
     let mut weights = learn(&pairs, &writes, None, options);
     let files = options.replay.len();
     // The strongest pair of each write, by the judge that has not learnt from its unit.
-    let strongest = |judges: &[Weights], file: usize, odds: &dyn Fn(&Weights, &Look) -> f32| -> Vec<f32> {
+    let strongest = |judges: &[JudgeWeights], file: usize, odds: &dyn Fn(&JudgeWeights, &Look) -> f32| -> Vec<f32> {
         let of =
             |write: &Write| write.looks.iter().map(|look| odds(&judges[write.part], look)).fold(f32::MIN, f32::max);
         let mut all: Vec<f32> = writes.iter().filter(|write| write.file == file).map(of).collect();
         all.sort_by(|a, b| b.total_cmp(a));
         all
     };
-    let by_file = |judges: &[Weights], odds: &dyn Fn(&Weights, &Look) -> f32| -> Vec<Vec<f32>> {
+    let by_file = |judges: &[JudgeWeights], odds: &dyn Fn(&JudgeWeights, &Look) -> f32| -> Vec<Vec<f32>> {
         (0..files).map(|file| strongest(judges, file, odds)).collect()
     };
     let over = |all: &[Vec<f32>], per_1000: &dyn Fn(usize) -> f64| {
@@ -202,7 +205,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     };
     let of_file = |list: &[f64], file: usize| list.get(file).or(list.last()).copied().unwrap_or(0.0);
 
-    let alone = by_file(&judges, &|judge, look| judge.rules.log_odds(&look.alone));
+    let alone = by_file(&judges, &|judge, look| judge.rules.log_odds(&look.by_rules));
     let rules_block = over(&alone, &|file| of_file(&options.rules_per_1000, file));
     let rules_warn =
         over(&alone, &|file| of_file(&options.rules_per_1000, file) + options.warn_per_1000).min(rules_block);
@@ -214,7 +217,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         .iter()
         .filter(|pair| pair.contradiction)
         .filter_map(|pair| {
-            pair.look.as_ref().filter(|look| look.heard.is_some() && look.is_named()).map(|look| (pair, look))
+            pair.look.as_ref().filter(|look| look.with_inference.is_some() && look.is_named()).map(|look| (pair, look))
         })
         .map(|(pair, look)| look.judged(&judges[pair.part]).0)
         .collect();
@@ -245,19 +248,19 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     )];
     for (file, path) in options.replay.iter().enumerate() {
         let of: Vec<&Write> = writes.iter().filter(|write| write.file == file).collect();
-        let refused = |how: &dyn Fn(&Weights, &Look) -> bool| {
+        let refused = |how: &dyn Fn(&JudgeWeights, &Look) -> bool| {
             of.iter().filter(|write| write.looks.iter().any(|look| how(&judges[write.part], look))).count()
         };
         notes.push(format!(
             "{}: {} sentences, of which {} are refused without models and {} with them",
             names(std::slice::from_ref(path)),
             of.len(),
-            refused(&|judge, look| judge.rules.log_odds(&look.alone) >= rules_block),
+            refused(&|judge, look| judge.rules.log_odds(&look.by_rules) >= rules_block),
             refused(&|judge, look| look.refused(judge)),
         ));
     }
     // Pairs too are scored by the judge that has not learnt from them.
-    let share = |found: &dyn Fn(&Weights, &Look) -> bool| {
+    let share = |found: &dyn Fn(&JudgeWeights, &Look) -> bool| {
         let hits = |contradiction: bool| {
             let of = pairs.iter().filter(|pair| pair.contradiction == contradiction);
             of.filter(|pair| pair.look.as_ref().is_some_and(|look| found(&judges[pair.part], look))).count()
@@ -265,7 +268,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         let (right, wrong) = (hits(true), hits(false));
         (right as f64 / wanted.max(1) as f64, right as f64 / (right + wrong).max(1) as f64)
     };
-    let (recall, precision) = share(&|judge, look| judge.rules.log_odds(&look.alone) >= rules_block);
+    let (recall, precision) = share(&|judge, look| judge.rules.log_odds(&look.by_rules) >= rules_block);
     notes.push(format!(
         "without models: {recall:.3} of the contradictions, precision {precision:.2}, from {:.3}",
         probability(rules_block)
@@ -279,7 +282,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         let one = |all: &[Vec<f32>]| over(all, &|_| per_1000);
         let (at, at_alone) = (one(&all), one(&alone));
         let with = share(&|judge, look| if look.inferred() { look.judged(judge).0 >= at } else { look.refused(judge) });
-        let without = share(&|judge, look| judge.rules.log_odds(&look.alone) >= at_alone);
+        let without = share(&|judge, look| judge.rules.log_odds(&look.by_rules) >= at_alone);
         notes.push(format!(
             "{per_1000:>5.1} per 1,000 in each file: with models from {:.3}: {:.3} of the contradictions, precision {:.2}; without from {:.3}: {:.3}, {:.2}",
             probability(at), with.0, with.1, probability(at_alone), without.0, without.1,
@@ -291,10 +294,10 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         .filter_map(|pair| Some((pair.part, pair.look.as_ref()?, pair.contradiction)))
         .chain(writes.iter().flat_map(|write| write.looks.iter().map(|look| (write.part, look, false))));
     for (part, look, contradiction) in looks {
-        if let Some(figures) = &look.heard {
+        if let Some(figures) = &look.with_inference {
             heard_bins.add(probability(judges[part].log_odds(figures)), contradiction);
         }
-        alone_bins.add(probability(judges[part].rules.log_odds(&look.alone)), contradiction);
+        alone_bins.add(probability(judges[part].rules.log_odds(&look.by_rules)), contradiction);
     }
     notes.push(format!("with a cross-encoder's word, on what was not learnt from:\n{heard_bins}"));
     notes.push(format!("without models, on what was not learnt from:\n{alone_bins}"));
@@ -311,7 +314,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
         weights.deep = deep;
         notes.extend(said);
     }
-    weights.provenance = Provenance {
+    weights.provenance = JudgeProvenance {
         command: "ergo-bench guard --fit PAIRS --replay SENTENCES".into(),
         date: options.date.clone(),
         nli,
@@ -331,7 +334,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
 /// Every example as a JSON line.
 fn told(pairs: &[Seen], writes: &[Write]) -> String {
     let look = |look: &Look| {
-        serde_json::json!({ "heard": look.heard.map(|figures| figures.to_vec()), "alone": look.alone.to_vec(),
+        serde_json::json!({ "heard": look.with_inference.map(|figures| figures.to_vec()), "alone": look.by_rules.to_vec(),
             "stored": look.stored, "incoming": look.incoming })
     };
     let pairs = pairs.iter().map(|pair| {
@@ -342,7 +345,7 @@ fn told(pairs: &[Seen], writes: &[Write]) -> String {
         let looks: Vec<_> = write.looks.iter().map(look).collect();
         serde_json::json!({ "file": write.file, "part": write.part, "looks": looks })
     });
-    let names = serde_json::json!({ "names": NAMES });
+    let names = serde_json::json!({ "names": FEATURE_NAMES });
     let lines: Vec<String> = std::iter::once(names).chain(pairs).chain(writes).map(|line| line.to_string()).collect();
     lines.join("\n") + "\n"
 }
@@ -377,8 +380,8 @@ pub(super) fn cut(sorted: &[f32], per_1000: f64) -> f32 {
     sorted.get(allowed).map_or(0.0, |score| score.min(20.0) + 1e-3)
 }
 
-/// Weights learnt from the labelled pairs and from the replay, one part of both left out.
-fn learn(pairs: &[Seen], writes: &[Write], without: Option<usize>, options: &FitOptions) -> Weights {
+/// JudgeWeights learnt from the labelled pairs and from the replay, one part of both left out.
+fn learn(pairs: &[Seen], writes: &[Write], without: Option<usize>, options: &FitOptions) -> JudgeWeights {
     let labelled = pairs
         .iter()
         .filter(|pair| Some(pair.part) != without)
@@ -386,21 +389,22 @@ fn learn(pairs: &[Seen], writes: &[Write], without: Option<usize>, options: &Fit
     let taught = writes.iter().filter(|write| Some(write.part) != without);
     let harmless = taught.flat_map(|write| &write.looks).map(|look| (look, false));
     let looks: Vec<(&Look, bool)> = labelled.chain(harmless).collect();
-    let learnt = |names: &[&str], ridge: f64, figures: &dyn Fn(&Look) -> Option<Figures>| {
+    let learnt = |names: &[&str], ridge: f64, figures: &dyn Fn(&Look) -> Option<Features>| {
         let example = |(look, yes): &(&Look, bool)| {
             let all = figures(look)?;
-            let chosen = NAMES.iter().zip(all).filter(|(name, _)| names.contains(name)).map(|(_, figure)| figure);
+            let chosen =
+                FEATURE_NAMES.iter().zip(all).filter(|(name, _)| names.contains(name)).map(|(_, figure)| figure);
             Some(Example { figures: chosen.collect(), yes: *yes, weight: 1.0 })
         };
         let examples: Vec<Example> = looks.iter().filter_map(example).collect();
         let rounded = |weight: f64| (weight * 1e4).round() as f32 / 1e4;
         let fitted = logistic::fit(&examples, ridge).into_iter().map(rounded);
-        let chosen = NAMES.into_iter().filter(|name| names.contains(name));
+        let chosen = FEATURE_NAMES.into_iter().filter(|name| names.contains(name));
         std::iter::once("intercept").chain(chosen).map(str::to_owned).zip(fitted).collect()
     };
-    let mut weights = Weights { gate: options.start.gate, deep: options.start.deep, ..Weights::default() };
-    weights.weights = learnt(&NAMES, RIDGE, &|look| look.heard);
-    weights.rules.weights = learnt(&FOUND, RIDGE_OF_FEW, &|look| Some(look.alone));
+    let mut weights = JudgeWeights { gate: options.start.gate, deep: options.start.deep, ..JudgeWeights::default() };
+    weights.weights = learnt(&FEATURE_NAMES, RIDGE, &|look| look.with_inference);
+    weights.rules.weights = learnt(&RULE_FEATURES, RIDGE_OF_FEW, &|look| Some(look.by_rules));
     weights
 }
 
@@ -413,7 +417,7 @@ fn read<T: serde::de::DeserializeOwned>(files: &[PathBuf]) -> Result<Vec<T>, Ben
     Ok(rows)
 }
 
-fn failed(memory: &Memory) -> Result<(), BenchError> {
+pub(super) fn failed(memory: &Memory) -> Result<(), BenchError> {
     memory.failures().first().map_or(Ok(()), |first| Err(BenchError::Model(format!("a model failed: {first}"))))
 }
 
@@ -453,10 +457,10 @@ fn look(memory: &mut Memory, statement: &str) -> Vec<Look> {
     let mut looks = Vec::new();
     for (number, said) in memory.heard(&ours) {
         let theirs = &memory.stored[number].claim;
-        let weighed = memory.guard.figures(&ours.claim, theirs, &said);
-        looks.extend(weighed.alone.map(|alone| Look {
-            heard: weighed.heard,
-            alone,
+        let weighed = memory.guard.features(&ours.claim, theirs, &said);
+        looks.extend(weighed.by_rules.map(|by_rules| Look {
+            with_inference: weighed.with_inference,
+            by_rules,
             stored: theirs.claim().statement.clone(),
             incoming: statement.to_owned(),
         }));

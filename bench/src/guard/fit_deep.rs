@@ -9,7 +9,7 @@ use super::{
 };
 use ergo::{
     engine::deep_odds,
-    guard::{Weights, weights::Deep},
+    guard::{JudgeWeights, weights::DeepWeights},
     infer::{Call, Models},
 };
 
@@ -33,18 +33,18 @@ struct Asked {
 
 /// Fits the deep stage of `weights`, whose judge is fitted already.
 pub(super) fn fit(
-    weights: &Weights,
+    weights: &JudgeWeights,
     pairs: &[Seen],
     writes: &[Write],
     models: &dyn Models,
     options: &FitOptions,
     progress: &mut dyn FnMut(String),
-) -> Result<(Deep, Vec<String>), BenchError> {
+) -> Result<(DeepWeights, Vec<String>), BenchError> {
     let comes = |look: &Look| {
-        let score = look.heard.map(|figures| probability(weights.log_odds(&figures)));
+        let score = look.with_inference.map(|figures| probability(weights.log_odds(&figures)));
         score.is_some_and(|score| score >= weights.deep.gate) && !look.refused(weights)
     };
-    let odds = |look: &Look| look.heard.map_or(f32::MIN, |figures| weights.log_odds(&figures));
+    let odds = |look: &Look| look.with_inference.map_or(f32::MIN, |figures| weights.log_odds(&figures));
     let labelled: Vec<(&Look, bool)> = pairs
         .iter()
         .filter_map(|pair| Some((pair.look.as_ref()?, pair.contradiction)))
@@ -74,7 +74,8 @@ pub(super) fn fit(
         return Err(BenchError::Model("no pair comes to the language model".into()));
     };
     let rounded = |weight: f64| (weight * 1e4).round() as f32 / 1e4;
-    let mut deep = Deep { intercept: rounded(intercept), judge: rounded(judge), model: rounded(model), ..weights.deep };
+    let mut deep =
+        DeepWeights { intercept: rounded(intercept), judge: rounded(judge), model: rounded(model), ..weights.deep };
     let score = |pair: &Asked| deep.intercept + deep.judge * pair.judge + deep.model * pair.model;
     let mut harmless: Vec<f32> = asked[of_pairs.len()..].iter().map(score).collect();
     harmless.sort_by(|a, b| b.total_cmp(a));

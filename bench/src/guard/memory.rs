@@ -7,9 +7,10 @@ use std::{
 
 use super::path::{Answer, GuardPath, Opposed};
 use ergo::{
-    domain::{ClaimKind, Tier, claim::Qualifiers, norm::IndexTerms},
+    domain::{ClaimKind, DoubtBand, Tier, claim::Qualifiers, norm::IndexTerms},
     guard::{
-        self, Circumstances, Guard, Inference, MAX_BY_MEANING, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim,
+        self, Guard, Inference, JudgeContext, MAX_BY_MEANING, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim,
+        doubt_gate::GateFeatures,
     },
     infer::{Call, ModelRole, Models},
 };
@@ -23,6 +24,16 @@ pub(super) struct Stored {
     terms: IndexTerms,
     vector: Option<Vec<f32>>,
     active: bool,
+}
+
+/// What the guard and its gate say of one candidate.
+pub(super) struct Doubted {
+    /// Its place in the project.
+    pub(super) number: usize,
+    pub(super) blocked: bool,
+    pub(super) band: Option<DoubtBand>,
+    /// The gate's features, unless both hold for certain.
+    pub(super) features: Option<GateFeatures>,
 }
 
 /// A project in memory.
@@ -117,8 +128,30 @@ impl Memory {
         sum
     }
 
+    /// What the guard and its gate say of each candidate of a statement.
+    pub(super) fn doubted(&mut self, ours: &Stored) -> Vec<Doubted> {
+        let heard = self.heard_by(ours, true);
+        let against: Vec<Arc<ParsedClaim>> =
+            heard.iter().map(|(number, _)| Arc::clone(&self.stored[*number].claim)).collect();
+        let scores: Vec<PairScores> = heard.iter().map(|(_, said)| *said).collect();
+        let under = JudgeContext { scores: &scores, ..JudgeContext::default() };
+        let doubts = self.guard.doubts(&ours.claim, &against, under);
+        let features = self.guard.gate_features(&ours.claim, &against, under);
+        let seen = |(at, (number, said)): (usize, &(usize, PairScores))| Doubted {
+            number: *number,
+            blocked: self.guard.compare(&ours.claim, &against[at], said).tier == Tier::Block,
+            band: doubts.iter().find(|pair| pair.at == at).map(|pair| pair.band),
+            features: features.iter().find(|(of, _)| *of == at).map(|(_, features)| *features),
+        };
+        heard.iter().enumerate().map(seen).collect()
+    }
+
     /// The candidates of a statement with what the models say of each.
     pub(super) fn heard(&mut self, ours: &Stored) -> Vec<(usize, PairScores)> {
+        self.heard_by(ours, false)
+    }
+
+    fn heard_by(&mut self, ours: &Stored, gate: bool) -> Vec<(usize, PairScores)> {
         let numbers = self.candidates(ours);
         let mut said: Vec<PairScores> = numbers.iter().map(|number| self.near(ours, *number)).collect();
         let Some(models) = self.models.clone().filter(|models| models.info().role(ModelRole::Nli).is_some()) else {
@@ -126,10 +159,12 @@ impl Memory {
         };
         let against: Vec<Arc<ParsedClaim>> =
             numbers.iter().map(|number| Arc::clone(&self.stored[*number].claim)).collect();
-        let under = Circumstances { scores: &said, ..Circumstances::default() };
-        let worth = self.guard.worth_inferring(&ours.claim, &against, under);
+        let under = JudgeContext { scores: &said, ..JudgeContext::default() };
+        let worth = self.guard.select_for_inference(&ours.claim, &against, under);
+        let more = if gate { self.guard.select_for_gate(&ours.claim, &against, under, &worth) } else { Vec::new() };
         let pairs: Vec<(String, String)> = worth
             .iter()
+            .chain(&more)
             .flat_map(|at| {
                 let (stored, incoming) = (&against[*at].claim().statement, &ours.claim.claim().statement);
                 [(stored.clone(), incoming.clone()), (incoming.clone(), stored.clone())]
@@ -138,8 +173,15 @@ impl Memory {
         if !pairs.is_empty() {
             match models.classify(&pairs, Call::background(PATIENCE)) {
                 Ok(logits) => {
-                    for (at, pair) in worth.iter().zip(logits.chunks_exact(2)) {
-                        said[*at].inference = Some(Inference { forward: pair[0], backward: pair[1] });
+                    let inferences = logits
+                        .chunks_exact(2)
+                        .map(|pair| Inference::of(pair[0].logits, pair[1].logits, [pair[0].gate, pair[1].gate]));
+                    for (n, (at, inference)) in worth.iter().chain(&more).zip(inferences).enumerate() {
+                        if n < worth.len() {
+                            said[*at].inference = Some(inference);
+                        } else {
+                            said[*at].gate_inference = Some(inference);
+                        }
                     }
                 }
                 Err(error) => self.failures.push(error.to_string()),

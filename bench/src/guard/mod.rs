@@ -11,6 +11,8 @@ mod data;
 mod facts;
 mod fit;
 mod fit_deep;
+mod fit_gate;
+mod gate;
 mod lexical;
 mod memory;
 mod path;
@@ -24,14 +26,20 @@ use std::{path::PathBuf, sync::Arc};
 pub use bins::{Bin, Bins};
 pub use data::DataError;
 pub use fit::{FitOptions, Fitted, fit};
+pub use fit_gate::{GateBands, fit_gate};
+pub use gate::{AskedRow, GateLoad, GateRow};
 pub use report::{Crowd, Facts, FalseRate, Found, Millis, Pairs, Phenomenon, RecallAt, Report, Row, Supersede};
 pub use score::Wrong;
 
 use cached_models::CachedModels;
+use memory::Memory;
 use path::{GuardPath, Ways};
 
 use super::{cached_models, logistic};
-use ergo::{guard::Weights, infer::Models};
+use ergo::{
+    guard::{GateWeights, Guard, JudgeWeights},
+    infer::Models,
+};
 
 /// What to measure.
 #[derive(Clone)]
@@ -45,9 +53,15 @@ pub struct Options {
     /// Keeps what the models say in this file, and believes it at the next measurement: then times mean nothing.
     pub cache: Option<PathBuf>,
     /// The judge's weights and thresholds.
-    pub weights: Weights,
+    pub weights: JudgeWeights,
     /// Sentences of each corpus that the deep row replays.
     pub sample: usize,
+    /// The gate's weights and thresholds.
+    pub gate: GateWeights,
+    /// Writes what would be asked to this file, without labels.
+    pub questions: Option<PathBuf>,
+    /// Answers to these questions, for the row `asked`.
+    pub verdicts: Option<PathBuf>,
     /// The rows to measure, by name; empty for all.
     pub only: Vec<String>,
 }
@@ -111,6 +125,23 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
         }
         report.rows.push(score::row(way.name(), path.as_mut(), part.as_ref().unwrap_or(&data), options.explain));
         note(way.name(), path.as_ref(), &mut report.failed);
+    }
+    if wanted("gate") && !data.pairs.is_empty() {
+        let guard = || Guard::default().with_weights(options.weights.clone()).with_gate(options.gate.clone());
+        let mut words = Memory::new(guard(), None);
+        // What is asked, and scored with answers, is what ships: with models where there are any.
+        let (questions, verdicts) = (options.questions.as_deref(), options.verdicts.as_deref());
+        let own = if cache.is_none() { (questions, verdicts) } else { (None, None) };
+        let (row, asked) = gate::measure("words", &mut words, &data, own.0, own.1)?;
+        report.gate.push(row);
+        report.asked = asked;
+        if let Some(cache) = &cache {
+            let mut models = Memory::new(guard(), Some(cache.cached()));
+            let (row, asked) = gate::measure("models", &mut models, &data, questions, verdicts)?;
+            note("gate", &models, &mut report.failed);
+            report.gate.push(row);
+            report.asked = asked;
+        }
     }
     if wanted("crowd") && !data.pairs.is_empty() {
         report.crowd.push(crowd::measure("rules", &data, &options.weights, None)?);

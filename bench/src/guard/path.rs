@@ -7,7 +7,7 @@ use ergo::{
     api::ApiError,
     domain::{ClaimKind, Tier, verdict::Evidence},
     engine::DeepMode,
-    guard::{Guard, Stages, Weights},
+    guard::{Guard, JudgeWeights, Stages},
     infer::ModelRole,
 };
 
@@ -93,7 +93,7 @@ impl Ways {
     /// Opens it, with the weights of the judge and the models, where there are any.
     pub(super) fn open(
         self,
-        weights: &Weights,
+        weights: &JudgeWeights,
         cache: Option<&Arc<CachedModels>>,
     ) -> Result<Box<dyn GuardPath>, ApiError> {
         let guard = || Guard::default().with_weights(weights.clone());

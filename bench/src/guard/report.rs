@@ -4,14 +4,22 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 
-use super::bins::Bins;
 pub(super) use super::score::Wrong;
+use super::{
+    bins::Bins,
+    gate::{AskedRow, GateRow},
+};
 
 /// What was measured. Fractions are 0 to 1.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// One row for each way to compare.
     pub rows: Vec<Row>,
+    /// What the gate holds and asks.
+    pub gate: Vec<GateRow>,
+    /// The guard with its questions answered, if there were answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AskedRow>,
     /// Contradictions among many other claims.
     pub crowd: Vec<Crowd>,
     /// One entry for each fact set.
@@ -230,6 +238,33 @@ impl fmt::Display for Report {
                 row.adr_supersede.refinement_blocked,
                 row.write_ms.p50,
                 row.write_ms.p95,
+            )?;
+        }
+        for row in &self.gate {
+            writeln!(
+                f,
+                "gate, {}: of {} contradictions {:.2} are refused, {:.2} with what is asked, {:.2} with what is mentioned; of replaced decisions {:.2}",
+                row.name, row.contradictions, row.refused, row.asked, row.mentioned, row.replaced_decisions
+            )?;
+            for (what, load) in [("rules", row.rules), ("decisions", row.decisions)] {
+                writeln!(
+                    f,
+                    "  of 1,000 {what} {:.0} are asked about, {:.0} with mentions; {:.1} claims in a question",
+                    load.asked_per_1000, load.mentioned_per_1000, load.pairs_per_question
+                )?;
+            }
+        }
+        if let Some(asked) = &self.asked {
+            writeln!(
+                f,
+                "asked: {} of {} questions answered; recall {:.2}, precision {:.2}, replaced decisions {:.2}; refused wrongly of 1,000 rules {:.1}, of decisions {:.1}",
+                asked.answered,
+                asked.questions,
+                asked.recall,
+                asked.precision,
+                asked.replaced_decisions,
+                asked.false_per_1000_rules,
+                asked.false_per_1000_decisions
             )?;
         }
         for crowd in &self.crowd {

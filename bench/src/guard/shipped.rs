@@ -21,7 +21,7 @@ use ergo::{
     api::{ApiError, Caller, Conflict, RememberRequest, SupersedeRequest, WhyRequest, WriteOutcome},
     domain::{ClaimId, ClaimKind, Tier},
     engine::{DeepMode, Engine, EngineConfig},
-    guard::{Guard, Weights},
+    guard::{Guard, JudgeWeights},
 };
 
 const ORG: &str = "bench";
@@ -44,7 +44,11 @@ pub(super) struct Shipped {
 
 impl Shipped {
     /// Opens a store in a folder of its own, which goes with it. Writes do not wait for the disk: that is measured elsewhere.
-    pub(super) fn open(weights: &Weights, cache: Option<&Arc<CachedModels>>, deep: DeepMode) -> Result<Self, ApiError> {
+    pub(super) fn open(
+        weights: &JudgeWeights,
+        cache: Option<&Arc<CachedModels>>,
+        deep: DeepMode,
+    ) -> Result<Self, ApiError> {
         let folder = std::env::temp_dir().join(format!(
             "ergo-bench-guard-{}-{}",
             std::process::id(),
@@ -62,7 +66,7 @@ impl Shipped {
     /// A store with claims of one project, for which no cross-encoder was asked, opened again to be written to.
     pub(super) fn with_claims(
         claims: &[(ClaimKind, &str)],
-        weights: &Weights,
+        weights: &JudgeWeights,
         cache: Option<&Arc<CachedModels>>,
     ) -> Result<Self, ApiError> {
         let mut unasked = weights.clone();
@@ -126,7 +130,7 @@ impl Shipped {
 /// The engine over the store of a folder. Writes do not wait for the disk.
 fn engine(
     folder: &Path,
-    weights: &Weights,
+    weights: &JudgeWeights,
     cache: Option<&Arc<CachedModels>>,
     deep: DeepMode,
 ) -> Result<Engine, ApiError> {

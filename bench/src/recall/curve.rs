@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use ergo::recall::known;
+use ergo::recall::answer_model;
 
 /// The probabilities that are shown beside the one in use, in hundredths.
 const SHOWN: std::ops::RangeInclusive<u8> = 3..=17;
@@ -58,7 +58,7 @@ fn is_unknown(seen: &Seen, from: f64) -> bool {
 
 pub(super) fn curve(seen: &[Seen]) -> Vec<Point> {
     let mut from: Vec<f64> = SHOWN.map(|step| f64::from(step) * STEP).collect();
-    from.push(known::built_in().by_meaning.known_from);
+    from.push(answer_model::built_in().by_meaning.known_from);
     from.sort_by(f64::total_cmp);
     from.dedup();
     from.into_iter().map(|from| Point::of(seen, from)).collect()

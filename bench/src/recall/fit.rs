@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::logistic::{self, Example};
 use ergo::{
     engine::Weighing,
-    recall::expect::{Expectation, Known, Provenance, Weights},
+    recall::query_likelihood::{AnswerOdds, FitProvenance, LikelihoodWeights, QueryLikelihood},
 };
 
 /// What a likelihood may count: in steps, from nothing.
@@ -53,27 +53,29 @@ pub(super) struct Gain {
 }
 
 /// Fits weights to cases; what the rest of `start` says stays.
-pub(super) fn fit(cases: &[Case], start: &Expectation) -> (Weights, Known) {
+pub(super) fn fit(cases: &[Case], start: &QueryLikelihood) -> (LikelihoodWeights, AnswerOdds) {
     let tried = (0..=STEPS).flat_map(|step| SHARP.map(|sharp| (f64::from(step) * STEP, sharp)));
     let fits = tried.map(|(likelihood, sharp)| {
-        let weights = Weights { likelihood, ..start.weights };
+        let weights = LikelihoodWeights { likelihood, ..start.weights };
         (likelihood, cases.iter().filter_map(|case| case.log_probability(&weights, sharp)).sum::<f64>())
     });
     // That all fit equally, since no case tells, is no reason for another weight.
     let told = cases.iter().any(|case| case.log_probability(&start.weights, 1.0).is_some_and(|log| log < 0.0));
     let best = fits.filter(|_| told).max_by(|a, b| a.1.total_cmp(&b.1));
-    let weights =
-        Weights { likelihood: best.map_or(start.weights.likelihood, |(likelihood, _)| likelihood), ..start.weights };
+    let weights = LikelihoodWeights {
+        likelihood: best.map_or(start.weights.likelihood, |(likelihood, _)| likelihood),
+        ..start.weights
+    };
     let examples: Vec<Example> = cases.iter().filter_map(|case| case.example(&weights)).collect();
     let known = match logistic::fit(&examples, RIDGE)[..] {
-        [intercept, above, gain] => Known { intercept, above, gain },
+        [intercept, above, gain] => AnswerOdds { intercept, above, gain },
         _ => start.known,
     };
-    (weights, Known { intercept: known.intercept - floor(cases, &weights, &known), ..known })
+    (weights, AnswerOdds { intercept: known.intercept - floor(cases, &weights, &known), ..known })
 }
 
 /// The log-odds below which no more of the right answers lie than may be withheld.
-fn floor(cases: &[Case], weights: &Weights, known: &Known) -> f64 {
+fn floor(cases: &[Case], weights: &LikelihoodWeights, known: &AnswerOdds) -> f64 {
     let right: Vec<&Case> = cases.iter().filter(|case| case.first(weights)).collect();
     let mut odds: Vec<f64> = right.iter().filter_map(|case| case.odds(weights, known)).collect();
     odds.sort_by(f64::total_cmp);
@@ -82,7 +84,7 @@ fn floor(cases: &[Case], weights: &Weights, known: &Known) -> f64 {
 }
 
 /// What weights bring.
-pub(super) fn measure(cases: &[Case], weights: &Weights, known: &Known) -> Gain {
+pub(super) fn measure(cases: &[Case], weights: &LikelihoodWeights, known: &AnswerOdds) -> Gain {
     let share = |of: &dyn Fn(&&Case) -> bool, among: &dyn Fn(&&Case) -> bool| {
         let among: Vec<&Case> = cases.iter().filter(among).collect();
         among.iter().filter(|case| of(case)).count() as f64 / among.len().max(1) as f64
@@ -98,7 +100,11 @@ pub(super) fn measure(cases: &[Case], weights: &Weights, known: &Known) -> Gain 
 }
 
 /// The weights fitted on all cases, as the file has them, and as a comment what they bring: there, and where each half is fitted on the other.
-pub(super) fn told(cases: &[Case], start: &Expectation, provenance: Provenance) -> Result<String, toml::ser::Error> {
+pub(super) fn told(
+    cases: &[Case],
+    start: &QueryLikelihood,
+    provenance: FitProvenance,
+) -> Result<String, toml::ser::Error> {
     let (weights, known) = fit(cases, start);
     let half = |odd: usize| -> Vec<Case> { cases.iter().skip(odd).step_by(2).cloned().collect() };
     let (even, odd) = (half(0), half(1));
@@ -114,20 +120,20 @@ pub(super) fn told(cases: &[Case], start: &Expectation, provenance: Provenance) 
         line(name, measure(asked, &weights, &known));
     }
     let round = |number: f64| (number * 1e4).round() / 1e4;
-    let known = Known { intercept: round(known.intercept), above: round(known.above), gain: round(known.gain) };
-    text.push_str(&toml::to_string(&Expectation { prompt: start.prompt.clone(), weights, known, provenance })?);
+    let known = AnswerOdds { intercept: round(known.intercept), above: round(known.above), gain: round(known.gain) };
+    text.push_str(&toml::to_string(&QueryLikelihood { prompt: start.prompt.clone(), weights, known, provenance })?);
     Ok(text)
 }
 
 impl Case {
     /// The place of the claim that comes first.
-    fn best(&self, weights: &Weights) -> usize {
+    fn best(&self, weights: &LikelihoodWeights) -> usize {
         let order = self.weighing.as_ref().map(|weighing| weights.order(&weighing.scores, &weighing.likelihoods));
         order.and_then(|order| order.first().map(|(place, _)| *place)).unwrap_or(0)
     }
 
     /// The log-probability that one of those that answer comes first; `None` where none does, or none was weighed.
-    fn log_probability(&self, weights: &Weights, sharp: f64) -> Option<f64> {
+    fn log_probability(&self, weights: &LikelihoodWeights, sharp: f64) -> Option<f64> {
         let weighing = self.weighing.as_ref()?;
         let order = weights.order(&weighing.scores, &weighing.likelihoods);
         let most = order.first()?.1;
@@ -141,22 +147,22 @@ impl Case {
     }
 
     /// Whether the claim that comes first answers.
-    fn first(&self, weights: &Weights) -> bool {
+    fn first(&self, weights: &LikelihoodWeights) -> bool {
         self.right.get(self.best(weights)) == Some(&true)
     }
 
     /// How much likelier than after no note the question is after the claim that comes first.
-    fn gain(&self, weights: &Weights) -> Option<(f64, f64)> {
+    fn gain(&self, weights: &LikelihoodWeights) -> Option<(f64, f64)> {
         let weighing = self.weighing.as_ref()?;
         let best = weighing.likelihoods.get(self.best(weights)).copied().unwrap_or(weighing.nothing);
         Some((weighing.above, best - weighing.nothing))
     }
 
-    fn odds(&self, weights: &Weights, known: &Known) -> Option<f64> {
+    fn odds(&self, weights: &LikelihoodWeights, known: &AnswerOdds) -> Option<f64> {
         self.gain(weights).map(|(above, gain)| known.log_odds(above, gain))
     }
 
-    fn example(&self, weights: &Weights) -> Option<Example> {
+    fn example(&self, weights: &LikelihoodWeights) -> Option<Example> {
         let (above, gain) = self.gain(weights)?;
         Some(Example { figures: vec![above as f32, gain as f32], yes: self.first(weights), weight: 1.0 })
     }
@@ -180,21 +186,21 @@ mod tests {
 
     #[test]
     fn what_the_model_hears_is_found_and_told_as_a_file() {
-        let start = ergo::recall::expect::built_in();
+        let start = ergo::recall::query_likelihood::built_in();
         let (weights, known) = fit(&cases(), start);
         let gain = measure(&cases(), &weights, &known);
         assert!(weights.likelihood > 0.0 && known.gain > 0.0, "{weights:?} {known:?}");
         assert_eq!((gain.before, gain.after, gain.abstains), (0.0, 1.0, 1.0));
         assert!(gain.withheld <= WITHHELD && gain.wrongly <= WITHHELD, "{gain:?}");
-        let text = told(&cases(), start, Provenance::default()).unwrap();
-        let read: Expectation = toml::from_str(&text).unwrap();
+        let text = told(&cases(), start, FitProvenance::default()).unwrap();
+        let read: QueryLikelihood = toml::from_str(&text).unwrap();
         assert_eq!((read.prompt, read.weights), (start.prompt.clone(), weights));
     }
 
     #[test]
     fn what_was_not_doubted_stays_as_the_first_stage_has_it() {
         let sure = |known| Case { answerable: true, right: vec![true], weighing: None, known };
-        let start = ergo::recall::expect::built_in();
+        let start = ergo::recall::query_likelihood::built_in();
         let gain = measure(&[sure(true), sure(false)], &start.weights, &start.known);
         assert_eq!((gain.before, gain.after, gain.wrongly), (1.0, 1.0, 0.5));
     }

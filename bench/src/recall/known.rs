@@ -1,4 +1,4 @@
-//! Fits with which probability the best claim answers (`assets/recall/known.toml`), and says what that is worth on questions that it was not fitted on.
+//! Fits with which probability the best claim answers (`assets/recall/answer_model.toml`), and says what that is worth on questions that it was not fitted on.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,8 +20,8 @@ use ergo::{
     engine::{Engine, RecallMeans},
     infer::{ModelRole, Models},
     recall::{
-        expect::Provenance,
-        known::{Figures, Model, Weights},
+        answer_model::{AnswerFeatures, AnswerModel, AnswerWeights},
+        query_likelihood::FitProvenance,
     },
 };
 
@@ -65,7 +65,7 @@ pub(super) struct Case {
     /// One of the first three does.
     pub(super) shown: bool,
     /// `None` where nothing was found.
-    pub(super) figures: Option<Figures>,
+    pub(super) figures: Option<AnswerFeatures>,
 }
 
 /// The cases of both ways to ask: with the question's vector, and by words alone.
@@ -107,8 +107,8 @@ impl Cases {
     }
 
     /// The fitted weights as a file, and what they are worth.
-    pub(super) fn told(&self, provenance: Provenance) -> Result<String, toml::ser::Error> {
-        let model = Model { by_meaning: fit(&self.by_meaning), by_words: fit(&self.by_words), provenance };
+    pub(super) fn told(&self, provenance: FitProvenance) -> Result<String, toml::ser::Error> {
+        let model = AnswerModel { by_meaning: fit(&self.by_meaning), by_words: fit(&self.by_words), provenance };
         let mut text = format!("{HEAD}{}", toml::to_string(&model)?);
         for (name, cases, weights) in
             [("by meaning", &self.by_meaning, &model.by_meaning), ("by words", &self.by_words, &model.by_words)]
@@ -139,7 +139,7 @@ pub(super) fn fitted(
     remove(path)?;
     let fitted = others.iter().filter(|query| !query.held_out).count();
     let model = models.info().role(ModelRole::Embedder).map_or_else(String::new, |role| role.name.clone());
-    let provenance = Provenance {
+    let provenance = FitProvenance {
         command: "ergo-bench recall --data tests/data/recall --fit-known tests/data/known".to_owned(),
         date: today(),
         questions: format!("{} of tests/data/recall, {fitted} of tests/data/known, {model}", queries.len()),
@@ -151,7 +151,7 @@ pub(super) fn fitted(
 const HEAD: &str = "# With which probability the best claim answers a question. Made by `ergo-bench recall --fit-known`; see docs/recall.md.\n\n";
 
 /// Fits the weights, and chooses the thresholds.
-fn fit(cases: &[Case]) -> Weights {
+fn fit(cases: &[Case]) -> AnswerWeights {
     let fitted: Vec<&Case> = cases.iter().filter(|case| case.part != Part::HeldOut).collect();
     let examples: Vec<Example> = fitted
         .iter()
@@ -166,7 +166,8 @@ fn fit(cases: &[Case]) -> Weights {
         *figure = round(*weight);
     }
     let intercept = round(fit.first().copied().unwrap_or_default());
-    let mut weights = Weights { intercept, figures: Figures::from_array(figures), ..Weights::default() };
+    let mut weights =
+        AnswerWeights { intercept, features: AnswerFeatures::from_array(figures), ..AnswerWeights::default() };
     weights.known_from = threshold(&fitted, &weights);
     let mut of_shown: Vec<f64> =
         fitted.iter().filter(|case| case.shown).map(|case| probability(case, &weights)).collect();
@@ -177,7 +178,7 @@ fn fit(cases: &[Case]) -> Weights {
 }
 
 /// The probability from which on most is right of both kinds of questions, among those that keep what the usual ones allow, if any does.
-fn threshold(cases: &[&Case], weights: &Weights) -> f64 {
+fn threshold(cases: &[&Case], weights: &AnswerWeights) -> f64 {
     let usual: Vec<&Case> = of(cases, Part::Usual);
     let other: Vec<&Case> = of(cases, Part::Fitted);
     let tried = TRIED.map(|step| f64::from(step) / 100.0);
@@ -197,17 +198,17 @@ fn of<'a>(cases: &[&'a Case], part: Part) -> Vec<&'a Case> {
     cases.iter().copied().filter(|case| case.part == part).collect()
 }
 
-fn probability(case: &Case, weights: &Weights) -> f64 {
+fn probability(case: &Case, weights: &AnswerWeights) -> f64 {
     case.figures.map_or(0.0, |figures| weights.probability(&figures))
 }
 
 /// The share of which it is rightly said whether one of the first three claims answers.
-fn right(cases: &[&Case], weights: &Weights, from: f64) -> f64 {
+fn right(cases: &[&Case], weights: &AnswerWeights, from: f64) -> f64 {
     let right = |case: &&&Case| (probability(case, weights) >= from) == case.shown;
     cases.iter().filter(right).count() as f64 / cases.len().max(1) as f64
 }
 
-fn point(cases: &[&Case], weights: &Weights, from: f64) -> Point {
+fn point(cases: &[&Case], weights: &AnswerWeights, from: f64) -> Point {
     let seen = |case: &&Case| Seen {
         answerable: case.answerable,
         first: case.first,
@@ -217,7 +218,7 @@ fn point(cases: &[&Case], weights: &Weights, from: f64) -> Point {
 }
 
 /// What the weights are worth, as lines of comment below the file.
-fn worth(name: &str, cases: &[Case], weights: &Weights) -> String {
+fn worth(name: &str, cases: &[Case], weights: &AnswerWeights) -> String {
     let all: Vec<&Case> = cases.iter().collect();
     let mut text = format!("\n# {name}                questions  right  abstains  wrongly  withheld\n");
     let other: Vec<&Case> = all.iter().copied().filter(|case| case.part != Part::Usual).collect();
@@ -267,8 +268,13 @@ mod tests {
     use super::*;
 
     fn case(part: Part, shown: bool, cosine: f64) -> Case {
-        let figures =
-            Figures { cosine, with_reason: cosine, cover: cosine, unknown: 1.0 - cosine, ..Figures::default() };
+        let figures = AnswerFeatures {
+            cosine,
+            with_reason: cosine,
+            cover: cosine,
+            unknown: 1.0 - cosine,
+            ..AnswerFeatures::default()
+        };
         Case { part, sort: String::new(), answerable: shown, first: shown, shown, figures: Some(figures) }
     }
 
@@ -286,16 +292,16 @@ mod tests {
         assert!(weights.nothing_below < weights.known_from, "{weights:?}");
         let held: Vec<&Case> = cases.by_meaning.iter().filter(|case| case.part == Part::HeldOut).collect();
         assert!((right(&held, &weights, weights.known_from) - 1.0).abs() < 1e-9);
-        let told = cases.told(Provenance::default()).unwrap();
+        let told = cases.told(FitProvenance::default()).unwrap();
         // It can be read as it is printed.
-        let read: Model = toml::from_str(&told).unwrap();
+        let read: AnswerModel = toml::from_str(&told).unwrap();
         assert_eq!(read.by_meaning, weights);
         assert!(told.contains("held out") && told.contains("0.9 to 1.0"), "{told}");
     }
 
     #[test]
     fn nothing_found_is_never_known() {
-        let weights = Weights { known_from: 0.5, ..Weights::default() };
+        let weights = AnswerWeights { known_from: 0.5, ..AnswerWeights::default() };
         let none = Case { figures: None, ..case(Part::Usual, false, 0.5) };
         assert!((right(&[&none], &weights, 0.5) - 1.0).abs() < 1e-9);
         assert!(probability(&none, &weights).abs() < 1e-9);

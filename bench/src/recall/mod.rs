@@ -33,9 +33,9 @@ use ergo::{
     infer::{ModelRole, Models, NoModels},
     recall::{
         Question, Vocabulary,
-        expect::{self, Provenance},
+        query_likelihood::{self, FitProvenance},
     },
-    store::{Act, Draft, Options as StoreOptions, Store, StoreError},
+    store::{Act, EventDraft, Store, StoreError, StoreOptions},
 };
 
 /// The row that asks with the scope's own bridge, too.
@@ -235,12 +235,12 @@ fn fitted(
         cases.push(fit::Case { answerable, right, weighing: weighing?, known });
     }
     let model = models.info().role(ModelRole::Llm).map_or_else(String::new, |role| role.name.clone());
-    let provenance = Provenance {
+    let provenance = FitProvenance {
         command: "ergo-bench recall --fit".to_owned(),
         date: today(),
         questions: format!("{} of tests/data/recall, {model}", queries.len()),
     };
-    fit::told(&cases, expect::built_in(), provenance)
+    fit::told(&cases, query_likelihood::built_in(), provenance)
         .map_err(|error| BenchError::Engine(ApiError::internal(error.to_string())))
 }
 
@@ -276,7 +276,7 @@ fn fill(path: &std::path::Path, memories: &[Memory]) -> Result<BTreeMap<String, 
             _ => EventKind::Assert,
         };
         let normed = guard.normalise(&memory.text, &ergo::domain::Qualifiers::default());
-        let mut draft = Draft::new(kind, targets.into_iter().map(Into::into));
+        let mut draft = EventDraft::new(kind, targets.into_iter().map(Into::into));
         draft.claim_kind = Some(memory.kind);
         draft.body = Body {
             statement: Some(memory.text.clone()),
@@ -292,7 +292,7 @@ fn fill(path: &std::path::Path, memories: &[Memory]) -> Result<BTreeMap<String, 
         let Some(id) = committed.created.first() else { continue };
         ids.insert(memory.id.clone(), *id);
         if let Some(reason) = &memory.retracted {
-            let mut draft = Draft::new(EventKind::Retract, [(*id).into()]);
+            let mut draft = EventDraft::new(EventKind::Retract, [(*id).into()]);
             draft.body.reason = Some(reason.clone());
             store.commit(act(2 * at as u64 + 2, now + 1, draft))?;
         }
@@ -300,7 +300,7 @@ fn fill(path: &std::path::Path, memories: &[Memory]) -> Result<BTreeMap<String, 
     Ok(ids)
 }
 
-fn act(n: u64, now: u64, draft: Draft) -> Act {
+fn act(n: u64, now: u64, draft: EventDraft) -> Act {
     let mut op = [0; 16];
     op[..8].copy_from_slice(&n.to_be_bytes());
     Act { scope: scope(), identity: None, who: "bench".into(), agent: None, op: OpId(op), now, drafts: vec![draft] }
@@ -467,7 +467,7 @@ mod tests {
         assert!(report.table().contains("hybrid") && !report.misses.is_empty());
         // Where the floor is, the curve is what was counted.
         let hybrid = row("hybrid");
-        let from = ergo::recall::known::built_in().by_meaning.known_from;
+        let from = ergo::recall::answer_model::built_in().by_meaning.known_from;
         let here = hybrid.curve.iter().find(|point| (point.from - from).abs() < 1e-9).unwrap();
         assert_eq!((here.abstains, here.withheld), (hybrid.all.abstention(), hybrid.all.withheld()));
     }

@@ -18,7 +18,7 @@ use ergo::{
     },
     engine::Engine,
     guard::Guard,
-    store::{Act, Draft},
+    store::{Act, EventDraft},
     sync::{
         index,
         service::EngineDocumentStore,
@@ -96,7 +96,7 @@ pub(super) fn fill(engine: &Engine, who: &str, claims: std::ops::Range<usize>) -
     Ok(())
 }
 
-fn draft(guard: &Guard, n: usize) -> Draft {
+fn draft(guard: &Guard, n: usize) -> EventDraft {
     let statement = synth::statement(n);
     let normed = guard.normalise(&statement, &Qualifiers::default());
     let body = Body {
@@ -106,7 +106,7 @@ fn draft(guard: &Guard, n: usize) -> Draft {
         statement: Some(statement),
         ..Body::default()
     };
-    Draft { claim_kind: Some(ClaimKind::Decision), body, ..Draft::new(EventKind::Assert, []) }
+    EventDraft { claim_kind: Some(ClaimKind::Decision), body, ..EventDraft::new(EventKind::Assert, []) }
 }
 
 /// Bytes of all events of the scope, plain and deflated.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::{DeviceId, EventId, Scope};
 
-/// How long an invitation holds unless it says otherwise, in seconds.
+/// The default lifetime of an invitation, in seconds.
 pub const DEFAULT_INVITE_TTL: u64 = 15 * 60;
 
 /// The longest that an invitation may hold, in seconds: a day.
@@ -21,7 +21,7 @@ request! {
     pub struct InviteRequest {
         /// Who acts.
         caller,
-        /// The team, by id, prefix or name; needed only by those who are in several.
+        /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// What the new device may do.
@@ -30,19 +30,19 @@ request! {
         /// The team's scopes that it may see; empty for all.
         #[serde(default)]
         pub scopes: Vec<Scope>,
-        /// How long the invitation holds, in seconds [default: 15 minutes; at most a day].
+        /// The lifetime of the invitation, in seconds [default: 15 minutes; at most a day].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub ttl_s: Option<u64>,
-        /// Let whoever proves to have the ticket in without asking anyone.
+        /// Admit the first device that has the ticket without asking a person.
         #[serde(default)]
         pub yes: bool,
     }
 }
 
-/// An invitation. It lets one device in, once.
+/// An invitation. It admits one device, once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct InviteView {
-    /// What it is called here: 16 hexadecimal digits.
+    /// Its id: 16 hexadecimal digits.
     pub id: String,
     /// The ticket, `ergo1…`, to be given to the other side over a channel that you trust. Shown once, when it is made: only
     /// a hash of its secret is kept.
@@ -58,7 +58,7 @@ pub struct InviteView {
     pub scopes: Vec<Scope>,
     /// When it was made, in milliseconds since the Unix epoch.
     pub created_at: u64,
-    /// Until when it holds, in milliseconds since the Unix epoch.
+    /// When it expires, in milliseconds since the Unix epoch.
     pub expires_at: u64,
     /// The device that redeemed it; no other can.
     pub redeemed_by: Option<DeviceId>,
@@ -76,10 +76,10 @@ pub struct Invites {
     pub items: Vec<InviteView>,
 }
 
-/// A device that proved to have a ticket and waits for a person of this side.
+/// A join request: a device that has a valid ticket and waits to be admitted by a person on this device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PendingJoin {
-    /// What it is called here: 16 hexadecimal digits.
+    /// Its id: 16 hexadecimal digits.
     pub id: String,
     /// The invitation.
     pub invite: String,
@@ -91,7 +91,7 @@ pub struct PendingJoin {
     pub device: DeviceId,
     /// What it calls itself.
     pub name: String,
-    /// Whose it says to be.
+    /// Its owner, by its own claim.
     pub person: String,
     /// What it will be allowed.
     pub role: Role,
@@ -106,20 +106,20 @@ pub struct PendingJoin {
 /// The answer to `GET /sync/pending`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PendingJoins {
-    /// Who waits, the first to come first.
+    /// The join requests, oldest first.
     pub items: Vec<PendingJoin>,
 }
 
 request! {
-    /// `POST /sync/pending/{id}`: let it in, or not.
+    /// `POST /sync/pending/{id}`: admits the device, or denies it.
     #[derive(Default)]
     pub struct AnswerJoinRequest {
         /// Who acts.
         caller,
-        /// Whether it may come in.
+        /// Whether to admit it.
         #[serde(default)]
         pub accept: bool,
-        /// The words that were compared; required to accept, so that nobody is admitted whose words nobody looked at.
+        /// The verification words; required to admit a device, so that they are compared first.
         #[serde(default)]
         pub words: Vec<String>,
     }
@@ -143,10 +143,10 @@ request! {
         /// Scopes of the team that get another name here.
         #[serde(default)]
         pub map: Vec<BoundScope>,
-        /// Scopes of this machine whose history is shared with the team at once, by their names here.
+        /// Scopes of this device to share with the team immediately, with their history, by their names here.
         #[serde(default)]
         pub bring: Vec<Scope>,
-        /// With a grant file: the words that were compared. Without them it is only told what the file says, and nothing is joined.
+        /// With a grant file: the words that were compared. Without them, the answer only describes the file.
         #[serde(default)]
         pub words: Vec<String>,
     }
@@ -168,7 +168,7 @@ pub enum JoinState {
 /// A join by ticket, as `POST /sync/join` answers once the words are known, and `GET /sync/joins/{id}` after that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JoinView {
-    /// What it is called here: 16 hexadecimal digits.
+    /// Its id: 16 hexadecimal digits.
     pub id: String,
     /// How far it has come.
     pub state: JoinState,
@@ -191,7 +191,7 @@ pub struct JoinView {
 }
 
 request! {
-    /// `POST /sync/card`: a card of this device, for a team that it cannot reach over a network.
+    /// `POST /sync/card`: a request file of this device, to join a team that it cannot reach over a network.
     #[derive(Default)]
     pub struct CardRequest {
         /// Who acts: the person whom the team will see.
@@ -206,18 +206,18 @@ request! {
 }
 
 request! {
-    /// `POST /sync/approve`: the device of a card is taken into the team.
+    /// `POST /sync/approve`: admits the device of a request file to the team.
     #[derive(Default)]
     pub struct ApproveRequest {
         /// Who acts.
         caller,
-        /// The team, by id, prefix or name; needed only by those who are in several.
+        /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
-        /// The card, as an absolute path.
+        /// The request file, as an absolute path.
         #[serde(default)]
         pub card: String,
-        /// The grant file to make, as an absolute path; it must not exist. Left out: only tell what the card says.
+        /// The grant file to make, as an absolute path; it must not exist. Left out: only tell what the request says.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub out: Option<String>,
         /// What the device may do.
@@ -232,7 +232,7 @@ request! {
     }
 }
 
-/// What a card or a grant says.
+/// What a request file or a grant says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DeviceCard {
     /// The file.
@@ -241,9 +241,9 @@ pub struct DeviceCard {
     pub device: DeviceId,
     /// What it calls itself.
     pub name: String,
-    /// Whose it says to be.
+    /// Its owner, by its own claim.
     pub person: String,
-    /// Six words of the card, to be compared by phone.
+    /// Six words of the request file, to be compared over the phone.
     pub words: Vec<String>,
     /// The grant file, if one was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]

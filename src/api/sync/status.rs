@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::team::{BoundScope, Role};
 use crate::domain::{DeviceId, EventId, Scope};
 
-/// How far ergo reaches over the network.
+/// The network mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncMode {
@@ -15,7 +15,7 @@ pub enum SyncMode {
     Off,
     /// The local network alone: no relay, no port mapping, no DNS.
     Lan,
-    /// Relays and address lookup besides.
+    /// Also relays and address lookup.
     Internet,
 }
 
@@ -32,10 +32,10 @@ impl SyncMode {
     /// What it means, in one sentence.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Off => "Off: nothing is sent, and nothing listens",
+            Self::Off => "Off: ergo sends nothing and accepts no connections",
             Self::Lan => "LAN only: nothing leaves this network",
             Self::Internet => {
-                "internet: peers may be reached through a relay, which sees who speaks with whom, but nothing else"
+                "Internet: peers may be reached through a relay, which sees which devices communicate, but not what they say"
             }
         }
     }
@@ -53,7 +53,7 @@ pub struct ModeRequest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct SyncStatus {
-    /// How far it reaches: what is so, not what was asked for. `off` until there is a team.
+    /// The effective mode, which may differ from the configured one: `off` until there is a team.
     pub mode: SyncMode,
     /// The same as a sentence.
     pub says: String,
@@ -61,7 +61,7 @@ pub struct SyncStatus {
     pub device: Option<DeviceId>,
     /// The addresses at which it can be reached.
     pub addresses: Vec<String>,
-    /// What is not as it should be, each with what to do.
+    /// Problems, each with advice.
     pub problems: Vec<String>,
     /// The teams, by name.
     pub teams: Vec<TeamStatus>,
@@ -82,20 +82,20 @@ pub struct TeamStatus {
     pub scopes: Vec<ScopeStatus>,
     /// The other devices; those that left or were revoked at the end.
     pub peers: Vec<PeerView>,
-    /// Events that came and were not accepted, and that nobody settled yet.
+    /// The number of events in quarantine.
     pub quarantined: usize,
     /// Open conflict cards in its scopes.
     pub open_cards: usize,
-    /// Places where a device of the team wrote two different events: its store was copied, or its key stolen.
+    /// The number of forks: places where a device signed two different events because its store was copied or its key stolen.
     #[serde(default)]
     pub forks: usize,
     /// What is not as it should be in this team, each with what to do.
     #[serde(default)]
     pub problems: Vec<String>,
-    /// What this device wrote in its scopes and no other device takes.
+    /// Changes of this device that no peer accepts.
     #[serde(default)]
     pub kept: Vec<UnsharedChanges>,
-    /// How this device came out of the team; none while it belongs to it.
+    /// How this device left the team; absent while it is a member.
     #[serde(default)]
     pub ended: Option<TeamEnd>,
     /// Whether every peer that is connected has what this device has, nothing is quarantined on either side, no device forks and the
@@ -124,8 +124,8 @@ impl TeamStatus {
 }
 
 impl TeamStatus {
-    /// How many changes of this device no other takes, those aside that were written before the scope was the team's: to keep these is
-    /// a choice.
+    /// The number of changes of this device that no peer accepts, without those written before the scope was shared,
+    /// which may stay private.
     pub fn untaken(&self) -> usize {
         self.kept.iter().filter(|kept| !kept.before).map(|kept| kept.events).sum()
     }
@@ -150,11 +150,11 @@ pub struct UnsharedChanges {
 /// How this device came out of a team.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TeamEnd {
-    /// It left by itself; else it was put out.
+    /// Whether it left; otherwise it was revoked.
     pub left: bool,
-    /// Who put it out: person and device.
+    /// Who revoked it: person and device.
     pub by: Option<String>,
-    /// When, in milliseconds since the Unix epoch, by the clock of whoever did it.
+    /// When, in milliseconds since the Unix epoch, by the clock of the device that did it.
     pub at: u64,
     /// The reason that was given.
     pub reason: Option<String>,
@@ -170,9 +170,9 @@ pub struct ScopeStatus {
     pub bound: BoundScope,
     /// Events of it here.
     pub events: usize,
-    /// What tells two sets of events apart: equal only where the sets are.
+    /// A digest of its events: equal on two devices only if they have the same events.
     pub digest: String,
-    /// Events of it that were not let in.
+    /// Its events in quarantine.
     pub quarantined: usize,
     /// Open conflict cards.
     pub open_cards: usize,
@@ -184,7 +184,7 @@ pub struct ScopeStatus {
 pub enum PeerPath {
     /// On the local network.
     Lan,
-    /// Straight, through the internet.
+    /// Directly, through the internet.
     Direct,
     /// Through a relay.
     Relay,
@@ -198,7 +198,7 @@ pub enum PeerState {
     Active,
     /// It left.
     Left,
-    /// It was put out.
+    /// It was revoked.
     Revoked,
 }
 
@@ -225,40 +225,41 @@ pub struct PeerView {
     pub connected: bool,
     /// By which path.
     pub path: Option<PeerPath>,
-    /// There and back, in milliseconds.
+    /// The round-trip time, in milliseconds.
     pub latency_ms: Option<f64>,
-    /// Bytes that this connection has sent, by the packets that carried them; 0 if there is none.
+    /// Bytes sent over this connection, including packet overhead; 0 if there is none.
     #[serde(default)]
     pub sent_bytes: u64,
     /// Bytes that it has received.
     #[serde(default)]
     pub received_bytes: u64,
-    /// If it was reached last.
+    /// The addresses at which it was last reached.
     pub addresses: Vec<String>,
     /// When it was last heard of, in milliseconds since the Unix epoch.
     pub last_seen: Option<u64>,
-    /// When both sides last had the same, in milliseconds since the Unix epoch.
+    /// When the two were last in sync, in milliseconds since the Unix epoch.
     pub last_sync: Option<u64>,
     /// Events that it has and this device lacks.
     pub we_lack: u64,
     /// Events that this device has and it lacks.
     pub they_lack: u64,
-    /// Whether both have the same events, of the scopes that both may read. Only said of what was compared since the last change.
+    /// Whether both have the same events in the scopes that both may read, as of the last comparison.
     pub digests_equal: bool,
-    /// Events that it brought and that wait in quarantine.
+    /// Events received from it that are in quarantine here.
     #[serde(default)]
     pub quarantined: usize,
-    /// Events that this device brought and that it did not let in: they wait in its quarantine. Said of a connected peer.
+    /// Events of this device that are in quarantine on the peer; only known while it is connected.
     #[serde(default)]
     pub not_taken: usize,
-    /// How far its clock is ahead of this device's, in milliseconds; negative if it is behind. Said of a connected peer.
+    /// How far its clock is ahead of this device's, in milliseconds; negative if it is behind. Only known while the
+    /// peer is connected.
     #[serde(default)]
     pub clock_ahead_ms: Option<i64>,
     /// What went wrong last, in words.
     pub last_error: Option<String>,
     /// What to do about it.
     pub advice: Option<String>,
-    /// Whether it needs somebody; else it mends itself, as where a peer is away.
+    /// Whether a person has to act; otherwise it resolves itself, for example when the peer is online again.
     #[serde(default)]
     pub needs_person: bool,
 }
@@ -277,22 +278,22 @@ pub struct SyncNowRequest {
     /// Only this device, by name, id or prefix; all if it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Answer once the round is over, or after so many milliseconds, at most 600,000; at once if it is left out.
+    /// How long to wait for the round to finish, in milliseconds, at most 600,000; omitted: answer at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
 }
 
-/// What came of calling and comparing.
+/// The result of a sync round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct SyncRound {
-    /// The round is over; else it goes on while this is read.
+    /// Whether the round has finished; otherwise it continues in the background.
     pub done: bool,
     /// The same in one sentence.
     pub summary: String,
-    /// What came of it with each device that was meant.
+    /// The result for each device.
     pub peers: Vec<RoundPeer>,
-    /// How the teams stand after it.
+    /// The status of the teams after the round.
     pub status: SyncStatus,
 }
 
@@ -300,11 +301,11 @@ pub struct SyncRound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RoundResult {
-    /// Both have the same.
+    /// In sync.
     InStep,
-    /// It is connected, and the two do not have the same yet.
+    /// Connected, but not in sync yet.
     NotYet,
-    /// It was not reached, or one refused the other.
+    /// Not reached, or one device rejected the other.
     NotReached,
 }
 
@@ -315,11 +316,11 @@ pub struct RoundPeer {
     pub result: RoundResult,
     /// Events that came from it in this round.
     pub received: u64,
-    /// The device, as it now stands.
+    /// The device's current status.
     pub peer: PeerView,
 }
 
-/// `POST /sync/address`: where a device can be reached, for networks on which it is not found by itself.
+/// `POST /sync/address`: sets the address of a device, for networks without automatic discovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct AddressRequest {

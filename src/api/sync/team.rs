@@ -26,7 +26,7 @@ request! {
     }
 }
 
-/// A team, as an act on it answers.
+/// A team, as answered by the acts that create or join it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TeamView {
     /// The team: the id of the event that made it.
@@ -61,7 +61,7 @@ pub struct TeamDone {
     pub team: EventId,
     /// What happened, for people.
     pub summary: String,
-    /// What to know besides.
+    /// Notes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -72,7 +72,7 @@ request! {
     pub struct RenameRequest {
         /// Who acts.
         caller,
-        /// The team, by id, prefix or name; needed only by those who are in several.
+        /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The device, by name, id or prefix; the team itself if it is left out.
@@ -90,29 +90,28 @@ request! {
     pub struct GrantRequest {
         /// Who acts.
         caller,
-        /// The team, by id, prefix or name; needed only by those who are in several.
+        /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The device, by name, id or prefix; required.
         #[serde(default)]
         pub device: String,
-        /// Its role; as it is if it is left out.
+        /// Its new role; unchanged if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub role: Option<Role>,
-        /// The scopes, by the team's names: empty for all; as they are if it is left out.
+        /// The scopes, by the team's names: empty for all; unchanged if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub scopes: Option<Vec<Scope>>,
     }
 }
 
 request! {
-    /// `POST /sync/revoke`: a device is revoked. What it wrote until now stays; what it wrote or writes beyond that
-    /// is not let in, whatever its date.
+    /// `POST /sync/revoke`: revokes a device. What it has written so far stays; later events are quarantined, whatever their date.
     #[derive(Default)]
     pub struct RevokeRequest {
         /// Who acts.
         caller,
-        /// The team, by id, prefix or name; needed only by those who are in several.
+        /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The device, by name, id or prefix; required.
@@ -125,24 +124,24 @@ request! {
 }
 
 request! {
-    /// `POST /sync/leave`: this device leaves the team. What it holds stays here, unshared from now on.
+    /// `POST /sync/leave`: this device leaves the team. It keeps what it has and no longer shares it.
     #[derive(Default)]
     pub struct LeaveRequest {
         /// Who acts.
         caller,
-        /// The team, by id, prefix or name; needed only by those who are in several.
+        /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
     }
 }
 
 request! {
-    /// `POST /sync/adopt`: what was written in a scope before it was the team's is shared, too.
+    /// `POST /sync/adopt`: shares a scope with its history, including what was written before it belonged to the team.
     #[derive(Default)]
     pub struct AdoptRequest {
         /// Who acts.
         caller,
-        /// The team, by id, prefix or name; needed only by those who are in several.
+        /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The scope, by its name here; required. One that the team does not have yet becomes the team's (admins only).
@@ -157,7 +156,7 @@ request! {
     pub struct BindRequest {
         /// Who acts.
         caller,
-        /// The team, by id, prefix or name; needed only by those who are in several.
+        /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The team's name of the scope; required.
@@ -179,7 +178,7 @@ pub struct QuarantinedQuery {
     pub in_team: Option<String>,
     /// Also those that were discarded.
     pub discarded: bool,
-    /// the maximum number.
+    /// The maximum number of events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
@@ -193,7 +192,7 @@ pub struct QuarantinedView {
     pub team: EventId,
     /// The team's name of the scope.
     pub scope: Scope,
-    /// Who says to have written it.
+    /// Its author, by the event's own claim.
     pub who: String,
     /// The device that signed it.
     pub author: DeviceId,
@@ -203,20 +202,27 @@ pub struct QuarantinedView {
     pub from: Option<DeviceId>,
     /// That peer's name.
     pub from_name: Option<String>,
-    /// What it would do: `assert`, `supersede`, …
+    /// What kind of event it is: `assert`, `supersede`, …
     pub kind: String,
-    /// Its statement or reason, as far as it has a text.
+    /// Its statement or reason, if it has one.
     pub text: Option<String>,
     /// When it says that it was written, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// When it came, in milliseconds since the Unix epoch.
+    /// When it was received, in milliseconds since the Unix epoch.
     pub received_at: u64,
-    /// Why it was not let in: `not_a_member`, `no_grant`, `reader`, `after_cut`, `not_adopted`, `wrong_team`, `clock`.
+    /// Why it is in quarantine: `not_a_member`, `no_grant`, `reader`, `after_cut`, `not_adopted`, `wrong_team`, `clock`.
     pub refusal: String,
     /// The same as a sentence.
     pub why: String,
     /// Whether it was discarded here.
     pub discarded: bool,
+}
+
+impl QuarantinedView {
+    /// Describes what it would do, as a verb in the past.
+    pub fn verb(&self) -> &'static str {
+        crate::api::event_verb(&self.kind)
+    }
 }
 
 /// The answer to `GET /sync/quarantined`.
@@ -234,7 +240,7 @@ request! {
     pub struct QuarantineRequest {
         /// Who acts.
         caller,
-        /// The team, by id, prefix or name; needed only by those who are in several.
+        /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
         /// The events, by id or prefix; at least one.

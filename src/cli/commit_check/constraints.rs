@@ -75,26 +75,32 @@ pub(super) fn violations(claim: &ClaimView, files: &[ChangedFile]) -> Vec<Constr
             for quoted in quoted(&claim.statement) {
                 if is_path(quoted) {
                     found.extend(
-                        matches_path(quoted, &file.path).then(|| violation(None, format!("a change in `{quoted}`"))),
+                        matches_path(quoted, &file.path)
+                            .then(|| violation(None, format!("change to the protected path `{quoted}`"))),
                     );
                 } else if !is_prose(&file.path) {
                     let lines = file.added.iter().filter(|(_, text)| holds_word(text, quoted));
-                    found.extend(lines.map(|line| violation(Some(line), format!("`{quoted}` in a new line"))));
+                    found.extend(
+                        lines.map(|line| violation(Some(line), format!("forbidden word `{quoted}` in an added line"))),
+                    );
                 }
             }
             for path in
                 claim.statement.split_whitespace().map(bare).filter(|word| word.ends_with('/') && word.len() > 2)
             {
-                found.extend(matches_path(path, &file.path).then(|| violation(None, format!("a change in {path}"))));
+                found.extend(
+                    matches_path(path, &file.path)
+                        .then(|| violation(None, format!("change to the protected path {path}"))),
+                );
             }
         }
         for norm in claim.norms.iter().filter(|norm| norm.scope == crate::domain::norm::NormScope::default()) {
             if let Some(package) = package(norm).filter(|_| is_manifest(&file.path)) {
                 let lines = file.added.iter().filter(|(_, text)| names_package(text, package));
-                found.extend(lines.map(|line| violation(Some(line), format!("the package {package}"))));
+                found.extend(lines.map(|line| violation(Some(line), format!("forbidden package {package}"))));
             }
             let ports = file.added.iter().filter_map(|line| Some((line, wrong_port(norm, &file.path, &line.1)?)));
-            found.extend(ports.map(|(line, port)| violation(Some(line), format!("port {port}"))));
+            found.extend(ports.map(|(line, port)| violation(Some(line), format!("wrong port {port}"))));
         }
     }
     found.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));

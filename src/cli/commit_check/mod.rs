@@ -110,7 +110,7 @@ fn show(found: &CheckResult, scope: &Scope, constraints: usize, cx: &mut Context
     } else if found.conflicts.is_empty() && !cx.ui.quiet {
         let many = count(constraints, "constraint", "constraints");
         let scope = escape(&scope.to_string());
-        cx.ui.line(text!("Passed: no open conflicts in {}, and none of {} is violated.", scope, many));
+        cx.ui.line(text!("Passed: no open conflicts in {}; {} checked.", scope, many));
     }
 }
 

@@ -70,6 +70,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0050-reasons-have-vectors.md"),
     record!("0051-one-probability.md"),
     record!("0052-measuring-is-a-program-of-its-own.md"),
+    record!("0053-the-writer-is-asked.md"),
 ];
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ fn checked(what: &'static str, path: &Path, check: fn(&Path) -> Result<(), Confi
     let place = path.display();
     match check(path) {
         Ok(()) if path.exists() => fine(what, place.to_string()),
-        Ok(()) => note(what, format!("{place} does not exist yet: it is created when needed")),
+        Ok(()) => fine(what, format!("{place} (created when needed)")),
         Err(error) => refused(what, &error),
     }
 }
@@ -77,7 +77,9 @@ fn cogito(settings: &CogitoSettings) -> Vec<Finding> {
             hint: Some("in config.toml, set `token_file` under [compat.cogito] to a file with a token".to_owned()),
             ..note(
                 "cogito",
-                format!("{listen} requires no token: every local user may read and write the project “{project}”"),
+                format!(
+                    "every local user can read and write the project “{project}” through {listen}, which requires no token"
+                ),
             )
         }],
     }

@@ -5,6 +5,7 @@
 
 mod brief;
 mod payload;
+mod questions;
 mod session_record;
 
 use std::{path::Path, time::Duration};
@@ -13,7 +14,10 @@ use serde_json::{Value, json};
 
 use super::{CliError, Context, Exit, paging, scope::top_of};
 use crate::{
-    api::{ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, LogQuery, RecallRequest, RecallVerdict},
+    api::{
+        Caller, ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, LogQuery, RecallRequest,
+        RecallVerdict,
+    },
     client::{Client, Connect, injected},
     domain::Scope,
 };
@@ -118,9 +122,16 @@ async fn give(args: &Args, payload: &HookPayload, cx: &mut Context) -> Result<Op
             Ok(new_to_session(&mut session, &args.moment, &scope, claims, &about)?.map(HookOutput::Context))
         }
         "pre-compact" => Ok(Some(HookOutput::Person(
-            "ergo: the summary drops decisions that are not stored yet; store them with `ergo_remember`.".to_owned(),
+            "ergo: decisions that are not stored yet may be lost in the summary; store them with `ergo_remember`."
+                .to_owned(),
         ))),
-        "stop" => stop(&client, &scope, payload, &mut session).await,
+        "stop" => {
+            let caller = Caller { org_id: scope.org_id.clone(), project: scope.project.clone(), ..cx.anyone()? };
+            match questions::remind(&client, caller, payload, &mut session).await? {
+                Some(reminder) => Ok(Some(HookOutput::Stop(reminder))),
+                None => stop(&client, &scope, payload, &mut session).await,
+            }
+        }
         _ => Ok(None),
     }
 }
@@ -159,7 +170,7 @@ async fn session_brief(
         given.extend(fresh.iter().take(shown).map(|claim| claim.id));
     };
     add(&mut brief, "Constraints", &constraints, 50);
-    add(&mut brief, "Decisions, conventions and rejections, the newest first", &decisions, 85);
+    add(&mut brief, "Decisions, conventions and rejections, newest first", &decisions, 85);
     brief.cards(&cards);
     add(&mut brief, "Needs review: what it rests on has changed", &review, 100);
     let Some(text) = brief.finish() else { return Ok(None) };

@@ -58,6 +58,17 @@ impl SessionRecord {
 
     /// Records an injection. Must be called before the claims are printed.
     pub(super) fn give(&mut self, at: u64, hook: &str, scope: &Scope, claims: &[ClaimId]) -> Result<(), CliError> {
+        self.append(at, hook, scope, claims, Vec::new())
+    }
+
+    fn append(
+        &mut self,
+        at: u64,
+        hook: &str,
+        scope: &Scope,
+        claims: &[ClaimId],
+        questions: Vec<String>,
+    ) -> Result<(), CliError> {
         let one = Injection {
             at,
             session: self.name.clone(),
@@ -65,6 +76,7 @@ impl SessionRecord {
             hook: hook.to_owned(),
             scope: scope.clone(),
             claims: claims.to_vec(),
+            questions,
         };
         let mut line = serde_json::to_string(&one).map_err(CliError::internal)?;
         line.push('\n');
@@ -76,6 +88,16 @@ impl SessionRecord {
     /// Records that the session's context was cleared, so that claims may be added again.
     pub(super) fn forget(&mut self, at: u64, scope: &Scope) -> Result<(), CliError> {
         self.give(at, "forget", scope, &[])
+    }
+
+    /// Whether the agent was reminded of the question with this token.
+    pub(super) fn reminded_of(&self, token: &str) -> bool {
+        self.past.iter().flat_map(|past| &past.questions).any(|past| past == token)
+    }
+
+    /// Records of which questions the agent is reminded. Must be called before the reminder is printed.
+    pub(super) fn remind_of(&mut self, at: u64, scope: &Scope, tokens: Vec<String>) -> Result<(), CliError> {
+        self.append(at, "questions", scope, &[], tokens)
     }
 
     /// Records that the agent was asked to store its decisions.
@@ -103,8 +125,10 @@ mod tests {
         session.forget(6, &scope).unwrap();
         assert!(!session.knows(id(1)));
         session.remind(7, &scope).unwrap();
-        assert!(session.reminded());
+        assert!(session.reminded() && !session.reminded_of("3f2a"));
+        session.remind_of(8, &scope, vec!["3f2a".into()]).unwrap();
         drop(session);
+        assert!(SessionRecord::open(dir.path(), "../../evil", None).unwrap().reminded_of("3f2a"));
         assert!(
             !SessionRecord::open(dir.path(), "other", None).unwrap().knows(id(1)),
             "sessions know nothing of each other"

@@ -129,7 +129,7 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<SkippedRow>), CliError> {
         };
         match Record::parse(&path, &text) {
             Ok(record) if record.status == RecordStatus::Proposed && !args.proposed => {
-                left.push(SkippedRow::new(record.source(), record.title, "only proposed: --proposed includes it"));
+                left.push(SkippedRow::new(record.source(), record.title, "only proposed; import it with --proposed"));
             }
             Ok(record) => records.push(record),
             Err(error) => left.push(SkippedRow::new(format!("{path}:{}", error.line), name, error.why)),

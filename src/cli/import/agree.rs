@@ -44,7 +44,7 @@ fn show(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow]) {
         if of.is_empty() {
             continue;
         }
-        let many = ui.paint(Style::Strong, format_args!("{} {kind}", of.len()));
+        let many = ui.paint(Style::Strong, count(of.len(), kind.as_str(), &format!("{kind}s")));
         ui.line(text!("{}", many));
         for row in of.iter().take(SAMPLES) {
             let text = ui.fit(&row.claim.statement, 4);

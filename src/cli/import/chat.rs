@@ -56,7 +56,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let many = count(proposals.len(), "proposal", "proposals");
     let list = args.to.display();
     cx.ui.line(text!(
-        "Wrote {} to {}. Tick those to keep, then run `ergo import proposals {}`. Nothing was stored yet.",
+        "Wrote {} to {}. Mark those to keep with `[x]`, then run `ergo import proposals {}`. Nothing was stored yet.",
         many,
         list,
         quote(&list.to_string())
@@ -84,7 +84,7 @@ pub(super) async fn ticked(args: Ticked, cx: &mut Context) -> Result<Exit, CliEr
     let left: Vec<_> = wrong.iter().map(|line| SkippedRow::new(format!("{path}:{line}"), "", why)).collect();
     let exit = send_all(cx, "proposals", std::slice::from_ref(&args.file), &rows, &left, args.how).await?;
     if rows.is_empty() && !args.how.dry_run {
-        cx.ui.note("No line of the list is ticked.");
+        cx.ui.note("No line is ticked: change `[ ]` to `[x]` on the lines to import, and run this again.");
     }
     Ok(exit)
 }

@@ -61,12 +61,16 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         .map(|skip| SkippedRow::new(format!("{path}:{}", skip.line), skip.text, skip.why))
         .collect();
     let dropped: Vec<String> = found.dropped.iter().map(|(field, many)| format!("{field} ({many})")).collect();
-    left.extend(found.dropped.iter().map(|(field, many)| {
-        let why = format!("dropped: claims have no such field; {}", count(*many, "memory has it", "memories have it"));
-        SkippedRow::new(path.clone(), field, why)
-    }));
+    // People read the note below.
+    if cx.ui.json {
+        left.extend(found.dropped.iter().map(|(field, many)| {
+            let why =
+                format!("dropped: claims have no such field; {}", count(*many, "memory has it", "memories have it"));
+            SkippedRow::new(path.clone(), field, why)
+        }));
+    }
     if !dropped.is_empty() {
-        cx.ui.note(text!("Dropped fields, which claims do not have: {}.", dropped.join(", ")));
+        cx.ui.note(text!("These fields were not imported, since claims have no such fields: {}.", dropped.join(", ")));
     }
     send_all(cx, "memory", std::slice::from_ref(&args.file), &rows, &left, args.how).await
 }

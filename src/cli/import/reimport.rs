@@ -299,7 +299,12 @@ impl Reimport {
                 "changed" => Style::Warn,
                 _ => Style::Dim,
             };
-            let change_word = ui.paint(style, format_args!("{change:<7}"));
+            let word = match *change {
+                "same" => "unchanged",
+                "gone" => "removed",
+                other => other,
+            };
+            let change_word = ui.paint(style, format_args!("{word:<9}"));
             let statement =
                 row.map_or_else(|| old.map(|old| old.statement.clone()), |row| Some(row.claim.statement.clone()));
             ui.line(text!(
@@ -313,7 +318,7 @@ impl Reimport {
                 && matches!(*change, "changed" | "moved")
             {
                 let before = format!(
-                    "before   {:<10}  {:<width$}  {}",
+                    "before     {:<10}  {:<width$}  {}",
                     "",
                     old.source.clone().unwrap_or_default(),
                     old.statement
@@ -324,7 +329,7 @@ impl Reimport {
         }
         if details {
             for one in &left {
-                let line = format!("skipped  {}  {} ({})", one.source(), one.why(), one.text());
+                let line = format!("skipped    {}  {} ({})", one.source(), one.why(), one.text());
                 let line = ui.fit(&line, 0);
                 let line = ui.paint(Style::Dim, line);
                 ui.line(line);

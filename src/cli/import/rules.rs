@@ -69,7 +69,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     sent?;
     sender.report.show(cx, args.how.details);
     if empty {
-        cx.ui.note("No rules found: a rule is a list item or a sentence that asks for something.");
+        cx.ui.note("No rules found. Rules are list items or sentences that demand something; run again with --details to see what was skipped.");
     }
     Ok(Exit::Ok)
 }

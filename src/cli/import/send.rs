@@ -208,10 +208,15 @@ impl Sender {
                 Ok(None)
             }
             Ok(WriteOutcome::Stale(stale)) => {
-                self.report.skipped(&row.source, &row.claim.statement, &format!("stale: {}", stale.message));
+                self.report.skipped(
+                    &row.source,
+                    &row.claim.statement,
+                    &format!("changed in the meantime: {}", stale.message),
+                );
                 Ok(None)
             }
-            Ok(WriteOutcome::Done(_) | WriteOutcome::Proposed(_)) => Ok(None),
+            // An import never asks to consider.
+            Ok(WriteOutcome::Done(_) | WriteOutcome::Proposed(_) | WriteOutcome::Consider(_)) => Ok(None),
             Err(error) if error.kind == Exit::Usage => {
                 self.report.skipped(&row.source, &row.claim.statement, &error.error);
                 Ok(None)
@@ -255,7 +260,7 @@ impl Sender {
         };
         written.map_err(|error| match error {
             ClientError::Api(error) if error.code == ErrorCode::OpIdReused => CliError::usage(
-                "it was imported before with another reason, kind or qualifier, and was not changed: use `ergo supersede` to change it",
+                "it was imported before with another reason, kind or condition and was left unchanged: use `ergo supersede` to change it",
             ),
             error => error.into(),
         })

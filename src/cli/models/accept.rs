@@ -46,18 +46,19 @@ pub(super) fn look(
     let header = GgufHeader::of(path);
     let serves = match (&known, &header) {
         (Some(entry), _) => entry.role,
-        (None, Ok(header)) => header
-            .role()
-            .map_err(|why| refuse(why).hint("ergo needs an embedder, a classifier of pairs, or a language model"))?,
+        (None, Ok(header)) => header.role().map_err(|why| {
+            refuse(why)
+                .hint("ergo uses three kinds of models: embedders, NLI models (cross-encoders) and language models")
+        })?,
         (None, Err(why)) => {
             return Err(refuse(why.clone())
-                .hint("a model is a GGUF file; was it downloaded completely, and not an HTML page instead?"));
+                .hint("a model is a GGUF file; check that the download is complete and is not an HTML page"));
         }
     };
     if let Some(asked) = role.filter(|asked| *asked != serves) {
         let error = refuse(format!("it is a model for {serves}, not for {asked}"));
         let hint = match (asked, serves) {
-            (ModelRole::Nli, ModelRole::Llm) => "a language model serves as `llm`, after the classifier".to_owned(),
+            (ModelRole::Nli, ModelRole::Llm) => "a language model can only have the role `llm`".to_owned(),
             _ => format!("omit `{asked}`, or use `{serves}`"),
         };
         return Err(error.hint(hint));
@@ -71,7 +72,7 @@ pub(super) fn look(
         }
         (Some(name), Some(entry)) if entry.name != name => {
             return Err(CliError::usage(format_args!(
-                "its hash identifies it as {}, and it keeps that name",
+                "the file is the catalogue's model {}, which keeps its own name",
                 entry.name
             ))
             .hint("omit `--name`"));

@@ -7,7 +7,7 @@ use crate::{
     cli::{CliError, Context, Exit, ui::Style},
     infer::{
         ModelRole, ModelSource,
-        catalogue::{measure, resolve},
+        catalogue::{measure, model_choice},
     },
 };
 
@@ -32,7 +32,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<Exit, CliError> {
     let serving = setup.serving();
     let asked: Vec<ModelRole> = args.roles.iter().map(|role| (*role).into()).collect();
-    let models = setup.start(resolve::model_set(&serving), args.threads);
+    let models = setup.start(model_choice::model_set(&serving), args.threads);
     let mut items = Vec::new();
     for serving in serving.iter().filter(|serving| asked.is_empty() || asked.contains(&serving.role)) {
         if let Some(problem) = &serving.problem {
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<E
         }
         let Some(model) = &serving.model else {
             if asked.contains(&serving.role) {
-                return Err(CliError::usage(format_args!("no model serves as {}", serving.role))
+                return Err(CliError::usage(format_args!("no model has the role {}", serving.role))
                     .hint("`ergo models list` shows the available models"));
             }
             continue;

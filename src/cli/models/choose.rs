@@ -12,8 +12,8 @@ use crate::{
         catalogue::{
             EMBEDDED, embedded,
             fetch::{self, FetchTarget},
+            model_choice,
             model_store::{DEFAULT, NONE},
-            resolve,
         },
     },
 };
@@ -21,13 +21,13 @@ use crate::{
 /// `ergo models use ROLE NAME|FILE`.
 pub(super) fn choose(setup: &ModelSetup, role: ModelRole, wanted: &str, cx: &mut Context) -> Result<Exit, CliError> {
     setup.may_choose(role)?;
-    let name = if resolve::is_path(wanted) {
+    let name = if model_choice::is_path(wanted) {
         accept::in_place(setup, role, Path::new(wanted), cx)?
     } else {
         wanted.to_owned()
     };
     let records = setup.model_store.load()?;
-    if let Err(why) = resolve::find(&setup.model_store, &setup.catalogue, &records, role, &name) {
+    if let Err(why) = model_choice::find(&setup.model_store, &setup.catalogue, &records, role, &name) {
         let known = records.named(&name).is_some() || setup.catalogue.named(&name).is_some();
         return Err(if known {
             CliError::usage(format_args!("{name} cannot serve as {role}: {why}"))
@@ -92,11 +92,11 @@ fn serves(setup: &ModelSetup, role: ModelRole) -> Option<String> {
 
 fn say(setup: &ModelSetup, role: ModelRole, daemon: bool, cx: &mut Context) {
     match serves(setup, role) {
-        Some(model) => cx.ui.line(text!("{} serves as {}.", model, role)),
-        None => cx.ui.line(text!("No model serves as {}.", role)),
+        Some(model) => cx.ui.line(text!("{} is now the model for the role {}.", model, role)),
+        None => cx.ui.line(text!("No model has the role {} now.", role)),
     }
     if daemon {
-        cx.ui.note("The daemon uses it from now on.");
+        cx.ui.note("The running daemon has switched.");
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) fn remove(setup: &ModelSetup, name: &str, cx: &mut Context) -> Result
         });
         return match part {
             Some(part) if fetch::discard_part(&part) => Ok(removed(name, "partial", cx)),
-            Some(_) => Err(CliError::usage(format_args!("{name} is not installed"))),
+            Some(_) => Err(CliError::usage(format_args!("{name} is not installed: `ergo models list` shows what is"))),
             None => Err(unknown(name, setup)),
         };
     };
@@ -142,7 +142,7 @@ pub(super) fn remove(setup: &ModelSetup, name: &str, cx: &mut Context) -> Result
     }
     setup.model_store.change(|records| records.installed.retain(|model| model.name != name))?;
     if !ours {
-        cx.ui.note(text!("Its file stays: {}", path.display()));
+        cx.ui.note(text!("Its file is outside the models folder and was not removed: {}", path.display()));
     }
     Ok(removed(name, "installed", cx))
 }

@@ -57,9 +57,9 @@ impl State {
             Self::Embedded => ("built in".to_owned(), Style::Strong),
             Self::Installed => ("installed".to_owned(), Style::Strong),
             Self::Damaged(_) => ("damaged".to_owned(), Style::Bad),
-            Self::Partial(done) => (format!("{} % fetched", done * 100 / bytes.max(1)), Style::Warn),
+            Self::Partial(done) => (format!("{} % downloaded", done * 100 / bytes.max(1)), Style::Warn),
             Self::Available => ("available".to_owned(), Style::Dim),
-            Self::Importable => ("from a file only".to_owned(), Style::Dim),
+            Self::Importable => ("import from a file".to_owned(), Style::Dim),
         }
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn run(setup: &ModelSetup, long: bool, cx: &mut Context) -> Result<Ex
     let name_width = rows.iter().map(|row| row.name.len()).max().unwrap_or_default().max(4);
     for row in &rows {
         let (state, style) = row.state.label(row.bytes);
-        let state = cx.ui.paint(style, format_args!("{state:<16}"));
+        let state = cx.ui.paint(style, format_args!("{state:<18}"));
         let licence = row.licence.as_deref().unwrap_or("unknown licence");
         let lead = format_args!("{:<9} {:<name_width$} {:>9}", row.role.name(), row.name, bytes(row.bytes));
         cx.ui.line(text!("{}  {}  {}", lead, state, licence).trimmed());

@@ -19,7 +19,7 @@ use crate::{
     config::{Config, Paths, StoreLock},
     infer::{
         ModelRole, ModelSet, Models, Pool, PoolOptions,
-        catalogue::{Catalogue, ModelStore, ModelStoreError, ServingModel, resolve},
+        catalogue::{Catalogue, ModelStore, ModelStoreError, ServingModel, model_choice},
         default_threads,
     },
 };
@@ -132,7 +132,7 @@ impl ModelSetup {
     }
 
     fn serving(&self) -> Vec<ServingModel> {
-        resolve::resolve(&self.model_store, &self.catalogue, &|role| self.setting(role))
+        model_choice::resolve(&self.model_store, &self.catalogue, &|role| self.setting(role))
     }
 
     /// Refuses a choice that a setting overrides.

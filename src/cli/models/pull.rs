@@ -12,7 +12,7 @@ use crate::{
     infer::catalogue::{
         CatalogueEntry,
         fetch::{self, FetchError, FetchProgress, FetchTarget, RetryPolicy},
-        http::HttpSource,
+        http_download::HttpSource,
         model_store::FileCondition,
     },
 };

@@ -71,6 +71,7 @@ fn show(setup: &ModelSetup, rows: &[(InstalledModel, FileCondition)], cx: &mut C
     }
     for (model, condition) in rows {
         let (state, problem) = describe(condition);
+        let state = if state == "gone" { "missing" } else { state };
         let style = if problem.is_none() { Style::Good } else { Style::Bad };
         let word = cx.ui.paint(style, format_args!("{state:<8}"));
         let problem = problem.map(|problem| format!("  {problem}")).unwrap_or_default();

@@ -60,14 +60,14 @@ pub(super) async fn settle(
 fn ask_qualifiers(cx: &mut Context, asker: &mut Asker, request: &mut ResolveRequest) -> Result<bool, CliError> {
     let qualifiers = &mut request.qualifiers;
     let fields = [
-        ("environment", &mut qualifiers.env),
-        ("team", &mut qualifiers.team),
-        ("tenant", &mut qualifiers.tenant),
-        ("first day, YYYY-MM-DD", &mut qualifiers.valid_from),
-        ("last day, YYYY-MM-DD", &mut qualifiers.valid_until),
+        ("Environment", &mut qualifiers.env),
+        ("Team", &mut qualifiers.team),
+        ("Tenant", &mut qualifiers.tenant),
+        ("First day on which it holds, YYYY-MM-DD", &mut qualifiers.valid_from),
+        ("Last day on which it holds, YYYY-MM-DD", &mut qualifiers.valid_until),
     ];
     for (name, field) in fields {
-        let Some(value) = asker.ask(cx, text!("Limit to this {} (empty: any): ", name))? else {
+        let Some(value) = asker.ask(cx, text!("{} (empty: any): ", name))? else {
             return Ok(false);
         };
         if !value.is_empty() {
@@ -75,7 +75,7 @@ fn ask_qualifiers(cx: &mut Context, asker: &mut Asker, request: &mut ResolveRequ
         }
     }
     if request.qualifiers.is_empty() {
-        cx.ui.line("Cancelled: no limit was given.");
+        cx.ui.line("Cancelled: no condition was given.");
         return Ok(false);
     }
     Ok(true)
@@ -94,7 +94,7 @@ pub(super) async fn why(cx: &mut Context, client: &Client, card: &CardView, name
             cx.ui.claim(claim, now);
             cx.ui.chain(&answer.chain, now);
         }
-        None => cx.ui.line("It is new and has no history."),
+        None => cx.ui.line("This claim is not stored and has no history."),
     }
     Ok(After::Unchanged)
 }

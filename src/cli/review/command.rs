@@ -38,7 +38,7 @@ pub(in crate::cli) enum ReviewCommand {
 const CARD_HELP: &str = "\
 a      keep side 1: it supersedes the other      b      keep side 2; b 3 keeps side 3
 m      merge: a new statement supersedes both    r 1    retract side 1: it was never right
-o 1    only in…: narrow side 1                   x      exception: keep both
+o 1    narrow side 1 to a condition              x      exception: keep both
 d      dismiss: no contradiction                 D      discard the refused claim
 z 3d   snooze                                    w 1    why: the history of side 1
 u      undo my last act                          n      next card (or Enter)
@@ -77,9 +77,9 @@ fn answers(item: &InboxItem) -> &'static [(&'static str, &'static str)] {
             &[("v", "it still holds"), ("e", "something changed: write a new statement"), RETRACT, WHY]
         }
         InboxItem::Notice(item) if item.claim.status != Status::Active => {
-            &[("v", "reviewed: it is correct"), ("i", "make it active again"), WHY]
+            &[("v", "reviewed: leave it as it is"), ("i", "make it active again"), WHY]
         }
-        InboxItem::Notice(_) => &[("v", "reviewed: it is correct"), ("e", "write a new statement"), RETRACT, WHY],
+        InboxItem::Notice(_) => &[("v", "reviewed: leave it as it is"), ("e", "write a new statement"), RETRACT, WHY],
         InboxItem::Quarantined(_) => &[("i", "accept it for the whole team"), ("x", "discard it on this device")],
         InboxItem::Joining(_) => &[("i", "admit it: both screens show the same words"), ("x", "deny it")],
     }

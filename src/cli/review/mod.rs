@@ -5,7 +5,7 @@
 
 mod card;
 mod command;
-mod item;
+mod item_answers;
 
 pub(super) use command::ReviewCommand;
 #[cfg(test)]
@@ -113,7 +113,7 @@ pub(crate) async fn cards(
         cx.ui.line("No open conflicts.");
         cx.ui.commands(&[
             ("ergo audit".to_owned(), "compare all active claims".to_owned()),
-            ("ergo conflicts --all".to_owned(), "list those of all projects".to_owned()),
+            ("ergo conflicts --all".to_owned(), "list those of all scopes".to_owned()),
         ]);
         return Ok(Exit::Ok);
     }
@@ -189,7 +189,9 @@ async fn review(
                 .map(|undone| if undone { After::Changed } else { After::Unchanged }),
             (ReviewCommand::Card(act, side), Some(card)) => card::settle(cx, client, card, act, side, asker).await,
             (ReviewCommand::Why(side), Some(card)) => card::why(cx, client, card, &side).await,
-            (command, None) if item::takes(item, &command) => item::settle(cx, client, item, &command, asker).await,
+            (command, None) if item_answers::takes(item, &command) => {
+                item_answers::settle(cx, client, item, &command, asker).await
+            }
             (command, _) => {
                 if let ReviewCommand::Unknown(word) = command {
                     cx.ui.line(text!("Unknown answer “{}”. Answers:", word));

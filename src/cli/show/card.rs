@@ -5,15 +5,12 @@ use unicode_width::UnicodeWidthStr;
 use super::{
     claim::{author, state, statement, writer},
     text::quote,
-    time::ago,
+    time::{ago, left},
 };
 use crate::{
     api::{CardAct, CardKind, CardSummary, CardView},
     cli::ui::{Style, Ui},
-    domain::{
-        text::{escape, sanitize_line},
-        verdict::{Evidence, Stage},
-    },
+    domain::{text::escape, verdict::Evidence},
 };
 
 /// Describes where a card comes from.
@@ -24,24 +21,8 @@ pub(crate) fn origin(kind: CardKind) -> &'static str {
         CardKind::Contested => "changed concurrently by two writers",
         CardKind::Found => "found among the active claims",
         CardKind::Proposed => "a retraction that an agent proposes",
+        CardKind::Held => "a write that waits for verdicts",
     }
-}
-
-/// Returns who read the norms, if a language model read one of them.
-fn second_reader(evidence: &Evidence) -> Option<String> {
-    let name = |version: &str| match version {
-        "" => "none".to_owned(),
-        version => sanitize_line(version),
-    };
-    let (ours, theirs) = (&evidence.normaliser, &evidence.their_normaliser);
-    let by_model = |version: &String| version.contains('+');
-    (by_model(ours) || by_model(theirs)).then(|| {
-        if ours == theirs {
-            format!("read by {}", name(ours))
-        } else {
-            format!("read by {} and {}", name(ours), name(theirs))
-        }
-    })
 }
 
 impl Ui {
@@ -97,31 +78,17 @@ impl Ui {
             }
         }
         if let Some(until) = card.snoozed_until {
-            self.field("snoozed", &format!("comes back {}", ago(until, now)));
+            self.field("snoozed", &format!("for another {}", left(until, now)));
         }
     }
 
-    /// Shows why the guard reported a contradiction: the sentence, the probability, the rule and the words.
+    /// Shows why the guard reported a contradiction: the sentence and the probability.
     pub(crate) fn evidence(&mut self, evidence: &Evidence) {
         if !evidence.sentence.is_empty() {
             self.field("why", &evidence.sentence);
         }
-        let stage = match evidence.stage {
-            Stage::Normalise => "normaliser",
-            Stage::Structural => "structural rule",
-            Stage::Nli => "language inference",
-            Stage::Judge => "judge",
-        };
-        let words = |words: &[String]| words.iter().map(|word| format!("“{word}”")).collect::<Vec<_>>().join(" ");
-        let (ours, theirs) = (words(&evidence.words), words(&evidence.their_words));
-        let grounds =
-            if ours.is_empty() && theirs.is_empty() { String::new() } else { format!(": {ours} against {theirs}") };
         if let Some(probability) = evidence.probability() {
             self.field("guard", &probability);
-        }
-        self.field("rule", &format!("{stage} {}{grounds}", evidence.rule.as_str()));
-        if let Some(read) = second_reader(evidence) {
-            self.field("norms", &read);
         }
     }
 
@@ -135,7 +102,8 @@ impl Ui {
                 CardAct::Supersede => {
                     let merge = format!("--merge '…' --reason {why}");
                     for (at, side) in card.sides.iter().enumerate() {
-                        let what = if side.candidate { "the new claim supersedes the old" } else { "keep this side" };
+                        let what =
+                            if side.candidate { "the new claim supersedes the existing one" } else { "keep this side" };
                         let why = quote(side.claim.own_reason().unwrap_or("…"));
                         ways.push((format!("--keep {} --reason {why}", at + 1), format!("[{}]: {what}", at + 1)));
                     }
@@ -145,7 +113,7 @@ impl Ui {
                     for (at, side) in card.sides.iter().enumerate().filter(|(_, side)| !side.candidate) {
                         let what = match card.summary.kind {
                             CardKind::Proposed => "accept: it was never right".to_owned(),
-                            _ => format!("[{}] was never right ({})", at + 1, side.claim.id.short()),
+                            _ => format!("retract [{}], which was never right ({})", at + 1, side.claim.id.short()),
                         };
                         ways.push((format!("--retract {} --reason {why}", at + 1), what));
                     }
@@ -166,7 +134,7 @@ impl Ui {
                     ways.push((format!("--dismiss --reason {why}"), "not a contradiction".into()));
                 }
                 CardAct::Discard => ways.push((format!("--discard --reason {why}"), "discard the new claim".into())),
-                CardAct::Snooze => ways.push(("--snooze 3d".into(), "not now".into())),
+                CardAct::Snooze => ways.push(("--snooze 3d".into(), "ask again in 3 days".into())),
             }
         }
         let lines: Vec<_> =

@@ -23,15 +23,15 @@ pub(crate) fn state(claim: &ClaimView) -> String {
     std::iter::once(status).chain(parts).collect::<Vec<_>>().join(", ")
 }
 
-/// Names the author: “ada”, or “ada through claude”.
+/// Names the author: “ada”, or “ada via claude”.
 pub(crate) fn author(who: &str, agent: Option<&str>) -> String {
     match agent {
-        Some(agent) => escape(&format!("{who} through {agent}")),
+        Some(agent) => escape(&format!("{who} via {agent}")),
         None => escape(who),
     }
 }
 
-/// Names the author of a claim, and the device if a team names it: “ada through claude, on ada-laptop”.
+/// Names the author of a claim, and the device if a team names it: “ada via claude, on ada-laptop”.
 pub(crate) fn writer(claim: &ClaimView) -> String {
     let who = author(&claim.who, claim.agent.as_deref());
     match claim.device_words() {
@@ -85,11 +85,11 @@ impl Ui {
         }
     }
 
-    /// Shows the fields of a claim: reason, source, key, qualifiers, closing reason, exceptions, signature, dependents.
+    /// Shows the fields of a claim: reason, source, key, qualifiers, closing reason, exceptions, and how many claims rest on it.
     pub(crate) fn claim_fields(&mut self, claim: &ClaimView) {
         match (&claim.reason, claim.kind.is_guarded() && !claim.flags.redacted) {
             (Some(reason), _) => self.field("because", reason),
-            (None, true) => self.field("because", "(no reason recorded)"),
+            (None, true) => self.field("because", "(no reason given)"),
             (None, false) => {}
         }
         if let Some(source) = &claim.source {
@@ -99,17 +99,14 @@ impl Ui {
             self.field("key", key);
         }
         if let Some(holds) = holds(&claim.qualifiers) {
-            self.field("holds for", &holds);
+            self.field("only", &holds);
         }
         if let Some(reason) = &claim.closing_reason {
             self.field(claim.status.as_str(), reason);
         }
         self.beside(claim);
-        if let Some(signed) = claim.signed_words() {
-            self.field("signed by", &signed);
-        }
         if claim.dependents > 0 {
-            self.field("dependents", &count(claim.dependents, "claim", "claims"));
+            self.field("rest on it", &count(claim.dependents, "claim", "claims"));
         }
     }
 }

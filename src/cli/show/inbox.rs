@@ -36,9 +36,9 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
                 NoticeKind::Retracted => (format!("ergo reinstate {id} --reason '…'"), "make it active again"),
                 _ => (format!("ergo retract {id} --reason '…'"), "it was never right"),
             };
-            let seen = quote("Reviewed: it is correct.");
+            let seen = quote("Reviewed: nothing to change.");
             vec![
-                way(format!("ergo reviewed {id} --reason {seen}"), "it is correct"),
+                way(format!("ergo reviewed {id} --reason {seen}"), "leave it as it is"),
                 way(command, what),
                 way(format!("ergo why {id}"), "show its history"),
             ]
@@ -57,22 +57,17 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
                     format!("ergo sync admit {} --words {}", join.id, quote(&words)),
                     "if the other screen shows the same words",
                 ),
-                way(format!("ergo sync deny {}", join.id), "if it does not"),
+                way(format!("ergo sync deny {}", join.id), "if it shows other words"),
             ]
         }
     }
 }
 
-/// Describes what an event did to a premise.
+/// Describes what an event did to what a claim rests on.
 fn change(cause: &EventView, now: u64) -> String {
-    let did = match cause.kind.as_str() {
-        "supersede" => "superseded",
-        "retract" | "resolve.retract" => "retracted",
-        "reinstate" => "reinstated",
-        "redact" => "redacted",
-        _ => "changed",
-    };
-    let mut out = format!("{} {did} a premise, {}", author(&cause.who, cause.agent.as_deref()), ago(cause.at, now));
+    let did = cause.verb();
+    let mut out =
+        format!("{} {did} what it rests on, {}", author(&cause.who, cause.agent.as_deref()), ago(cause.at, now));
     if let Some(new) = &cause.statement {
         out = format!("{out}: “{new}”");
     }
@@ -86,7 +81,7 @@ fn change(cause: &EventView, now: u64) -> String {
 fn deed(item: &NoticeItem) -> String {
     let who = author(&item.who, item.agent.as_deref());
     match item.what {
-        NoticeKind::Warned => format!("{who} stored this although the guard warned."),
+        NoticeKind::Warned => format!("{who} stored this; the guard warned that it may contradict another claim."),
         NoticeKind::Forced => format!("{who} stored this as an exception, although it contradicts another claim."),
         NoticeKind::Dismissed => format!("{who} dismissed this contradiction and kept both claims."),
         NoticeKind::Retracted => format!("{who} retracted this claim, which a person wrote."),
@@ -102,7 +97,7 @@ impl Ui {
                 (card.id.short(), card.headline.clone(), rest)
             }
             InboxItem::Review(item) => {
-                let rest = item.causes.first().map_or_else(|| "a premise changed".into(), |c| change(c, now));
+                let rest = item.causes.first().map_or_else(|| "what it rests on changed".into(), |c| change(c, now));
                 (item.claim.id.short(), item.claim.statement.clone(), rest)
             }
             InboxItem::Notice(item) => {
@@ -111,7 +106,7 @@ impl Ui {
                 (item.claim.id.short(), item.claim.statement.clone(), rest)
             }
             InboxItem::Quarantined(item) => {
-                let head = item.text.clone().unwrap_or_else(|| format!("an event: {}", item.kind));
+                let head = item.text.clone().unwrap_or_else(|| format!("(an event without text: {})", item.verb()));
                 (item.id.short(), head, format!("{} {}, received {}", item.why, item.who, ago(item.received_at, now)))
             }
             InboxItem::Joining(join) => {
@@ -139,7 +134,7 @@ impl Ui {
     }
 
     fn review_item(&mut self, item: &ReviewItem, now: u64) {
-        self.line("A premise of this claim has changed. Does the claim still hold?");
+        self.line("What this claim rests on has changed. Does the claim still hold?");
         for cause in &item.causes {
             let text = change(cause, now);
             self.field("change", &text);
@@ -152,7 +147,11 @@ impl Ui {
         self.prose(0, None, &deed(item));
         self.claim(&item.claim, now);
         for other in &item.against {
-            self.line("It contradicts:");
+            self.line(match item.what {
+                NoticeKind::Warned => "It may contradict:",
+                NoticeKind::Dismissed => "The other claim:",
+                NoticeKind::Forced | NoticeKind::Retracted => "It contradicts:",
+            });
             self.claim(other, now);
         }
     }
@@ -160,11 +159,11 @@ impl Ui {
     fn quarantined_item(&mut self, item: &QuarantinedView, now: u64) {
         self.prose(0, Some(Style::Strong), item.text.as_deref().unwrap_or("(an event without text)"));
         let device = item.author_name.clone().unwrap_or_else(|| item.author.short());
-        let (kind, scope) = (sanitize_line(&item.kind), escape(&item.scope.to_string()));
+        let scope = escape(&item.scope.to_string());
         let who = escape(&format!("{} on {device}", item.who));
         self.line(text!(
             "{} {} · {} · {} · received {}",
-            kind,
+            item.verb(),
             item.id.short(),
             scope,
             who,
@@ -175,7 +174,7 @@ impl Ui {
 
     fn joining_item(&mut self, join: &PendingJoin, now: u64) {
         let text = format!(
-            "{} asks to join {} with “{}” as {}. The request expires in {}.",
+            "{} asks to join {} with the device “{}”, as {}. The request expires in {}.",
             join.person,
             join.team_name,
             join.name,
@@ -188,7 +187,7 @@ impl Ui {
         self.prose(
             0,
             None,
-            "The other screen must show the same six words. If they differ, deny it: it may be a man-in-the-middle attack.",
+            "The other screen must show the same six words. If they differ, deny the request: it may be a man-in-the-middle attack.",
         );
     }
 }

@@ -6,7 +6,7 @@ use super::{
     time::ago,
 };
 use crate::{
-    api::{Conflict, Done, Proposed, Refused, Stale, Stored, Warning, WriteOutcome},
+    api::{Conflict, Done, Doubt, Proposed, Refused, Stale, Stored, Warning, WriteOutcome},
     cli::{
         Context, Exit,
         ui::{SafeText, Style, Ui},
@@ -18,6 +18,9 @@ use crate::{
 /// The most claims needing review that are listed.
 const MAX_LISTED: usize = 10;
 
+/// The most claims that are named as possibly contradicted by a stored write.
+const MAX_DOUBTS: usize = 2;
+
 /// Shows the answer to a write and returns the exit code. `statement` is the statement that was sent, if any.
 pub(crate) fn show(cx: &mut Context, outcome: &WriteOutcome, statement: Option<&str>) -> Exit {
     let exit = exit(outcome);
@@ -28,6 +31,7 @@ pub(crate) fn show(cx: &mut Context, outcome: &WriteOutcome, statement: Option<&
     let now = Context::now();
     match outcome {
         WriteOutcome::Stored(stored) => cx.ui.stored(stored),
+        WriteOutcome::Consider(consider) => cx.ui.prose(0, None, &consider.message),
         WriteOutcome::Done(done) => cx.ui.done(done),
         WriteOutcome::Proposed(proposed) => cx.ui.proposed(proposed),
         WriteOutcome::Conflict(refused) => cx.ui.refused(refused, statement, now),
@@ -39,7 +43,7 @@ pub(crate) fn show(cx: &mut Context, outcome: &WriteOutcome, statement: Option<&
 /// Returns the exit code of an answer.
 pub(crate) fn exit(outcome: &WriteOutcome) -> Exit {
     match outcome {
-        WriteOutcome::Stored(_) | WriteOutcome::Done(_) => Exit::Ok,
+        WriteOutcome::Stored(_) | WriteOutcome::Consider(_) | WriteOutcome::Done(_) => Exit::Ok,
         WriteOutcome::Conflict(_) | WriteOutcome::Proposed(_) => Exit::Refused,
         WriteOutcome::Stale(_) => Exit::Stale,
     }
@@ -54,7 +58,7 @@ impl Ui {
         } else if stored.dry_run {
             self.line(text!("The guard found no contradiction: it would be stored in {}.", scope));
         } else if stored.duplicate {
-            self.line(text!("Not stored again: {} in {} says the same and is active.", id, scope));
+            self.line(text!("Already stored: {} in {} says the same.", id, scope));
         } else {
             let done = self.paint(Style::Good, "Stored");
             let replaced: Vec<_> = stored.superseded.iter().map(|id| self.paint(Style::Code, id.short())).collect();
@@ -65,6 +69,19 @@ impl Ui {
             self.line(text!("{} {} in {}{}.", done, id, scope, replaced));
         }
         self.warnings(&stored.warnings);
+        self.doubts(&stored.doubts);
+    }
+
+    /// Names claims that a stored write may contradict.
+    fn doubts(&mut self, doubts: &[Doubt]) {
+        if doubts.is_empty() {
+            return;
+        }
+        self.note("It may contradict these. Supersede or retract what no longer holds:");
+        for doubt in doubts.iter().take(MAX_DOUBTS) {
+            let statement = self.fit(&doubt.statement, 14);
+            self.note(text!("  {}  {}", doubt.id.short(), statement));
+        }
     }
 
     fn done(&mut self, done: &Done) {
@@ -73,7 +90,7 @@ impl Ui {
             if !done.needs_review.is_empty() {
                 let ids: Vec<_> = done.needs_review.iter().take(MAX_LISTED).map(|id| id.short()).collect();
                 let all = done.needs_review.len();
-                let many = count(all, "dependent claim needs", "dependent claims need");
+                let many = count(all, "claim rests on it and needs", "claims rest on it and need");
                 let more = if all > MAX_LISTED { ", …" } else { "" };
                 self.line(text!("{} review: {}{}", many, ids.join(", "), more));
                 self.line("  ergo claims --needs-review");
@@ -87,8 +104,8 @@ impl Ui {
         self.prose(0, None, &format!("{}.", proposed.summary));
         let card = proposed.card_id.short();
         self.commands(&[
-            (format!("ergo resolve {card} --retract 1"), "accept it, as a person".into()),
-            (format!("ergo resolve {card} --dismiss --reason '…'"), "reject it, as a person".into()),
+            (format!("ergo resolve {card} --retract 1"), "accept the proposal".into()),
+            (format!("ergo resolve {card} --dismiss --reason '…'"), "dismiss the proposal".into()),
         ]);
     }
 
@@ -137,11 +154,11 @@ impl Ui {
                 self.commands(&[
                     (
                         format!("ergo resolve {card} --keep 1 --reason {why}"),
-                        "something changed: supersede the old claim".into(),
+                        "something changed: supersede the existing claim".into(),
                     ),
                     (
                         format!("ergo resolve {card} --retract {old} --reason '…'"),
-                        "the old claim was never right".into(),
+                        "the existing claim was never right".into(),
                     ),
                     (
                         format!("ergo resolve {card} --narrow 1 --env ENV --reason '…'"),
@@ -173,7 +190,7 @@ impl Ui {
     }
 
     fn stale(&mut self, stale: &Stale, now: u64) {
-        let label = self.paint(Style::Warn, "Stale:");
+        let label = self.paint(Style::Warn, "Changed in the meantime:");
         let message = sanitize_line(&stale.message);
         self.line(text!("{} {}", label, message));
         if let Some(claim) = &stale.claim {

@@ -16,7 +16,8 @@ const LABEL: usize = 14;
 impl Ui {
     /// Prints `text` after a label, with a hanging indent.
     pub(crate) fn field(&mut self, label: &str, text: &str) {
-        let head = format!("  {label:<width$}", width = LABEL - 2);
+        // A label that fills the column keeps one space before its text.
+        let head = format!("  {label:<width$} ", width = LABEL - 3);
         let head = self.paint(Style::Dim, head);
         let lines = wrap(&sanitize(text), self.width.map(|width| width.saturating_sub(LABEL)));
         for (at, line) in lines.iter().enumerate() {

@@ -55,7 +55,7 @@ fn show_request(cx: &mut Context, guest: &PendingJoin, now: u64) {
     let (role, scopes) = (guest.role, scopes_in_words(&guest.scopes));
     let left = time::left(guest.expires_at, now);
     cx.ui.line(text!(
-        "{} asks to join {} with “{}” as {} of {}. The request expires in {}.",
+        "{} asks to join {} with the device “{}”, as {} in {}. The request expires in {}.",
         person,
         team,
         name,
@@ -69,7 +69,7 @@ fn show_request(cx: &mut Context, guest: &PendingJoin, now: u64) {
             format!("ergo sync admit {} --words {}", guest.id, quote(&guest.words.join(" "))),
             "if the other screen shows the same words".to_owned(),
         ),
-        (format!("ergo sync deny {}", guest.id), "if it does not".to_owned()),
+        (format!("ergo sync deny {}", guest.id), "if it shows other words".to_owned()),
     ]);
 }
 
@@ -94,7 +94,7 @@ async fn answer(cx: &mut Context, id: &str, accept: bool, words: Vec<String>) ->
         if accept {
             cx.ui.line(text!("Admitted “{}” to {}.", name, team));
         } else {
-            cx.ui.line(text!("Denied “{}” to join {}. Its ticket cannot be used again.", name, team));
+            cx.ui.line(text!("Denied “{}” access to {}. Its ticket cannot be used again; to try again, make a new one: `ergo sync invite`.", name, team));
         }
     }
     Ok(Exit::Ok)

@@ -1,16 +1,16 @@
-//! `ergo sync approve`: admits a device by its card file.
+//! `ergo sync approve`: admits a device by its request file.
 
 use std::path::PathBuf;
 
 use super::{Allowed, CliError, Context, Exit, InTeam, confirm, show_words, with_flag};
 use crate::{api::ApproveRequest, domain::text::escape};
 
-/// Admit the device of a card file to the team, and write the grant file that it needs. Admins only.
+/// Admit the device of a request file to the team, and write the grant file that it needs. Admins only.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The card file.
-    #[arg(value_name = "CARD")]
-    card: PathBuf,
+    /// The request file.
+    #[arg(value_name = "REQUEST")]
+    request: PathBuf,
     /// The grant file to create, for the other device.
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
@@ -30,7 +30,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             .map(|path| path.display().to_string())
             .map_err(|error| CliError::file("find", path, &error))
     };
-    let (card, out) = (path(&args.card)?, path(&args.out)?);
+    let (card, out) = (path(&args.request)?, path(&args.out)?);
     let client = cx.client().await?;
     let mut request = ApproveRequest {
         caller: cx.anyone()?,
@@ -44,11 +44,11 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let asks = client.sync_approve(&request).await?;
     if !args.yes && !cx.ui.json {
         let (person, name) = (escape(&asks.person), escape(&asks.name));
-        cx.ui.line(text!("{} asks to join with “{}”. The words of the card:", person, name));
+        cx.ui.line(text!("{} asks to join with the device “{}”. The words of its request file:", person, name));
         show_words(cx, &asks.words);
     }
-    if !confirm(cx, args.yes, "Does the other person read the same words?")? {
-        cx.ui.line("The device was not admitted.");
+    if !confirm(cx, args.yes, "Does the other person see the same words?")? {
+        cx.ui.line("The device was not admitted. Ask its owner for a new request file over a channel that you trust.");
         return Ok(Exit::Refused);
     }
     request.words = asks.words;

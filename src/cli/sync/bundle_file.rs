@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::super::{CliError, Context, status::bytes, ui::SafeText};
 use crate::{
     client::ByteStream,
-    files::{self, Draft},
+    files::{self, DraftFile},
 };
 
 /// Bytes read at a time.
@@ -46,7 +46,7 @@ pub(super) async fn write(
     cx: &mut Context,
 ) -> Result<u64, CliError> {
     let failed = |error: &io::Error| CliError::file("write", path, error);
-    let draft = Draft::beside(path).map_err(|error| failed(&error))?;
+    let draft = DraftFile::beside(path).map_err(|error| failed(&error))?;
     let mut file = draft.file();
     let mut written = 0;
     while let Some(piece) = body.try_next().await.transpose() {

@@ -6,7 +6,7 @@ use crate::{api::CreateTeamRequest, domain::Scope};
 /// Create a team, with this device as its first admin.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Shared scopes include their history. Other scopes stay on this machine; `ergo sync adopt` shares a scope later.")]
+Shared scopes include their history. Other scopes stay on this device; `ergo sync adopt` shares a scope later.")]
 pub(super) struct Args {
     /// The team's name.
     #[arg(value_name = "NAME")]

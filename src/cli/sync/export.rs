@@ -126,7 +126,7 @@ fn show(outcome: &ExportOutcome, path: &Path, cx: &mut Context) {
     let events = outcome.scopes.iter().map(|scope| scope.events).sum::<u64>() as usize;
     let scopes = count(outcome.scopes.len(), "scope", "scopes");
     cx.ui.line(text!(
-        "{} of {} of “{}” written to {} ({}).",
+        "Wrote {} of {} of the team “{}” to {} ({}).",
         count(events, "event", "events"),
         scopes,
         escape(&outcome.team_name),
@@ -134,11 +134,15 @@ fn show(outcome: &ExportOutcome, path: &Path, cx: &mut Context) {
         bytes(outcome.bytes)
     ));
     match &outcome.sealed_to {
-        Some(devices) => cx.ui.field("encrypted for", &names(devices)),
+        Some(devices) => cx.ui.field("readable by", &names(devices)),
         None => cx.ui.field("encryption", "none: anyone with the file can read it"),
     }
     if outcome.since != "all" {
-        cx.ui.field("without", &format!("what is older: {}", outcome.since).replace("what is older: what", "what"));
+        let without = match outcome.since.strip_prefix("what ") {
+            Some(recipient_has) => format!("events that {recipient_has}"),
+            None => format!("events before {}", outcome.since),
+        };
+        cx.ui.field("without", &without);
     }
     for scope in outcome.scopes.iter().filter(|scope| scope.events > 0) {
         cx.ui.field(&escape(&scope.scope.to_string()), &count(scope.events as usize, "event", "events"));

@@ -115,7 +115,10 @@ fn show(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
     let done = if outcome.dry_run { " This was a dry run: nothing was changed." } else { "" };
     cx.ui.line(text!("{} of “{}” from {}, created {}.{}", what, escape(&outcome.team_name), from, made, done));
     if outcome.from_state != "active" {
-        cx.ui.field("sender", &format!("{} in the team; each event is judged by its author", outcome.from_state));
+        cx.ui.field(
+            "sender",
+            &format!("{} in the team; whether an event is accepted depends on its author alone", outcome.from_state),
+        );
     }
     let known = if outcome.known > 0 { format!(", {} already stored", outcome.known) } else { String::new() };
     if brings_nothing(outcome) {
@@ -176,7 +179,7 @@ fn show_rejected(outcome: &ImportOutcome, path: &Path, cx: &mut Context) {
         let text = bad(
             cx,
             text!(
-                "{} with two events after the same one: a store was copied, or a key stolen",
+                "{} where the history of a device forks: its store was copied, or its key stolen; see `ergo sync status`",
                 count(outcome.forks as usize, "place", "places")
             ),
         );

@@ -79,7 +79,7 @@ fn show(cx: &mut Context, invite: &InviteView) {
         cx.ui.line(text!("{}", ticket));
         return;
     }
-    cx.ui.line(text!("Ticket for one device to join {} as {} of {}. It is valid for {}.", team, role, scopes, left));
+    cx.ui.line(text!("This ticket lets one device join {} as {} in {}. It is valid for {}.", team, role, scopes, left));
     cx.ui.line("");
     // Not wrapped, so that it can be copied.
     cx.ui.line(text!("{}", ticket));
@@ -88,7 +88,7 @@ fn show(cx: &mut Context, invite: &InviteView) {
         cx.ui.line("");
     }
     if invite.addresses.is_empty() {
-        cx.ui.prose(0, None, "This machine's address is unknown: the other device must find it on the local network.");
+        cx.ui.prose(0, None, "The address of this device is unknown. The other device can only join if it finds this one on the local network.");
     }
     cx.ui.commands(&[("ergo sync join TICKET".to_owned(), "on the other device".to_owned())]);
 }
@@ -129,7 +129,7 @@ async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) ->
             Some(InviteProgress::Gone) | None => return Err(unused()),
         };
         let (person, name) = (escape(&guest.person), escape(&guest.name));
-        cx.ui.line(text!("{} asks to join with “{}”. Both screens must show:", person, name));
+        cx.ui.line(text!("{} asks to join with the device “{}”. Both screens must show:", person, name));
         show_words(cx, &guest.words);
         if asker.is_none() {
             asker = Asker::new();
@@ -171,7 +171,7 @@ async fn wait_for_anyone(cx: &mut Context, client: &Client, invite: &InviteView)
 }
 
 fn admitted(cx: &mut Context) -> Exit {
-    cx.ui.line("The device is in the team.");
+    cx.ui.line("The device was admitted to the team.");
     cx.ui.commands(&[
         ("ergo sync status".to_owned(), "show the sync status".to_owned()),
         ("ergo sync revoke DEVICE".to_owned(), "revoke it".to_owned()),

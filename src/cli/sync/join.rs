@@ -12,8 +12,8 @@ use crate::{
 /// Join a team with a ticket, or with a grant file if there is no network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Both screens show six words. If they differ, it may be a man-in-the-middle attack, and the inviter must answer no.
-Scopes with the same name and repository on both sides are merged. What you wrote in them before stays on this machine unless you
+Both screens show six words. If they differ, it may be a man-in-the-middle attack, and the inviter must deny the request.
+Scopes with the same name and repository on both sides are merged. What you wrote in them before stays on this device unless you
 share it with `--bring`, or later with `ergo sync adopt`.")]
 pub(super) struct Args {
     /// The ticket, ergo1…; a grant file of `ergo sync approve`; or - to read a ticket from stdin.
@@ -22,10 +22,10 @@ pub(super) struct Args {
     /// The name of this device in the team [default: the host name].
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// Use another name for a scope of the team on this machine; may be given several times.
+    /// Use another name for a scope of the team on this device; may be given several times.
     #[arg(long, value_name = "SCOPE=NAME", value_parser = parse_map)]
     map: Vec<BoundScope>,
-    /// Share this machine's claims in a scope, with their history; may be given several times.
+    /// Share this device's claims in a scope, with their history; may be given several times.
     #[arg(long, value_name = "SCOPE", value_parser = parse_scope)]
     bring: Vec<Scope>,
     /// With a grant file: join without comparing words, for scripts.
@@ -93,7 +93,7 @@ async fn by_ticket(cx: &mut Context, client: &Client, request: JoinRequest) -> R
     .await;
     cx.ui.progress_done();
     let Some(ended) = ended? else {
-        return Err(CliError::new(Exit::Unreachable, "the other side did not confirm in time")
+        return Err(CliError::new(Exit::Unreachable, "the other device did not confirm in time")
             .hint("try again with the same ticket"));
     };
     show_result(cx, &ended)
@@ -105,11 +105,11 @@ async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, ye
         let asker = if cx.ui.json { None } else { Asker::new() };
         introduce(cx, &view);
         let Some(mut asker) = asker else {
-            return Err(CliError::usage("cannot ask to compare the words: stdin is empty")
+            return Err(CliError::usage("not joined: nobody can compare the words, since stdin is empty")
                 .hint("join without comparing with `--yes`"));
         };
-        if !asker.yes(cx, "Does the person who approved it read the same words?")? {
-            cx.ui.line("Not joined.");
+        if !asker.yes(cx, "Does the person who approved it see the same words?")? {
+            cx.ui.line("Not joined. Ask the admin for the grant file again, over a channel that you trust.");
             return Ok(Exit::Refused);
         }
     }
@@ -120,7 +120,7 @@ async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, ye
 
 fn introduce(cx: &mut Context, view: &JoinView) {
     let (team, person, inviter) = (escape(&view.team_name), escape(&view.person), escape(&view.inviter));
-    cx.ui.line(text!("{} invites you with “{}” to join {} as {}.", person, inviter, team, view.role));
+    cx.ui.line(text!("{} (device “{}”) invites you to join {} as {}.", person, inviter, team, view.role));
     show_words(cx, &view.words);
 }
 
@@ -137,7 +137,7 @@ fn show_result(cx: &mut Context, view: &JoinView) -> Result<Exit, CliError> {
     }
     let mut next = vec![("ergo sync status".to_owned(), "show the sync status".to_owned())];
     if view.role != Role::Reader {
-        next.push(("ergo sync adopt".to_owned(), "share this machine's claims of this project".to_owned()));
+        next.push(("ergo sync adopt".to_owned(), "share this device's claims of this project".to_owned()));
     }
     cx.ui.commands(&next);
     Ok(Exit::Ok)

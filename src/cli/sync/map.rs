@@ -3,13 +3,13 @@
 use super::{CliError, Context, Exit, InTeam, parse_scope, show_done};
 use crate::{api::BindRequest, domain::Scope};
 
-/// Use another name for a scope of the team on this machine.
+/// Use another name for a scope of the team on this device.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The team's name of the scope, ORG/PROJECT.
     #[arg(value_name = "SCOPE", value_parser = parse_scope)]
     theirs: Scope,
-    /// Its name on this machine, ORG/PROJECT.
+    /// Its name on this device, ORG/PROJECT.
     #[arg(value_name = "NAME", value_parser = parse_scope)]
     local: Scope,
     #[command(flatten)]

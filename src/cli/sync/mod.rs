@@ -5,12 +5,12 @@ mod adopt;
 mod approve;
 mod bundle_file;
 mod create;
-mod device_card;
 mod export;
 mod grant;
 mod import;
 mod invite;
 mod join;
+mod join_request;
 mod leave;
 mod map;
 mod mode;
@@ -47,7 +47,7 @@ Two laptops on one network:
   ergo sync join ergo1…              on the second: shows the same six words
   ergo sync status                   on either
 
-Without a network: `ergo sync card`, `ergo sync approve`, `ergo sync join FILE`.
+Without a network: `ergo sync request`, `ergo sync approve`, `ergo sync join FILE`.
 Nothing is sent until you create or join a team. After that nothing leaves the local network unless you run
 `ergo sync mode internet`.")]
 pub(crate) struct Args {
@@ -78,7 +78,7 @@ enum Act {
     Quarantine(quarantine::QuarantineCommand),
     Mode(mode::Args),
     Address(mode::AddressArgs),
-    Card(device_card::Args),
+    Request(join_request::Args),
     Approve(approve::Args),
     Export(export::Args),
     Import(import::Args),
@@ -105,7 +105,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         Act::Quarantine(act) => quarantine::run(act, cx).await,
         Act::Mode(args) => mode::run(args, cx).await,
         Act::Address(args) => mode::address(args, cx).await,
-        Act::Card(args) => device_card::run(args, cx).await,
+        Act::Request(args) => join_request::run(args, cx).await,
         Act::Approve(args) => approve::run(args, cx).await,
         Act::Export(args) => export::run(args, cx).await,
         Act::Import(args) => import::run(args, cx).await,
@@ -212,7 +212,7 @@ fn show_team(cx: &mut Context, team: &TeamView) {
         if bound.scope == bound.local {
             cx.ui.line(text!("  {}", name));
         } else {
-            cx.ui.line(text!("  {}, on this machine {}", name, escape(&bound.local.to_string())));
+            cx.ui.line(text!("  {}, on this device {}", name, escape(&bound.local.to_string())));
         }
     }
 }
@@ -234,7 +234,8 @@ fn confirm(cx: &mut Context, yes: bool, question: impl Into<SafeText>) -> Result
     let answers = if cx.ui.json { None } else { Asker::new() };
     match answers {
         Some(mut asker) => asker.yes(cx, question),
-        None => Err(CliError::usage(text!("cannot ask “{}”: stdin is empty", question)).hint("confirm with `--yes`")),
+        None => Err(CliError::usage(text!("not confirmed: nobody can answer “{}”, since stdin is empty", question))
+            .hint("confirm with `--yes`")),
     }
 }
 

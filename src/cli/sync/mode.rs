@@ -60,7 +60,7 @@ pub(super) async fn address(args: AddressArgs, cx: &mut Context) -> Result<Exit,
     if cx.ui.json {
         cx.ui.value(&status);
     } else {
-        cx.ui.line("Saved. Connecting to it now.");
+        cx.ui.line("Saved. Connecting to the device now.");
         cx.ui.commands(&[("ergo sync status".to_owned(), "see whether it connects".to_owned())]);
     }
     Ok(Exit::Ok)

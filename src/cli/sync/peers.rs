@@ -52,7 +52,7 @@ fn line(cx: &mut Context, peer: &PeerView, now: u64) {
                 parts.push(scopes_in_words(scopes));
             }
         }
-        PeerState::Left => parts.push("left".to_owned()),
+        PeerState::Left => parts.push("left the team".to_owned()),
         PeerState::Revoked => parts.push("revoked".to_owned()),
     }
     if peer.you {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     api::{QuarantineRequest, QuarantinedQuery, QuarantinedView},
-    domain::text::{escape, sanitize_line},
+    domain::text::escape,
 };
 
 /// List, accept or discard quarantined events.
@@ -22,7 +22,7 @@ pub(super) enum QuarantineCommand {
     },
     /// Accept events for the whole team. Admins only.
     Accept(QuarantinedEvents),
-    /// Discard events on this machine. They are not deleted: an admin can still accept them.
+    /// Discard events on this device. They are not deleted: an admin can still accept them.
     Discard(QuarantinedEvents),
 }
 
@@ -86,14 +86,14 @@ pub(super) async fn run(act: QuarantineCommand, cx: &mut Context) -> Result<Exit
 
 fn show(cx: &mut Context, event: &QuarantinedView, now: u64) {
     let id = cx.ui.paint(Style::Code, event.id.short());
-    let (who, kind) = (escape(&event.who), sanitize_line(&event.kind));
+    let who = escape(&event.who);
     let device = event.author_name.as_deref().map_or_else(|| event.author.short(), escape);
     let scope = escape(&event.scope.to_string());
     let discarded = if event.discarded { ", discarded" } else { "" };
     cx.ui.line(text!(
         "{}  {} in {} by {} on “{}”, received {}{}",
         id,
-        kind,
+        event.verb(),
         scope,
         who,
         device,

@@ -69,11 +69,11 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
     let role = team.role.map_or("no longer a member", Role::as_str);
     cx.ui.line(text!("{}  {}", name, role));
     if team.role == Some(Role::Reader) && team.kept.is_empty() {
-        cx.ui.line("  As a reader you receive its claims; what you write stays on this machine.");
+        cx.ui.line("  As a reader you receive the team's claims; what you write stays on this device.");
     }
     for scope in &team.scopes {
         let (theirs, here) = (escape(&scope.bound.scope.to_string()), escape(&scope.bound.local.to_string()));
-        let name = if theirs == here { theirs } else { format!("{theirs}, on this machine {here}") };
+        let name = if theirs == here { theirs } else { format!("{theirs}, on this device {here}") };
         cx.ui.line(text!("  {}: {}", name, count(scope.events, "event", "events")));
     }
     for peer in team.peers.iter().filter(|peer| peer.state == PeerState::Active) {
@@ -107,15 +107,21 @@ pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
     }
     if team.forks > 0 {
         let where_ = count(team.forks, "place", "places");
-        return (Style::Bad, format!("Not in sync: a device wrote two different events in {where_}."));
+        return (
+            Style::Bad,
+            format!("Not in sync: the history of a device forks in {where_}: its store was copied, or its key stolen."),
+        );
     }
     let not_taken: usize = active.iter().map(|peer| peer.not_taken).sum();
     if not_taken > 0 {
         let (what, wait) = (count(not_taken, "event", "events"), if not_taken == 1 { "waits" } else { "wait" });
-        return (Style::Bad, format!("Not in sync: {what} from here {wait} in a peer's quarantine."));
+        return (
+            Style::Bad,
+            format!("Not in sync: {what} of this device {wait} in a peer's quarantine for an admin to accept."),
+        );
     }
     if team.role.is_none() {
-        return (Style::Warn, "This device no longer syncs with it.".to_owned());
+        return (Style::Warn, "This device no longer syncs with the team.".to_owned());
     }
     let untaken = team.untaken();
     if untaken > 0 {
@@ -123,7 +129,7 @@ pub(super) fn verdict(team: &TeamStatus) -> (Style, String) {
         return (Style::Warn, format!("Not in sync: no peer accepts {what} of this device."));
     }
     match (active.len(), connected) {
-        (0, _) => (Style::Dim, "This device is its only member. Invite another: `ergo sync invite`.".to_owned()),
+        (0, _) => (Style::Dim, "This is the only device in the team. Invite another: `ergo sync invite`.".to_owned()),
         (_, 0) => (Style::Warn, "No peer is connected. Changes are sent when one connects.".to_owned()),
         (all, some) if team.in_sync && all == some => (Style::Good, "In sync with all peers.".to_owned()),
         (all, some) if team.in_sync => {
@@ -165,13 +171,13 @@ fn details(peer: &PeerView, now: u64) -> Vec<String> {
         parts.push(format!("you lack {}, they lack {}", peer.we_lack, peer.they_lack));
     }
     if peer.digests_equal {
-        parts.push("digest ✓".to_owned());
+        parts.push("in sync".to_owned());
     }
     if peer.quarantined > 0 {
         parts.push(format!("{} of its events not accepted here", peer.quarantined));
     }
     if peer.not_taken > 0 {
-        parts.push(format!("{} of our events not accepted there", peer.not_taken));
+        parts.push(format!("{} of this device's events not accepted there", peer.not_taken));
     }
     parts
 }
@@ -249,10 +255,13 @@ pub(super) mod tests {
         assert_eq!(verdict(&team).1, "Not in sync: 1 event was received and not accepted.");
         team.quarantined = 0;
         team.forks = 2;
-        assert!(verdict(&team).1.starts_with("Not in sync: a device wrote two different events in 2 places"));
+        assert!(verdict(&team).1.starts_with("Not in sync: the history of a device forks in 2 places"));
         team.forks = 0;
         team.peers[0].not_taken = 1;
-        assert_eq!(verdict(&team).1, "Not in sync: 1 event from here waits in a peer's quarantine.");
+        assert_eq!(
+            verdict(&team).1,
+            "Not in sync: 1 event of this device waits in a peer's quarantine for an admin to accept."
+        );
         team.peers[0].not_taken = 0;
         let scope = team.scopes[0].bound.clone();
         let kept = |before, events| UnsharedChanges {
@@ -275,7 +284,7 @@ pub(super) mod tests {
         team.peers.remove(0);
         assert!(verdict(&team).1.starts_with("No peer is connected"));
         team.peers.clear();
-        assert!(verdict(&team).1.contains("only member"));
+        assert!(verdict(&team).1.contains("only device"));
     }
 
     #[test]
@@ -322,8 +331,8 @@ pub(super) mod tests {
           listens at  192.168.1.20:4242
 
         platform  admin
-          acme/api, on this machine acme/api-2: 312 events
-          ● bob-laptop  bob, LAN 2 ms, you lack 0, they lack 0, digest ✓
+          acme/api, on this device acme/api-2: 312 events
+          ● bob-laptop  bob, LAN 2 ms, you lack 0, they lack 0, in sync
           ○ carol-desk  carol, offline, last seen 2 hours ago, you lack 0, they lack 3
               it did not answer at 192.168.1.7:4242
               is it on this network? `ergo sync address carol-desk IP:PORT` says where it is

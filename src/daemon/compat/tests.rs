@@ -142,7 +142,12 @@ async fn where_no_model_can_choose_the_text_is_kept_whole_and_the_answer_says_wh
     for (said, method) in cases {
         let (answer, stored) = added(move |_| said.clone()).await;
         assert_eq!((&answer["method"], &answer["memories"]), (&json!(method), &json!([CHAT])));
-        assert!(answer["note"].as_str().unwrap().starts_with("stored word for word: nothing was extracted ("));
+        assert!(
+            answer["note"]
+                .as_str()
+                .unwrap()
+                .starts_with("stored the whole text word for word; no sentences were selected (")
+        );
         assert_eq!(texts(&stored), [CHAT], "{method}");
     }
     let mut bed = Bed::new();

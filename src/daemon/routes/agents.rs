@@ -54,7 +54,7 @@ pub(in crate::daemon) async fn agents(
 #[utoipa::path(get, path = "/agents/present", tag = "agents", params(PresentQuery), responses(
     (status = 200, description = "Server-sent events: `hello`, then comments only", body = String, content_type = "text/event-stream"),
     (status = 400, body = ApiError),
-    (status = 503, description = "Too many sessions, or over TCP too many streams, are open", body = ApiError)))]
+    (status = 503, description = "Too many sessions are open, or too many streams over TCP", body = ApiError)))]
 pub(in crate::daemon) async fn present(
     State(shared): State<SharedState>,
     Extension(way): Extension<RequestSource>,
@@ -68,8 +68,8 @@ pub(in crate::daemon) async fn present(
     let session = AgentSession { agent, scope, since: system_clock() };
     let place = shared.streams.take(way)?;
     let Some(stay) = Arc::clone(&shared.agents).enter(session) else {
-        let many = ApiError::new(ErrorCode::Unavailable, "too many sessions of agents are open");
-        return Err(many.hint("end some of them; this one works, and is not listed").into());
+        let many = ApiError::new(ErrorCode::Unavailable, "too many agent sessions are open");
+        return Err(many.hint("end some of them; this session works, but `ergo agents` does not show it").into());
     };
     let mut ending = shared.ending.subscribe();
     let end = async move {

@@ -70,7 +70,7 @@ pub(in crate::daemon) async fn export(
 #[utoipa::path(post, path = "/sync/import", tag = "sync", params(ImportQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses(
     (status = 200, body = ImportOutcome),
-    (status = 400, description = "No bundle, not for this device, or of another team", body = ApiError)))]
+    (status = 400, description = "Not a bundle, not sealed for this device, or from another team", body = ApiError)))]
 pub(in crate::daemon) async fn import(
     State(shared): State<SharedState>,
     QueryString(query): QueryString<ImportQuery>,
@@ -131,7 +131,7 @@ fn nameless(store: &Path) -> io::Result<File> {
 
 fn no_room(error: &io::Error) -> ApiError {
     ApiError::new(ErrorCode::Unavailable, format!("the bundle cannot be written beside the store: {error}"))
-        .hint("free the disk, then export again")
+        .hint("free disk space, then export again")
 }
 
 /// JSON without a character beyond ASCII, as a header wants it.

@@ -99,7 +99,7 @@ pub(in crate::daemon) async fn ingested(
     value(shared.engine(move |engine| engine.ingested(&query)).await)
 }
 
-/// A scope on one page: the last one that was made, at once; if something changed since, another is made meanwhile.
+/// A scope on one page: returns the last page at once; if it is out of date, a new one is generated in the background.
 #[utoipa::path(get, path = "/snapshot", tag = "claims", params(SnapshotQuery), responses(
     (status = 200, body = Snapshot), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn snapshot(
@@ -120,14 +120,14 @@ pub(in crate::daemon) async fn snapshot(
                 engine.lead_snapshot(&scope)
             };
             if let Err(error) = shared.engine(work).await {
-                tracing::warn!(%error, "a snapshot could not be made anew");
+                tracing::warn!(%error, "cannot generate a snapshot");
             }
         });
     }
     Ok(Json(answer))
 }
 
-/// Makes the bridge from plain words to the words of a scope, of what it says; recall then asks with both.
+/// Learns pairs of plain words and project words from a scope's claims; recall then searches for both.
 #[utoipa::path(post, path = "/calibrate", tag = "claims", request_body = CalibrateRequest, responses(
     (status = 200, body = Calibrated), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn calibrate(

@@ -58,7 +58,7 @@ pub(in crate::daemon) async fn card(
     request_body = ResolveRequest, responses(
     (status = 200, body = WriteOutcome),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),
-    (status = 409, description = "Refused by the guard, or the card changed meanwhile", body = WriteOutcome)))]
+    (status = 409, description = "The guard refused it, or the card has changed", body = WriteOutcome)))]
 pub(in crate::daemon) async fn resolve(
     State(shared): State<SharedState>,
     IdInPath(id): IdInPath,
@@ -69,7 +69,7 @@ pub(in crate::daemon) async fn resolve(
 
 /// Settles, or puts off, many cards of one scope by one act.
 #[utoipa::path(post, path = "/conflicts/resolve", tag = "conflicts", request_body = ResolveManyRequest, responses(
-    (status = 200, description = "What became of each card", body = ResolvedMany),
+    (status = 200, description = "The result for each card", body = ResolvedMany),
     (status = 400, description = "A field is invalid; it is named", body = ApiError)))]
 pub(in crate::daemon) async fn resolve_many(
     State(shared): State<SharedState>,

@@ -25,8 +25,7 @@ use crate::api::{ApiError, Change};
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::daemon) struct EventsQuery {
-    /// Send a comment after this many seconds of silence, so that a proxy keeps the connection; without it, silence is
-    /// silent.
+    /// Send a comment after this many seconds without an event, so that proxies keep the connection open; by default none is sent.
     keep_alive: Option<u64>,
 }
 

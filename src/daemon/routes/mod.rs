@@ -6,6 +6,7 @@ mod claims;
 mod conflicts;
 mod events;
 mod models;
+mod questions;
 mod status;
 mod sync;
 mod writes;
@@ -66,6 +67,8 @@ routes! {
     post "/depend" => writes::depend,
     post "/undo" => writes::undo,
     post "/audit" => writes::audit,
+    post "/judge" => questions::judge,
+    get "/questions" => questions::questions,
     get "/inbox" => conflicts::inbox,
     get "/conflicts" => conflicts::conflicts,
     get "/conflicts/{id}" => conflicts::card,

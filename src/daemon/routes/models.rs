@@ -14,7 +14,7 @@ pub(in crate::daemon) async fn models(State(shared): State<SharedState>) -> Json
     Json(shared.models.status())
 }
 
-/// Takes up what was installed, chosen or written into the settings since the daemon started.
+/// Reloads the models: uses what was installed, selected or set since the daemon started.
 #[utoipa::path(post, path = "/models/reload", tag = "models", responses(
     (status = 200, body = ModelsStatus),
     (status = 400, description = "The settings have a mistake", body = ApiError)))]
@@ -26,16 +26,18 @@ pub(in crate::daemon) async fn reload(State(shared): State<SharedState>) -> Json
     };
     match work.await {
         Ok(Ok(status)) => Ok(Json(status)),
-        Ok(Err(error)) => Err(ApiError::new(ErrorCode::BadRequest, format!("nothing was taken up: {error}")).into()),
-        Err(_) => Err(ApiError::internal("the daemon failed at this request; it goes on with others").into()),
+        Ok(Err(error)) => {
+            Err(ApiError::new(ErrorCode::BadRequest, format!("the models were not reloaded: {error}")).into())
+        }
+        Err(_) => Err(ApiError::internal("correct config.toml, then run the command again").into()),
     }
 }
 
-/// Makes a few vectors with the present embedder; once all are there, they take the place of those of another one. Called again until it is finished.
+/// Computes some vectors with the current embedder; call it until `done`. The new vectors then replace the old ones.
 #[utoipa::path(post, path = "/reembed", tag = "models", responses(
     (status = 200, body = Reembedded),
     (status = 400, description = "No embedder is chosen", body = ApiError),
-    (status = 503, description = "The embedder fails; what was made stays", body = ApiError)))]
+    (status = 503, description = "The embedder fails; the vectors computed so far are kept", body = ApiError)))]
 pub(in crate::daemon) async fn reembed(State(shared): State<SharedState>) -> JsonResult<Reembedded> {
     value(shared.engine(crate::engine::Engine::reembed).await)
 }

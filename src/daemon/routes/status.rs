@@ -15,13 +15,13 @@ use crate::api::{
     ApiError, AsOf, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, Scopes, Stopping, StoreCheck,
 };
 
-/// Whether it runs, and what it is. Needs no token.
+/// The daemon's health and version. Needs no token.
 #[utoipa::path(get, path = "/health", tag = "daemon", security(()), responses((status = 200, body = Health)))]
 pub(in crate::daemon) async fn health(State(shared): State<SharedState>) -> Json<Health> {
     Json(shared.health())
 }
 
-/// Counts, places and problems.
+/// Counts, paths and problems.
 #[utoipa::path(get, path = "/diagnose", tag = "daemon", responses((status = 200, body = Diagnose)))]
 pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> JsonResult<Diagnose> {
     let counts = shared.engine(crate::engine::Engine::counts).await?;
@@ -49,7 +49,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> Js
     }))
 }
 
-/// Looks the whole store over: every signature, every chain, and whether what is derived is what the events say. Changes nothing.
+/// Checks the whole store: every signature, every chain, and the projection against the events. Changes nothing.
 #[utoipa::path(post, path = "/check", tag = "daemon", responses((status = 200, body = StoreCheck)))]
 pub(in crate::daemon) async fn check(State(shared): State<SharedState>) -> JsonResult<StoreCheck> {
     value(shared.engine(crate::engine::Engine::check_store).await)
@@ -79,14 +79,14 @@ pub(in crate::daemon) async fn backup(
     JsonBody(request): JsonBody<BackupRequest>,
 ) -> JsonResult<BackupOutcome> {
     if !Path::new(&request.path).is_absolute() {
-        let message = format!("`path` must be absolute, and “{}” is not", request.path);
+        let message = format!("`path` must be absolute: “{}” is relative", request.path);
         return Err(ApiError::field("path", message).into());
     }
     if let Some(folder) = Path::new(&request.path).parent()
         && !folder.is_dir()
     {
         let message = format!("there is no folder {}", folder.display());
-        return Err(ApiError::field("path", message).hint("make it first, or name a file in another").into());
+        return Err(ApiError::field("path", message).hint("create it first, or choose another folder").into());
     }
     let bytes = {
         let path = request.path.clone();
@@ -95,17 +95,17 @@ pub(in crate::daemon) async fn backup(
     Ok(Json(BackupOutcome { path: request.path, bytes }))
 }
 
-/// Ends the daemon, after what it has begun. Over the socket only.
+/// Stops the daemon after it has finished the requests in progress. Over the socket only.
 #[utoipa::path(post, path = "/shutdown", tag = "daemon", responses(
     (status = 200, body = Stopping),
-    (status = 403, description = "Not over the socket", body = ApiError)))]
+    (status = 403, description = "Shutdown is accepted over the socket only", body = ApiError)))]
 pub(in crate::daemon) async fn shutdown(
     State(shared): State<SharedState>,
     Extension(way): Extension<RequestSource>,
 ) -> Result<Json<Stopping>, ErrorResponse> {
     if way != RequestSource::Socket {
-        return Err(ApiError::new(ErrorCode::Forbidden, "the daemon is ended only over its socket")
-            .hint("`ergo daemon stop` on its machine does it")
+        return Err(ApiError::new(ErrorCode::Forbidden, "the daemon can be stopped over its socket only")
+            .hint("run `ergo daemon stop` on the daemon's machine")
             .into());
     }
     shared.end();

@@ -32,13 +32,13 @@ pub(in crate::daemon) async fn sync_contacts(State(shared): State<SharedState>) 
     value(shared.engine(crate::engine::Engine::contacts).await)
 }
 
-/// The invitations that hold.
+/// The valid invitations.
 #[utoipa::path(get, path = "/sync/invites", tag = "sync", responses((status = 200, body = Invites)))]
 pub(in crate::daemon) async fn sync_invites(State(shared): State<SharedState>) -> JsonResult<Invites> {
     value(shared.teams.invites().await)
 }
 
-/// Takes an invitation back.
+/// Cancels an invitation.
 #[utoipa::path(post, path = "/sync/invites/{id}/cancel", tag = "sync", params(("id" = String, Path, description = "An invitation's id or its first digits, at least 4")), responses(
     (status = 200, body = InviteView), (status = 404, body = ApiError)))]
 pub(in crate::daemon) async fn sync_cancel(
@@ -48,16 +48,17 @@ pub(in crate::daemon) async fn sync_cancel(
     value(shared.teams.cancel(&id).await)
 }
 
-/// Who waits for admission.
+/// The join requests.
 #[utoipa::path(get, path = "/sync/pending", tag = "sync", responses((status = 200, body = PendingJoins)))]
 pub(in crate::daemon) async fn sync_pending(State(shared): State<SharedState>) -> Json<PendingJoins> {
     Json(shared.teams.pending())
 }
 
-/// Lets one in that waits, or not.
+/// Admits or denies a join request.
 #[utoipa::path(post, path = "/sync/pending/{id}", tag = "sync", params(("id" = String, Path, description = "An id of `GET /sync/pending` or its first digits, at least 4")),
     request_body = AnswerJoinRequest, responses(
-    (status = 200, body = PendingJoin), (status = 400, description = "Other words than are shown", body = ApiError), (status = 404, body = ApiError)))]
+    (status = 200, body = PendingJoin), (status = 400, description = "The words are not the ones \
+        shown", body = ApiError), (status = 404, body = ApiError)))]
 pub(in crate::daemon) async fn sync_answer(
     State(shared): State<SharedState>,
     IdInPath(id): IdInPath,
@@ -76,7 +77,7 @@ pub(in crate::daemon) async fn sync_joined(
     value(shared.teams.joined(&id))
 }
 
-/// What came and was not accepted.
+/// The events in quarantine.
 #[utoipa::path(get, path = "/sync/quarantined", tag = "sync", params(QuarantinedQuery), responses(
     (status = 200, body = QuarantinedList), (status = 404, body = ApiError)))]
 pub(in crate::daemon) async fn sync_quarantined(
@@ -90,7 +91,8 @@ macro_rules! acts {
     ($($(#[doc = $doc:literal])+ $path:literal $name:ident($request:ty) -> $answer:ty = $act:ident;)+) => {$(
         $(#[doc = $doc])+
         #[utoipa::path(post, path = $path, tag = "sync", request_body = $request, responses(
-            (status = 200, body = $answer), (status = 400, description = "A field is invalid, or this device may not", body = ApiError),
+            (status = 200, body = $answer), (status = 400, description = "A field is invalid, or this device is not \
+                allowed to do this", body = ApiError),
             (status = 404, body = ApiError)))]
         pub(in crate::daemon) async fn $name(
             State(shared): State<SharedState>,
@@ -102,35 +104,35 @@ macro_rules! acts {
 }
 
 acts! {
-    /// Makes a team.
+    /// Creates a team.
     "/sync/create" sync_create(CreateTeamRequest) -> TeamView = create;
-    /// Makes an invitation for one device.
+    /// Creates an invitation for one device.
     "/sync/invite" sync_invite(InviteRequest) -> InviteView = invite;
     /// Joins a team; by a ticket it answers once the words are known.
     "/sync/join" sync_join(JoinRequest) -> JoinView = join;
-    /// Writes a card of this device.
+    /// Writes this device's request file.
     "/sync/card" sync_card(CardRequest) -> DeviceCard = card;
-    /// Reads a card, and lets its device in.
+    /// Reads a request file, and admits its device.
     "/sync/approve" sync_approve(ApproveRequest) -> DeviceCard = approve;
     /// Renames a device, or the team.
     "/sync/rename" sync_rename(RenameRequest) -> TeamDone = rename;
     /// Changes what a device may do.
     "/sync/grant" sync_grant(GrantRequest) -> TeamDone = grant;
-    /// Puts a device out of the team.
+    /// Revokes a device.
     "/sync/revoke" sync_revoke(RevokeRequest) -> TeamDone = revoke;
     /// Leaves the team.
     "/sync/leave" sync_leave(LeaveRequest) -> TeamDone = leave;
-    /// Shares what was written before.
+    /// Shares a scope with its history.
     "/sync/adopt" sync_adopt(AdoptRequest) -> TeamDone = adopt;
     /// Gives a scope of the team another name here.
     "/sync/bind" sync_bind(BindRequest) -> TeamDone = bind;
-    /// Lets in what was kept out, for the whole team.
+    /// Accepts quarantined events, for the whole team.
     "/sync/quarantined/accept" sync_accept(QuarantineRequest) -> TeamDone = accept;
-    /// Puts away what was kept out, here.
+    /// Discards quarantined events, on this device.
     "/sync/quarantined/discard" sync_discard(QuarantineRequest) -> TeamDone = discard;
-    /// Calls and compares every peer, or one, and waits for what comes of it if that is asked.
+    /// Syncs with every peer, or one, and on request waits for the result.
     "/sync/now" sync_now(SyncNowRequest) -> SyncRound = sync_now;
-    /// Chooses how far packets may go.
+    /// Sets the network mode.
     "/sync/mode" sync_mode(ModeRequest) -> SyncStatus = set_mode;
     /// Notes where a device can be reached.
     "/sync/address" sync_address(AddressRequest) -> SyncStatus = address;

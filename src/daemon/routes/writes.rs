@@ -19,7 +19,7 @@ macro_rules! writes {
         #[utoipa::path(post, path = $path, tag = "writes", request_body = $request, responses(
             (status = 200, body = WriteOutcome),
             (status = 400, description = "A field is invalid; it is named", body = ApiError),
-            (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+            (status = 409, description = "The guard refused it, or the claim has changed", body = WriteOutcome)))]
         pub(in crate::daemon) async fn $act(
             State(shared): State<SharedState>,
             JsonBody(request): JsonBody<$request>,
@@ -38,7 +38,7 @@ writes! {
     "/supersede" supersede(SupersedeRequest);
     /// Brings a superseded or retracted claim back.
     "/reinstate" reinstate(ActRequest);
-    /// Drops a claim's text for good; the record stays. Cannot be undone.
+    /// Redacts a claim: removes its text for good and keeps the record. Cannot be undone.
     "/redact" redact(ActRequest);
     /// Records that a claim which needed review still holds.
     "/reviewed" reviewed(ActRequest);
@@ -46,12 +46,12 @@ writes! {
     "/depend" depend(DependRequest);
 }
 
-/// Takes a claim out: never right.
+/// Retracts a claim that was never right.
 #[utoipa::path(post, path = "/retract", tag = "writes", request_body = ActRequest, responses(
     (status = 200, body = WriteOutcome),
-    (status = 202, description = "Proposed: a card waits for a person", body = WriteOutcome),
+    (status = 202, description = "Proposed: a person must settle the card", body = WriteOutcome),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),
-    (status = 409, description = "Refused by the guard, or the thing changed meanwhile", body = WriteOutcome)))]
+    (status = 409, description = "The guard refused it, or the claim has changed", body = WriteOutcome)))]
 pub(in crate::daemon) async fn retract(
     State(shared): State<SharedState>,
     JsonBody(request): JsonBody<ActRequest>,
@@ -63,7 +63,7 @@ pub(in crate::daemon) async fn retract(
 #[utoipa::path(post, path = "/undo", tag = "writes", request_body = UndoRequest, responses(
     (status = 200, body = UndoOutcome),
     (status = 404, description = "Nothing to undo", body = ApiError),
-    (status = 409, description = "Later events build on it; they are named", body = ApiError)))]
+    (status = 409, description = "Later events build on the act; `candidates` lists them", body = ApiError)))]
 pub(in crate::daemon) async fn undo(
     State(shared): State<SharedState>,
     JsonBody(request): JsonBody<UndoRequest>,
@@ -81,7 +81,8 @@ pub(in crate::daemon) async fn audit(
     value(shared.engine(move |engine| engine.audit(request)).await)
 }
 
-/// Stores what is worth keeping of a raw text, as facts in its own words; a language model of this machine chooses, if there is one.
+/// Stores the sentences of a text that are worth keeping as facts, word for word; a local language model selects them,
+/// if there is one.
 #[utoipa::path(post, path = "/add", tag = "writes", request_body = AddRequest, responses(
     (status = 200, body = Added), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn add(
@@ -91,7 +92,7 @@ pub(in crate::daemon) async fn add(
     value(shared.engine(move |engine| engine.add(&request)).await)
 }
 
-/// Takes in a file for reference, as it is now: in pieces that recall finds, on this machine alone, past the guard.
+/// Ingests a file for reference; recall then finds its passages. The guard does not check them.
 #[utoipa::path(post, path = "/ingest", tag = "writes", request_body = IngestRequest, responses(
     (status = 200, body = Ingested), (status = 400, body = ApiError),
     (status = 413, description = "The file is larger than 2 MiB", body = ApiError)))]

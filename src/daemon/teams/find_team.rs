@@ -38,8 +38,10 @@ impl Teams {
         let mut found: Vec<_> = teams.into_iter().filter(fits).collect();
         match (found.pop(), found.is_empty()) {
             (Some(team), true) => Ok(team),
-            (Some(_), false) => Err(ApiError::new(ErrorCode::Ambiguous, format!("“{named}” fits more than one team"))
-                .hint("name it by its id: `ergo sync status --json` shows it")),
+            (Some(_), false) => {
+                Err(ApiError::new(ErrorCode::Ambiguous, format!("“{named}” matches more than one team"))
+                    .hint("name it by its id: `ergo sync status --json` shows it"))
+            }
             (None, _) => Err(ApiError::not_found(format!("this device is in no team “{named}”"))
                 .hint("`ergo sync status` shows its teams")),
         }
@@ -101,7 +103,7 @@ impl Teams {
 
 fn no_team() -> ApiError {
     ApiError::not_found("this device is in no team")
-        .hint("`ergo sync create NAME` makes one, `ergo sync join TICKET` joins one")
+        .hint("`ergo sync create NAME` creates one, `ergo sync join TICKET` joins one")
 }
 
 impl KnownTeam {
@@ -124,7 +126,7 @@ impl KnownTeam {
                 .hint("`ergo sync peers` lists them")),
             many => Err(ApiError {
                 candidates: many.iter().map(|member| member.device.to_hex()).collect(),
-                ..ApiError::new(ErrorCode::Ambiguous, format!("“{named}” fits {} devices", many.len()))
+                ..ApiError::new(ErrorCode::Ambiguous, format!("“{named}” matches {} devices", many.len()))
             }),
         }
     }
@@ -133,9 +135,16 @@ impl KnownTeam {
     pub(super) fn grant(&self, role: Role, scopes: &[Scope]) -> Result<Grant, ApiError> {
         if let Some(unknown) = scopes.iter().find(|scope| !self.roster.shares(scope)) {
             let known: Vec<_> = self.roster.scopes().map(|shared| shared.scope.to_string()).collect();
-            let known = if known.is_empty() { "none yet: `ergo sync adopt`".to_owned() } else { known.join(", ") };
-            return Err(ApiError::field("scopes", format!("{} has no scope {unknown}", self.roster.name()))
-                .hint(format!("its scopes: {known}")));
+            let known = if known.is_empty() {
+                "it shares none yet; `ergo sync adopt` shares one".to_owned()
+            } else {
+                known.join(", ")
+            };
+            return Err(ApiError::field(
+                "scopes",
+                format!("{} does not share the scope {unknown}", self.roster.name()),
+            )
+            .hint(format!("it shares: {known}")));
         }
         let scopes = if scopes.is_empty() { Granted::All } else { Granted::Only(scopes.iter().cloned().collect()) };
         Ok(Grant { role, scopes })

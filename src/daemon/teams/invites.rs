@@ -137,7 +137,7 @@ impl Teams {
         if self.state().window.is_none() {
             match self.service.open_pairing_window(Arc::new(PairingService(Arc::downgrade(&self)))).await {
                 Ok(window) => self.state().window = Some(window),
-                Err(error) => tracing::warn!(%error, "cannot open the pairing window"),
+                Err(error) => tracing::warn!(%error, "cannot open this device to pairing requests"),
             }
         }
         let wait = Duration::from_millis(until.saturating_sub(now()) + 1000);
@@ -181,7 +181,7 @@ pub(super) fn network_error(error: &TransportError) -> ApiError {
     };
     let hint = match error {
         TransportError::NoAnswer(_) | TransportError::NoAddress => {
-            "are both on the same network, and is the other's daemon running? Without a common network, `ergo sync card` pairs by files"
+            "are both on the same network, and is the other's daemon running? Without a common network, `ergo sync request` pairs by files"
         }
         TransportError::NotPaired => "the ticket is no longer valid: ask for a new one",
         _ => "`ergo sync status` says more",

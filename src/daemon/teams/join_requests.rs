@@ -60,26 +60,26 @@ impl Teams {
         let at: usize = match fits.as_slice() {
             [at] => *at,
             [] => {
-                return Err(ApiError::not_found(format!("there is no join request “{id}”"))
-                    .hint("the device may have gone away, and can try again with the same ticket: `ergo sync pending` lists requests"));
+                return Err(ApiError::not_found(format!("there is no join request “{id}”")).hint(
+                    "the device may have disconnected; it can try again with the same ticket. `ergo sync \
+                        pending` lists the requests",
+                ));
             }
             _ => return Err(ApiError::new(ErrorCode::Ambiguous, format!("“{id}” matches more than one request"))),
         };
         let words = state.waiting.get(at).map(|waiting| waiting.view.words.clone()).unwrap_or_default();
         if request.accept && !verification::matches(&request.words, &words) {
-            return Err(ApiError::field("words", "these are not the words that this side shows: nobody was admitted").hint(
-                "compare them with the other screen; if that one shows others, this may be a man-in-the-middle attack: `ergo sync deny`",
+            return Err(ApiError::field("words", "the words do not match the ones shown here: nobody was admitted").hint(
+                "compare them with the other screen; if it shows other words, this may be a man-in-the-middle attack: \
+                    run `ergo sync deny`",
             ));
         }
         let waiting = state.waiting.remove(at);
         drop(state);
         let answer = if request.accept { Confirmation::Yes(request.caller) } else { Confirmation::No };
         if waiting.answer.send(answer).is_err() {
-            return Err(ApiError::new(
-                ErrorCode::Stale,
-                format!("“{}” has gone away meanwhile", escape(&waiting.view.name)),
-            )
-            .hint("it can try again with the same ticket"));
+            return Err(ApiError::new(ErrorCode::Stale, format!("“{}” has disconnected", escape(&waiting.view.name)))
+                .hint("it can try again with the same ticket"));
         }
         Ok(waiting.view)
     }
@@ -143,7 +143,7 @@ async fn receive(teams: &Arc<Teams>, connection: Connection) {
             tracing::info!(device = %joiner.short(), "a device joined the team");
             teams.announce(
                 "sync.answered",
-                format!("“{}” is in {}", joiner_device.name, joiner_device.invitation.team_name),
+                format!("“{}” was admitted to {}", joiner_device.name, joiner_device.invitation.team_name),
             );
             Arc::clone(teams).update_window().await;
         }
@@ -288,8 +288,12 @@ impl JoinAttemptHandler {
             words: joiner_device.binding.verification_code().map(str::to_owned).into(),
             expires_at: now() + invitation.confirm_timeout.as_millis() as u64,
         };
-        let summary =
-            format!("{} wants to join {} with “{}”", escape(&view.person), escape(&view.team_name), escape(&view.name));
+        let summary = format!(
+            "{} asks to join {} with the device “{}”",
+            escape(&view.person),
+            escape(&view.team_name),
+            escape(&view.name)
+        );
         {
             let mut state = self.teams.state();
             // A device waits once, on its newest connection.

@@ -24,7 +24,7 @@ impl Teams {
         match (request.ticket.take(), request.grant.take()) {
             (Some(ticket), None) => self.join_by_ticket(&ticket, request).await,
             (None, Some(grant)) => self.join_by_file(&grant, request).await,
-            _ => Err(ApiError::field("ticket", "`ticket` or `grant` is required, and only one of them")),
+            _ => Err(ApiError::field("ticket", "exactly one of `ticket` and `grant` is required")),
         }
     }
 
@@ -33,23 +33,23 @@ impl Teams {
         let state = self.state();
         let found = state.joins.iter().find(|join| join.id == id).cloned();
         found.ok_or_else(|| {
-            ApiError::not_found(format!("there is no join “{id}”")).hint("`ergo sync status` shows the teams")
+            ApiError::not_found(format!("there is no attempt to join with the id “{id}”"))
+                .hint("`ergo sync status` shows the teams")
         })
     }
 
     async fn join_by_ticket(self: &Arc<Self>, text: &str, request: JoinRequest) -> Result<JoinView, ApiError> {
         let ticket = Ticket::parse(text, now() / 1000).map_err(|error| join_requests::pair_error(&error.into()))?;
         if ticket.device == self.me() {
-            return Err(
-                ApiError::field("ticket", "this ticket was made by this device").hint("use it on the other one")
-            );
+            return Err(ApiError::field("ticket", "this ticket was created on this device")
+                .hint("use it on the device that should join"));
         }
         let endpoint = ticket.endpoint().ok_or_else(|| ApiError::field("ticket", "this ticket names no device"))?;
         let (connection, window) = self.service.dial_pair(endpoint).await.map_err(|error| network_error(&error))?;
         let mut exporter = [0; 32];
         let stream = match connection.export_keying_material(&mut exporter, proof::EXPORT_LABEL, b"") {
             Ok(()) => connection.open_bi().await.map_err(|error| error.to_string()),
-            Err(_) => Err("it gives no keying material".to_owned()),
+            Err(_) => Err("the connection provides no keying material, so it cannot be verified".to_owned()),
         };
         let (send, receive) = stream.map_err(|error| join_requests::pair_error(&PairError::ConnectionLost(error)))?;
         let binding = proof::ChannelBinding { exporter, inviter: ticket.device, joiner: self.me() };

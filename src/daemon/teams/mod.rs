@@ -1,14 +1,14 @@
 //! Teams in the daemon: connects the engine, the sync service, and the people who pair devices.
 
-mod acts;
-mod files;
 mod find_team;
 mod invites;
+mod join_files;
 mod join_requests;
 mod joins;
 mod mode;
 mod round;
 mod status;
+mod team_acts;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -168,6 +168,6 @@ fn lease_folder(paths: &Paths) -> PathBuf {
 fn random<const N: usize>() -> Result<[u8; N], ApiError> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)
-        .map_err(|error| ApiError::internal(format!("the system gave no random bytes: {error}")))?;
+        .map_err(|error| ApiError::internal(format!("cannot get random bytes from the operating system: {error}")))?;
     Ok(bytes)
 }

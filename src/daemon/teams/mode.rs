@@ -37,8 +37,8 @@ impl SyncChoice {
     fn choose(&self, mode: SyncMode) -> Result<(), ApiError> {
         if let Some(set) = self.set {
             let message =
-                format!("{} says `mode = \"{}\"`, which goes before this", self.settings.display(), set.as_str());
-            return Err(ApiError::field("mode", message).hint("change it there, and start the daemon again"));
+                format!("{} has `mode = \"{}\"`, which overrides this command", self.settings.display(), set.as_str());
+            return Err(ApiError::field("mode", message).hint("change it there, then restart the daemon"));
         }
         write_private(&self.file, format!("{}\n", mode.as_str()).as_bytes())
             .map_err(|error| ApiError::new(ErrorCode::Unavailable, error.to_string()))

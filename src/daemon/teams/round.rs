@@ -27,7 +27,7 @@ impl Teams {
             None => None,
         };
         if only == Some(self.me()) {
-            return Err(ApiError::field("device", "this is the device that you are on").hint("name another, or none"));
+            return Err(ApiError::field("device", "a device cannot sync with itself").hint("name another, or none"));
         }
         let wait = request.wait_ms.map(|wait| Duration::from_millis(wait).min(LONGEST));
         let end = Instant::now() + wait.unwrap_or_default();
@@ -108,13 +108,13 @@ fn summary(peers: &[RoundPeer], done: bool, status: &SyncStatus) -> String {
     };
     if peers.is_empty() {
         let team = status.teams.iter().any(|team| team.ended.is_none());
-        return if team { "There is nobody to compare with yet." } else { "This device is in no team." }.to_owned();
+        return if team { "The team has no other device yet." } else { "This device is in no team." }.to_owned();
     }
     let kept_out = status.teams.iter().any(|team| team.quarantined > 0 || team.forks > 0);
-    let in_step = if kept_out { "The same events as" } else { "In step with" };
+    let in_step = if kept_out { "Same events, but problems remain (see `ergo sync status`):" } else { "In sync with" };
     let parts = [
         (RoundResult::InStep, in_step, ""),
-        (RoundResult::NotYet, "Not the same yet as", if done { "" } else { ": it goes on" }),
+        (RoundResult::NotYet, "Not in sync yet with", if done { "" } else { " (still running)" }),
         (RoundResult::NotReached, "Not reached:", ""),
     ];
     let lines: Vec<String> = parts

@@ -122,7 +122,7 @@ fn says(mode: SyncMode, chosen: Option<NetworkMode>, in_a_team: bool) -> String 
     if mode != SyncMode::Off || chosen == Some(NetworkMode::Off) {
         return mode.meaning().to_owned();
     }
-    let until = if in_a_team { "somebody else is in the team" } else { "there is a team" };
+    let until = if in_a_team { "another device joins the team" } else { "you create or join a team" };
     format!("Nothing is sent, and nothing listens, until {until}")
 }
 
@@ -233,12 +233,12 @@ fn peer(team: EventId, member: &Member, live: Option<&PeerStatus>, row: Option<&
 fn explain_quarantine(name: &str, events: u64) -> Option<(String, String)> {
     let what = match events {
         0 => return None,
-        1 => "1 event that this device brought waits in its quarantine".to_owned(),
-        _ => format!("{events} events that this device brought wait in its quarantine"),
+        1 => "The peer has quarantined 1 event from this device".to_owned(),
+        _ => format!("The peer has quarantined {events} events from this device"),
     };
     let advice = format!(
-        "whoever sits at {name} reads why with `ergo sync quarantine list`; what is dated ahead is accepted when its day comes, the rest an \
-         admin may accept"
+        "`ergo sync quarantine list` on {name} shows why. Events dated in the future are accepted when their date \
+            comes; an admin can accept the others"
     );
     Some((what, advice))
 }
@@ -258,8 +258,7 @@ fn clock(name: &str, ahead_ms: i64) -> Option<(String, String)> {
     let side = if ahead_ms > 0 { "ahead of" } else { "behind" };
     let words = format!("its clock is {long} {side} this device's");
     let advice = format!(
-        "set the clock right on the one of the two that is wrong; what {name} dates more than a day ahead waits in quarantine until \
-         its day comes"
+        "correct the wrong clock; events from {name} dated more than a day ahead stay in quarantine until their date comes"
     );
     Some((words, advice))
 }
@@ -275,7 +274,7 @@ mod tests {
         let days = 10 * 24 * 60 * 60 * 1000;
         let (words, advice) = clock("bobs", days).unwrap();
         assert_eq!(words, "its clock is 10 days ahead of this device's");
-        assert!(advice.contains("set the clock right") && advice.contains("bobs"), "{advice}");
+        assert!(advice.contains("correct the wrong clock") && advice.contains("bobs"), "{advice}");
         assert_eq!(clock("bobs", -3_600_000).unwrap().0, "its clock is 60 minutes behind this device's");
         assert_eq!(clock("bobs", i64::MIN).unwrap().0.split(' ').next_back(), Some("device's"));
     }

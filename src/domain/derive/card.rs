@@ -1,6 +1,6 @@
 //! Conflict cards as they follow from events.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::local;
 use crate::domain::{
@@ -8,24 +8,29 @@ use crate::domain::{
     id::{CardId, EventId, OpId},
 };
 
-/// Where a card comes from. Where several hold for the same members, the last of them counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Where a card comes from. If several apply to the same members, the last of them counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum CardKind {
-    /// The guard refused a write; the candidate waits on this machine.
+    /// The guard refused a write; the new claim is kept here, on this device only.
     Refused,
-    /// Found by an audit or a model among what is active; on this machine.
+    /// Found by an audit or a model among what is active; on this device only.
     Found,
-    /// Two active claims contradict each other by the norms that they carry.
+    /// Two active claims contradict each other, by the norms that they carry: the same card on every device.
     Contradiction,
     /// A claim was replaced, or a fact set, more than once by writers who had not seen each other.
     Contested,
-    /// An agent wants a claim retracted and may only propose it; on this machine.
+    /// An agent proposed to retract a person's claim, which needs a person: `retract` accepts the proposal, `dismiss` keeps
+    /// the claim; on this device only.
     Proposed,
+    /// A write waits for its writer's verdicts on claims that it may contradict; on this device only.
+    Held,
 }
 
 impl CardKind {
     /// Every kind, in the order of their weight.
-    pub const ALL: [Self; 5] = [Self::Refused, Self::Found, Self::Contradiction, Self::Contested, Self::Proposed];
+    pub const ALL: [Self; 6] =
+        [Self::Refused, Self::Found, Self::Contradiction, Self::Contested, Self::Proposed, Self::Held];
 }
 
 /// The act that settled a card.
@@ -47,7 +52,7 @@ pub struct SettledBy {
     pub op: OpId,
 }
 
-/// What a local event says of a card, in the JSON of its body.
+/// The part of a local event's JSON body that concerns a card.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LocalNote {
@@ -69,7 +74,7 @@ pub fn group_of(id: EventId, header: &Header) -> EventId {
     header.seen.first().copied().unwrap_or(id)
 }
 
-/// The card that an event makes or speaks of, if any.
+/// The card that an event creates or refers to, if any.
 ///
 /// A refused candidate's card is named after the candidate alone, so that a retry which opposes further claims does not
 /// make another; a proposal's after the proposal, since a claim may be proposed for retraction again in other times. All
@@ -80,7 +85,7 @@ pub fn card_of(id: EventId, header: &Header, body: Option<&Body>) -> Option<Card
             Some(CardId::of_members(&header.targets))
         }
         EventKind::Local(kind) => match kind.as_str() {
-            local::REFUSED => Some(CardId::of_members(&[group_of(id, header)])),
+            local::REFUSED | local::HELD => Some(CardId::of_members(&[group_of(id, header)])),
             local::PROPOSED => Some(CardId::of_members(&[id])),
             local::FOUND if header.targets.len() >= 2 => Some(CardId::of_members(&header.targets)),
             local::SETTLED | local::DISCARD | local::SNOOZE => Some(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{pairs, state::LiveAct};
+use super::{claim_state::LiveAct, pairs};
 use crate::domain::id::ClaimId;
 
 /// How claims follow one another: what the walk along successors asks.

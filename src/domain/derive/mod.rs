@@ -7,18 +7,18 @@
 //! the shared one. Events of a newer format version, and of unknown kinds, are kept and have no effect.
 
 mod card;
+mod claim_state;
 mod contest;
 mod project;
 mod review;
 mod settle;
-mod state;
 
 pub use card::{CardKind, LocalNote, SettledBy, card_of, group_of, local_note};
+pub use claim_state::{ActKind, ActOnClaim, ClaimState, LiveAct, claim_state};
 pub use contest::{Contest, Lineage, active_heads, all_settled, contest, contest_of_key};
 pub use project::{CardFacts, ClaimFacts, Projection, project};
-pub use review::{Premise, Rest, causes};
+pub use review::{Premise, PremisesOf, causes};
 pub use settle::{Settlement, settles};
-pub use state::{Act, ActKind, ClaimState, LiveAct, claim_state};
 
 use super::{
     event::{EventKind, Header, VERSION},
@@ -29,6 +29,8 @@ use super::{
 pub mod local {
     /// The guard refused a candidate: body as of a claim, targets the opposed claims.
     pub const REFUSED: &str = "refused";
+    /// A write that may contradict claims in force waits for verdicts: body as of a claim, targets the claims in question.
+    pub const HELD: &str = "held";
     /// The verdict behind a refusal; targets the refusal, then the opposed claims.
     pub const EVIDENCE: &str = "evidence";
     /// An audit found that `targets` contradict each other; data is the verdict.
@@ -55,7 +57,7 @@ pub mod local {
     pub const SEEN: &str = "seen";
     /// A piece of a file, for reference: the text is the statement, where it stands the data (see [`crate::domain::ChunkPlace`]).
     pub const CHUNK: &str = "chunk";
-    /// Chunks are no longer what their file says; the targets.
+    /// Chunks whose text is no longer in their file; the targets.
     pub const CHUNK_GONE: &str = "chunk_gone";
     /// What a person should have a look at although nothing waits for them: see [`super::is_notice`].
     pub const NOTICES: [&str; 3] = [WARNED, FORCED, RETRACTED];
@@ -86,6 +88,11 @@ pub fn understood(header: &Header) -> EventKind {
 /// Whether this is the local kind `name`, one of [`local`].
 pub fn is_local_kind(kind: &EventKind, name: &str) -> bool {
     matches!(kind, EventKind::Local(kind) if kind == name)
+}
+
+/// Whether an event of this kind keeps a write that is not stored: refused, or held until it is judged.
+pub fn is_unstored(kind: &EventKind) -> bool {
+    is_local_kind(kind, local::REFUSED) || is_local_kind(kind, local::HELD)
 }
 
 /// Whether an event of this kind cancels others.

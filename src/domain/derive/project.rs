@@ -70,7 +70,7 @@ pub struct Projection {
 
 /// Projects a set of verified events, given in any order, with or without repeats.
 pub fn project(events: &[SignedEvent], check: &dyn PairCheck) -> Projection {
-    let mut set = Set::new(events);
+    let mut set = EventSet::new(events);
     set.find_undone();
     set.find_redacted();
     set.find_states();
@@ -88,34 +88,34 @@ pub fn project(events: &[SignedEvent], check: &dyn PairCheck) -> Projection {
     Projection { undone: set.undone, redacted: set.redacted, claims, cards }
 }
 
-struct Item<'a> {
+struct ProjectedEvent<'a> {
     header: &'a Header,
     kind: EventKind,
     body: Option<Body>,
 }
 
-struct Set<'a> {
-    events: BTreeMap<EventId, Item<'a>>,
+struct EventSet<'a> {
+    events: BTreeMap<EventId, ProjectedEvent<'a>>,
     /// What each event is a target of.
     pointing: HashMap<EventId, Vec<EventId>>,
     undone: BTreeSet<EventId>,
     redacted: BTreeSet<EventId>,
     states: BTreeMap<ClaimId, ClaimState>,
     settlements: Vec<Settlement>,
-    /// The settlements that speak of a claim, by their place in `settlements`.
+    /// The settlements that concern a claim, by their index in `settlements`.
     settled: HashMap<ClaimId, Vec<usize>>,
-    /// The local events that speak of a card.
+    /// The local events that refer to a card.
     notes: HashMap<CardId, Vec<EventId>>,
     /// Acts that stored a refused candidate here: the candidate's card shows them, and no other is made.
     of_candidates: HashSet<(OpId, DeviceId)>,
 }
 
-impl<'a> Set<'a> {
+impl<'a> EventSet<'a> {
     fn new(events: &'a [SignedEvent]) -> Self {
-        let mut items: BTreeMap<EventId, Item<'a>> = BTreeMap::new();
+        let mut items: BTreeMap<EventId, ProjectedEvent<'a>> = BTreeMap::new();
         for event in events {
             let body = event.body.as_ref().and_then(|body| body.open().ok());
-            let item = items.entry(event.id).or_insert_with(|| Item {
+            let item = items.entry(event.id).or_insert_with(|| ProjectedEvent {
                 header: &event.header,
                 kind: understood(&event.header),
                 body: None,
@@ -143,7 +143,7 @@ impl<'a> Set<'a> {
         }
     }
 
-    fn pointing_at(&self, id: &EventId) -> impl Iterator<Item = (EventId, &Item<'a>)> {
+    fn pointing_at(&self, id: &EventId) -> impl Iterator<Item = (EventId, &ProjectedEvent<'a>)> {
         self.pointing.get(id).into_iter().flatten().filter_map(|from| self.events.get(from).map(|item| (*from, item)))
     }
 

@@ -15,7 +15,7 @@ pub struct Premise {
 
 /// What a claim rests on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rest {
+pub struct PremisesOf {
     /// The premises.
     pub premises: Vec<Premise>,
     /// The causes that a reviewer has acknowledged for this claim.
@@ -28,7 +28,7 @@ pub struct Rest {
 /// of its premises and what broke them, without what was acknowledged: the least solution, so that premises in a circle
 /// do not hold each other up.
 pub fn causes(
-    claims: &BTreeMap<ClaimId, Rest>,
+    claims: &BTreeMap<ClaimId, PremisesOf>,
     known: &BTreeMap<ClaimId, BTreeSet<EventId>>,
 ) -> BTreeMap<ClaimId, BTreeSet<EventId>> {
     let mut dependents: BTreeMap<ClaimId, Vec<ClaimId>> = BTreeMap::new();
@@ -66,8 +66,8 @@ mod tests {
         EventId([n; 32])
     }
 
-    fn rest(premises: &[(u8, &[u8])], acknowledged: &[u8]) -> Rest {
-        Rest {
+    fn rest(premises: &[(u8, &[u8])], acknowledged: &[u8]) -> PremisesOf {
+        PremisesOf {
             premises: premises
                 .iter()
                 .map(|(n, broken)| Premise { id: id(*n), broken_by: broken.iter().map(|b| id(*b)).collect() })
@@ -76,7 +76,7 @@ mod tests {
         }
     }
 
-    fn found(claims: &[(u8, Rest)], claim: u8) -> Vec<u8> {
+    fn found(claims: &[(u8, PremisesOf)], claim: u8) -> Vec<u8> {
         let claims = claims.iter().map(|(n, rest)| (id(*n), rest.clone())).collect();
         causes(&claims, &BTreeMap::new())[&id(claim)].iter().map(|cause| cause.0[0]).collect()
     }

@@ -19,7 +19,7 @@ pub enum Refusal {
     NoGrant,
     /// Its author may only read.
     Reader,
-    /// It was written after its author was taken out, or lies beside the chain that counts.
+    /// It was written after its author was revoked, or is on the other branch of a forked chain.
     AfterCut,
     /// It is from before the team, and nobody took it in.
     NotAdopted,
@@ -34,12 +34,16 @@ pub enum Refusal {
 impl Refusal {
     const ALL: [(Self, &'static str, &'static str); 8] = [
         (Self::NotAMember, "not_a_member", "its author does not belong to the team"),
-        (Self::NoGrant, "no_grant", "its author was not granted that scope"),
-        (Self::Reader, "reader", "its author may only read"),
-        (Self::AfterCut, "after_cut", "its author was taken out before it was written"),
-        (Self::NotAdopted, "not_adopted", "it is from before the team, which has not taken it in"),
+        (Self::NoGrant, "no_grant", "its author has no access to that scope"),
+        (Self::Reader, "reader", "its author has the role reader and may not write"),
+        (Self::AfterCut, "after_cut", "its author was revoked before writing it"),
+        (
+            Self::NotAdopted,
+            "not_adopted",
+            "it was written before the scope was shared with the team, and was not adopted",
+        ),
         (Self::WrongTeam, "wrong_team", "it belongs to another team"),
-        (Self::Misplaced, "misplaced", "it is of a kind that does not belong there"),
+        (Self::Misplaced, "misplaced", "events of its kind are not allowed in that scope"),
         (Self::Clock, "clock", "its clock is more than a day ahead of this machine's"),
     ];
 
@@ -63,7 +67,7 @@ impl FromStr for Refusal {
             .iter()
             .find(|(_, known, _)| *known == code)
             .map(|(refusal, ..)| *refusal)
-            .ok_or_else(|| format!("“{code}” is no reason to refuse an event"))
+            .ok_or_else(|| format!("unknown rejection code “{code}”"))
     }
 }
 

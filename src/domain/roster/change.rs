@@ -16,19 +16,19 @@ use crate::domain::{
 pub enum RosterAct {
     /// The team begins.
     Create,
-    /// A device is let in, or in again.
+    /// Admits a device, or admits it again.
     Add,
     /// A device may do other things than before.
     Grant,
     /// A device, or the team, gets another name.
     Rename,
-    /// A device is taken out.
+    /// Revokes a device.
     Revoke,
     /// The author leaves.
     Leave,
     /// A scope with its history is taken in.
     Adopt,
-    /// Refused events are let in.
+    /// Accepts refused events.
     Accept,
 }
 
@@ -75,14 +75,14 @@ impl RosterAct {
 #[serde(rename_all = "snake_case")]
 #[cbor(index_only)]
 pub enum Role {
-    /// Reads what it was granted.
+    /// Reads the scopes that it was granted.
     #[n(0)]
     Reader,
-    /// Reads and writes there.
+    /// Reads and writes the scopes that it was granted.
     #[default]
     #[n(1)]
     Writer,
-    /// Decides who belongs to the team, and writes.
+    /// Manages the team's members, and reads and writes.
     #[n(2)]
     Admin,
 }
@@ -111,7 +111,7 @@ impl FromStr for Role {
         [Self::Reader, Self::Writer, Self::Admin]
             .into_iter()
             .find(|role| role.as_str() == text)
-            .ok_or_else(|| format!("“{text}” is no role: expected reader, writer or admin"))
+            .ok_or_else(|| format!("unknown role “{text}”: expected reader, writer or admin"))
     }
 }
 
@@ -167,7 +167,7 @@ impl Grant {
 /// The last event of a device's chain that counts: what it wrote after it is refused, whatever date it bears.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct Cut {
+pub struct ChainCut {
     /// The scope of the chain, by its name in the team. Of the roster counts what the author of the cut had seen.
     #[n(0)]
     pub scope: Scope,
@@ -185,7 +185,7 @@ pub struct Cut {
 /// The last event of a chain that was written before the team.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(map)]
-pub struct Head {
+pub struct ChainHead {
     /// Who wrote the chain.
     #[n(0)]
     pub author: DeviceId,
@@ -216,7 +216,7 @@ pub enum RosterChange {
         #[n(2)]
         device_name: String,
     },
-    /// A device is let in.
+    /// Admits a device.
     #[n(1)]
     Add {
         /// The device.
@@ -243,7 +243,7 @@ pub enum RosterChange {
         grant: Grant,
         /// What it wrote until now, which stays although the new grant would not allow it.
         #[n(2)]
-        cuts: Vec<Cut>,
+        cuts: Vec<ChainCut>,
     },
     /// A device, or the team where none is named, gets another name.
     #[n(3)]
@@ -255,7 +255,7 @@ pub enum RosterChange {
         #[n(1)]
         name: String,
     },
-    /// A device is taken out.
+    /// Revokes a device.
     #[n(4)]
     Revoke {
         /// The device.
@@ -263,14 +263,14 @@ pub enum RosterChange {
         device: DeviceId,
         /// What it wrote until now, which stays.
         #[n(1)]
-        cuts: Vec<Cut>,
+        cuts: Vec<ChainCut>,
     },
     /// The author leaves.
     #[n(5)]
     Leave {
         /// What it wrote until now, which stays.
         #[n(0)]
-        cuts: Vec<Cut>,
+        cuts: Vec<ChainCut>,
     },
     /// A scope, or more of its history, is taken in.
     #[n(6)]
@@ -283,9 +283,9 @@ pub enum RosterChange {
         identity: Option<String>,
         /// The chains that are taken in, up to these events.
         #[n(2)]
-        heads: Vec<Head>,
+        heads: Vec<ChainHead>,
     },
-    /// Refused events are let in.
+    /// Accepts refused events.
     #[n(7)]
     Accept {
         /// The events.

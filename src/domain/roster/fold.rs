@@ -3,7 +3,7 @@
 //! Three steps, each a function of the set alone:
 //!
 //! 1. An event is *valid* where its author might do that by what it had seen: the roster of its causal past.
-//! 2. It *counts* unless its author was taken out by somebody who had not seen it. Taking out and leaving always count: two
+//! 2. It *counts* unless its author was revoked by somebody who had not seen it. Revoking and leaving always count: two
 //!    admins who take each other out without having seen the other's act are both out.
 //! 3. Of what counts about a device, the events that no other one has seen decide, the latest by clock and id first.
 
@@ -71,7 +71,7 @@ struct Graph {
     scope: Scope,
     nodes: Vec<Node>,
     places: HashMap<EventId, usize>,
-    /// The places of what was said about a device.
+    /// The positions of the changes that concern a device.
     about: BTreeMap<DeviceId, Vec<usize>>,
     heads: Vec<EventId>,
 }
@@ -80,7 +80,7 @@ impl Graph {
     fn of<'a>(team: EventId, events: impl IntoIterator<Item = &'a SignedEvent>) -> Option<Self> {
         let mut all: BTreeMap<EventId, &SignedEvent> = BTreeMap::new();
         for event in events {
-            // A copy with a body says more than one without.
+            // A copy with a body is preferred to one without.
             let slot = all.entry(event.id).or_insert(event);
             if slot.body.is_none() {
                 *slot = event;
@@ -147,14 +147,14 @@ impl Graph {
         self.about.get(device).into_iter().flatten().map(|at| (*at, &self.nodes[*at]))
     }
 
-    /// The valid events within `set` by which a device was taken out, or left.
+    /// The valid events within `set` by which a device was revoked, or left.
     fn departures<'a>(&'a self, device: &DeviceId, set: &'a Set) -> impl Iterator<Item = (usize, &'a Node)> {
         self.about(device).filter(|(at, node)| set.has(*at) && node.departs())
     }
 
     /// Whether a departure still holds within `set`: nobody who might let the device in again after having seen it.
     ///
-    /// Whoever was taken out without having been seen to be cannot do that, not even if let in again since: otherwise two
+    /// A device that was revoked by an event it had not seen cannot do that, even if it was admitted again since: otherwise two
     /// of them could each depend on the other.
     fn holds(&self, device: &DeviceId, at: usize, set: &Set) -> bool {
         let let_in_again = self.about(device).any(|(add, node)| {
@@ -234,7 +234,7 @@ impl Graph {
             (false, true) => MemberState::Revoked,
             (false, false) => MemberState::Left,
         };
-        // Who was taken out is told by whom; of several, by whoever did it first.
+        // The first event that revoked the device names who did it.
         let taken = |node: &&&Node| !revoked || matches!(node.change, Some(RosterChange::Revoke { .. }));
         let first = gone.iter().filter(taken).min_by_key(|node| (node.clock, node.id));
         let out = first.map(|node| Departure { by: node.author, at: node.clock, event: node.id });
@@ -342,7 +342,7 @@ impl Graph {
 }
 
 impl Roster {
-    fn cut(&mut self, device: DeviceId, cuts: &[super::Cut]) {
+    fn cut(&mut self, device: DeviceId, cuts: &[super::ChainCut]) {
         for cut in cuts {
             self.cuts.entry((cut.scope.clone(), device, cut.epoch)).or_default().insert((cut.seq, cut.id));
         }
@@ -412,7 +412,7 @@ fn founds(header: &Header) -> bool {
         && is_roster_scope(&header.scope)
 }
 
-/// What an event says; `None` where this version does not understand it, or it is not what its header announces.
+/// The roster change in an event; `None` if this version cannot decode it, or if it does not match the header.
 fn change_of(event: &SignedEvent) -> Option<RosterChange> {
     let EventKind::Roster(act) = event.header.kind else { return None };
     if event.header.version != VERSION {

@@ -12,7 +12,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use admission::{Admission, Refusal};
-pub use change::{Cut, Grant, Granted, Head, Role, RosterAct, RosterChange};
+pub use change::{ChainCut, ChainHead, Grant, Granted, Role, RosterAct, RosterChange};
 
 use super::{
     clock::Hlc,
@@ -26,7 +26,7 @@ pub const ORG: &str = "@team";
 /// The longest name of a team, a person or a device, in bytes.
 pub const MAX_NAME: usize = 100;
 
-/// Devices that belong to a team at once, at most: no more are let in.
+/// The most devices that a team has at once.
 pub const MAX_DEVICES: usize = 64;
 
 /// The state of a team as its roster events make it.
@@ -61,9 +61,9 @@ pub struct Member {
     pub out: Option<Departure>,
     /// The device that let it in; its own for the founder.
     pub added_by: DeviceId,
-    /// When it was let in, by the event clock.
+    /// When it was first admitted, by the event clock.
     pub since: Hlc,
-    /// When it was let in last: later than `since` where it had been out.
+    /// When it was last admitted: later than `since` if it had left or was revoked in between.
     pub again: Hlc,
 }
 
@@ -74,7 +74,7 @@ pub struct Departure {
     pub by: DeviceId,
     /// When, by the event clock.
     pub at: Hlc,
-    /// The event that says so, and may say why.
+    /// The event that did so, which may give a reason.
     pub event: EventId,
 }
 
@@ -181,13 +181,13 @@ impl Roster {
     }
 
     /// The chains from before the team that it took in, each with the furthest event that somebody named.
-    pub fn adopted(&self) -> impl Iterator<Item = (&Scope, Head)> {
+    pub fn adopted(&self) -> impl Iterator<Item = (&Scope, ChainHead)> {
         self.adopted.iter().filter_map(|((scope, author, epoch), heads)| {
-            heads.last().map(|(seq, id)| (scope, Head { author: *author, epoch: *epoch, seq: *seq, id: *id }))
+            heads.last().map(|(seq, id)| (scope, ChainHead { author: *author, epoch: *epoch, seq: *seq, id: *id }))
         })
     }
 
-    /// Events that an admin let in although they would be refused.
+    /// Events that an admin accepted although they would be refused.
     pub fn accepted(&self) -> &BTreeSet<EventId> {
         &self.accepted
     }

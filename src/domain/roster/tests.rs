@@ -126,12 +126,12 @@ fn add(who: u8, grant: Grant) -> RosterChange {
     RosterChange::Add { device: device(who), person: format!("person {who}"), name: format!("laptop {who}"), grant }
 }
 
-fn revoke(who: u8, cuts: Vec<Cut>) -> RosterChange {
+fn revoke(who: u8, cuts: Vec<ChainCut>) -> RosterChange {
     RosterChange::Revoke { device: device(who), cuts }
 }
 
-fn cut_at((id, header): &(EventId, Header)) -> Cut {
-    Cut { scope: header.scope.clone(), epoch: header.epoch, seq: header.seq, id: *id }
+fn cut_at((id, header): &(EventId, Header)) -> ChainCut {
+    ChainCut { scope: header.scope.clone(), epoch: header.epoch, seq: header.seq, id: *id }
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn history_is_taken_in_up_to_the_named_event() {
     let mut team = Team::new();
     let (id, mut header) = team.claim(7, "api", 5, 1);
     header.team = None;
-    let head = Head { author: device(7), epoch: 1, seq: 5, id };
+    let head = ChainHead { author: device(7), epoch: 1, seq: 5, id };
     let adopt = |heads| RosterChange::Adopt { scope: scope("api"), identity: Some("git@x".into()), heads };
     team.add(1, 2, writer());
     // A writer opens no scope, and takes in no chain but his own.
@@ -185,7 +185,7 @@ fn history_is_taken_in_up_to_the_named_event() {
     assert_eq!((at(4), at(5), at(6)), (Ok(()), Err(Refusal::NotAdopted), Err(Refusal::NotAdopted)));
     let mut own = team.claim(2, "api", 0, 1);
     own.1.team = None;
-    team.act(2, adopt(vec![Head { author: device(2), epoch: 1, seq: 0, id: own.0 }]));
+    team.act(2, adopt(vec![ChainHead { author: device(2), epoch: 1, seq: 0, id: own.0 }]));
     assert_eq!(team.roster().admits(&own.0, &own.1), Ok(()));
 }
 

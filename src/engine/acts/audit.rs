@@ -11,10 +11,10 @@ use crate::{
     api::{ApiError, AuditOutcome, AuditRequest},
     domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier, verdict::Relation},
     engine::{
-        Engine, act_context::WriteScope, guard_calls, judgement::candidate, refine, request_hash::request_hash,
+        Engine, act_context::WriteScope, guard_calls, guard_result::candidate, refine, request_hash::request_hash,
         validate,
     },
-    guard::{Circumstances, Guard, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, normalise::llm},
+    guard::{Guard, JudgeContext, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, normalise::llm},
     infer::Call,
     store::{CandidateQuery, ClaimFilter, ClaimRow, Reader},
 };
@@ -152,8 +152,8 @@ impl Work<'_> {
         }
         let mut wanted: Vec<(usize, usize)> = Vec::new();
         for (at, look) in looks.iter().enumerate() {
-            let under = Circumstances { today: self.today, scores: &look.said, threshold_shift: 0.0 };
-            let worth = guard_calls::worth_inferring(&self.engine.guard, &look.ours, &look.against, under);
+            let under = JudgeContext { today: self.today, scores: &look.said, threshold_shift: 0.0 };
+            let worth = guard_calls::select_for_inference(&self.engine.guard, &look.ours, &look.against, under);
             wanted.extend(worth.into_iter().map(|other| (at, other)));
         }
         for batch in wanted.chunks(BATCH) {
@@ -172,7 +172,7 @@ impl Work<'_> {
                 }
                 // The rules go on alone.
                 Err(error) => {
-                    self.outcome.skipped = Some(format!("language inference was skipped: {error}"));
+                    self.outcome.skipped = Some(format!("the NLI model was skipped: {error}"));
                     return;
                 }
             }
@@ -181,7 +181,7 @@ impl Work<'_> {
 
     fn judge(&mut self, look: Look, pairs: &mut BTreeMap<CardId, FoundPair>) -> Result<(), ApiError> {
         self.outcome.compared += look.against.len();
-        let under = Circumstances { today: self.today, scores: &look.said, threshold_shift: self.shift };
+        let under = JudgeContext { today: self.today, scores: &look.said, threshold_shift: self.shift };
         let Ok(verdict) = guard_calls::judge(&self.engine.guard, &look.ours, &look.against, under) else {
             return Ok(());
         };

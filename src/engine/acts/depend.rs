@@ -11,7 +11,7 @@ use crate::{
         request_hash::request_hash,
         validate, wording,
     },
-    store::{ClaimRow, Draft, Ref},
+    store::{ClaimRow, EventDraft, Ref},
 };
 
 /// How many claims a search for a circle looks at.
@@ -22,7 +22,10 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
     let claim = validate::id("claim", &request.claim)?;
     let premises = validate::ids("premises", &request.premises)?;
     if premises.is_empty() {
-        return Err(ApiError::field("premises", "`premises` is empty: name at least one claim that it rests on"));
+        return Err(ApiError::field(
+            "premises",
+            "`premises` is empty: name at least one claim on which this one rests",
+        ));
     }
     engine.act(&request.caller, request_hash("depend", request), |context| {
         if let Some(answer) = super::replay::act(context)? {
@@ -43,7 +46,11 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
             if premise.id == claim.id || rests_on(context, &premise, claim.id)? {
                 return Err(ApiError::field(
                     "premises",
-                    format!("claim {} would rest on itself, through {}", claim.id.short(), premise.id.short()),
+                    format!(
+                        "this would be circular: claim {} rests on itself, through {}",
+                        claim.id.short(),
+                        premise.id.short()
+                    ),
                 ));
             }
             if !claim.premises.contains(&premise.id) && !news.iter().any(|row| row.id == premise.id) {
@@ -55,7 +62,7 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
             return context.nothing_to_do(&claim.scope, claim.id, summary);
         }
         let targets = std::iter::once(claim.id).chain(news.iter().map(|row| row.id)).map(Ref::Id);
-        let draft = Draft::new(EventKind::Depend, targets);
+        let draft = EventDraft::new(EventKind::Depend, targets);
         let statements: Vec<&str> = news.iter().map(|row| row.statement.as_str()).collect();
         let summary = wording::summary(&format!("{} now rests on", wording::quote(&claim.statement)), &statements);
         let committed = context.commit(&write_scope, vec![draft], "depend", summary.clone())?;

@@ -5,7 +5,7 @@ use crate::{
     api::{ApiError, CardKind, CardStatus, CardSummary},
     domain::{CardId, ClaimId, EventKind, Finding, Status, Verdict},
     engine::{act_context::ActContext, view, wording},
-    store::{ClaimRow, Draft, Reader, Ref},
+    store::{ClaimRow, EventDraft, Reader, Ref},
 };
 
 /// Two active claims that cannot both hold, the newer one first.
@@ -25,7 +25,7 @@ pub(in crate::engine) fn known(reader: &Reader, one: ClaimId, other: ClaimId) ->
     Ok(cards.iter().any(|card| {
         card.members.contains(&other)
             && (card.open || card.settled.is_some())
-            && card.kind != crate::domain::derive::CardKind::Refused
+            && !matches!(card.kind, crate::domain::derive::CardKind::Refused | crate::domain::derive::CardKind::Held)
     }))
 }
 
@@ -52,14 +52,14 @@ impl FoundPair {
     }
 
     /// The event that opens the card.
-    pub(in crate::engine) fn draft(&self) -> Draft {
+    pub(in crate::engine) fn draft(&self) -> EventDraft {
         let verdict = Verdict {
             tier: self.finding.tier,
             findings: vec![self.finding.clone()],
             compared: 1,
             ..Verdict::default()
         };
-        let mut draft = Draft::new(EventKind::Local("found".into()), self.members().into_iter().map(Ref::Id));
+        let mut draft = EventDraft::new(EventKind::Local("found".into()), self.members().into_iter().map(Ref::Id));
         draft.body.data = Some(verdict_data(&verdict));
         draft
     }

@@ -7,8 +7,8 @@ use crate::{
     api::{ApiError, ErrorCode, IngestRequest, Ingested, MAX_FILE, MAX_FILE_NAME},
     domain::{Body, ChunkPlace, EventId, EventKind, derive::local},
     engine::{Engine, act_context::WriteScope, request_hash::request_hash},
-    recall::chunk::{Chunk, Form, chunks},
-    store::{ChunkMark, Draft, Ref, StoredChunk},
+    recall::chunking::{Chunk, TextFormat, chunks},
+    store::{ChunkMark, EventDraft, Ref, StoredChunk},
 };
 
 /// How many chunks one event takes out: their ids stand in its header, which is bounded.
@@ -19,10 +19,10 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
     let path = path(&request.path)?;
     let text = request.text.as_deref().unwrap_or_default();
     if text.len() > MAX_FILE {
-        let message = format!("{path} has {} bytes; at most {MAX_FILE} are taken in", text.len());
+        let message = format!("{path} has {} bytes; the limit for ingested files is {MAX_FILE}", text.len());
         return Err(ApiError { field: Some("text".into()), ..ApiError::new(ErrorCode::TooLarge, message) });
     }
-    let found = chunks(text, Form::of(&path));
+    let found = chunks(text, TextFormat::of(&path));
     engine.act(&request.caller, request_hash("ingest", request), |context| {
         let place = WriteScope::of(context.reader(), &request.caller)?;
         let stored = context.reader().chunks_of(&place.scope, &path, &engine.device())?;
@@ -32,15 +32,16 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
         if new.is_empty() && retired == 0 {
             return Ok(answer);
         }
-        let mut drafts: Vec<Draft> = Vec::with_capacity(new.len() + 1);
+        let mut drafts: Vec<EventDraft> = Vec::with_capacity(new.len() + 1);
         for chunk in new {
             drafts.push(draft(&path, chunk, request.share)?);
         }
         for (gone, kind) in gone.iter().zip([EventKind::Local(local::CHUNK_GONE.into()), EventKind::ChunkGone]) {
-            let acts = gone.chunks(AT_ONCE).map(|some| Draft::new(kind.clone(), some.iter().copied().map(Ref::Id)));
+            let acts =
+                gone.chunks(AT_ONCE).map(|some| EventDraft::new(kind.clone(), some.iter().copied().map(Ref::Id)));
             drafts.extend(acts);
         }
-        let summary = format!("Took in {path}: {} new, {} gone", answer.added, answer.retired);
+        let summary = format!("Ingested {path}: {} chunks added, {} removed", answer.added, answer.retired);
         context.commit(&place, drafts, "ingest", summary)?;
         Ok(answer)
     })
@@ -55,7 +56,7 @@ fn path(given: &str) -> Result<String, ApiError> {
     if path.len() > MAX_FILE_NAME || path.contains(char::is_control) {
         return Err(ApiError::field(
             "path",
-            format!("`path` must be a name of at most {MAX_FILE_NAME} bytes on one line"),
+            format!("`path` must be at most {MAX_FILE_NAME} bytes long and have no line breaks"),
         ));
     }
     Ok(path.to_owned())
@@ -105,11 +106,11 @@ fn difference<'a>(found: &'a [Chunk<'a>], stored: Vec<StoredChunk>, request: &In
     difference
 }
 
-fn draft(path: &str, chunk: &Chunk<'_>, share: bool) -> Result<Draft, ApiError> {
+fn draft(path: &str, chunk: &Chunk<'_>, share: bool) -> Result<EventDraft, ApiError> {
     let place = ChunkPlace { path: path.to_owned(), first: chunk.first, last: chunk.last };
     let data = serde_json::to_string(&place).map_err(|error| ApiError::internal(error.to_string()))?;
     let kind = if share { EventKind::Chunk } else { EventKind::Local(local::CHUNK.into()) };
-    let mut draft = Draft::new(kind, []);
+    let mut draft = EventDraft::new(kind, []);
     draft.body = Body {
         statement: Some(chunk.text.to_owned()),
         source: Some(place.source()),

@@ -1,17 +1,19 @@
 //! How a new claim gets in: by `remember`, `learn`, `supersede` with a text, or out of a card.
 
-use super::notice;
+use super::{notice, refuse};
 use crate::{
-    api::{ApiError, BesideRelation, Stored, Warning, WriteOutcome},
-    domain::{Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash, text::sentences},
+    api::{ApiError, BesideRelation, Doubt, Stored, Warning, WriteOutcome},
+    domain::{
+        Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash, judgement::words_hash, text::sentences,
+    },
     engine::{
         act_context::{ActContext, WriteScope},
         beside, fact_key,
         guard_calls::{self, NormalisedStatement},
-        judgement::{IncomingClaim, Judgement},
+        guard_result::{GuardResult, IncomingClaim},
         validate, wording,
     },
-    store::{ClaimRow, Committed, Draft, Ref},
+    store::{ClaimRow, Committed, EventDraft, Ref},
 };
 
 /// A claim that is about to be stored.
@@ -27,6 +29,8 @@ pub(in crate::engine) struct NewClaim {
     pub(in crate::engine) rules: Vec<ClaimRow>,
     /// Why the others give way, if that is another reason than the claim's own.
     pub(in crate::engine) change_reason: Option<String>,
+    /// Its writer is there to be asked about claims that it may contradict.
+    pub(in crate::engine) consider: bool,
 }
 
 impl NewClaim {
@@ -79,7 +83,7 @@ impl NewClaim {
     }
 
     /// Its events: the claim itself first, as draft `at` of the act, then what it rests on. `heads` are the present facts of its key.
-    pub(in crate::engine) fn drafts(&self, at: usize, heads: &[ClaimId]) -> Vec<Draft> {
+    pub(in crate::engine) fn drafts(&self, at: usize, heads: &[ClaimId]) -> Vec<EventDraft> {
         let mut targets = self.replaced();
         targets.extend(heads.iter().filter(|head| !self.replaces.iter().any(|row| row.id == **head)));
         // One event has one reason: where the change has another than the claim, it is an event of its own.
@@ -94,19 +98,19 @@ impl NewClaim {
         };
         let mut targets: Vec<Ref> = targets.into_iter().map(Ref::Id).collect();
         let replaced = if change.is_some() { std::mem::take(&mut targets) } else { Vec::new() };
-        let mut claim = Draft::new(kind, targets);
+        let mut claim = EventDraft::new(kind, targets);
         claim.claim_kind = Some(self.draft.kind);
         claim.body = self.body();
         let mut drafts = vec![claim];
         if let Some(reason) = change {
-            let mut draft = Draft::new(EventKind::Supersede, replaced);
+            let mut draft = EventDraft::new(EventKind::Supersede, replaced);
             draft.successor = Some(Ref::Draft(at));
             draft.body.reason = Some(reason.clone());
             drafts.push(draft);
         }
         if !self.premises.is_empty() {
             let targets = std::iter::once(Ref::Draft(at)).chain(self.premises.iter().copied().map(Ref::Id));
-            drafts.push(Draft::new(EventKind::Depend, targets));
+            drafts.push(EventDraft::new(EventKind::Depend, targets));
         }
         drafts
     }
@@ -158,7 +162,15 @@ impl ActContext<'_> {
 
         // What the caller names as the rule is known to oppose it.
         let named = if self.may_except() { claim.rules.iter().map(|row| row.id).collect() } else { Vec::new() };
-        let judged = self.judge(&claim.incoming(write_scope, &union(&replaced, &named)))?;
+        let mut judged = self.judge(&claim.incoming(write_scope, &union(&replaced, &named)))?;
+        let words = words_hash(claim.draft.kind, &claim.draft.statement, &claim.draft.qualifiers);
+        let same = self.apply_record(&write_scope.scope, words, &mut judged)?;
+        if let Some(id) = same.filter(|id| !judged.blocks() && !replaced.contains(id)) {
+            return self.store_duplicate(write_scope, claim, id, dry_run);
+        }
+        if let Some(answered) = &self.answered {
+            judged.doubts.retain(|doubt| !answered.names(&doubt.row.id));
+        }
         let excepts = claim.draft.exception.is_some();
         let proposed = judged.blocks() && excepts && !self.may_except();
         // Who names the rule means that one alone.
@@ -168,6 +180,9 @@ impl ActContext<'_> {
                 self.count(&judged, false);
             }
             return self.refuse(write_scope, claim, judged, dry_run, proposed);
+        }
+        if claim.consider && !excepts && !dry_run && judged.must_ask() {
+            return self.hold(write_scope, claim, words, &judged);
         }
         let rules = match () {
             () if !excepts || !self.may_except() => Vec::new(),
@@ -188,6 +203,7 @@ impl ActContext<'_> {
                 dry_run: true,
                 superseded: replaced,
                 warnings,
+                doubts: judged.doubt_views(),
             }));
         }
 
@@ -209,6 +225,13 @@ impl ActContext<'_> {
         if let Some(settled) = self.settle_refused_card(write_scope, claim, act)? {
             drafts.push(settled);
         }
+        // The same write waits for verdicts: by this one it is in force.
+        if claim.draft.kind.is_guarded()
+            && self.answered.is_none()
+            && let Some(card) = self.held_card(&write_scope.scope, words)?
+        {
+            drafts.push(refuse::settled(&card, "store", Some(Ref::Draft(0)), claim.draft.reason.clone()));
+        }
         let committed = self.commit(write_scope, drafts, act, summary(claim, !rules.is_empty()))?;
         if claim.draft.kind.is_guarded() {
             self.count(&judged, !rules.is_empty());
@@ -219,11 +242,12 @@ impl ActContext<'_> {
         warnings.extend(review_warning(&committed));
         warnings.extend(self.still_in_force(write_scope, &claim.replaces, &claim.draft.statement, &committed)?);
         let superseded = if claim.draft.kind.is_guarded() { replaced } else { union(&replaced, &heads) };
-        stored(&committed, superseded, warnings)
+        let doubts = judged.doubt_views();
+        stored(&committed, superseded, warnings, doubts)
     }
 
     /// The claim is there already: nothing is stored but what is new about it, its premises and what it replaces.
-    fn store_duplicate(
+    pub(in crate::engine) fn store_duplicate(
         &mut self,
         write_scope: &WriteScope,
         claim: &NewClaim,
@@ -236,7 +260,8 @@ impl ActContext<'_> {
             warnings.push(Warning::new(
                 "duplicate_reason",
                 format!(
-                    "the identical claim {} is stored with another reason, which stays; supersede it to change the reason",
+                    "an identical claim, {}, is already stored with another reason, which was kept; supersede it to \
+                        change the reason",
                     id.short()
                 ),
             ));
@@ -244,7 +269,7 @@ impl ActContext<'_> {
         let replaced = claim.replaced();
         let mut drafts = Vec::new();
         if !replaced.is_empty() {
-            let mut draft = Draft::new(EventKind::Supersede, replaced.iter().copied().map(Ref::Id));
+            let mut draft = EventDraft::new(EventKind::Supersede, replaced.iter().copied().map(Ref::Id));
             draft.successor = Some(Ref::Id(id));
             draft.body.reason.clone_from(&claim.draft.reason);
             drafts.push(draft);
@@ -252,7 +277,7 @@ impl ActContext<'_> {
         let premises: Vec<ClaimId> =
             claim.premises.iter().copied().filter(|p| *p != id && !known.premises.contains(p)).collect();
         if !premises.is_empty() {
-            drafts.push(Draft::new(EventKind::Depend, std::iter::once(id).chain(premises).map(Ref::Id)));
+            drafts.push(EventDraft::new(EventKind::Depend, std::iter::once(id).chain(premises).map(Ref::Id)));
         }
         let rules = self.new_rules(claim, &known)?;
         if !rules.is_empty() {
@@ -260,7 +285,7 @@ impl ActContext<'_> {
             drafts.push(exception(Ref::Id(id), &rules, reason));
             drafts.extend(notice::of_card(self, Ref::Id(id), rules.iter().copied(), false));
         }
-        warnings.extend(self.exception_warning(claim, &Judgement::default(), &rules)?);
+        warnings.extend(self.exception_warning(claim, &GuardResult::default(), &rules)?);
         let mut outcome = Stored {
             claim_id: id,
             op_id: self.op,
@@ -270,8 +295,12 @@ impl ActContext<'_> {
             dry_run,
             superseded: replaced,
             warnings,
+            doubts: Vec::new(),
         };
-        if !dry_run && !drafts.is_empty() {
+        if let Some(answered) = &mut self.answered {
+            answered.became = Some(id);
+        }
+        if !dry_run && (!drafts.is_empty() || self.answered.is_some()) {
             let act = if rules.is_empty() { claim_act(claim) } else { "exception" };
             let committed = self.commit(write_scope, drafts, act, summary(claim, !rules.is_empty()))?;
             outcome.warnings.extend(review_warning(&committed));
@@ -297,7 +326,7 @@ impl ActContext<'_> {
     fn exception_warning(
         &self,
         claim: &NewClaim,
-        judged: &Judgement,
+        judged: &GuardResult,
         rules: &[ClaimId],
     ) -> Result<Option<Warning>, ApiError> {
         if claim.draft.exception.is_none() {
@@ -310,14 +339,19 @@ impl ActContext<'_> {
                 more => format!(" and {more} more"),
             };
             let to = format!("{} ({}){more}", wording::quote(&first.statement), first.id.short());
-            (format!("on the record as an exception to {to}, with its justification"), rules.to_vec())
+            (format!("stored as an exception to {to}, with its justification"), rules.to_vec())
         } else if !self.may_except() {
-            ("an exception needs a person here, and nothing that was found stands against it: it is stored without one".into(), Vec::new())
+            (
+                "stored as an ordinary claim: no contradicting claim was found, and agents may not record exceptions \
+                here"
+                    .into(),
+                Vec::new(),
+            )
         } else if !claim.rules.is_empty() {
-            ("it stands as an exception to this rule already".to_owned(), Vec::new())
+            ("it is already recorded as an exception to this rule".to_owned(), Vec::new())
         } else {
-            let message = "no exception is on the record, since nothing was found that stands against it: if it is one, send it again with \
-                           `exception_to` and the id of its rule";
+            let message = "stored as an ordinary claim: no contradicting claim was found. If it is an exception, send \
+                it again with `exception_to` and the id of its rule";
             (message.to_owned(), judged.nearest.clone())
         };
         let views = about.iter().map(|id| self.view(id)).collect::<Result<_, _>>()?;
@@ -331,9 +365,9 @@ impl ActContext<'_> {
 }
 
 /// The event by which a claim stands beside its rules.
-pub(in crate::engine) fn exception(claim: Ref, rules: &[ClaimId], justification: &str) -> Draft {
+pub(in crate::engine) fn exception(claim: Ref, rules: &[ClaimId], justification: &str) -> EventDraft {
     let members = std::iter::once(claim).chain(rules.iter().copied().map(Ref::Id));
-    let mut draft = Draft::new(EventKind::Resolve(crate::domain::ResolveAct::Exception), members);
+    let mut draft = EventDraft::new(EventKind::Resolve(crate::domain::ResolveAct::Exception), members);
     draft.body.reason = Some(justification.to_owned());
     draft
 }
@@ -344,8 +378,8 @@ pub(in crate::engine) fn review_warning(committed: &Committed) -> Option<Warning
     let count = committed.needs_review.len();
     let message = match count {
         0 => return None,
-        1 => format!("claim {} rests on what changed and now needs review", ids.join(", ")),
-        _ => format!("{count} claims rest on what changed and now need review: {}", ids.join(", ")),
+        1 => format!("claim {} rests on a claim that changed, and needs review", ids.join(", ")),
+        _ => format!("{count} claims rest on a claim that changed, and need review: {}", ids.join(", ")),
     };
     Some(Warning::new("needs_review", message))
 }
@@ -355,12 +389,13 @@ pub(in crate::engine) fn stored(
     committed: &Committed,
     superseded: Vec<ClaimId>,
     warnings: Vec<Warning>,
+    doubts: Vec<Doubt>,
 ) -> Result<WriteOutcome, ApiError> {
     let claim_id = committed
         .created
         .first()
         .copied()
-        .ok_or_else(|| ApiError::internal("the store created no claim for a write that has one"))?;
+        .ok_or_else(|| ApiError::internal("the store created no claim for this write"))?;
     Ok(WriteOutcome::Stored(Stored {
         claim_id,
         op_id: committed.op,
@@ -370,6 +405,7 @@ pub(in crate::engine) fn stored(
         dry_run: false,
         superseded,
         warnings,
+        doubts,
     }))
 }
 
@@ -393,8 +429,8 @@ fn several_claims(statement: &str) -> Option<Warning> {
     let sentences = sentences(statement).len();
     (sentences > 1).then(|| {
         let message = format!(
-            "the statement has {sentences} sentences: a claim of one sentence is found, compared and replaced by itself. Write each rule as \
-             a claim of its own, and what explains it as its `reason`"
+            "the statement has {sentences} sentences. Write each rule as a claim of its own, and put explanations \
+                into `reason`: single-sentence claims are easier to find, compare and replace"
         );
         Warning::new(Warning::SEVERAL_CLAIMS, message)
     })

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     domain::{ClaimId, EventKind, Tier, derive::local, verdict::Stage},
-    engine::{act_context::ActContext, judgement::Judgement},
-    store::{ClaimRow, Draft, Ref},
+    engine::{act_context::ActContext, guard_result::GuardResult},
+    store::{ClaimRow, EventDraft, Ref},
 };
 
 /// What a notice keeps of the guard's finding.
@@ -23,15 +23,15 @@ pub(in crate::engine) struct NoticeData {
     pub(in crate::engine) dismissed: bool,
 }
 
-fn draft(kind: &str, claim: Ref, against: impl IntoIterator<Item = ClaimId>, note: &NoticeData) -> Draft {
+fn draft(kind: &str, claim: Ref, against: impl IntoIterator<Item = ClaimId>, note: &NoticeData) -> EventDraft {
     let targets = std::iter::once(claim).chain(against.into_iter().map(Ref::Id));
-    let mut draft = Draft::new(EventKind::Local(kind.into()), targets);
+    let mut draft = EventDraft::new(EventKind::Local(kind.into()), targets);
     draft.body.data = serde_json::to_string(note).ok();
     draft
 }
 
 /// Of a claim that is about to be stored as the first draft of its act: past a block by an agent, or with a warning.
-pub(in crate::engine) fn of_write(context: &ActContext<'_>, judged: &Judgement, forced: bool) -> Option<Draft> {
+pub(in crate::engine) fn of_write(context: &ActContext<'_>, judged: &GuardResult, forced: bool) -> Option<EventDraft> {
     let kind = match judged.verdict.tier {
         Tier::Block if forced && context.actor.agent.is_some() => local::FORCED,
         Tier::Warn => local::WARNED,
@@ -56,13 +56,13 @@ pub(in crate::engine) fn of_card(
     claim: Ref,
     against: impl IntoIterator<Item = ClaimId>,
     dismissed: bool,
-) -> Option<Draft> {
+) -> Option<EventDraft> {
     context.actor.agent.as_ref()?;
     Some(draft(local::FORCED, claim, against, &NoticeData { dismissed, ..NoticeData::default() }))
 }
 
 /// Of a person's claim that an agent is about to retract.
-pub(in crate::engine) fn of_retract(context: &ActContext<'_>, claim: &ClaimRow) -> Option<Draft> {
+pub(in crate::engine) fn of_retract(context: &ActContext<'_>, claim: &ClaimRow) -> Option<EventDraft> {
     let bold = context.actor.agent.is_some() && claim.agent.is_none();
     bold.then(|| draft(local::RETRACTED, Ref::Id(claim.id), [], &NoticeData::default()))
 }

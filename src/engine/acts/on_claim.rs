@@ -11,7 +11,7 @@ use crate::{
         request_hash::request_hash,
         validate, wording,
     },
-    store::{ClaimRow, Committed, Draft},
+    store::{ClaimRow, Committed, EventDraft},
 };
 
 /// Runs an act on one claim: `plan` answers at once, or gives the events to commit. `verb` is the past tense for people,
@@ -66,11 +66,11 @@ pub(super) fn run_with_models(
 /// What an act on a claim comes to.
 pub(super) enum ClaimActPlan {
     /// These events.
-    Commit(Vec<Draft>),
+    Commit(Vec<EventDraft>),
     /// These events, which are also about further claims: what those say.
-    CommitMany(Vec<Draft>, Vec<String>),
+    CommitMany(Vec<EventDraft>, Vec<String>),
     /// Not the act, but this event, which proposes it.
-    Propose(Box<Draft>),
+    Propose(Box<EventDraft>),
     /// Nothing: this answer.
     Answer(Box<WriteOutcome>),
 }

@@ -12,7 +12,7 @@ use crate::{
         act_context::{ActContext, WriteScope},
         find, wording,
     },
-    store::{CardRow, ClaimRow, Draft, Reader, Ref},
+    store::{CardRow, ClaimRow, EventDraft, Reader, Ref},
 };
 
 impl ActContext<'_> {
@@ -27,7 +27,7 @@ impl ActContext<'_> {
     }
 
     /// Proposes what [`plan_retract`] planned, and answers with the card.
-    pub(in crate::engine) fn propose(&mut self, claim: &ClaimRow, draft: Draft) -> Result<WriteOutcome, ApiError> {
+    pub(in crate::engine) fn propose(&mut self, claim: &ClaimRow, draft: EventDraft) -> Result<WriteOutcome, ApiError> {
         let summary = wording::summary("Proposed to retract", &[&claim.statement]);
         let committed = self.commit(&WriteScope::at(&claim.scope), vec![draft], "proposed", summary)?;
         let event = committed.events.first().copied();
@@ -42,12 +42,12 @@ impl ActContext<'_> {
         card_id: CardId,
         known: bool,
     ) -> Result<WriteOutcome, ApiError> {
-        let verb = if known { "Proposed already: retract" } else { "Proposed: retract" };
+        let verb = if known { "Already proposed: retract" } else { "Proposed: retract" };
         Ok(WriteOutcome::Proposed(Proposed {
             op_id: self.op,
             scope: claim.scope.clone(),
             summary: format!(
-                "{}. It stands until a person decides on card {}",
+                "{}. The claim stays active until a person settles card {}",
                 wording::summary(verb, &[&claim.statement]),
                 card_id.short()
             ),
@@ -73,11 +73,15 @@ pub(super) fn plan_retract(
         }
         if let Some(by) = card.settled.as_ref().filter(|by| by.act == CardAct::Dismiss.as_str()) {
             let why = by.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            return Err(needs_person(format!("decided before: {} kept claim {}{why}", by.who, claim.id.short()))
-                .hint(way_on(claim)));
+            return Err(needs_person(format!(
+                "not proposed again: {} decided to keep claim {}{why}",
+                by.who,
+                claim.id.short()
+            ))
+            .hint(way_on(claim)));
         }
     }
-    let mut draft = Draft::new(EventKind::Local(local::PROPOSED.into()), [Ref::Id(claim.id)]);
+    let mut draft = EventDraft::new(EventKind::Local(local::PROPOSED.into()), [Ref::Id(claim.id)]);
     draft.body.reason = Some(reason);
     Ok(ClaimActPlan::Propose(Box::new(draft)))
 }
@@ -95,11 +99,11 @@ pub(super) fn settle(
     card: &CardRow,
     act: CardAct,
     reason: &str,
-) -> Result<(Vec<Draft>, String), ApiError> {
+) -> Result<(Vec<EventDraft>, String), ApiError> {
     let id = card.members.first().ok_or_else(|| ApiError::internal("a proposal names no claim"))?;
     let claim = find::row(context.reader(), id)?;
     if !context.may_retract(&claim) {
-        return Err(needs_person(format!("card {} waits for a person to decide", card.id.short())).hint(way_on(&claim)));
+        return Err(needs_person(format!("only a person may settle card {}", card.id.short())).hint(way_on(&claim)));
     }
     let settled = refuse::settled(card, act.as_str(), None, Some(reason.to_owned()));
     match act {
@@ -107,7 +111,7 @@ pub(super) fn settle(
             let summary = wording::summary("Retracted", &[&claim.statement]);
             Ok((vec![retract::event(&claim, reason.to_owned()), settled], summary))
         }
-        CardAct::Dismiss => Ok((vec![settled], format!("{} stands", wording::quote(&claim.statement)))),
+        CardAct::Dismiss => Ok((vec![settled], format!("Kept {}", wording::quote(&claim.statement)))),
         _ => Err(ApiError::internal("a proposal was settled by an act that it does not offer")),
     }
 }

@@ -10,7 +10,7 @@ use crate::{
         request_hash::request_hash,
         validate,
     },
-    store::{Draft, Lookup, Ref},
+    store::{EventDraft, Lookup, Ref},
 };
 
 /// `POST /redact`: of a claim, of the candidate on a card, or, by its full id, of any event.
@@ -45,7 +45,7 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
         }
         // The store drops every copy of the text with it: the refused write that a claim came from, verdicts that quote it.
         let kind = if is_local { EventKind::Local(local::REDACT.into()) } else { EventKind::Redact };
-        let mut draft = Draft::new(kind, [Ref::Id(found.event)]);
+        let mut draft = EventDraft::new(kind, [Ref::Id(found.event)]);
         draft.body.reason = Some(reason);
         // The summary never quotes what is to be forgotten.
         let summary = format!("Redacted {}", found.event.short());

@@ -12,10 +12,11 @@ use crate::{
     },
     engine::{
         act_context::{ActContext, WriteScope},
-        judgement::Judgement,
+        guard_result::GuardResult,
+        question::HeldQuestion,
         wording,
     },
-    store::{CardRow, Draft, Reader, Ref},
+    store::{CardRow, EventDraft, Reader, Ref},
 };
 
 /// The most bytes of a verdict that is kept with a card.
@@ -40,7 +41,7 @@ impl ActContext<'_> {
         &mut self,
         write_scope: &WriteScope,
         claim: &NewClaim,
-        judged: Judgement,
+        judged: GuardResult,
         dry_run: bool,
         proposed: bool,
     ) -> Result<WriteOutcome, ApiError> {
@@ -60,6 +61,7 @@ impl ActContext<'_> {
         {
             refused.card_id = Some(card.id);
             refused.ways_on.insert(0, word);
+            self.commit_answer(write_scope, claim, &judged)?;
             return Ok(WriteOutcome::Conflict(refused));
         }
         let open = known.filter(|card| card.open);
@@ -80,12 +82,14 @@ impl ActContext<'_> {
             }
             None => false,
         };
-        if !known {
-            let mut draft = Draft::new(EventKind::Local(local::REFUSED.into()), opposed.into_iter().map(Ref::Id));
+        if known {
+            self.commit_answer(write_scope, claim, &judged)?;
+        } else {
+            let mut draft = EventDraft::new(EventKind::Local(local::REFUSED.into()), opposed.into_iter().map(Ref::Id));
             draft.seen = candidate.into_iter().collect();
             draft.claim_kind = Some(claim.draft.kind);
             draft.body = claim.body();
-            draft.body.data = Some(data(&judged.verdict, &wanted));
+            draft.body.data = Some(unstored_data(&judged.verdict, &wanted, None));
             let summary = wording::refused_summary(&claim.draft.statement, &judged.conflicts);
             let committed = self.commit(write_scope, vec![draft], "refused", summary)?;
             let id = candidate.or(committed.events.first().copied());
@@ -94,13 +98,27 @@ impl ActContext<'_> {
         Ok(WriteOutcome::Conflict(refused))
     }
 
+    /// Puts the answer to a question on the record, where the refusal that follows from it needs no event of its own.
+    fn commit_answer(
+        &mut self,
+        write_scope: &WriteScope,
+        claim: &NewClaim,
+        judged: &GuardResult,
+    ) -> Result<(), ApiError> {
+        if self.answered.is_some() {
+            let summary = wording::refused_summary(&claim.draft.statement, &judged.conflicts);
+            self.commit(write_scope, Vec::new(), "refused", summary)?;
+        }
+        Ok(())
+    }
+
     /// The event that settles the card on which this very write waits, now that it is stored.
     pub(in crate::engine) fn settle_refused_card(
         &self,
         write_scope: &WriteScope,
         claim: &NewClaim,
         act: &str,
-    ) -> Result<Option<Draft>, ApiError> {
+    ) -> Result<Option<EventDraft>, ApiError> {
         if !claim.draft.kind.is_guarded() {
             return Ok(None);
         }
@@ -122,18 +140,18 @@ impl ActContext<'_> {
             return Ok(None);
         }
         let why = by.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        Ok(Some(format!("Decided before: {} dropped this very write{why}.", by.who)))
+        Ok(Some(format!("Decided before: {} discarded the same write{why}.", by.who)))
     }
 }
 
 /// The event that settles a local card.
-pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>, reason: Option<String>) -> Draft {
+pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>, reason: Option<String>) -> EventDraft {
     let targets: Vec<Ref> = match card.candidate {
         Some(candidate) => vec![Ref::Id(candidate)],
         None => card.members.iter().copied().map(Ref::Id).collect(),
     };
     let kind = if act == "discard" { local::DISCARD } else { local::SETTLED };
-    let mut draft = Draft::new(EventKind::Local(kind.into()), targets);
+    let mut draft = EventDraft::new(EventKind::Local(kind.into()), targets);
     draft.successor = became;
     draft.body.reason = reason;
     draft.body.data = Some(serde_json::json!({ "card": card.id, "act": act }).to_string());
@@ -156,13 +174,20 @@ struct RefusedData {
     proposal: Option<WriteIntent>,
 }
 
-/// The verdict, and beside it what else was wanted, as JSON.
-fn data(verdict: &Verdict, wanted: &WriteIntent) -> String {
+/// The verdict, and beside it what else was wanted and what is in question, as JSON.
+pub(in crate::engine) fn unstored_data(
+    verdict: &Verdict,
+    wanted: &WriteIntent,
+    question: Option<&HeldQuestion>,
+) -> String {
     let verdict = serde_json::from_str::<serde_json::Value>(&verdict_data(verdict));
     let (Ok(serde_json::Value::Object(mut note)), Ok(wanted)) = (verdict, serde_json::to_value(wanted)) else {
         return "{}".into();
     };
     note.insert("proposal".into(), wanted);
+    if let Some(question) = question.and_then(|question| serde_json::to_value(question).ok()) {
+        note.insert("question".into(), question);
+    }
     serde_json::Value::Object(note).to_string()
 }
 

@@ -42,9 +42,9 @@ impl ActContext<'_> {
     /// Reads the card of a refused write.
     pub(super) fn refused_write(&self, card: &CardRow) -> Result<RefusedWrite, ApiError> {
         let reader = self.reader();
-        let id = card.candidate.ok_or_else(|| ApiError::internal("a card of a refused write has no candidate"))?;
+        let id = card.candidate.ok_or_else(|| ApiError::internal("a card of a refused write has no new claim"))?;
         let row =
-            reader.candidate(&id)?.ok_or_else(|| ApiError::internal(format!("the refused write {id} is not there")))?;
+            reader.candidate(&id)?.ok_or_else(|| ApiError::internal(format!("the refused write {id} is missing")))?;
         let mut opposed = Vec::new();
         for member in card.members.iter().filter(|member| **member != id) {
             let member = find::row(reader, member)?;
@@ -85,7 +85,7 @@ impl ActContext<'_> {
         let statement = text.statement.unwrap_or_else(|| row.statement.clone());
         if statement.is_empty() {
             return Err(ApiError::field("statement", format!("the text of {} was redacted", row.id.short()))
-                .hint("give a `statement` in its write_scope, or discard what is left of it"));
+                .hint("give a new `statement` in its place, or discard the card"));
         }
         let qualifiers = overlay(&row.qualifiers, text.qualifiers);
         let same = statement == row.statement && qualifiers == row.qualifiers && !row.norms.is_empty();
@@ -107,7 +107,8 @@ impl ActContext<'_> {
             qualifiers,
             exception: None,
         };
-        Ok(NewClaim { draft, normalised, replaces, premises, rules: Vec::new(), change_reason: text.change_reason })
+        let change_reason = text.change_reason;
+        Ok(NewClaim { draft, normalised, replaces, premises, rules: Vec::new(), change_reason, consider: false })
     }
 }
 

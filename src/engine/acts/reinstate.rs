@@ -4,8 +4,8 @@ use super::on_claim::{self, ClaimActPlan};
 use crate::{
     api::{ActRequest, ApiError, Refused, WriteOutcome},
     domain::{EventKind, Status},
-    engine::{Engine, act_context::ActContext, guard_calls::NormalisedStatement, judgement::IncomingClaim, wording},
-    store::{ClaimRow, Draft, Ref},
+    engine::{Engine, act_context::ActContext, guard_calls::NormalisedStatement, guard_result::IncomingClaim, wording},
+    store::{ClaimRow, EventDraft, Ref},
 };
 
 /// `POST /reinstate`.
@@ -29,7 +29,7 @@ pub(in crate::engine) fn reinstate(engine: &Engine, request: &ActRequest) -> Res
         if let Some(answer) = refusal(context, claim, request.expect_rev)? {
             return Ok(ClaimActPlan::Answer(Box::new(answer)));
         }
-        let mut draft = Draft::new(EventKind::Reinstate, [Ref::Id(claim.id)]);
+        let mut draft = EventDraft::new(EventKind::Reinstate, [Ref::Id(claim.id)]);
         draft.seen.clone_from(&claim.live_acts);
         draft.body.reason = Some(reason);
         Ok(ClaimActPlan::Commit(vec![draft]))
@@ -56,7 +56,9 @@ fn refusal(
         return stale(format!("claim {short} is active already; nothing was done"));
     }
     if claim.flags.undone {
-        return stale(format!("the act that wrote claim {short} was undone: undo that undo to bring it back"));
+        return stale(format!(
+            "the act that wrote claim {short} was undone: to bring it back, undo the undo (`ergo log` shows its `op_id`)"
+        ));
     }
     if claim.flags.redacted {
         return stale(format!("the text of claim {short} was redacted: there is nothing to bring back"));
@@ -67,7 +69,7 @@ fn refusal(
     if let Some(key) = claim.key_hash
         && !context.reader().fact_heads(&claim.scope, &key)?.is_empty()
     {
-        return stale(format!("another fact is set under the key of {short}: remember it again to replace that"));
+        return stale(format!("another fact now has the key of {short}: to replace it, store the fact again"));
     }
     let normalised = as_stored(claim);
     let incoming = IncomingClaim {
@@ -95,7 +97,7 @@ fn refusal(
     let ids: Vec<String> = conflicts.iter().map(|conflict| conflict.claim.id.short()).collect();
     Ok(Some(WriteOutcome::Conflict(Refused {
         ways_on: vec![
-            "Cancel: keep what is active.".into(),
+            "Cancel: keep the active claim and follow it.".into(),
             format!("Supersede: write {} again, to replace {}.", wording::quote(&claim.statement), ids.join(", ")),
             format!("Retract {} first, if it was never right.", ids.join(", ")),
         ],

@@ -19,6 +19,7 @@ pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) ->
     let draft = validate::draft(request, ClaimKind::default())?;
     validate::scope(&request.caller)?;
     let premises = validate::ids("depends_on", &request.depends_on)?;
+    let consider = request.consider;
     let rules = validate::ids("exception_to", &request.exception_to)?;
     let mut normalised = guard_calls::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
     let results = engine.ask_models_for_write(&request.caller, &draft, &mut normalised, &[], !request.dry_run);
@@ -35,7 +36,8 @@ pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) ->
             Targets::Active(rows) => rows,
             Targets::Stale(answer) => return Ok(*answer),
         };
-        let claim = NewClaim { draft, normalised, replaces: Vec::new(), premises, rules, change_reason: None };
+        let claim =
+            NewClaim { draft, normalised, replaces: Vec::new(), premises, rules, change_reason: None, consider };
         context.store_claim(&write_scope, &claim, request.dry_run)
     })
 }
@@ -72,7 +74,7 @@ impl ActContext<'_> {
             if replaces.iter().any(|row| row.id == premise.id) {
                 return Err(ApiError::field(
                     "depends_on",
-                    format!("claim {} is replaced by this very write: nothing can rest on it", premise.id.short()),
+                    format!("claim {} is replaced by this write, so nothing can rest on it", premise.id.short()),
                 ));
             }
             if let Some(stale) = self.stale(&premise, None)? {

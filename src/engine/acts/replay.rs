@@ -1,12 +1,13 @@
 //! A retry with a known `op_id` answers as the first time and does nothing.
 
+use super::verdicts;
 use crate::{
     api::{ApiError, Conflict, Done, Refused, Stored, WriteOutcome},
     domain::{
         CardId, ClaimId, EventKind, Tier,
         derive::{self, local},
     },
-    engine::{act_context::ActContext, find, view, wording},
+    engine::{act_context::ActContext, find, question, view, wording},
     store::{EventRow, Reader},
 };
 
@@ -27,7 +28,32 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
         let id = candidate.seen.first().copied().unwrap_or(candidate.id);
         return refused(context, &id).map(Some);
     }
+    if let Some(held) = local("held") {
+        let card = find::card_row(context.reader(), &CardId::of_members(&[held.id]))?;
+        return if card.open {
+            question::consider(context.reader(), &card, true).map(|consider| Some(WriteOutcome::Consider(consider)))
+        } else {
+            verdicts::answered_already(context, &card).map(Some)
+        };
+    }
+    if let (true, Some(settled)) = (events.iter().any(is_judgement), local("settled")) {
+        if let Some(same) = settled.successor {
+            let mut answer = stored(context, &events, settled, same);
+            if let WriteOutcome::Stored(stored) = &mut answer {
+                stored.duplicate = true;
+            }
+            return Ok(Some(answer));
+        }
+        if let Some(candidate) = settled.targets.first() {
+            let card = find::card_row(context.reader(), &CardId::of_members(&[*candidate]))?;
+            return verdicts::answered_already(context, &card).map(Some);
+        }
+    }
     Err(other_act(first))
+}
+
+fn is_judgement(event: &EventRow) -> bool {
+    matches!(event.kind, EventKind::Judgement(_))
 }
 
 /// The answer to any other act that was done before.
@@ -54,7 +80,10 @@ pub(super) fn act(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, ApiE
     Ok(Some(WriteOutcome::Done(Done {
         op_id: context.op,
         scope: first.scope.clone(),
-        summary: format!("Done before, at the first try: {}", describe(context.reader(), &events)?),
+        summary: format!(
+            "Already done by an earlier request with this `op_id`: {}",
+            describe(context.reader(), &events)?
+        ),
         claim_id: events.iter().find(|event| creates_claim(event)).map(|event| event.id),
         claims,
         needs_review: Vec::new(),
@@ -94,15 +123,19 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
             format!("remembered {}", wording::quote(&own.unwrap_or_default()))
         }
         (EventKind::Local(kind), Some(own)) if kind == "refused" => {
-            format!("refused_write back {}", wording::quote(&own))
+            format!("refused {}", wording::quote(&own))
         }
+        (EventKind::Local(kind), Some(own)) if kind == "held" => {
+            format!("held {} until it was judged", wording::quote(&own))
+        }
+        (EventKind::Judgement(verdict), _) => wording::summary(&format!("judged as {verdict}:"), &targets),
         (EventKind::Retract, _) => wording::summary("retracted", &targets),
         (EventKind::Reinstate, _) => wording::summary("reinstated", &targets),
         (EventKind::Depend, _) => match targets.split_first() {
             Some((claim, premises)) => {
-                wording::summary(&format!("noted that {} rests on", wording::quote(claim)), premises)
+                wording::summary(&format!("recorded that {} rests on", wording::quote(claim)), premises)
             }
-            None => "noted what a claim rests on".into(),
+            None => "recorded a claim's premises".into(),
         },
         (EventKind::Resolve(crate::domain::ResolveAct::Reviewed), _) => wording::summary("reviewed", &targets),
         (EventKind::Resolve(act), _) => wording::summary(&format!("settled as {}:", act.as_str()), &targets),
@@ -110,11 +143,11 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
         (EventKind::Local(kind), _) if kind == "undo" => "an undo".into(),
         (EventKind::Redact, _) => "redacted a text".into(),
         (EventKind::Local(kind), _) if kind == "proposed" => wording::summary("proposed to retract", &targets),
-        (EventKind::Local(kind), _) if kind == "seen" => "looked at a notice".into(),
-        (EventKind::Local(kind), _) if kind == "snooze" => "put a card off".into(),
+        (EventKind::Local(kind), _) if kind == "seen" => "marked a notice as seen".into(),
+        (EventKind::Local(kind), _) if kind == "snooze" => "snoozed a card".into(),
         (EventKind::Local(kind), _) if kind == "discard" => "discarded a refused write".into(),
-        (EventKind::Local(kind), _) if kind == "found" => "opened cards by an audit".into(),
-        (kind, _) if derive::is_chunk(kind) || derive::is_chunk_gone(kind) => "took in a file for reference".into(),
+        (EventKind::Local(kind), _) if kind == "found" => "opened cards after an audit".into(),
+        (kind, _) if derive::is_chunk(kind) || derive::is_chunk_gone(kind) => "ingested a file".into(),
         (EventKind::Local(_), _) => "settled a card".into(),
         (kind, _) => kind.to_string(),
     })
@@ -138,7 +171,7 @@ fn rank(kind: &EventKind) -> u8 {
         EventKind::Retract => 1,
         EventKind::Assert | EventKind::FactSet => 2,
         EventKind::Resolve(_) => 3,
-        EventKind::Local(kind) if kind == "refused" => 4,
+        EventKind::Local(kind) if kind == "refused" || kind == "held" => 4,
         EventKind::Local(_) => 6,
         _ => 5,
     }
@@ -167,6 +200,7 @@ fn stored(context: &ActContext<'_>, events: &[EventRow], made: &EventRow, claim:
         dry_run: false,
         superseded,
         warnings: Vec::new(),
+        doubts: Vec::new(),
     })
 }
 

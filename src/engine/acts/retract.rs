@@ -9,7 +9,7 @@ use crate::{
     api::{ActRequest, ApiError, WriteOutcome},
     domain::EventKind,
     engine::Engine,
-    store::{ClaimRow, Draft, Ref},
+    store::{ClaimRow, EventDraft, Ref},
 };
 
 /// `POST /retract`.
@@ -27,8 +27,8 @@ pub(in crate::engine) fn retract(engine: &Engine, request: &ActRequest) -> Resul
 }
 
 /// The event.
-pub(in crate::engine) fn event(claim: &ClaimRow, reason: String) -> Draft {
-    let mut draft = Draft::new(EventKind::Retract, [Ref::Id(claim.id)]);
+pub(in crate::engine) fn event(claim: &ClaimRow, reason: String) -> EventDraft {
+    let mut draft = EventDraft::new(EventKind::Retract, [Ref::Id(claim.id)]);
     draft.body.reason = Some(reason);
     draft
 }

@@ -5,12 +5,12 @@ use crate::{
     api::{ActRequest, ApiError, WriteOutcome},
     domain::{EventKind, ResolveAct, Status, derive::local},
     engine::{Engine, act_context::ActContext},
-    store::{ClaimRow, Draft, Ref},
+    store::{ClaimRow, EventDraft, Ref},
 };
 
 /// `POST /reviewed`.
 pub(in crate::engine) fn reviewed(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
-    on_claim::run(engine, request, "reviewed", "Reviewed, and still holds:", |context, claim, reason| {
+    on_claim::run(engine, request, "reviewed", "Confirmed after review:", |context, claim, reason| {
         let mut drafts = looked_at(context, claim, &reason)?;
         // A notice may be about a claim that is out already.
         let noted = drafts.iter().any(|draft| matches!(draft.kind, EventKind::Local(_)));
@@ -21,7 +21,7 @@ pub(in crate::engine) fn reviewed(engine: &Engine, request: &ActRequest) -> Resu
         }
         if drafts.is_empty() {
             let message = format!(
-                "claim {} does not need review: what it rests on is active, and no notice of it is unseen",
+                "claim {} does not need review: its premises are active, and it has no unread notice",
                 claim.id.short()
             );
             return Ok(ClaimActPlan::Answer(Box::new(context.stale_because(claim, message)?)));
@@ -30,8 +30,11 @@ pub(in crate::engine) fn reviewed(engine: &Engine, request: &ActRequest) -> Resu
         for target in &request.also {
             let other = context.find("also", target)?;
             if other.scope != claim.scope {
-                let message = format!("claim {} is of another scope than {}", other.id.short(), claim.id.short());
-                return Err(ApiError::field("also", message).hint("one act is about one scope: review them apart"));
+                let message =
+                    format!("claim {} belongs to another scope, not to {}", other.id.short(), claim.id.short());
+                return Err(
+                    ApiError::field("also", message).hint("review claims of different scopes in separate requests")
+                );
             }
             if !seen.contains(&other.id) {
                 let more = looked_at(context, &other, &reason)?;
@@ -45,17 +48,17 @@ pub(in crate::engine) fn reviewed(engine: &Engine, request: &ActRequest) -> Resu
 }
 
 /// The events which say that a claim was looked at; none if nothing of it waits for that.
-fn looked_at(context: &ActContext<'_>, claim: &ClaimRow, reason: &str) -> Result<Vec<Draft>, ApiError> {
+fn looked_at(context: &ActContext<'_>, claim: &ClaimRow, reason: &str) -> Result<Vec<EventDraft>, ApiError> {
     let notices = context.reader().notices_of(&claim.id)?;
     let mut drafts = Vec::new();
     if !claim.causes.is_empty() {
-        let mut draft = Draft::new(EventKind::Resolve(ResolveAct::Reviewed), [Ref::Id(claim.id)]);
+        let mut draft = EventDraft::new(EventKind::Resolve(ResolveAct::Reviewed), [Ref::Id(claim.id)]);
         draft.seen.clone_from(&claim.causes);
         draft.body.reason = Some(reason.to_owned());
         drafts.push(draft);
     }
     if !notices.is_empty() {
-        let mut draft = Draft::new(EventKind::Local(local::SEEN.into()), notices.into_iter().map(Ref::Id));
+        let mut draft = EventDraft::new(EventKind::Local(local::SEEN.into()), notices.into_iter().map(Ref::Id));
         draft.body.reason = Some(reason.to_owned());
         drafts.push(draft);
     }

@@ -16,7 +16,7 @@ use crate::{
         request_hash::request_hash,
         validate, wording,
     },
-    store::{ClaimRow, Draft, Ref},
+    store::{ClaimRow, EventDraft, Ref},
 };
 
 /// `POST /supersede`.
@@ -24,7 +24,7 @@ pub(in crate::engine) fn supersede(engine: &Engine, request: &SupersedeRequest) 
     validate::scope(&request.claim.caller)?;
     let targets = validate::ids("targets", &request.targets)?;
     if targets.is_empty() {
-        return Err(ApiError::field("targets", "`targets` is empty: name at least one claim that gives way"));
+        return Err(ApiError::field("targets", "`targets` is empty: name at least one claim to replace"));
     }
     match &request.successor {
         Some(successor) => by_claim(engine, request, &targets, successor),
@@ -43,6 +43,7 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
     let rules = validate::ids("exception_to", &request.claim.exception_to)?;
     let mut normalised = guard_calls::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
     let keep = !request.claim.dry_run;
+    let consider = request.claim.consider;
     let results = engine.ask_models_for_write(&request.claim.caller, &draft, &mut normalised, targets, keep);
     engine.act_with_models(&request.claim.caller, request_hash("supersede", request), results, |context| {
         if let Some(answer) = replay::write(context)? {
@@ -62,7 +63,7 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
             Targets::Active(rows) => rows,
             Targets::Stale(answer) => return Ok(*answer),
         };
-        let claim = NewClaim { draft, normalised, replaces, premises, rules, change_reason: None };
+        let claim = NewClaim { draft, normalised, replaces, premises, rules, change_reason: None, consider };
         context.store_claim(&write_scope, &claim, request.claim.dry_run)
     })
 }
@@ -75,11 +76,11 @@ fn by_claim(
 ) -> Result<WriteOutcome, ApiError> {
     if !request.claim.statement.trim().is_empty() {
         return Err(ApiError::field("statement", "`statement` and `successor` exclude each other")
-            .hint("replace by a new text, or by a claim that is there already"));
+            .hint("replace with a new text or with an existing claim, not both"));
     }
     let successor = validate::id("successor", successor)?;
     let reason = validate::optional("reason", request.claim.reason.as_deref())?
-        .ok_or_else(|| ApiError::field("reason", "to supersede a claim needs a `reason`").hint("say what changed"))?;
+        .ok_or_else(|| ApiError::field("reason", "superseding a claim needs a `reason`").hint("say what changed"))?;
     engine.act(&request.claim.caller, request_hash("supersede", request), |context| {
         if let Some(answer) = replay::write(context)? {
             return Ok(answer);
@@ -108,6 +109,7 @@ fn by_claim(
             dry_run: request.claim.dry_run,
             superseded,
             warnings: write_scope.warning().into_iter().collect(),
+            doubts: Vec::new(),
         };
         if !request.claim.dry_run {
             let draft = replaced_by(&replaces, successor.id, reason);
@@ -125,8 +127,8 @@ fn by_claim(
 }
 
 /// The event by which an existing claim takes the place of others.
-pub(in crate::engine) fn replaced_by(replaces: &[ClaimRow], successor: ClaimId, reason: String) -> Draft {
-    let mut draft = Draft::new(EventKind::Supersede, replaces.iter().map(|row| Ref::Id(row.id)));
+pub(in crate::engine) fn replaced_by(replaces: &[ClaimRow], successor: ClaimId, reason: String) -> EventDraft {
+    let mut draft = EventDraft::new(EventKind::Supersede, replaces.iter().map(|row| Ref::Id(row.id)));
     draft.successor = Some(Ref::Id(successor));
     draft.body.reason = Some(reason);
     draft
@@ -141,8 +143,10 @@ pub(in crate::engine) fn summary(replaces: &[ClaimRow], successor: &ClaimRow) ->
 /// A fact passes no guard and may change at any time: were it to replace a decision, that would be a way around both.
 pub(in crate::engine) fn not_by_a_fact(kind: crate::domain::ClaimKind, replaces: &[ClaimRow]) -> Result<(), ApiError> {
     match replaces.iter().find(|row| row.kind.is_guarded() && !kind.is_guarded()) {
-        Some(row) => Err(ApiError::field("kind", format!("a fact cannot replace {}, a {}", row.id.short(), row.kind))
-            .hint("leave `kind` out to keep its kind; or retract it with a reason, then remember the fact")),
+        Some(row) => {
+            Err(ApiError::field("kind", format!("a fact cannot replace {}, which is a {}", row.id.short(), row.kind))
+                .hint("leave `kind` out to keep its kind; or retract it with a reason, then remember the fact"))
+        }
         None => Ok(()),
     }
 }
@@ -179,7 +183,7 @@ impl ActContext<'_> {
         {
             return Err(ApiError::field(
                 "exception_to",
-                format!("claim {} is replaced by this very write: nothing can be an exception to it", row.id.short()),
+                format!("claim {} is replaced by this write, so nothing can be an exception to it", row.id.short()),
             ));
         }
         Ok(rules)

@@ -10,7 +10,7 @@ use crate::{
         request_hash::request_hash,
         validate, wording,
     },
-    store::{Draft, EventRow, Reader, Ref},
+    store::{EventDraft, EventRow, Reader, Ref},
 };
 
 /// `POST /undo`.
@@ -30,8 +30,7 @@ pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<
             };
             let actor = &context.actor;
             context.reader().last_op(&actor.who, actor.agent.as_deref(), scope.as_ref())?.ok_or_else(|| {
-                ApiError::not_found("there is no act of yours to undo")
-                    .hint("`ergo log` lists acts; name one by its `op_id`")
+                ApiError::not_found("you have no act to undo").hint("`ergo log` lists acts; name one by its `op_id`")
             })?
         };
         take_back(context, target)
@@ -51,7 +50,7 @@ fn take_back(context: &mut ActContext<'_>, target: OpId) -> Result<UndoOutcome, 
             .hint("do the opposite: add a device that was revoked, revoke one that was added"));
     }
     if context.may_only_propose() && events.iter().any(|event| event.agent.is_none()) {
-        return Err(needs_person(format!("act {target} is a person's, and agents may not undo it here"))
+        return Err(needs_person(format!("act {target} was done by a person, and agents may not undo it here"))
             .hint(format!("ask {} to run `ergo undo {target}`", first.who)));
     }
     let effective: Vec<&EventRow> = events.iter().filter(|event| event.effective).collect();
@@ -72,7 +71,7 @@ fn take_back(context: &mut ActContext<'_>, target: OpId) -> Result<UndoOutcome, 
     let mut drafts = Vec::new();
     for (kind, events) in [(EventKind::Undo, shared), (EventKind::Local("undo".into()), local)] {
         if !events.is_empty() {
-            drafts.push(Draft::new(kind, events.iter().map(|event| Ref::Id(event.id))));
+            drafts.push(EventDraft::new(kind, events.iter().map(|event| Ref::Id(event.id))));
         }
     }
     let (root, redo) = undone_by(context.reader(), events.clone())?;
@@ -133,6 +132,6 @@ fn done_before(context: &ActContext<'_>) -> Result<Option<UndoOutcome>, ApiError
     let undone = undone
         .ok_or_else(|| ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind)))?;
     let (_, redo) = undone_by(context.reader(), context.reader().op(&undone)?)?;
-    let summary = format!("{} before, at the first try", if redo { "Redone" } else { "Undone" });
+    let summary = format!("{} by an earlier request with this `op_id`", if redo { "Redone" } else { "Undone" });
     Ok(Some(UndoOutcome { undone, op_id: context.op, summary, redo, claims: vec![] }))
 }

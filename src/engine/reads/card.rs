@@ -3,7 +3,7 @@
 use super::{chain, limit};
 use crate::{
     api::{ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
-    domain::{EventId, Status, derive::CardKind as CardKinds, verdict::Evidence},
+    domain::{EventId, Status, verdict::Evidence},
     engine::{Engine, acts, beside, find, guard_calls, past_reads::PastTime, validate, view as views, wording},
     store::{CardFilter, CardRow, Reader},
 };
@@ -40,7 +40,7 @@ pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> 
     let at = PastTime::of(&row.scope, as_of);
     engine.read_at(at.as_ref(), |reader| {
         let missing = || {
-            ApiError::not_found(format!("card {} was not there at that time", row.id.short()))
+            ApiError::not_found(format!("card {} did not exist at that time", row.id.short()))
                 .hint("leave `as_of` out, or name a later time")
         };
         view(reader, reader.card(&row.id)?.ok_or_else(missing)?, now, &guard_calls::day(now))
@@ -48,19 +48,20 @@ pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> 
 }
 
 /// The kinds of cards that a client names, separated by commas.
-fn kinds(text: Option<&str>) -> Result<Vec<CardKinds>, ApiError> {
+fn kinds(text: Option<&str>) -> Result<Vec<CardKind>, ApiError> {
     let words = text.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty());
     words
         .map(|word| match word {
-            "refused" => Ok(CardKinds::Refused),
-            "contradiction" => Ok(CardKinds::Contradiction),
-            "contested" => Ok(CardKinds::Contested),
-            "found" => Ok(CardKinds::Found),
-            "proposed" => Ok(CardKinds::Proposed),
+            "refused" => Ok(CardKind::Refused),
+            "contradiction" => Ok(CardKind::Contradiction),
+            "contested" => Ok(CardKind::Contested),
+            "found" => Ok(CardKind::Found),
+            "proposed" => Ok(CardKind::Proposed),
+            "held" => Ok(CardKind::Held),
             other => Err(ApiError::field(
                 "kind",
                 format!(
-                    "`kind`: “{}” is none of refused, contradiction, contested, found, proposed",
+                    "unknown `kind` “{}”: expected refused, contradiction, contested, found, proposed or held",
                     other.chars().take(40).collect::<String>()
                 ),
             )),
@@ -182,9 +183,9 @@ impl Sides {
             claims.push(views::claim(find::row(reader, member)?, today));
         }
         let proposed = match row.kind {
-            CardKinds::Refused => acts::write_intent(reader, &row.id)?.exception,
-            CardKinds::Proposed => acts::proposed_reason(reader, &row.id)?,
-            CardKinds::Found | CardKinds::Contradiction | CardKinds::Contested => None,
+            CardKind::Refused | CardKind::Held => acts::write_intent(reader, &row.id)?.exception,
+            CardKind::Proposed => acts::proposed_reason(reader, &row.id)?,
+            CardKind::Found | CardKind::Contradiction | CardKind::Contested => None,
         };
         let evidence = row.verdict.findings.iter().map(|finding| finding.evidence.clone()).collect();
         Ok(Self { candidate, claims, evidence, proposed })
@@ -192,7 +193,7 @@ impl Sides {
 
     fn facts<'a>(&'a self, row: &CardRow, now: u64, claims: &'a [&'a ClaimView]) -> wording::CardContext<'a> {
         wording::CardContext {
-            kind: views::card_kind(row.kind),
+            kind: row.kind,
             status: views::card_status(row, now),
             candidate: self.candidate.as_ref(),
             claims,
@@ -203,7 +204,7 @@ impl Sides {
 
     fn summary(&self, row: &CardRow, now: u64) -> CardSummary {
         let claims: Vec<&ClaimView> = self.claims.iter().collect();
-        let kind: CardKind = views::card_kind(row.kind);
+        let kind: CardKind = row.kind;
         CardSummary {
             id: row.id,
             kind,

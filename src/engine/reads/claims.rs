@@ -5,7 +5,7 @@ use crate::{
     api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery, MAX_PAGE},
     domain::{ClaimId, ClaimKind, Status},
     engine::{Engine, beside, find, guard_calls, past_reads::PastTime, validate, view},
-    store::{ClaimFilter, ClaimRow, Page, Reader, Said},
+    store::{ClaimFilter, ClaimRow, GuardOutcome, Page, Reader},
 };
 
 /// The longest search, in bytes.
@@ -58,7 +58,7 @@ fn order(word: Option<&str>) -> Result<Order, ApiError> {
         other => Err(ApiError::field(
             "order",
             format!(
-                "`order`: unknown order “{}” (expected newest, kind or source)",
+                "unknown `order` “{}”: expected newest, kind or source",
                 other.chars().take(40).collect::<String>()
             ),
         )),
@@ -76,7 +76,9 @@ fn ordered(
     cursor: Option<&str>,
 ) -> Result<Page<ClaimRow>, ApiError> {
     let before = cursor.map_or(Ok(0), str::parse::<usize>);
-    let before = before.map_err(|_| ApiError::field("cursor", "`cursor` is of a list in another order"))?;
+    let before = before.map_err(|_| {
+        ApiError::field("cursor", "`cursor` belongs to a list in another order: start again without it")
+    })?;
     let mut all = read(MAX_PAGE, None)?;
     while let Some(next) = all.next.take().filter(|_| all.items.len() < MAX_ORDERED) {
         let page = read(MAX_PAGE, Some(&next))?;
@@ -123,7 +125,7 @@ pub(super) fn found(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<(Cl
 
 /// A claim that is known, if it was there at that time.
 pub(super) fn then(reader: &Reader, id: &ClaimId) -> Result<ClaimRow, ApiError> {
-    let missing = || ApiError::not_found(format!("there was no claim {} at that time", id.short()));
+    let missing = || ApiError::not_found(format!("claim {} did not exist at that time", id.short()));
     reader.claim(id)?.ok_or_else(|| missing().hint("leave `as_of` out, or name a later time"))
 }
 
@@ -131,7 +133,9 @@ fn filter(query: &ClaimsQuery) -> Result<ClaimFilter, ApiError> {
     let status = match query.status.as_deref().map_or("active", str::trim) {
         "" => Some(Status::Active),
         "all" => None,
-        word => Some(word.parse().map_err(|error| ApiError::field("status", format!("`status`: {error}, or all")))?),
+        word => Some(
+            word.parse().map_err(|error| ApiError::field("status", format!("invalid `status`: {error}, or all")))?,
+        ),
     };
     let kinds = query
         .kind
@@ -174,20 +178,23 @@ fn worded(field: &str, text: &str) -> Result<Option<String>, ApiError> {
     if !text.contains(char::is_alphanumeric) {
         return Err(ApiError::field(
             field,
-            format!("`{field}` has neither letters nor digits: nothing can be looked for"),
+            format!("`{field}` has neither letters nor digits: give a word to search for"),
         ));
     }
     Ok(Some(text.to_owned()))
 }
 
-fn verdict(word: &str) -> Result<Said, ApiError> {
+fn verdict(word: &str) -> Result<GuardOutcome, ApiError> {
     match word {
-        "disputed" => Ok(Said::Disputed),
-        "warned" => Ok(Said::Warned),
-        "clean" => Ok(Said::Clean),
+        "disputed" => Ok(GuardOutcome::Disputed),
+        "warned" => Ok(GuardOutcome::Warned),
+        "clean" => Ok(GuardOutcome::Clean),
         other => Err(ApiError::field(
             "verdict",
-            format!("`verdict`: “{}” is none of disputed, warned, clean", other.chars().take(40).collect::<String>()),
+            format!(
+                "unknown `verdict` “{}”: expected disputed, warned or clean",
+                other.chars().take(40).collect::<String>()
+            ),
         )),
     }
 }

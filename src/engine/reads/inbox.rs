@@ -10,17 +10,18 @@ use crate::{
         EventKind, Scope, Status,
         derive::{CardKind, local},
     },
-    engine::{Engine, acts, beside, guard_calls, judgement, validate, view, wording},
+    engine::{Engine, acts, beside, guard_calls, guard_result, validate, view, wording},
     store::{CardFilter, ClaimFilter, NoticeRow, Page, Reader},
 };
 
 /// The groups that are cards, in the order of the inbox.
-const CARDS: [(InboxKind, CardKind); 5] = [
+const CARDS: [(InboxKind, CardKind); 6] = [
     (InboxKind::Refused, CardKind::Refused),
     (InboxKind::Contradiction, CardKind::Contradiction),
     (InboxKind::Contested, CardKind::Contested),
     (InboxKind::Proposed, CardKind::Proposed),
     (InboxKind::Found, CardKind::Found),
+    (InboxKind::Held, CardKind::Held),
 ];
 
 /// The most acts on its premises that are shown with a claim.
@@ -31,7 +32,7 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
     let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let limit = limit(query.limit)?;
     if query.cursor.is_some() && query.group.is_none() {
-        return Err(ApiError::field("cursor", "`cursor` goes on in one group: name it with `group`"));
+        return Err(ApiError::field("cursor", "`cursor` needs `group`: it continues one group"));
     }
     let cursor = query.cursor.as_deref();
     let wanted = |group: InboxKind| query.group.is_none_or(|only| only == group);
@@ -70,7 +71,9 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
 fn quarantined(engine: &Engine, limit: usize, cursor: Option<&str>) -> Result<InboxGroup, ApiError> {
     let before = match cursor {
         None => 0,
-        Some(text) => text.parse().map_err(|_| ApiError::field("cursor", "`cursor` is none that this group gave"))?,
+        Some(text) => text.parse().map_err(|_| {
+            ApiError::field("cursor", "invalid `cursor` for this group: pass `next` of its last page unchanged")
+        })?,
     };
     let most = limit.saturating_add(before);
     let list = engine.kept_out(&QuarantinedQuery::default(), most)?;
@@ -151,15 +154,19 @@ fn sentence(engine: &Engine, what: NoticeKind, note: &acts::NoticeData, row: &No
     let claim = wording::quote(&row.claim.statement);
     if what == NoticeKind::Retracted {
         let by = row.event.agent.as_deref().unwrap_or(&row.event.who);
-        return format!("{by} took out {claim}, which {} wrote.", row.claim.who);
+        return format!("{by} retracted {claim}, which {} wrote.", row.claim.who);
     }
     let Some(other) = row.against.first() else {
-        return format!("What {claim} was compared with is no longer there.");
+        return format!("The claim that {claim} was compared with no longer exists.");
     };
     if row.claim.flags.redacted || other.flags.redacted {
-        return "The two did not fit together; the text of one of them was redacted.".to_owned();
+        return "The two claims may contradict each other; the text of one of them was redacted.".to_owned();
     }
-    let said =
-        guard_calls::explain(&engine.guard, judgement::candidate(&row.claim), judgement::candidate(other), note.stage);
-    said.unwrap_or_else(|| format!("{claim} may not fit with {}.", wording::quote(&other.statement)))
+    let said = guard_calls::explain(
+        &engine.guard,
+        guard_result::candidate(&row.claim),
+        guard_result::candidate(other),
+        note.stage,
+    );
+    said.unwrap_or_else(|| format!("{claim} may contradict {}.", wording::quote(&other.statement)))
 }

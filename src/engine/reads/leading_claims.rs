@@ -15,7 +15,7 @@ use crate::{
         llm_choice::{self, Fallback},
     },
     infer::{Call, ModelRole},
-    recall::snapshot::{self, Entry},
+    recall::snapshot::{self, SnapshotEntry},
 };
 
 /// How long the answers about one subject may take: nobody waits.
@@ -45,8 +45,8 @@ impl LeadingClaims {
     }
 
     /// Puts those first that a model pointed at; answers of how many subjects.
-    pub(super) fn apply(&self, model: &str, entries: &mut [Entry]) -> usize {
-        let groups: Vec<Group> = snapshot::crowded(entries).iter().map(|group| name(model, group)).collect();
+    pub(super) fn apply(&self, model: &str, entries: &mut [SnapshotEntry]) -> usize {
+        let groups: Vec<Group> = snapshot::large_groups(entries).iter().map(|group| name(model, group)).collect();
         let known = self.lock();
         let leads: Vec<&Vec<ClaimId>> =
             groups.iter().filter_map(|group| known.known.get(group)).filter(|leads| !leads.is_empty()).collect();
@@ -87,7 +87,7 @@ impl Engine {
         }
         let (entries, _) = self.read_at(None, |reader| super::snapshot::entries(reader, scope))?;
         let mut asked = 0;
-        for group in snapshot::crowded(&entries) {
+        for group in snapshot::large_groups(&entries) {
             let name = name(&model, &group);
             if self.pages.leads().lock().known.contains_key(&name) {
                 continue;
@@ -98,7 +98,7 @@ impl Engine {
                 Ok(odds) => odds,
                 Err(Fallback(_, why)) => {
                     // Asked again when the next page is made.
-                    tracing::warn!(why, "no language model said what leads on a page");
+                    tracing::warn!(why, "the language model did not choose which claims come first on a page");
                     break;
                 }
             };
@@ -121,7 +121,7 @@ impl Engine {
     }
 }
 
-fn name(model: &str, group: &[&Entry]) -> Group {
+fn name(model: &str, group: &[&SnapshotEntry]) -> Group {
     let mut hasher = blake3::Hasher::new();
     hasher.update(model.as_bytes());
     for entry in group {

@@ -9,6 +9,7 @@ mod inbox;
 mod ingested;
 mod leading_claims;
 mod log;
+mod questions;
 mod recall;
 mod scopes;
 mod snapshot;
@@ -22,6 +23,7 @@ pub(super) use history::history;
 pub(super) use inbox::inbox;
 pub(super) use ingested::ingested;
 pub(super) use log::log;
+pub(super) use questions::questions;
 pub use recall::{RecallMeans, Weighing};
 pub(super) use recall::{figures, recall, weigh};
 pub(super) use scopes::scopes;
@@ -40,8 +42,8 @@ pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
         None => Ok(PAGE),
         Some(0) => Err(ApiError::field("limit", "`limit` is 0: ask for at least one")),
         Some(many) if many > MAX_PAGE => {
-            Err(ApiError::field("limit", format!("`limit` is {many}; at most {MAX_PAGE} are given at once"))
-                .hint("read on with `cursor`"))
+            Err(ApiError::field("limit", format!("`limit` is {many}; a page has at most {MAX_PAGE}"))
+                .hint("get the next page with `cursor`"))
         }
         Some(some) => Ok(some),
     }

@@ -2,10 +2,10 @@
 
 mod filter;
 mod means;
+mod negation;
 mod queries;
+mod recall_verdict;
 mod references;
-mod stance;
-mod verdict;
 
 use std::{collections::HashMap, thread, time::Duration};
 
@@ -21,17 +21,17 @@ use crate::{
     infer::{Call, InferError},
     recall::{
         Question, Vocabulary,
+        answer_model::AnswerFeatures,
         filter::MAX_SHOWN,
         fuse,
-        known::Figures,
-        rank::{Candidate, Known, Score, Weights},
+        rerank::{QuestionWeights, RankedClaim, Score, TermCounts},
     },
-    store::{ClaimRow, Reader, Spot, StoreError, WordList, WordLists, WordQuery},
+    store::{ClaimRow, Reader, RowNumber, StoreError, WordList, WordLists, WordQuery},
 };
 
 pub use filter::Weighing;
 pub use means::RecallMeans;
-pub(in crate::engine) use verdict::figures;
+pub(in crate::engine) use recall_verdict::figures;
 
 /// How many claims are answered with unless a number is asked for.
 const LIMIT: usize = 10;
@@ -144,7 +144,7 @@ impl RecallQuery {
             Some(many) if many > MAX_RECALL => {
                 return Err(ApiError::field(
                     "limit",
-                    format!("`limit` is {many}; at most {MAX_RECALL} claims are recalled at once"),
+                    format!("`limit` is {many}; recall returns at most {MAX_RECALL} claims"),
                 )
                 .hint("`GET /claims` with `q` pages through all that match"));
             }
@@ -176,7 +176,7 @@ pub(super) struct FoundClaim {
     /// How high it stands in the lists that were fused.
     fused: f64,
     /// What is known of it beside the question.
-    figures: Figures,
+    figures: AnswerFeatures,
     /// How far its match stands above the floor of the second stage.
     above: f64,
     /// The probability that it answers.
@@ -209,15 +209,15 @@ struct ByWords {
     /// Claims of the scope.
     claims: usize,
     /// How many of them have each word.
-    known: Vec<Known>,
+    known: Vec<TermCounts>,
     /// Those that are wanted: the best by all words, then the best of each sub-query.
-    ranked: Vec<Vec<Spot>>,
+    ranked: Vec<Vec<RowNumber>>,
     /// The best of them as they are, read while the embedder computes.
-    rows: HashMap<Spot, ClaimRow>,
+    rows: HashMap<RowNumber, ClaimRow>,
 }
 
 /// Claims near a vector, each with its cosine.
-type Near = Vec<(Spot, f32)>;
+type Near = Vec<(RowNumber, f32)>;
 
 impl RecallRun<'_> {
     /// The best claims for the question: those in force first, as many as are wanted.
@@ -236,7 +236,7 @@ impl RecallRun<'_> {
             if ways.meaning {
                 self.engine.embed(&self.wanted.query, Call::foreground(PATIENCE))
             } else {
-                Err(InferError::Refused("vectors are left out".to_owned()))
+                Err(InferError::Refused("vectors were not used".to_owned()))
             }
         };
         // The embedder is another process: it computes while the words are looked up. No connection waits for it.
@@ -255,15 +255,15 @@ impl RecallRun<'_> {
         let mut notes = Vec::new();
         self.engine.read_at(self.wanted.at.as_ref(), |reader| {
             let (near, vector) = self.near(reader, vector, &mut notes)?;
-            let weights = Weights::new(&question, claims, &known);
+            let weights = QuestionWeights::new(&question, claims, &known);
             let pool = self.pool(reader, ranked, &near)?;
             let rows = rows_of(reader, &pool, rows)?;
             let mut found = self.ranked(reader, (&pool, rows), vector.as_ref(), &near, &weights)?;
             let by_meaning = vector.is_some();
             let unknown = if ways.words { weights.unknown() } else { 0.0 };
-            let crowd = verdict::crowd(&near);
-            verdict::weigh_up(&mut found, by_meaning, unknown, crowd, raise);
-            stance::positive_first(&self.engine.guard, &self.wanted.query, &mut found);
+            let crowd = recall_verdict::crowd(&near);
+            recall_verdict::weigh_up(&mut found, by_meaning, unknown, crowd, raise);
+            negation::positive_first(&self.engine.guard, &self.wanted.query, &mut found);
             self.cut(&mut found);
             let (references, reference_answers) = if self.wanted.references {
                 self.references(reader, &question, &queries, (vector.as_ref(), raise))?
@@ -280,19 +280,19 @@ impl RecallRun<'_> {
             let mut lists = reader.word_lists(&self.wanted.scope, &queries.all)?;
             self.together(reader, question, queries, &mut lists)?;
             let known = queries.known(question, &lists);
-            let weights = Weights::new(question, lists.claims, &known);
+            let weights = QuestionWeights::new(question, lists.claims, &known);
             let mut all = fuse::by_weight(queries.weighed(&lists, &weights));
             all.truncate(LOOKED_AT);
             let best = self.wanted_of(reader, all.iter().map(|(spot, _)| *spot).collect())?;
-            let order: HashMap<Spot, usize> = best.iter().enumerate().map(|(at, spot)| (*spot, at)).collect();
-            let mut ranked: Vec<Vec<Spot>> = vec![best.into_iter().take(BY_WORDS).collect()];
+            let order: HashMap<RowNumber, usize> = best.iter().enumerate().map(|(at, spot)| (*spot, at)).collect();
+            let mut ranked: Vec<Vec<RowNumber>> = vec![best.into_iter().take(BY_WORDS).collect()];
             for mut list in queries.sub_lists(&lists) {
                 list.retain(|spot| order.contains_key(spot));
                 list.sort_unstable_by_key(|spot| order.get(spot).copied());
                 list.truncate(BY_WORDS);
                 ranked.push(list);
             }
-            let best: Vec<Spot> = fuse::reciprocal(ranked.iter().map(Vec::as_slice))
+            let best: Vec<RowNumber> = fuse::reciprocal(ranked.iter().map(Vec::as_slice))
                 .into_iter()
                 .take(POOL)
                 .map(|(spot, _)| spot)
@@ -311,7 +311,7 @@ impl RecallRun<'_> {
         lists: &mut WordLists,
     ) -> Result<(), StoreError> {
         let mut further = Vec::new();
-        for places in question.together() {
+        for places in question.adjacent() {
             let own: Vec<&WordList> =
                 places.iter().filter_map(|place| lists.lists.get(*queries.own.get(*place)?)).collect();
             let tells = own.iter().any(|list| list.complete) || own.iter().all(|list| list.claims > COMMON);
@@ -339,14 +339,14 @@ impl RecallRun<'_> {
         let vector = match vector {
             Ok(vector) => vector,
             Err(error) => {
-                notes.push(format!("Looked for by words alone: {error}."));
+                notes.push(format!("Searched by words only: {error}."));
                 return Ok((Vec::new(), None));
             }
         };
         match reader.near(&self.wanted.scope, &vector.model, &vector.numbers, BY_MEANING) {
             Ok(near) => Ok((near, Some(vector))),
             Err(error @ (StoreError::VectorModel { .. } | StoreError::BadVector(_))) => {
-                notes.push(format!("Looked for by words alone: {error}."));
+                notes.push(format!("Searched by words only: {error}."));
                 Ok((Vec::new(), None))
             }
             Err(error) => Err(error.into()),
@@ -358,9 +358,9 @@ impl RecallRun<'_> {
     fn pool(
         &self,
         reader: &Reader,
-        mut ranked: Vec<Vec<Spot>>,
-        near: &[(Spot, f32)],
-    ) -> Result<Vec<(Spot, f64)>, StoreError> {
+        mut ranked: Vec<Vec<RowNumber>>,
+        near: &[(RowNumber, f32)],
+    ) -> Result<Vec<(RowNumber, f64)>, StoreError> {
         let near = self.wanted_of(reader, near.iter().map(|(spot, _)| *spot).collect())?;
         ranked.push(near);
         ranked.retain(|list| !list.is_empty());
@@ -370,9 +370,9 @@ impl RecallRun<'_> {
     }
 
     /// Those of the claims that are wanted, in their order.
-    fn wanted_of(&self, reader: &Reader, spots: Vec<Spot>) -> Result<Vec<Spot>, StoreError> {
+    fn wanted_of(&self, reader: &Reader, spots: Vec<RowNumber>) -> Result<Vec<RowNumber>, StoreError> {
         let standing = reader.standing(&self.wanted.scope, &spots)?;
-        let fits = |standing: Option<crate::store::Standing>| {
+        let fits = |standing: Option<crate::store::KindAndStatus>| {
             standing.is_some_and(|standing| self.wanted.takes(standing.kind, standing.status))
         };
         Ok(spots.into_iter().zip(standing).filter(|(_, standing)| fits(*standing)).map(|(spot, _)| spot).collect())
@@ -382,15 +382,15 @@ impl RecallRun<'_> {
     fn ranked(
         &self,
         reader: &Reader,
-        (pool, rows): (&[(Spot, f64)], Vec<ClaimRow>),
+        (pool, rows): (&[(RowNumber, f64)], Vec<ClaimRow>),
         vector: Option<&Embedding>,
-        near: &[(Spot, f32)],
-        weights: &Weights<'_>,
+        near: &[(RowNumber, f32)],
+        weights: &QuestionWeights<'_>,
     ) -> Result<Vec<FoundClaim>, ApiError> {
-        let mut cosines: HashMap<Spot, f32> = near.iter().copied().collect();
-        let spots: Vec<Spot> = pool.iter().map(|(spot, _)| *spot).collect();
+        let mut cosines: HashMap<RowNumber, f32> = near.iter().copied().collect();
+        let spots: Vec<RowNumber> = pool.iter().map(|(spot, _)| *spot).collect();
         if let Some(vector) = vector {
-            let rest: Vec<Spot> = spots.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
+            let rest: Vec<RowNumber> = spots.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
             let found = reader.spot_cosines(&vector.model, &vector.numbers, &rest)?;
             cosines.extend(rest.into_iter().zip(found).filter_map(|(spot, cosine)| Some((spot, cosine?))));
         }
@@ -398,9 +398,9 @@ impl RecallRun<'_> {
             Some(vector) => reader.reason_cosines(&vector.model, &vector.numbers, &spots)?,
             None => vec![None; pool.len()],
         };
-        let score = |((row, &(spot, fused)), with_reason): ((ClaimRow, &(Spot, f64)), Option<f32>)| {
+        let score = |((row, &(spot, fused)), with_reason): ((ClaimRow, &(RowNumber, f64)), Option<f32>)| {
             let cosine = cosines.get(&spot).copied();
-            let candidate = Candidate {
+            let candidate = RankedClaim {
                 statement: &row.statement,
                 reason: row.reason.as_deref(),
                 source: row.source.as_deref(),
@@ -418,7 +418,7 @@ impl RecallRun<'_> {
                 with_reason,
                 score,
                 fused,
-                figures: Figures::default(),
+                figures: AnswerFeatures::default(),
                 above: 0.0,
                 probability: 0.0,
                 answers: false,
@@ -453,8 +453,8 @@ impl RecallRun<'_> {
     fn answer(&self, findings: RecallFindings) -> RecallAnswer {
         let RecallFindings { question, by_meaning, found, references, reference_answers, mut notes } = findings;
         let probability = found.iter().map(|found| found.probability).fold(0.0, f64::max);
-        let verdict = verdict::of(&found, reference_answers, by_meaning);
-        notes.extend(verdict::note(verdict, &self.wanted.scope, found.is_empty()));
+        let verdict = recall_verdict::of(&found, reference_answers, by_meaning);
+        notes.extend(recall_verdict::note(verdict, &self.wanted.scope, found.is_empty()));
         let asked = |place: &usize| question.terms.get(*place).map(|term| term.asked.clone());
         let hits = found.into_iter().map(|found| RecallHit {
             words: found.score.found.iter().filter_map(asked).collect(),
@@ -477,11 +477,11 @@ impl RecallRun<'_> {
 /// The claims of a pool in its order: those that were read already, and the others.
 fn rows_of(
     reader: &Reader,
-    pool: &[(Spot, f64)],
-    mut read: HashMap<Spot, ClaimRow>,
+    pool: &[(RowNumber, f64)],
+    mut read: HashMap<RowNumber, ClaimRow>,
 ) -> Result<Vec<ClaimRow>, StoreError> {
     let spots = pool.iter().map(|(spot, _)| *spot);
-    let lacking: Vec<Spot> = spots.clone().filter(|spot| !read.contains_key(spot)).collect();
+    let lacking: Vec<RowNumber> = spots.clone().filter(|spot| !read.contains_key(spot)).collect();
     let rows = reader.bare_at(&lacking)?;
     read.extend(lacking.into_iter().zip(rows));
     Ok(spots.filter_map(|spot| read.remove(&spot)).collect())

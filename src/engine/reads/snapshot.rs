@@ -10,7 +10,7 @@ use crate::{
     api::{ApiError, Snapshot, SnapshotQuery},
     domain::Scope,
     engine::{Engine, past_reads::PastTime, validate},
-    recall::snapshot::{Entry, Page, TOKENS, page},
+    recall::snapshot::{SnapshotEntry, SnapshotPage, TOKENS, page},
     store::{PastMark, Reader},
 };
 
@@ -33,7 +33,7 @@ pub(in crate::engine) struct Pages {
 
 #[derive(Clone)]
 struct Made {
-    page: Page,
+    page: SnapshotPage,
     claims: usize,
     /// Of how many subjects a language model said which claims lead.
     led: usize,
@@ -92,7 +92,8 @@ fn rebuild(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiErr
 fn keep(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiError> {
     let now = (engine.config.clock)();
     let model = engine.leader();
-    let mut lead = |entries: &mut [Entry]| model.as_deref().map_or(0, |model| engine.pages.leads.apply(model, entries));
+    let mut lead =
+        |entries: &mut [SnapshotEntry]| model.as_deref().map_or(0, |model| engine.pages.leads.apply(model, entries));
     let made = engine.read_at(None, |reader| make(reader, scope, budget, now, &mut lead))?;
     let mut pages = engine.pages.lock();
     if pages.len() >= KEPT && !pages.contains_key(&(scope.clone(), budget)) {
@@ -104,9 +105,9 @@ fn keep(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiError>
 }
 
 /// What may stand on a page, and how many claims are in force.
-pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<Entry>, usize), ApiError> {
+pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<SnapshotEntry>, usize), ApiError> {
     let (rows, claims) = reader.newest_active(scope, READ)?;
-    let entries = rows.into_iter().filter(|row| !row.statement.is_empty()).map(|row| Entry {
+    let entries = rows.into_iter().filter(|row| !row.statement.is_empty()).map(|row| SnapshotEntry {
         id: row.id,
         kind: row.kind,
         subject: row.norms.into_iter().map(|norm| norm.subject).find(|subject| !subject.is_empty()).unwrap_or_default(),
@@ -123,7 +124,7 @@ fn make(
     scope: &Scope,
     budget: usize,
     at: u64,
-    lead: &mut dyn FnMut(&mut [Entry]) -> usize,
+    lead: &mut dyn FnMut(&mut [SnapshotEntry]) -> usize,
 ) -> Result<Made, ApiError> {
     let (mut entries, claims) = entries(reader, scope)?;
     let led = lead(&mut entries);

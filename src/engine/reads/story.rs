@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use crate::{
     api::{ApiError, MAX_PAGE, Story, StoryMark, StoryQuery},
     domain::{Status, ago::day},
-    engine::{Engine, judgement::candidate, validate, view},
+    engine::{Engine, guard_result::candidate, validate, view},
     guard::normalise,
     store::{ClaimFilter, ClaimRow},
-    story::{self, StoryLine},
+    story::{self, StoryClaim},
 };
 
 /// The newest claims that are read.
@@ -33,7 +33,7 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
     })?;
     rows.retain(|row| row.status != Status::Refused && !row.flags.redacted);
     rows.reverse();
-    let lines: Vec<StoryLine> = rows.iter().map(line).collect();
+    let lines: Vec<StoryClaim> = rows.iter().map(line).collect();
     let marks = story::read(&engine.guard, &lines);
 
     let subject: Option<HashSet<String>> =
@@ -62,7 +62,7 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
     Ok(Story { claims, marks, read, cut })
 }
 
-fn line(row: &ClaimRow) -> StoryLine {
+fn line(row: &ClaimRow) -> StoryClaim {
     let in_force = row.status == Status::Active && !row.flags.undone;
-    StoryLine::new(row.clock.wall, &row.who, in_force, candidate(row))
+    StoryClaim::new(row.clock.wall, &row.who, in_force, candidate(row))
 }

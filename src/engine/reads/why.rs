@@ -34,7 +34,10 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let limit = match request.limit {
         Some(many) if many > MAX_RECALL => {
-            return Err(ApiError::field("limit", format!("`limit` is {many}; at most {MAX_RECALL} claims are named")));
+            return Err(ApiError::field(
+                "limit",
+                format!("`limit` is {many}; at most {MAX_RECALL} further claims are listed"),
+            ));
         }
         asked => asked.unwrap_or(OTHERS),
     };
@@ -88,7 +91,7 @@ impl<'a> RecallRun<'a> {
                 None => Ok(None),
             },
             Lookup::Many(ids) if prefix.bytes().any(|byte| byte.is_ascii_digit()) => {
-                let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{prefix} fits more than one claim"))
+                let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{prefix} matches more than one claim"))
                     .hint("give more digits of the id");
                 error.field = Some("question".into());
                 error.candidates = ids.iter().map(|id| id.to_hex()).collect();
@@ -103,8 +106,8 @@ impl<'a> RecallRun<'a> {
         let note = match (row.status, heads.first()) {
             (Status::Active, _) if row.reason.is_none() => Some("This claim has no recorded reason.".to_owned()),
             (Status::Active, _) => None,
-            (status, Some(head)) => Some(format!("This claim is {status}; {} stands in its place.", head.id.short())),
-            (status, None) => Some(format!("This claim is {status}, and nothing stands in its place.")),
+            (status, Some(head)) => Some(format!("This claim is {status}; {} replaced it.", head.id.short())),
+            (status, None) => Some(format!("This claim is {status}, and no claim replaced it.")),
         };
         let mut answer = self.full(row)?;
         answer.others = view::claims(heads, &self.today);
@@ -116,16 +119,16 @@ impl<'a> RecallRun<'a> {
     fn by_recall(&self, findings: RecallFindings, limit: usize) -> Result<WhyAnswer, ApiError> {
         let asked: Vec<&str> = findings.question.terms.iter().map(|term| term.asked.as_str()).collect();
         if asked.is_empty() {
-            return Ok(nothing("The question names nothing to look for: ask about a thing or a choice."));
+            return Ok(nothing("The question has no words to search for: ask about a thing or a choice."));
         }
         let about = asked.join(", ");
         let mut reasoned: Vec<FoundClaim> = findings.found.into_iter().filter(is_reasoned).collect();
         let Some(best) = reasoned.iter().position(|found| found.answers) else {
             if reasoned.is_empty() {
-                return Ok(nothing(&format!("Nothing with a reason is known in {} about: {about}.", self.scope)));
+                return Ok(nothing(&format!("No claim with a reason was found in {} about: {about}.", self.scope)));
             }
             let mut answer = nothing(&format!(
-                "Nothing with a reason in {} surely answers this; the nearest claims follow.",
+                "No claim with a reason in {} certainly answers this; the nearest claims follow.",
                 self.scope
             ));
             answer.others = view::claims(reasoned.into_iter().map(|found| found.row).take(limit), &self.today);
@@ -203,7 +206,7 @@ impl<'a> RecallRun<'a> {
 
 /// What is said if two claims in force speak of one matter.
 const MAY_DISAGREE: &str =
-    "More than one claim in force speaks of this: see whether all of them hold; the dates tell which is newer.";
+    "More than one active claim is about this. Check whether all of them hold; the dates show which is newer.";
 
 fn nothing(note: &str) -> WhyAnswer {
     WhyAnswer { note: Some(note.to_owned()), ..WhyAnswer::default() }

@@ -68,8 +68,8 @@ pub(super) fn changes(reader: &Reader, done: &SyncImported) -> Result<Vec<Change
         let summary = match aside {
             0 if done.roster_changed => "The team changed".to_owned(),
             0 => "Events arrived from the team".to_owned(),
-            1 => "One event of the team was put aside".to_owned(),
-            count => format!("{count} events of the team were put aside"),
+            1 => "One event from the team was quarantined".to_owned(),
+            count => format!("{count} events from the team were quarantined"),
         };
         changes.push(Change { act: "team".to_owned(), summary, ..Change::default() });
     }

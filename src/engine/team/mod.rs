@@ -1,11 +1,11 @@
 //! Teams: acts on them, what arrives from peers, and the reads and writes that an exchange with them needs.
 
-mod acts;
 mod arrive;
 mod notes;
 mod quarantine;
 mod sync_access;
 mod team_act;
+mod team_acts;
 
 pub use notes::TeamNotes;
 pub use sync_access::{SyncReader, SyncWriter};

@@ -11,7 +11,7 @@ use crate::{
         text::{escape, quote},
     },
     engine::{Engine, guard_calls},
-    store::{BusyAuthor, Fork, KeptBack, Reader, StoreError},
+    store::{BusyAuthor, Fork, Reader, StoreError, UnacceptedEvents},
 };
 
 /// Events of one author and one hour of its clock that are no cause for a word.
@@ -32,7 +32,7 @@ pub struct TeamNotes {
 }
 
 impl Engine {
-    /// What is not as it should be in a team: devices that were copied, admins who took each other out, one that writes without
+    /// What is not as it should be in a team: devices that were copied, admins who revoked each other, one that writes without
     /// end, too many devices. What waits in quarantine is counted elsewhere.
     pub fn team_notes(&self, team: EventId) -> Result<TeamNotes, ApiError> {
         let now = self.now();
@@ -97,8 +97,8 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
     for dispute in roster.disputes() {
         let (one, other) = (name(&dispute.one), name(&dispute.other));
         says.push(format!(
-            "{one} and {other} took each other out of the team, and neither had seen the other's act: both are out; another \
-             admin may invite whoever should stay"
+            "{one} and {other} revoked each other before either knew of the other's act, so both are revoked; another \
+                admin can invite them again"
         ));
     }
     for ((device, scope), places) in forks {
@@ -108,31 +108,34 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
             count => format!("{count} places"),
         };
         let place = if is_roster_scope(scope) { "the roster".to_owned() } else { escape(&scope.to_string()) };
-        let what = format!("{name} wrote two different events in {places} of its chain in {place}");
-        let why = "its store was copied or restored, or its key was stolen. Both are kept";
+        let what = format!(
+            "{name} has forked its history: it signed two different events in {places} of its chain in {place}"
+        );
+        let why = "its store was copied or restored, or its key was stolen; all events are kept";
         says.push(if *device == me {
             format!(
-                "{what}: {why}. This is the device that you are on: if another machine works with a copy of it, stop ergo there; \
-                 then an admin runs `ergo sync revoke {word}` and invites it again"
+                "{what}: {why}. This is your own device: if another machine uses a copy of its store, stop ergo \
+                    there; then ask an admin to run `ergo sync revoke {word}` and to invite this device again"
             )
         } else {
             format!(
-                "{what}: {why}. If two machines work with one store, stop one; `ergo sync revoke {word}`, and invite what should \
-                 stay again"
+                "{what}: {why}. If two machines use one store, stop one of them; then run `ergo sync revoke {word}`, \
+                    and invite the one to keep"
             )
         });
     }
     for author in busy {
         let (name, word) = (name(&author.device), word(roster, &author.device));
         says.push(format!(
-            "{name} wrote {} events in one hour, more than the {PER_HOUR} that are usual: all were taken; ask whose device it is, and \
-             if nobody meant it, `ergo sync revoke {word}`",
+            "{name} wrote {} events in one hour, more than the usual limit of {PER_HOUR}; all were accepted. Ask its \
+                owner; if it was not intended, run `ergo sync revoke {word}`",
             author.events
         ));
     }
     if roster.size() > MAX_DEVICES {
         says.push(format!(
-            "{} devices belong to the team, more than {MAX_DEVICES}: `ergo sync revoke` those that are no longer used",
+            "{} devices belong to the team, more than the limit of {MAX_DEVICES}: revoke those that are no longer \
+                used with `ergo sync revoke DEVICE`",
             roster.size()
         ));
     }
@@ -140,34 +143,36 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
 }
 
 /// The words for what this device wrote and no other takes.
-fn stays(roster: &Roster, me: &DeviceId, kept: KeptBack) -> UnsharedChanges {
-    let KeptBack { scope, local, refusal, events } = kept;
+fn stays(roster: &Roster, me: &DeviceId, kept: UnacceptedEvents) -> UnsharedChanges {
+    let UnacceptedEvents { scope, local, refusal, events } = kept;
     let (word, before) = (word(roster, me), refusal == Refusal::NotAdopted);
     let (team, ours, theirs) = (escape(roster.name()), escape(&local.to_string()), escape(&scope.to_string()));
     let adopt = quote(&local.to_string());
     let changes = if events == 1 { "1 change".to_owned() } else { format!("{events} changes") };
-    let what = format!("{changes} of this device in {ours} stay{} here", if events == 1 { "s" } else { "" });
+    let what = format!("{changes} of this device in {ours} not accepted by any peer");
     let says = match refusal {
         Refusal::Reader => format!(
-            "{what}: it may only read in {team}, so no other device takes what it writes. An admin lets it write with `ergo sync grant \
-             {word} --role writer`; then they are sent by themselves"
+            "{what}: it has the role reader in {team}, so no peer accepts what it writes. Ask an admin to run `ergo \
+                sync grant {word} --role writer`; then they are sent automatically"
         ),
         Refusal::NotAdopted if local != scope => format!(
-            "{what}: they are from before {ours} was the team's {theirs}, under another name. Write again what the others should know"
+            "{what}: written before {ours} was shared as the team's {theirs}, whose name differs, so they cannot be \
+                adopted. To share a claim, store it again"
         ),
         Refusal::NotAdopted if !roster.may_write(me, &scope) => format!(
-            "{what}: they are from before {ours} was the team's, and this device may not write there. Where an admin lets it \
-             (`ergo sync grant {word} --role writer`), `ergo sync adopt {adopt}` shares them"
+            "{what}: written before {ours} was shared with the team, and this device may not write there. Ask an \
+                admin to run `ergo sync grant {word} --role writer`; then share them with `ergo sync adopt {adopt}`"
         ),
         Refusal::NotAdopted => format!(
-            "{what}: they are from before {ours} was the team's. `ergo sync adopt {adopt}` shares them; else they stay yours"
+            "{what}: written before {ours} was shared with the team. To share them, run `ergo sync adopt {adopt}`; \
+                otherwise they stay private"
         ),
         Refusal::NoGrant => format!(
-            "{what}: it was not granted that scope. An admin grants it with `ergo sync grant {word} --all`, or `--only` and all that it \
-             should see; then they are sent by themselves"
+            "{what}: it has no access to that scope. Ask an admin to run `ergo sync grant {word} --all`, or `--only` \
+                with every scope that it should have; then they are sent automatically"
         ),
         _ => {
-            format!("{what}: {refusal}. Write again what the others should know, or ask an admin of {team}")
+            format!("{what}: {refusal}. To share a claim, store it again, or ask an admin of {team}")
         }
     };
     UnsharedChanges { bound: BoundScope { scope, local }, events, reason: refusal.as_str().to_owned(), before, says }
@@ -190,14 +195,14 @@ fn end(roster: &Roster, me: DeviceId, by: DeviceId, at: u64, reason: Option<Stri
     } else {
         let why = reason.as_deref().map_or_else(String::new, |reason| format!(" (“{reason}”)"));
         let both = if roster.disputes().iter().any(|dispute| [dispute.one, dispute.other] == [by.min(me), by.max(me)]) {
-            " You took each other out, and neither had seen it: both are out."
+            " You revoked each other before either knew of it: both are revoked."
         } else {
             ""
         };
-        format!("{who} put this device out of {team} on {day}{why}.{both}")
+        format!("{who} revoked this device from {team} on {day}{why}.{both}")
     };
     let says = format!(
-        "{what} What it holds stays here, and is shared no more. To come back, ask an admin of the team for a new invitation."
+        "{what} This device keeps what it has and no longer shares it. To come back, ask an admin of the team for a new invitation."
     );
     TeamEnd { left, by: (!left).then_some(who), at, reason: reason.filter(|_| !left), says }
 }
@@ -257,13 +262,13 @@ mod tests {
         let told = notes(&roster, &forks, &busy, DeviceId([9; 32]));
         let notes = told.says;
         assert_eq!((notes.len(), told.forks), (3, 2));
-        assert!(notes[0].contains("adas") && notes[0].contains("bobs") && notes[0].contains("took each other out"));
+        assert!(notes[0].contains("adas") && notes[0].contains("bobs") && notes[0].contains("revoked each other"));
         assert!(notes[1].contains("2 places of its chain in acme/api") && notes[1].contains("ergo sync revoke bobs"));
         assert!(notes[2].contains("bobs wrote 6000 events in one hour") && notes[2].contains("5000"));
         let (ada, bob) = (roster.member(&two).unwrap().out.unwrap().by, two);
         let said = end(&roster, bob, ada, 1_900_000_000_000, Some("it was lost".into())).says;
-        assert!(said.starts_with("ada (adas) put this device out of acme on 2030-03-17 (“it was lost”)."), "{said}");
-        assert!(said.contains("You took each other out") && said.contains("new invitation"), "{said}");
+        assert!(said.starts_with("ada (adas) revoked this device from acme on 2030-03-17 (“it was lost”)."), "{said}");
+        assert!(said.contains("You revoked each other") && said.contains("new invitation"), "{said}");
     }
 
     #[test]

@@ -14,8 +14,9 @@ const PER_EVENT: usize = 500;
 impl Engine {
     /// Events that teams of this device do not take, the latest to come first in each.
     pub fn quarantined(&self, query: &QuarantinedQuery) -> Result<QuarantinedList, ApiError> {
-        let limit = reads::limit(query.limit)
-            .map_err(|error| error.hint("`total` says how many there are; settle some, and ask for the rest"))?;
+        let limit = reads::limit(query.limit).map_err(|error| {
+            error.hint("`total` says how many there are; accept or discard some, then ask for the rest")
+        })?;
         self.kept_out(query, limit)
     }
 
@@ -49,13 +50,13 @@ impl Engine {
     pub fn accept_quarantined(&self, request: &QuarantineRequest) -> Result<TeamDone, ApiError> {
         self.team_act(&request.caller, request_hash("accept_quarantined", request), |act| {
             let team = team_named(act.reader(), request.in_team.as_deref())?;
-            act.as_admin(team, "let refused events in")?;
+            act.as_admin(team, "accept quarantined events")?;
             let events = named(act, team, &request.events)?;
             for part in events.chunks(PER_EVENT) {
                 let change = RosterChange::Accept { events: part.to_vec() };
                 act.commit(Some(team), change, request.reason.clone())?;
             }
-            Ok(act.answer(team, format!("Let {} in", counted(events.len())), Vec::new()))
+            Ok(act.answer(team, format!("Accepted {}", counted(events.len())), Vec::new()))
         })
     }
 
@@ -94,11 +95,11 @@ fn named(act: &TeamAct<'_>, team: EventId, texts: &[String]) -> Result<Vec<Event
         match fits.as_slice() {
             [one] => found.push(*one),
             [] => {
-                return Err(ApiError::not_found(format!("no event “{text}” waits in quarantine"))
+                return Err(ApiError::not_found(format!("there is no event “{text}” in quarantine"))
                     .hint("`ergo sync quarantine list` lists them"));
             }
             several => {
-                let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{text} fits more than one event"))
+                let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{text} matches more than one event"))
                     .hint("give more digits of the id");
                 error.candidates = several.iter().map(|id| id.to_hex()).collect();
                 return Err(error);

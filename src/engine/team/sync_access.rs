@@ -14,8 +14,9 @@ use crate::{
     },
     engine::Engine,
     store::{
-        DocumentChunk, DocumentRow, DocumentUpdate, Entry, EntryCursor, EntryPage, InviteRow, PeerDocument, PeerRow,
-        QuarantinedRow, Reader, Store, StoreError, SyncCursor, SyncPage, TeamRow, TeamScopeRow,
+        DocumentChunk, DocumentRow, DocumentUpdate, InviteRow, LogEntry, LogEntryCursor, LogEntryPage,
+        PeerDocumentState, PeerRow, QuarantinedRow, Reader, Store, StoreError, SyncCursor, SyncPage, TeamRow,
+        TeamScopeRow,
     },
 };
 
@@ -60,15 +61,15 @@ impl SyncReader<'_> {
         missing_bodies(team: &EventId, scope: &Scope, limit: usize) -> Vec<EventId>;
         quarantined(team: &EventId, limit: usize, after: usize) -> Vec<QuarantinedRow>;
         quarantined_by(team: &EventId) -> BTreeMap<Option<DeviceId>, usize>;
-        entries(team: &EventId, scope: &Scope, month: Month, cursor: Option<&EntryCursor>, limit: usize) -> EntryPage;
-        undocumented(team: &EventId, scope: &Scope, limit: usize) -> Vec<Entry>;
+        entries(team: &EventId, scope: &Scope, month: Month, cursor: Option<&LogEntryCursor>, limit: usize) -> LogEntryPage;
+        undocumented(team: &EventId, scope: &Scope, limit: usize) -> Vec<LogEntry>;
         documents(team: &EventId, scope: Option<&Scope>) -> Vec<DocumentRow>;
         document(id: &DocumentId) -> Option<DocumentRow>;
         document_chunks(id: &DocumentId) -> Vec<DocumentChunk>;
         document_entries(id: &DocumentId) -> Vec<EventId>;
         peers(team: Option<&EventId>) -> Vec<PeerRow>;
         peer(device: &DeviceId) -> Option<PeerRow>;
-        peer_document(peer: &DeviceId, document: &DocumentId) -> Option<PeerDocument>;
+        peer_document(peer: &DeviceId, document: &DocumentId) -> Option<PeerDocumentState>;
         peer_progress(team: &EventId, peer: &DeviceId, scope: &Scope) -> Option<Vec<ChainEnd>>;
         invites(team: &EventId) -> Vec<InviteRow>;
         invite(hash: &[u8; 32]) -> Option<InviteRow>;

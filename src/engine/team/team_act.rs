@@ -94,7 +94,7 @@ impl TeamAct<'_> {
             .map(|member| member.name.as_str())
             .collect();
         let hint = match admins.as_slice() {
-            [] => "nobody is an admin of it any more".to_owned(),
+            [] => "the team has no admin left: create a new team".to_owned(),
             admins => format!("ask one of its admins: {}", admins.join(", ")),
         };
         Err(ApiError::new(ErrorCode::Forbidden, format!("only an admin of {} may {what}", roster.name())).hint(hint))
@@ -175,12 +175,12 @@ pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId,
     match (found.as_slice(), text) {
         ([one], _) => Ok(one.id),
         ([], None) => Err(ApiError::not_found("this device is in no team")
-            .hint("`ergo sync create` makes one, `ergo sync join` joins one")),
+            .hint("`ergo sync create` creates one, `ergo sync join` joins one")),
         ([], Some(text)) => Err(ApiError::not_found(format!("this device is in no team “{text}”"))
             .hint("`ergo sync status` lists its teams")),
         (several, _) => {
-            let mut error =
-                ApiError::new(ErrorCode::Ambiguous, "more than one team is meant").hint("name it by `in_team`");
+            let mut error = ApiError::new(ErrorCode::Ambiguous, "this device is in more than one team")
+                .hint("name the team in `in_team`");
             error.candidates =
                 several.iter().map(|team| format!("{} {}", team.id.short(), escape(&team.name))).collect();
             Err(error)
@@ -202,7 +202,7 @@ pub(super) fn device_named<'a>(roster: &'a Roster, text: &str) -> Result<&'a Mem
         [] => Err(ApiError::field("device", format!("no device of {} is called “{text}”", escape(roster.name())))
             .hint("`ergo sync peers` lists its devices")),
         several => {
-            let mut error = ApiError::new(ErrorCode::Ambiguous, format!("“{text}” fits more than one device"))
+            let mut error = ApiError::new(ErrorCode::Ambiguous, format!("“{text}” matches more than one device"))
                 .hint("give its id, or more digits of it");
             error.field = Some("device".into());
             error.candidates =

@@ -43,14 +43,17 @@ impl CardContext<'_> {
 pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
     if facts.kind == CardKind::Contested {
         return match facts.claims {
-            [] => "A claim was replaced twice by writers who did not know of each other".into(),
+            [] => "A claim was replaced twice, by writers who had not seen each other's change".into(),
             [one] => {
-                format!("{} was changed and withdrawn by writers who did not know of each other", quote(&one.statement))
+                format!(
+                    "{} was both replaced and retracted, by writers who had not seen each other's change",
+                    quote(&one.statement)
+                )
             }
             [first, second, rest @ ..] => {
                 let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
                 format!(
-                    "{} and {}{more} replaced one claim, by writers who did not know of each other",
+                    "{} and {}{more} replaced the same claim, by writers who had not seen each other's change",
                     quote(&first.statement),
                     quote(&second.statement)
                 )
@@ -64,10 +67,13 @@ pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
     if let Some(sentence) = facts.evidence.iter().map(|e| e.sentence.trim()).find(|sentence| !sentence.is_empty()) {
         return sentence.to_owned();
     }
+    if let (CardKind::Held, Some(candidate), [first, ..]) = (facts.kind, facts.candidate, facts.claims) {
+        return format!("{} may contradict {}", quote(&candidate.statement), quote(&first.statement));
+    }
     match (facts.candidate, facts.claims) {
         (Some(candidate), [first, ..]) => contradicts(candidate, first),
         (None, [first, second, ..]) => contradicts(first, second),
-        _ => facts.newer().map_or_else(|| "Claims that cannot both hold".into(), |claim| quote(&claim.statement)),
+        _ => facts.newer().map_or_else(|| "Claims that contradict each other".into(), |claim| quote(&claim.statement)),
     }
 }
 
@@ -92,7 +98,7 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
         return "Settled. Undo the act to open it again.".into();
     }
     match facts.kind {
-        CardKind::Refused if facts.moot() => {
+        CardKind::Refused | CardKind::Held if facts.moot() => {
             "The claim that contradicted it is no longer active. Keep the new claim to store it, or discard it.".into()
         }
         CardKind::Refused => {
@@ -102,8 +108,14 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
                  the new claim is a mistake, discard it."
             )
         }
+        CardKind::Held => {
+            "Its writer was asked and has not answered. Dismiss to store it beside the others; keep the new claim if it replaces \
+             them; discard it if they already say the same."
+                .into()
+        }
         CardKind::Contradiction | CardKind::Found => {
-            "Keep the one that holds. Retract one that was never right. If both hold in different places or times, narrow one."
+            "Keep the one that still holds, and retract one that was never right. If both hold in different places or \
+                times, narrow one."
                 .into()
         }
         CardKind::Proposed => {
@@ -111,7 +123,7 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
                 facts.proposed.map_or_else(|| "It gave no reason".into(), |why| format!("Its reason: “{why}”"));
             format!("{reason}. Retract the claim if it was never right; dismiss to keep it.")
         }
-        CardKind::Contested => "Keep one, or merge both into one text.".into(),
+        CardKind::Contested => "Keep one of them, or merge both into one text.".into(),
     }
 }
 
@@ -129,22 +141,22 @@ pub(in crate::engine) fn acts(facts: &CardContext<'_>) -> Vec<ActOption> {
 
 fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
     if facts.status == CardStatus::Settled {
-        return Some("the card is settled: undo that act first");
+        return Some("the card is settled: undo the act that settled it first");
     }
-    let refused = facts.kind == CardKind::Refused;
+    let refused = matches!(facts.kind, CardKind::Refused | CardKind::Held);
     if facts.kind == CardKind::Proposed && !matches!(act, CardAct::Retract | CardAct::Dismiss | CardAct::Snooze) {
-        return Some("only a retract was proposed: retract the claim, or dismiss to keep it");
+        return Some("only a retraction was proposed: retract the claim, or dismiss the card to keep it");
     }
     match act {
         // One change withdrew the claim while another replaced it.
         CardAct::Supersede if !refused && facts.active().nth(1).is_none() => {
-            Some("only one of the claims is active: dismiss to keep it, or retract it")
+            Some("only one of the claims is active: dismiss the card to keep it, or retract it")
         }
         CardAct::Supersede | CardAct::Snooze => None,
         CardAct::Discard if !refused => Some("both claims are stored: keep one, or retract one"),
         CardAct::Discard => None,
         CardAct::Retract | CardAct::Exception | CardAct::Narrow if facts.moot() => {
-            Some("nothing contradicts the new claim any more: keep it, or discard it")
+            Some("no active claim contradicts the new claim now: keep it, or discard it")
         }
         CardAct::Retract | CardAct::Narrow | CardAct::Exception | CardAct::Dismiss => None,
     }
@@ -154,7 +166,7 @@ fn prefill(facts: &CardContext<'_>, act: CardAct) -> Option<String> {
     match act {
         CardAct::Supersede | CardAct::Narrow => facts.newer().and_then(ClaimView::own_reason).map(str::to_owned),
         CardAct::Exception => facts.proposed.map(str::to_owned),
-        CardAct::Discard => facts.active().next().map(|claim| format!("{} stands", quote(&claim.statement))),
+        CardAct::Discard => facts.active().next().map(|claim| format!("{} still holds", quote(&claim.statement))),
         CardAct::Retract if facts.kind == CardKind::Proposed => facts.proposed.map(str::to_owned),
         CardAct::Retract | CardAct::Dismiss | CardAct::Snooze => None,
     }
@@ -251,7 +263,7 @@ mod tests {
         facts.kind = CardKind::Contested;
         let both = [&red, &blue];
         facts.claims = &both;
-        assert!(headline(&facts).contains("did not know of each other"));
+        assert!(headline(&facts).contains("had not seen each other's change"));
     }
 
     #[test]
@@ -268,7 +280,7 @@ mod tests {
         let prefill = |act| acts(&facts).into_iter().find(|option| option.act == act).and_then(|option| option.prefill);
         assert_eq!(prefill(CardAct::Supersede).as_deref(), Some("why use red"));
         assert_eq!(prefill(CardAct::Exception).as_deref(), Some("one week only"));
-        assert_eq!(prefill(CardAct::Discard).as_deref(), Some("“use blue” stands"));
+        assert_eq!(prefill(CardAct::Discard).as_deref(), Some("“use blue” still holds"));
         assert_eq!(prefill(CardAct::Retract), None);
         let imported = ClaimView {
             reason: Some("Stated in AGENTS.md under “Guide”.".into()),

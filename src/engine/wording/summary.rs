@@ -62,9 +62,9 @@ pub(in crate::engine) fn holds_only(statement: &str, only: &Qualifiers) -> Strin
 pub(in crate::engine) fn refused_summary(statement: &str, conflicts: &[Conflict]) -> String {
     match conflicts.iter().find(|conflict| conflict.tier == Tier::Block) {
         Some(conflict) => {
-            format!("Held back {}: it contradicts {}", quote(statement), quote(&conflict.claim.statement))
+            format!("Refused {}: it contradicts {}", quote(statement), quote(&conflict.claim.statement))
         }
-        None => format!("Held back {}", quote(statement)),
+        None => format!("Refused {}", quote(statement)),
     }
 }
 
@@ -76,13 +76,14 @@ pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<
     let mut ways = vec![
         "Cancel: keep what is stored and follow it.".to_owned(),
         format!("Supersede: if the decision changed, replace {ids} and say why."),
-        "Narrow: if both hold in different places or times, write it again with `env`, `team`, `tenant`, `valid_from` or `valid_until`."
+        "Narrow: if both hold in different places or times, store it again with `env`, `team`, `tenant`, `valid_from` \
+            or `valid_until`."
             .to_owned(),
     ];
     ways.push(if proposed {
         "Exception: proposed; a person must confirm it on the card.".to_owned()
     } else {
-        "Exception: if both must stand, write it again with `force_exception` and its justification.".to_owned()
+        "Exception: if both must stand, store it again with `force_exception` set to the justification.".to_owned()
     });
     ways
 }

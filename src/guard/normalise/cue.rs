@@ -1,6 +1,6 @@
-//! The words that carry modality, negation and restriction.
+//! Cues: words that express modality, negation or restriction.
 
-/// What a cue phrase does to the clause that it stands in.
+/// The effect of a cue phrase on its clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Cue {
     /// Requires: "must", "always".
@@ -9,27 +9,27 @@ pub(crate) enum Cue {
     Should,
     /// Allows: "may", "is allowed".
     May,
-    /// Releases: "need not", "is optional".
+    /// Does not require: "need not", "is optional".
     MayNot,
     /// Negates: "not", "never", "no longer".
     Not,
     /// Negates what it governs: "avoid", "is forbidden".
     Prohibit,
-    /// Nothing besides: "only".
+    /// Excludes everything else: "only".
     Only,
-    /// Sets aside what follows: "instead of", "rather than".
+    /// Rejects what follows: "instead of", "rather than".
     Instead,
     /// "instead", at the end.
     InsteadTail,
-    /// Takes out what follows: "except", "unless".
+    /// Excepts what follows: "except", "unless".
     Except,
-    /// One more: "also".
+    /// Adds: "also".
     Also,
     /// A condition: "if", "when".
     If,
     /// A reason or a purpose clause: "because", "so that".
     Because,
-    /// A turn: "but".
+    /// A contrast: "but".
     But,
     /// A negation that negates nothing: "not only".
     NotOnly,
@@ -42,7 +42,7 @@ pub(crate) enum Cue {
 }
 
 impl Cue {
-    /// The cue of this name in `assets/lexicon/cues.txt`.
+    /// Returns the cue of this name in `assets/lexicon/cues.txt`.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "must" => Self::Must,
@@ -67,7 +67,7 @@ impl Cue {
         })
     }
 
-    /// Whether the clause takes its stance from this cue.
+    /// Returns whether the cue determines the stance of a clause.
     pub(crate) fn is_stance(self) -> bool {
         matches!(self, Self::Must | Self::Should | Self::May | Self::MayNot | Self::Not | Self::Prohibit | Self::Only)
     }

@@ -1,41 +1,41 @@
-//! From a statement to norms: tokens, items, clauses, norms.
+//! Turns a statement into norms: tokens, items, clauses, norms.
 
 pub(crate) mod clause;
 pub(crate) mod cue;
-pub(crate) mod item;
+pub(crate) mod date_window;
+pub(crate) mod lexical_item;
 pub mod llm;
 pub(crate) mod norms;
-pub(crate) mod place;
 pub(crate) mod quantity;
+pub(crate) mod stated_scope;
 pub(crate) mod token;
 pub(crate) mod value;
-pub(crate) mod when;
 
 use crate::domain::{claim::Qualifiers, norm::Norm};
 use clause::Clause;
-use item::Item;
+use lexical_item::Item;
 
-/// The name and version of the rule-based normaliser, stored with the norms that it made.
+/// The name and version of the rule-based normaliser; stored with its norms.
 pub const RULES_VERSION: &str = "rules-en/1";
 
-/// A statement, normalised.
+/// A normalised statement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Normalised {
-    /// One norm for each stance; never empty.
+    /// One norm per stance; never empty.
     pub norms: Vec<Norm>,
     /// The normaliser's name and version.
     pub version: String,
-    /// What was not understood, in words; a caller may show it as a warning.
+    /// What was not understood, as warnings for people.
     pub problems: Vec<String>,
 }
 
 /// Turns prose into norms.
 pub trait Normaliser: Send + Sync {
-    /// Normalises; total: it never fails and never panics.
+    /// Normalises a statement. Never fails.
     fn normalise(&self, statement: &str, qualifiers: &Qualifiers) -> Normalised;
 }
 
-/// The deterministic normaliser for English. Linear in the length of the statement.
+/// The rule-based normaliser for English: deterministic, and linear in the length of the statement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RuleNormaliser;
 
@@ -50,41 +50,41 @@ impl Normaliser for RuleNormaliser {
     }
 }
 
-/// A statement taken apart.
+/// A parsed statement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parsed {
-    /// The text in composed form, which the items point into.
+    /// The text in composed form (NFC), which the items refer to.
     pub(crate) text: String,
     pub(crate) items: Vec<Item>,
     pub(crate) clauses: Vec<Clause>,
-    /// The words of a leading label ("`--force`: …"); empty without one.
+    /// The words of a leading label ("`--force`: …"); empty if there is none.
     pub(crate) label: Vec<u64>,
-    pub(crate) place: place::Place,
-    pub(crate) window: when::Window,
+    pub(crate) stated_scope: stated_scope::StatedScope,
+    pub(crate) window: date_window::DateWindow,
 }
 
-/// The canonical keys of a text's content, as norms have subjects and values; a number with its base unit.
+/// Returns the canonical keys of a text's content words, as in the subjects and values of norms; numbers with their base unit.
 pub fn names(text: &str) -> Vec<String> {
     lex(text).into_iter().filter(Item::is_content).map(|item| item.key.trim().to_owned()).collect()
 }
 
-/// The items of a statement, without its clauses.
+/// Returns the items of a statement, without parsing clauses.
 pub(crate) fn lex(statement: &str) -> Vec<Item> {
     let text = token::prepare(statement);
     let tokens = token::tokenise(&text);
-    let (_, dated) = when::window(&tokens);
-    item::items(&tokens, &dated)
+    let (_, dated) = date_window::date_window(&tokens);
+    lexical_item::items(&tokens, &dated)
 }
 
-/// Takes a statement apart.
+/// Parses a statement.
 pub(crate) fn parse(statement: &str) -> Parsed {
     let text = token::prepare(statement);
     let tokens = token::tokenise(&text);
-    let (window, dated) = when::window(&tokens);
-    let items = item::items(&tokens, &dated);
+    let (window, dated) = date_window::date_window(&tokens);
+    let items = lexical_item::items(&tokens, &dated);
     let clauses = clause::clauses(&items);
     let label = clause::label(&items);
     let subjects: Vec<usize> = clauses.iter().flat_map(|c| c.subject.iter().copied()).collect();
-    let place = place::place(&items, &subjects);
-    Parsed { text, items, clauses, label, place, window }
+    let stated_scope = stated_scope::stated_scope(&items, &subjects);
+    Parsed { text, items, clauses, label, stated_scope, window }
 }

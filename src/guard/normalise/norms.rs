@@ -1,10 +1,10 @@
-//! From clauses to norms.
+//! Turns clauses into norms.
 
 use super::{
     Parsed,
     clause::Clause,
     cue::Cue,
-    item::{Item, ItemKind},
+    lexical_item::{Item, ItemKind},
 };
 use crate::{
     domain::{
@@ -14,20 +14,20 @@ use crate::{
     guard::lexicon::{WordClass, lexicon},
 };
 
-/// Clauses of one statement that become norms, at most.
+/// The most clauses of one statement that become norms.
 pub(super) const MAX_NORMS: usize = 6;
 
-/// Words under a stance beyond which a clause is prose, not a norm.
+/// The most words of a norm's attribute; a longer clause is prose.
 const MAX_WORDS: usize = 12;
 
-/// What is to be taken for the subject and the value of a clause, in place of what the rules would take: indexes into its items.
+/// Overrides the rules' choice of the subject and the value of a clause: indexes into its items.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Choice {
     pub(super) head: Option<usize>,
     pub(super) value: Option<Vec<usize>>,
 }
 
-/// The norms of a statement; one FUZZY or MISSING norm where nothing definite is said.
+/// Returns the norms of a statement; one FUZZY or MISSING norm if it states nothing definite.
 pub(crate) fn norms(parsed: &Parsed, qualifiers: &Qualifiers) -> Vec<Norm> {
     let frame = frame(parsed, qualifiers);
     if is_no_statement(parsed) {
@@ -46,38 +46,42 @@ pub(crate) fn norms(parsed: &Parsed, qualifiers: &Qualifiers) -> Vec<Norm> {
     out
 }
 
-/// Where and when the norms of a statement hold, as a norm that says nothing else.
+/// Returns where and when the norms of a statement hold, as a norm with no other field.
 pub(super) fn frame(parsed: &Parsed, qualifiers: &Qualifiers) -> Norm {
     let scope = NormScope {
         env: qualifiers
             .env
             .clone()
             .map(|e| canonical_env(&e))
-            .or_else(|| only(&parsed.place.envs).map(|e| (*e).to_owned())),
-        team: qualifiers.team.clone().map(|t| t.trim().to_lowercase()).or_else(|| only(&parsed.place.roles).cloned()),
+            .or_else(|| only(&parsed.stated_scope.envs).map(|e| (*e).to_owned())),
+        team: qualifiers
+            .team
+            .clone()
+            .map(|t| t.trim().to_lowercase())
+            .or_else(|| only(&parsed.stated_scope.roles).cloned()),
         tenant: qualifiers
             .tenant
             .clone()
             .map(|t| t.trim().to_lowercase())
-            .or_else(|| only(&parsed.place.tenants).cloned()),
+            .or_else(|| only(&parsed.stated_scope.tenants).cloned()),
     };
     let valid_from = qualifiers.valid_from.clone().or_else(|| parsed.window.from.map(|d| d.to_string()));
     let valid_until = qualifiers.valid_until.clone().or_else(|| parsed.window.until.map(|d| d.to_string()));
     Norm { scope, valid_from, valid_until, ..Norm::default() }
 }
 
-/// A norm in the frame of its statement.
+/// Returns a norm with the scope and the period of a frame.
 pub(super) fn framed(frame: &Norm, norm: Norm) -> Norm {
     let Norm { scope, valid_from, valid_until, .. } = frame.clone();
     Norm { scope, valid_from, valid_until, ..norm }
 }
 
-/// The clauses of a statement that become norms: one for each stance.
+/// Returns the clauses of a statement that become norms, one per stance.
 pub(super) fn stances(parsed: &Parsed) -> impl Iterator<Item = Clause> + '_ {
     parsed.clauses.iter().take(MAX_NORMS).flat_map(|clause| members(parsed, clause))
 }
 
-/// A clause that lists what something supports or contains says so of each member: one clause a member.
+/// Splits a clause that lists what something supports or contains into one clause per member.
 fn members(parsed: &Parsed, clause: &Clause) -> Vec<Clause> {
     let items = &parsed.items;
     let list: Vec<usize> = clause.core.iter().copied().filter(|at| Some(*at) != clause.verb).collect();
@@ -96,18 +100,18 @@ fn members(parsed: &Parsed, clause: &Clause) -> Vec<Clause> {
         .collect()
 }
 
-/// The element of a list of one.
+/// Returns the element of a list of one.
 fn only<T>(list: &[T]) -> Option<&T> {
     if let [one] = list { Some(one) } else { None }
 }
 
-/// One name for each environment: `production` is `prod`.
+/// Returns the canonical name of an environment: `prod` for `production`.
 pub(crate) fn canonical_env(name: &str) -> String {
     let name = name.trim().to_lowercase();
     lexicon().environment(&name).map_or(name, str::to_owned)
 }
 
-/// Questions and hypotheticals state nothing.
+/// Returns whether a text states nothing: a question, a hypothetical, or no content words.
 pub(super) fn is_no_statement(parsed: &Parsed) -> bool {
     let text = parsed.text.trim_end_matches([')', '"', '”', ' ', '\n']);
     let lower: String = parsed.text.trim_start().chars().take(24).collect::<String>().to_lowercase();
@@ -119,7 +123,7 @@ fn begins_hypothetically(lower: &str) -> bool {
     lexicon().class(WordClass::Hypothetical).iter().any(|start| begins(start))
 }
 
-/// Whether a noun names a property of what stands beside it.
+/// Returns whether a noun names a property of the noun beside it.
 pub(crate) fn is_attribute(key: &str) -> bool {
     lexicon().class(WordClass::Attribute).contains(key)
 }
@@ -129,7 +133,7 @@ fn slice(parsed: &Parsed, at: usize) -> String {
     parsed.text.get(item.start..item.end).unwrap_or_default().to_owned()
 }
 
-/// The norm of one clause, without its frame.
+/// Returns the norm of one clause, without scope and period.
 pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
     let items = &parsed.items;
     let mut out = Norm { modality: clause.modality, ..Norm::default() };
@@ -168,7 +172,7 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
         }
     }
 
-    // "Service 0": the number tells which, the noun is what it is about.
+    // "Service 0": the number identifies the instance, the noun is the subject.
     let mut head = head.filter(|head| !used[*head]).map(|head| {
         let number = items[head].quantity.is_some() && crate::guard::align::names_in(items, clause, head);
         if number { head - 1 } else { head }
@@ -188,7 +192,7 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
     {
         head = Some(other);
     }
-    // A bare verb is no subject: "set it to none".
+    // A verb alone is not a subject: "set it to none".
     let head = head.filter(|head| clause.verb != Some(*head) || !clause.imperative);
     let Some(head) = head else {
         out.subject_kind = SubjectKind::Fuzzy;
@@ -200,13 +204,13 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
     if items[head].opposite {
         out.subject.insert(0, '~');
     }
-    let env = only(&parsed.place.envs);
+    let env = only(&parsed.stated_scope.envs);
     let mut rest: Vec<String> = clause
         .all()
         .filter(|at| !used[*at] && (env.is_none() || lexicon().environment(&items[*at].lower).as_ref() != env))
         .map(|at| if items[at].opposite { format!("~{}", items[at].key) } else { items[at].key.clone() })
         .collect();
-    // "stored in X" and "stored with X" say different things of X.
+    // "stored in X" and "stored with X" are different.
     if out.value.is_some()
         && let Some(word) = preposition
     {
@@ -223,19 +227,19 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
     out
 }
 
-/// The value of a clause with the items that name it, and the limit that it is, with its words.
+/// The value of a clause with the indexes of its items, and the limit that it is, with its words.
 type Value = (Option<(Vec<usize>, String)>, Option<(Limit, String)>);
 
 fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
     let items = &parsed.items;
-    let figures: Vec<usize> = clause
+    let numbers: Vec<usize> = clause
         .all()
         .filter(|at| items[*at].quantity.is_some() && !crate::guard::align::names_in(items, clause, *at))
         .collect();
     let measured = |at: &usize| items[*at].quantity.as_ref().map_or("", |quantity| quantity.base);
-    let first = figures.first().copied();
-    // Of several figures of one sort nobody can tell which is the value.
-    if first.is_some_and(|at| figures[1..].iter().any(|other| measured(other) == measured(&at))) {
+    let first = numbers.first().copied();
+    // With several numbers of one unit, it is unknown which is the value.
+    if first.is_some_and(|at| numbers[1..].iter().any(|other| measured(other) == measured(&at))) {
         return (None, None);
     }
     if let Some(at) = first
@@ -264,7 +268,7 @@ fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
     }
     (
         name(parsed, clause).map(|at| {
-            // What hyphens join is one name.
+            // Words joined by hyphens are one name.
             let joined = at.first().zip(at.last()).map(|(from, to)| items[*from].start..items[*to].end);
             let joined =
                 joined.and_then(|range| parsed.text.get(range)).filter(|text| at.len() > 1 && !text.contains(' '));
@@ -276,12 +280,12 @@ fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
     )
 }
 
-/// A member of a set of exclusive alternatives, by the name that the set has for it: people read it.
+/// Returns the name of a member of a set of exclusive alternatives, for people.
 fn member(item: &Item) -> String {
     item.alternative.and_then(|place| lexicon().member_name(place)).unwrap_or(&item.lower).to_owned()
 }
 
-/// Some items as a value.
+/// Returns items as a value.
 fn chosen(parsed: &Parsed, at: &[usize]) -> (Vec<usize>, String) {
     let text = match at {
         [one] if parsed.items[*one].alternative.is_some() => member(&parsed.items[*one]),
@@ -290,13 +294,13 @@ fn chosen(parsed: &Parsed, at: &[usize]) -> (Vec<usize>, String) {
     (at.to_vec(), text)
 }
 
-/// The preposition right before an item.
+/// Returns the preposition right before an item.
 fn before(items: &[Item], at: usize) -> Option<&'static str> {
     let word = items.get(at.checked_sub(1)?).filter(|i| i.kind == ItemKind::Stop)?;
     ["in", "on", "with", "by", "to", "at", "from", "for"].into_iter().find(|p| *p == word.lower)
 }
 
-/// The bound that a number is, from the cue around it: whether it is an upper one, and the cue.
+/// Returns whether a number is an upper bound, and the index of the cue that says so; `None` if it is no bound.
 fn bound(items: &[Item], at: usize) -> Option<(bool, usize)> {
     let near = at.saturating_sub(3)..(at + 3).min(items.len());
     near.filter(|i| *i != at).find_map(|i| match items[i].cue() {
@@ -306,7 +310,7 @@ fn bound(items: &[Item], at: usize) -> Option<(bool, usize)> {
     })
 }
 
-/// The name that ends a statement of identity or of a single-valued relation: "the X of Y is V", "X is based in V".
+/// Returns the value V of "the X of Y is V", "X is a N of V" or "X is based in V", which have one value each.
 fn name(parsed: &Parsed, clause: &Clause) -> Option<Vec<usize>> {
     let items = &parsed.items;
     if clause.subject.is_empty() || clause.negative || clause.also || clause.core.len() > 12 {
@@ -317,7 +321,7 @@ fn name(parsed: &Parsed, clause: &Clause) -> Option<Vec<usize>> {
     let copula = between
         .iter()
         .position(|i| i.kind == ItemKind::Stop && matches!(i.lower.as_str(), "is" | "are" | "was" | "were"));
-    // What follows the last preposition or the copula, or "the N of".
+    // The value follows the last preposition, the copula or "the N of".
     let start = (first + 1..last).rev().find(|&i| {
         items[i].kind == ItemKind::Stop
             && matches!(
@@ -338,7 +342,7 @@ fn name(parsed: &Parsed, clause: &Clause) -> Option<Vec<usize>> {
     if run.is_empty() || listed && !named {
         return None;
     }
-    // Said of one thing: "the X of Y is V", "X is a N of V", "X is based in V". A bare "X is V" describes.
+    // A plain "X is V" is a description, not a value.
     let copular =
         items[start].kind == ItemKind::Stop && matches!(items[start].lower.as_str(), "is" | "are" | "was" | "were");
     let described = copular && !(clause.subject.len() > 1 || named);

@@ -7,12 +7,12 @@ use super::super::lexicon::lexicon;
 pub(crate) struct Quantity {
     /// The number in the base unit, as a short decimal; a version or a time of day as written.
     pub(crate) value: String,
-    /// The base unit; `time`, `version` or `date` for what is no amount; empty for a bare number.
+    /// The base unit; `time`, `version` or `date` if it is not an amount; empty for a number without a unit.
     pub(crate) base: &'static str,
 }
 
 impl Quantity {
-    /// The number, where it is one.
+    /// Returns the number, if it is one.
     pub(crate) fn number(&self) -> Option<f64> {
         self.value.parse().ok()
     }
@@ -42,7 +42,7 @@ const WORDS: [&str; 21] = [
     "twenty",
 ];
 
-/// The number that a word names. "one" is left out: it is more often a pronoun.
+/// Returns the number that a word names. "one" is excluded, because it is more often a pronoun.
 fn number_word(word: &str) -> Option<f64> {
     if let Some(at) = WORDS.iter().position(|w| *w == word) {
         return (at != 1).then_some(at as f64);
@@ -62,7 +62,7 @@ fn number_word(word: &str) -> Option<f64> {
     })
 }
 
-/// A decimal without trailing zeros, to nine places.
+/// Formats a number as a decimal without trailing zeros, to nine places.
 pub(crate) fn decimal(number: f64) -> String {
     let mut text = format!("{number:.9}");
     if text.contains('.') {
@@ -71,7 +71,7 @@ pub(crate) fn decimal(number: f64) -> String {
     text
 }
 
-/// Reads a quantity from a word and the word after it; says how many words it took (1 or 2).
+/// Reads a quantity from a word and the word after it; returns it with the number of words, 1 or 2.
 pub(crate) fn read(word: &str, next: Option<&str>) -> Option<(Quantity, usize)> {
     let unit_of = |number: f64, suffix: &str| {
         lexicon().unit(suffix).map(|(base, factor)| Quantity { value: decimal(number * factor), base })
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number() {
+    fn other_words_are_not_numbers() {
         assert!(read("one", Some("thing")).is_none() && read("x1", None).is_none() && read("1st", None).is_none());
     }
 }

@@ -15,7 +15,7 @@ pub(crate) enum TokenKind {
     Punct(char),
 }
 
-/// One token and where it stands in the text.
+/// A token with its byte range in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
@@ -114,19 +114,19 @@ pub(crate) fn tokenise(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Whether a value may begin here, with a letter, a digit or the mark of a colour, and nothing that belongs to it stands before.
+/// Returns whether a value may begin here: with a letter, a digit or `#`, after white space or an opening mark.
 fn begins_value(text: &str, start: usize, c: char) -> bool {
     let outside =
         |before: char| before.is_whitespace() || matches!(before, '`' | '"' | '“' | '(' | '[' | '<' | '\'' | '*');
     (c.is_ascii_alphanumeric() || c == '#') && text[..start].chars().next_back().is_none_or(outside)
 }
 
-/// Whether the last token announces a version.
+/// Returns whether the last token is a word like "version".
 fn is_versioned(tokens: &[Token]) -> bool {
     tokens.last().is_some_and(|last| matches!(last.lower.as_str(), "version" | "versions" | "release" | "v"))
 }
 
-/// Whether a mark begins a word: a dotted file name, a path, a flag, a variable.
+/// Returns whether a mark begins a word: a dotted file name, a path, a flag, a variable.
 fn leads_word(text: &str, start: usize, c: char) -> bool {
     let mut next = text[start + c.len_utf8()..].chars();
     let before = text[..start].chars().next_back().is_none_or(|p| p.is_whitespace() || matches!(p, '(' | '"' | '“'));
@@ -138,19 +138,19 @@ fn leads_word(text: &str, start: usize, c: char) -> bool {
         }
 }
 
-/// Whether `,ddd` follows, and no further digit.
+/// Returns whether the text begins with `,ddd` and no further digit.
 fn thousands(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() >= 4 && bytes[1..4].iter().all(u8::is_ascii_digit) && !bytes.get(4).is_some_and(u8::is_ascii_digit)
 }
 
-/// Names that only their capital inside a sentence tells from everyday words, with the name that no other word has.
+/// Names that differ from common words only by the capital inside a sentence, each with an unambiguous name.
 const BY_CAPITAL: [(&str, &str); 1] = [("go", "golang")];
 
-/// "free", where a hyphen joins it to what is absent.
+/// "free" after a hyphen: the word before it is absent.
 pub(crate) const FREE_OF: &str = "-free";
 
-/// Whether a word at the end of `tokens` would begin a sentence, where a capital says nothing.
+/// Returns whether the next word begins a sentence, where capitals mean nothing.
 fn begins_sentence(tokens: &[Token]) -> bool {
     tokens.last().is_none_or(|last| matches!(last.kind, TokenKind::Punct('.' | '!' | '?' | ':' | '\n')))
 }
@@ -176,7 +176,7 @@ fn push_word(tokens: &mut Vec<Token>, text: &str, start: usize, end: usize, in_c
     };
     let capital = !in_code && word.chars().next().is_some_and(char::is_uppercase);
     let mut lower = word.to_lowercase().replace('’', "'");
-    // "lock-free": what a word is free of stands before it.
+    // "lock-free" negates the word before the hyphen.
     if lower == "free" && tokens.last().is_some_and(|last| last.end + 1 == start) && text[..start].ends_with('-') {
         FREE_OF.clone_into(&mut lower);
     }
@@ -189,7 +189,7 @@ fn push_word(tokens: &mut Vec<Token>, text: &str, start: usize, end: usize, in_c
     tokens.push(Token { kind, start, end, lower, capital, surface: word.to_owned() });
 }
 
-/// The lower-case words of a lexicon entry, as [`tokenise`] would give them.
+/// Returns the lower-case words of a lexicon entry, as [`tokenise`] splits them.
 pub(crate) fn plain_words(phrase: &str) -> Vec<String> {
     tokenise(phrase).into_iter().filter(|t| !matches!(t.kind, TokenKind::Punct(_))).map(|t| t.lower).collect()
 }

@@ -1,6 +1,6 @@
-//! Values that people read as one word whatever marks stand in them: addresses, host names, regions, colours.
+//! Values that contain punctuation: addresses, host names, regions, colours.
 //!
-//! Each is read by a grammar that is kept elsewhere (`url`, `email_address`, `ipnet`, the standard library), not by an expression of ours.
+//! They are parsed by crates (`url`, `email_address`, `ipnet`) and the standard library.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,14 +8,14 @@ use email_address::EmailAddress;
 use ipnet::IpNet;
 use url::{Host, Url};
 
-/// The longest value that is read whole, in bytes: the longest host name there is, with room for a path.
+/// The longest value, in bytes: the longest possible host name, with room for a path.
 const MAX_VALUE: usize = 512;
 
-/// Marks that end a sentence or a quotation and belong to no value that they follow.
+/// Marks that end a sentence or a quotation and are not part of the value before them.
 const TRAILING: &[char] = &['.', ',', ';', ':', '!', '?', '\'', '’', '"', '”', ')', ']', '}', '*', '_'];
 
-/// Reads a value at the beginning of `text`: its length in bytes, and the one form in which it is compared. `versioned` tells that a version
-/// number is due there, which four numbers with dots may be as well as an address.
+/// Reads a value at the beginning of `text`: returns its length in bytes and its canonical form. `versioned` means that a version
+/// number is expected: then `1.2.3.4` is not an IP address.
 pub(crate) fn read(text: &str, versioned: bool) -> Option<(usize, String)> {
     let end = text.find(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '“' | '”' | '<' | '>' | '(' | '|'));
     let run = &text[..end.unwrap_or(text.len())];
@@ -29,7 +29,7 @@ pub(crate) fn read(text: &str, versioned: bool) -> Option<(usize, String)> {
     Some((run.len(), compared))
 }
 
-/// A URL, an e-mail address, an IP address, with a port or as a network.
+/// Parses a URL, an e-mail address, an IP address with or without a port, or a network.
 fn address(run: &str, versioned: bool) -> Option<String> {
     if run.contains("://") {
         let url = Url::parse(run).ok().filter(Url::has_host)?;
@@ -46,7 +46,7 @@ fn address(run: &str, versioned: bool) -> Option<String> {
     plain().or_else(network).or_else(|| run.parse::<SocketAddr>().ok().map(|address| address.to_string()))
 }
 
-/// A colour of three, six or eight hexadecimal digits, in its long form. Three or four digits without a letter number an issue.
+/// Parses a colour of three, six or eight hexadecimal digits into its long form. `#123`, without a letter, is an issue.
 fn colour(run: &str) -> Option<String> {
     let digits = run.strip_prefix('#')?;
     if digits.len() < 6 && !digits.contains(|c: char| c.is_ascii_alphabetic()) {
@@ -57,8 +57,8 @@ fn colour(run: &str) -> Option<String> {
     matches!(bytes.len(), 3 | 4).then(|| format!("#{}", long.to_lowercase()))
 }
 
-/// A name of hosts, regions and the like that a hyphen would tear: one with dots, or one whose last part has a number
-/// (`cache-a.internal`, `eu-west-1`); with a port where it has one.
+/// Parses a hyphenated name of a host or region, with an optional port: one with dots, or one whose last part has a number
+/// (`cache-a.internal`, `eu-west-1`).
 fn host(run: &str) -> Option<String> {
     let (name, port) = match run.rsplit_once(':') {
         Some((name, port)) => (name, Some(port.parse::<u16>().ok()?)),
@@ -72,7 +72,7 @@ fn host(run: &str) -> Option<String> {
     Some(port.map_or_else(|| name.clone(), |port| format!("{name}:{port}")))
 }
 
-/// A domain name whose top level is a word in small letters, so that two sentences without a space between them are none.
+/// Parses a domain name. Its top level must be in lower case, so that two sentences without a space between them are not one.
 fn domain_name(name: &str) -> Option<String> {
     let (rest, top) = name.rsplit_once('.')?;
     let word = top.len() >= 2 && top.bytes().all(|b| b.is_ascii_lowercase());
@@ -80,7 +80,7 @@ fn domain_name(name: &str) -> Option<String> {
     (word && whole).then(|| name.to_lowercase())
 }
 
-/// A label of a host name.
+/// Parses a label of a host name.
 fn label(part: &str) -> Option<String> {
     let marks = part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if part.is_empty() || !marks || part.starts_with('-') || part.ends_with('-') || part.contains("--") {
@@ -88,7 +88,7 @@ fn label(part: &str) -> Option<String> {
     }
     match Host::parse(part) {
         Ok(Host::Domain(name)) => Some(name),
-        // A number alone is an address to `url`.
+        // `url` takes a number for an IP address.
         Ok(Host::Ipv4(_) | Host::Ipv6(_)) => Some(part.to_lowercase()),
         Err(_) => None,
     }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_version_is_due_four_numbers_are_no_address() {
+    fn four_numbers_after_version_are_not_an_address() {
         assert_eq!(read("1.2.3.4", true), None);
         assert_eq!(read("1.2.3.4", false), Some((7, "1.2.3.4".into())));
     }

@@ -129,7 +129,7 @@ pub enum FetchError {
         kept: u64,
     },
     /// The server's file has another size than expected.
-    #[error("the server's file has {there} bytes, and {wanted} are expected: it is another file")]
+    #[error("the server's file has {there} bytes instead of {wanted}: it is another file, and was not downloaded")]
     OtherSize {
         /// The server's size in bytes.
         there: u64,
@@ -137,7 +137,9 @@ pub enum FetchError {
         wanted: u64,
     },
     /// The downloaded file has another hash than expected.
-    #[error("the downloaded file has the SHA-256 {came}, and {wanted} is expected: it was removed")]
+    #[error(
+        "the downloaded file has the SHA-256 {came} instead of {wanted}, and was deleted; try again, or use another source"
+    )]
     OtherHash {
         /// The hash of the download.
         came: Sha256,
@@ -146,7 +148,7 @@ pub enum FetchError {
     },
     /// The disk is full. The part is removed, since the store is on the same disk and must be able to write.
     #[error(
-        "the disk is full after {done} of {total} bytes; the download was removed, so that the store can be written"
+        "the disk is full after {done} of {total} bytes; the partial download was deleted, so that the store still has room"
     )]
     DiskFull {
         /// Bytes downloaded.
@@ -155,7 +157,7 @@ pub enum FetchError {
         total: u64,
     },
     /// Another command downloads the same file.
-    #[error("another command is fetching this file now")]
+    #[error("another command is downloading this file: wait for it to finish")]
     Busy,
     /// A file cannot be used.
     #[error("cannot {act} {}: {cause}", path.display())]

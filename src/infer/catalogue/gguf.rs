@@ -8,7 +8,10 @@ use std::{
     path::Path,
 };
 
-use crate::{files, infer::ModelRole};
+use crate::{
+    files,
+    infer::{ModelRole, types::GATE_LABEL},
+};
 
 /// The versions of the format that llama.cpp reads and that have this header.
 const VERSIONS: std::ops::RangeInclusive<u32> = 2..=3;
@@ -75,6 +78,11 @@ impl GgufHeader {
         })
     }
 
+    /// Returns the number of labels that are classes: all but the gate's.
+    fn classes(&self) -> usize {
+        self.labels.iter().filter(|label| !label.eq_ignore_ascii_case(GATE_LABEL)).count()
+    }
+
     /// Returns the role that such a model can serve.
     ///
     /// # Errors
@@ -82,15 +90,15 @@ impl GgufHeader {
     pub fn role(&self) -> Result<ModelRole, String> {
         let encoder = ENCODERS.contains(&self.architecture.as_str());
         match (encoder, self.pooling == Some(POOLING_RANK) || !self.labels.is_empty()) {
-            (_, true) if self.labels.is_empty() || self.labels.len() == 3 => Ok(ModelRole::Nli),
+            (_, true) if matches!(self.classes(), 0 | 3) => Ok(ModelRole::Nli),
             (_, true) => Err(format!(
-                "it is a classifier with {} labels ({}), and ergo's has three: entailment, neutral, contradiction",
+                "it is a classifier with {} labels ({}); ergo needs three: entailment, neutral, contradiction (a fourth may be {GATE_LABEL})",
                 self.labels.len(),
                 self.labels.join(", ")
             )),
             (true, false) => Ok(ModelRole::Embedder),
             (false, false) if self.architecture == "clip" => {
-                Err("it is a part of a model for pictures, not a language model".to_owned())
+                Err("it is the image part of a multimodal model, not a language model".to_owned())
             }
             (false, false) => Ok(ModelRole::Llm),
         }
@@ -120,7 +128,7 @@ impl Reader<'_> {
         let tensors = self.u64()?;
         let keys = self.u64()?;
         if keys > MAX_KEYS {
-            return Err(wrong(format!("its header is damaged: {keys} keys")));
+            return Err(wrong(format!("its header is damaged: it declares {keys} keys")));
         }
         let mut header = GgufHeader::default();
         for _ in 0..keys {
@@ -130,7 +138,7 @@ impl Reader<'_> {
             header.take(&key, value);
         }
         if tensors == 0 || header.architecture.is_empty() {
-            return Err(wrong("it holds no model: a GGUF file of a vocabulary or of an adapter alone"));
+            return Err(wrong("it contains no model, only a vocabulary or an adapter"));
         }
         Ok(header)
     }
@@ -143,7 +151,7 @@ impl Reader<'_> {
                 match of {
                     8 if key.ends_with(".classifier.output_labels") => {
                         if count > MAX_LABELS {
-                            return Err(wrong(format!("its header is damaged: {count} labels")));
+                            return Err(wrong(format!("its header is damaged: it declares {count} labels")));
                         }
                         let labels = (0..count).map(|_| Ok(self.text()?.unwrap_or_default()));
                         Value::Texts(labels.collect::<io::Result<_>>()?)
@@ -156,7 +164,8 @@ impl Reader<'_> {
                     }
                     _ => {
                         let size = size_of(of).ok_or_else(|| wrong("its header is damaged: an unknown type"))?;
-                        let length = count.checked_mul(size).ok_or_else(|| wrong("its header is damaged: a length"))?;
+                        let length =
+                            count.checked_mul(size).ok_or_else(|| wrong("its header is damaged: invalid length"))?;
                         self.skip(length)?;
                         Value::Other
                     }
@@ -310,6 +319,8 @@ mod tests {
         assert_eq!(header.role(), Ok(ModelRole::Llm));
         let header = read(&classifier(&["entailment", "neutral", "contradiction"])).unwrap();
         assert_eq!(header.role(), Ok(ModelRole::Nli));
+        let gate = read(&classifier(&["entailment", "neutral", "contradiction", "same decision"])).unwrap();
+        assert_eq!(gate.role(), Ok(ModelRole::Nli));
         let two = read(&classifier(&["no", "yes"])).unwrap().role().unwrap_err();
         assert!(two.contains("2 labels (no, yes)"), "{two}");
     }

@@ -58,13 +58,15 @@ pub fn measure(role: ModelRole, models: &dyn Models, calls: usize) -> Result<Vec
             Ok(vec![
                 once(&mut || models.embed(&texts(0, 1), call).map(drop))?,
                 many("sentence", 1, calls, &mut |at| models.embed(&texts(at, 1), call).map(drop))?,
-                many("sentence, 8 a call", BATCH, calls, &mut |at| models.embed(&texts(at, BATCH), call).map(drop))?,
+                many("per sentence, 8 per call", BATCH, calls, &mut |at| {
+                    models.embed(&texts(at, BATCH), call).map(drop)
+                })?,
             ])
         }
         ModelRole::Nli => Ok(vec![
             once(&mut || models.classify(&pairs(0, 1), call).map(drop))?,
             many("pair", 1, calls, &mut |at| models.classify(&pairs(at, 1), call).map(drop))?,
-            many("pair, 8 a call", BATCH, calls, &mut |at| models.classify(&pairs(at, BATCH), call).map(drop))?,
+            many("per pair, 8 per call", BATCH, calls, &mut |at| models.classify(&pairs(at, BATCH), call).map(drop))?,
         ]),
         ModelRole::Llm => {
             let examples = || [(sentence(1), sentence(2))];
@@ -75,15 +77,15 @@ pub fn measure(role: ModelRole, models: &dyn Models, calls: usize) -> Result<Vec
             let write = |at: usize| models.generate(&prompt(at), letters, TOKENS, call).map(drop);
             Ok(vec![
                 once(&mut || weigh(0))?,
-                many("answer weighed", 1, calls, &mut |at| weigh(at))?,
-                many("token written", TOKENS, calls.div_ceil(4), &mut |at| write(at))?,
+                many("per answer scored", 1, calls, &mut |at| weigh(at))?,
+                many("per token generated", TOKENS, calls.div_ceil(4), &mut |at| write(at))?,
             ])
         }
     }
 }
 
 fn once(work: &mut dyn FnMut() -> Result<(), InferError>) -> Result<ModelTiming, InferError> {
-    many("load and first", 1, 1, &mut |_| work())
+    many("loading and first call", 1, 1, &mut |_| work())
 }
 
 fn many(

@@ -6,11 +6,11 @@
 pub mod digest;
 pub mod fetch;
 pub mod gguf;
-pub mod http;
+pub mod http_download;
 pub mod measure;
+pub mod model_choice;
 pub mod model_store;
 pub mod probe;
-pub mod resolve;
 
 use std::{path::Path, sync::OnceLock};
 
@@ -20,8 +20,8 @@ use super::{EmbeddedModel, ModelRole};
 use digest::Sha256;
 
 use crate::files;
+pub use model_choice::{ChosenBy, ServingModel};
 pub use model_store::{InstalledModel, ModelStore, ModelStoreError};
-pub use resolve::{ChosenBy, ServingModel};
 
 const TEXT: &str = include_str!("../../../assets/models.toml");
 
@@ -39,7 +39,7 @@ pub static EMBEDDED: &[(ModelRole, EmbeddedModel)] = &[
         ModelRole::Nli,
         EmbeddedModel {
             name: "ergo-nli-minilm",
-            sha256: "40fad0baaf26b4b51591be438e96abfbf4fdfe74bf0511c8746cbe87a62ffb44",
+            sha256: "432b47a5816041c321c303e751febd64bec342ca6f18962a05884ec7bda88f12",
             bytes: include_bytes!("../../../assets/models/ergo-nli-minilm-q8_0.gguf"),
         },
     ),
@@ -109,23 +109,23 @@ impl Catalogue {
             let problem = |what: &str| Err(format!("model {:?}: {what}", model.name));
             let before = self.models.get(..at).unwrap_or_default();
             if !is_name(&model.name) {
-                return problem("a name has only lower-case letters, digits, `.`, `_` and `-`");
+                return problem("invalid name: only lower-case letters, digits, `.`, `_` and `-` are allowed");
             }
             if !is_name(&model.file) || !has_extension(&model.file) {
                 return problem("`file` must be a plain name that ends in .gguf");
             }
             if before.iter().any(|known| known.name == model.name || known.file == model.file) {
-                return problem("its name or file stands twice");
+                return problem("its name or file appears twice");
             }
             if before.iter().any(|known| known.sha256 == model.sha256) {
-                return problem("its hash stands twice");
+                return problem("its hash appears twice");
             }
             let web = |link: &String| link.starts_with("https://") || link.starts_with("http://");
             if !std::iter::once(&model.page).chain(&model.url).all(web) {
                 return problem("an address must begin with https:// or http://");
             }
             if model.bytes == 0 || model.licence.is_empty() {
-                return problem("`bytes` and `licence` must say something");
+                return problem("`bytes` and `licence` must not be empty");
             }
         }
         Ok(())

@@ -166,7 +166,10 @@ impl ModelStore {
         let damaged = |cause: String| ModelStoreError::Damaged { path: path.clone(), cause };
         let records: ModelRecords = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         if records.version != VERSION {
-            return Err(damaged(format!("it has the form {}, and this ergo knows {VERSION}", records.version)));
+            return Err(damaged(format!(
+                "it has format version {}; this ergo reads version {VERSION}",
+                records.version
+            )));
         }
         Ok(records)
     }
@@ -228,12 +231,14 @@ impl ModelStore {
             Err(error) => return (unreadable(error), 0),
         };
         if meta.len() != model.bytes {
-            let told = format!("it has {} bytes, and had {} when it was installed", meta.len(), model.bytes);
+            let told = format!("it has {} bytes; when it was installed it had {}", meta.len(), model.bytes);
             return (FileCondition::Damaged(told), modified(&meta));
         }
         let condition = match digest::of_file(&path, progress) {
             Ok(hash) if hash == model.sha256 => FileCondition::Good,
-            Ok(hash) => FileCondition::Damaged(format!("its SHA-256 is {hash}, and was {}", model.sha256)),
+            Ok(hash) => {
+                FileCondition::Damaged(format!("its SHA-256 is {hash}; when it was installed it was {}", model.sha256))
+            }
             Err(error) => unreadable(error),
         };
         (condition, modified(&meta))

@@ -90,12 +90,11 @@ fn embedder(models: &dyn Models) -> Result<ProbeResult, String> {
     let (near, far) = (cosine(one, same), cosine(one, other));
     if near <= far {
         return Err(format!(
-            "it rates unrelated sentences ({far:.2}) as similar as sentences of one meaning ({near:.2})"
+            "it rates unrelated sentences ({far:.2}) as similar as sentences with the same meaning ({near:.2})"
         ));
     }
-    let told = format!(
-        "{dimension} numbers a sentence; similarity {near:.2} for one meaning, {far:.2} for unrelated sentences"
-    );
+    let told =
+        format!("{dimension} dimensions; similarity {near:.2} for the same meaning, {far:.2} for unrelated sentences");
     Ok(ProbeResult { dimension: Some(dimension), summary: told })
 }
 
@@ -109,14 +108,14 @@ fn margins(models: &dyn Models, pairs: &[(&str, &str)]) -> Result<Vec<f32>, Stri
     if logits.len() != both.len() {
         return Err(format!("it judged {} of {} pairs", logits.len(), both.len()));
     }
-    if logits.iter().flatten().any(|logit| !logit.is_finite()) {
+    if logits.iter().any(|of| !of.logits.iter().chain(&of.gate).all(|logit| logit.is_finite())) {
         return Err("its answers contain invalid numbers".to_owned());
     }
     let margin = |[entailment, neutral, contradiction]: [f32; 3]| {
         let most = entailment.max(neutral);
         contradiction - most - ((entailment - most).exp() + (neutral - most).exp()).ln()
     };
-    Ok(logits.chunks(2).map(|orders| orders.iter().map(|logits| margin(*logits)).sum()).collect())
+    Ok(logits.chunks(2).map(|orders| orders.iter().map(|of| margin(of.logits)).sum()).collect())
 }
 
 fn classifier(models: &dyn Models) -> Result<ProbeResult, String> {
@@ -126,14 +125,11 @@ fn classifier(models: &dyn Models) -> Result<ProbeResult, String> {
     let all = against.len() * beside.len();
     if right < ENOUGH {
         return Err(format!(
-            "it tells contradictions from other pairs in {right} of {all} comparisons, and at least {ENOUGH} are needed: \
-             its labels must mean entailment, neutral and contradiction"
+            "it recognises contradictions in only {right} of {all} comparisons; at least {ENOUGH} are required. Its \
+                labels must mean entailment, neutral and contradiction"
         ));
     }
-    Ok(ProbeResult {
-        dimension: None,
-        summary: format!("contradictions told from other pairs in {right} of {all} comparisons"),
-    })
+    Ok(ProbeResult { dimension: None, summary: format!("recognises contradictions in {right} of {all} comparisons") })
 }
 
 fn writer(models: &dyn Models) -> Result<ProbeResult, String> {
@@ -164,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_embedder_must_put_one_meaning_nearer_than_strangers() {
+    fn an_embedder_must_give_paraphrases_a_higher_cosine_than_unrelated_sentences() {
         let good = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)));
         let probed = probe(ModelRole::Embedder, &good).unwrap();
         assert_eq!(probed.dimension, Some(FakeModels::DIMENSION));

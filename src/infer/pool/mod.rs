@@ -4,8 +4,8 @@
 //! language model is not in. So writes go on whatever the language model does; its process also runs at a lower
 //! priority (`nice`).
 
-mod files;
 mod lane;
+mod model_files;
 mod process;
 mod runner;
 mod served_model;
@@ -23,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use files::write_out;
+pub use model_files::write_out;
 
 use self::{
     lane::{CallResult, LaneSettings, WorkerLane},
@@ -31,7 +31,7 @@ use self::{
     served_model::ServedModel,
 };
 use super::{
-    Call, InferError, ModelFacts, ModelRole, ModelSet, Models, ModelsInfo, Priority, Prompt, RoleInfo,
+    Call, Classification, InferError, ModelFacts, ModelRole, ModelSet, Models, ModelsInfo, Priority, Prompt, RoleInfo,
     wire::{self, InferCommand, InferHello, InferReply, VERSION},
     worker::physical_cores,
 };
@@ -256,9 +256,9 @@ impl Models for Pool {
         })
     }
 
-    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<[f32; 3]>, InferError> {
+    fn classify(&self, pairs: &[(String, String)], call: Call) -> Result<Vec<Classification>, InferError> {
         self.ask_each(ModelRole::Nli, pairs, call, InferCommand::Classify, |reply| match reply {
-            InferReply::Logits(logits) => Some(logits),
+            InferReply::Classifications(classifications) => Some(classifications),
             _ => None,
         })
     }

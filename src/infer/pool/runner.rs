@@ -244,7 +244,8 @@ impl Runner {
             return Ok(());
         }
         self.record_death();
-        let why = "has another version than the daemon: run `ergo daemon stop`; the next command starts the new one";
+        let why =
+            "and the daemon have different versions: run `ergo daemon stop`; the next command starts the new daemon";
         Err(InferError::Crashed { role: job.role, why: why.to_owned() }.into())
     }
 

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::files::{FileStamp, path_of, write_out};
+use super::model_files::{FileStamp, path_of, write_out};
 use crate::infer::{InferError, ModelRole, ModelSource};
 
 /// How long a model is not tried after there was not enough memory for it.
@@ -124,8 +124,10 @@ impl ServedModel {
         let before = if self.deaths.0 == stamp { self.deaths.1 } else { 0 };
         self.deaths = (stamp, before + 1);
         if self.deaths.1 >= DEATHS {
-            let _told =
-                self.record_unusable(&format!("the process exited {} times while loading it: it {why}", self.deaths.1));
+            let _told = self.record_unusable(&format!(
+                "the process exited {} times while loading the model: it {why}",
+                self.deaths.1
+            ));
         }
     }
 

@@ -65,6 +65,10 @@ fn say(sink: &Sink, id: u64, reply: InferReply) {
     sink(Event::Answer(InferResponse { id, reply }));
 }
 
+fn classification() -> Classification {
+    Classification { logits: [0.0, 1.0, 2.0], gate: Some(0.5) }
+}
+
 /// A worker that succeeds at once.
 fn well(request: &InferRequest, sink: &Sink) {
     let reply = match &request.command {
@@ -75,7 +79,7 @@ fn well(request: &InferRequest, sink: &Sink) {
             let vectors = texts.iter().map(|text| wire::pack(&[text.len() as f32, 0.0])).collect();
             InferReply::Vectors(vectors, texts.iter().map(|text| text.len() as u64).sum())
         }
-        InferCommand::Classify(pairs) => InferReply::Logits(pairs.iter().map(|_| [0.0, 1.0, 2.0]).collect()),
+        InferCommand::Classify(pairs) => InferReply::Classifications(vec![classification(); pairs.len()]),
         InferCommand::Generate { prompt, .. } => InferReply::Text(prompt.text.clone()),
         InferCommand::Answers { answers, .. } => InferReply::Weights(answers.iter().map(|_| -1.0).collect()),
         InferCommand::Likelihood { .. } => InferReply::Weights(vec![-1.0]),
@@ -156,7 +160,7 @@ fn answers_come_in_order_and_a_model_is_loaded_once() {
         assert!(vectors.iter().enumerate().all(|(at, vector)| vector == &[at as f32, 0.0]));
     }
     assert_eq!(stage.pool.embed(&[], soon()), Ok(vec![]));
-    assert_eq!(stage.pool.classify(&[("a".into(), "b".into())], soon()), Ok(vec![[0.0, 1.0, 2.0]]));
+    assert_eq!(stage.pool.classify(&[("a".into(), "b".into())], soon()), Ok(vec![classification()]));
     assert_eq!((stage.fake.starts.load(Ordering::SeqCst), loads.load(Ordering::SeqCst)), (1, 2));
     assert_eq!(stage.pool.generate(&prompt("hi"), "", 9, soon()).as_deref(), Ok("hi"));
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 2, "the language model has its own process");

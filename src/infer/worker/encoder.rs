@@ -17,7 +17,7 @@ use super::{
     CancelFlag, InferHello, RequestError,
     load::{self, Placement},
 };
-use crate::infer::wire::ModelFacts;
+use crate::infer::{Classification, types::GATE_LABEL, wire::ModelFacts};
 
 /// The most tokens of one text or pair; the rest is cut off. The models are trained on 128 to 512, and a
 /// statement has 10 to 40. llama.cpp reserves a row as long as the vocabulary for each token of a pass, 120 KB,
@@ -40,8 +40,8 @@ pub(super) struct Encoder {
     batch: LlamaBatch<'static>,
     /// The most tokens of one sequence.
     longest: usize,
-    /// The index of each of [`CLASSES`] in the model's output.
-    order: [usize; 3],
+    /// Where the model's output has what a pair is asked for.
+    outputs: Outputs,
     /// Whether a pair is joined as BERT does, rather than as RoBERTa does.
     bert: bool,
 }
@@ -72,9 +72,9 @@ impl Encoder {
         path: &str,
     ) -> Result<(Self, ModelFacts), RequestError> {
         let (model, facts) = load::load(backend, path, &Placement::processor())?;
-        let order = order(&facts.classes)?;
+        let outputs = Outputs::of(&facts.classes)?;
         let encoder = Self::new(backend, hello, model, &facts, LlamaPoolingType::Rank)?;
-        Ok((Self { order, ..encoder }, facts))
+        Ok((Self { outputs, ..encoder }, facts))
     }
 
     fn new(
@@ -101,7 +101,7 @@ impl Encoder {
         let longest = trained.min(MAX_TOKENS).min(context.n_ubatch() as usize).max(8);
         // The binding's own `vocab_type` panics on a word-piece vocabulary.
         let bert = model.meta_val_str("tokenizer.ggml.model").is_ok_and(|kind| kind == "bert");
-        Ok(Self { model, context, batch: LlamaBatch::new(MAX_TOKENS, 1), longest, order: [0, 1, 2], bert })
+        Ok(Self { model, context, batch: LlamaBatch::new(MAX_TOKENS, 1), longest, outputs: Outputs::default(), bert })
     }
 
     /// Returns a vector of length 1 for each text, and the tokens that were read for all of them.
@@ -116,21 +116,22 @@ impl Encoder {
         Ok((vectors.into_iter().map(normalised).collect::<Result<_, _>>()?, tokens))
     }
 
-    /// Returns the logits of each pair, in the order of [`CLASSES`].
+    /// Returns the logits of each pair, those of the classes in the order of [`CLASSES`].
     pub(super) fn classify(
         &mut self,
         pairs: &[(String, String)],
         cancel: &CancelFlag,
-    ) -> Result<Vec<[f32; 3]>, RequestError> {
+    ) -> Result<Vec<Classification>, RequestError> {
         let sequences: Vec<_> = pairs
             .iter()
             .map(|(premise, hypothesis)| self.pair(self.tokens(premise), self.tokens(hypothesis)))
             .collect();
         let outputs = self.pass_all(&sequences, cancel)?;
-        let unexpected = || RequestError::refused("the model gave no number for a class");
+        let unexpected = || RequestError::refused("the model gave no score for a class");
         let logits = outputs.iter().map(|output| {
-            let [a, b, c] = self.order.map(|class| output.get(class).copied().filter(|number| number.is_finite()));
-            Ok([a.ok_or_else(unexpected)?, b.ok_or_else(unexpected)?, c.ok_or_else(unexpected)?])
+            let logit = |at: usize| output.get(at).copied().filter(|number| number.is_finite()).ok_or_else(unexpected);
+            let [a, b, c] = self.outputs.classes.map(logit);
+            Ok(Classification { logits: [a?, b?, c?], gate: self.outputs.gate.map(logit).transpose()? })
         });
         logits.collect()
     }
@@ -183,7 +184,7 @@ impl Encoder {
 
     fn pass(&mut self, sequences: &[Vec<LlamaToken>], out: &mut Vec<Vec<f32>>) -> Result<(), RequestError> {
         let failed =
-            |error: &dyn std::fmt::Display| RequestError::refused(format!("the model failed at this text: {error}"));
+            |error: &dyn std::fmt::Display| RequestError::refused(format!("the model failed on this text: {error}"));
         self.batch.clear();
         self.context.clear_kv_cache();
         for (sequence, tokens) in (0_i32..).zip(sequences) {
@@ -220,27 +221,38 @@ fn normalised(vector: Vec<f32>) -> Result<Vec<f32>, RequestError> {
     Ok(vector.into_iter().map(|number| number / length).collect())
 }
 
-/// Returns the index of each of [`CLASSES`] among the model's own; a model without names has them in that
-/// order.
-fn order(classes: &[String]) -> Result<[usize; 3], RequestError> {
-    if classes.len() != CLASSES.len() {
-        let why = match classes.len() {
-            0 => "it is no classifier".to_owned(),
-            many => {
-                format!("it has {many} classes ({}); required are {}", classes.join(", "), CLASSES.join(", "))
-            }
-        };
-        return Err(RequestError::bad_model(why));
+/// The indices of the numbers that a model gives for a pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Outputs {
+    /// Of each of [`CLASSES`].
+    classes: [usize; 3],
+    /// Of [`GATE_LABEL`].
+    gate: Option<usize>,
+}
+
+impl Default for Outputs {
+    fn default() -> Self {
+        Self { classes: [0, 1, 2], gate: None }
     }
-    let found = CLASSES.map(|class| classes.iter().position(|name| name == class));
-    match found {
-        [Some(a), Some(b), Some(c)] => Ok([a, b, c]),
-        [None, None, None] => Ok([0, 1, 2]),
-        _ => Err(RequestError::bad_model(format!(
-            "its classes are {}; required are {}",
-            classes.join(", "),
-            CLASSES.join(", ")
-        ))),
+}
+
+impl Outputs {
+    /// Finds them by the names of the model's outputs. A model whose outputs have no names has the classes alone, in
+    /// the order of [`CLASSES`].
+    fn of(names: &[String]) -> Result<Self, RequestError> {
+        let at = |name: &str| names.iter().position(|other| other == name);
+        match (CLASSES.map(at), at(GATE_LABEL), names.len()) {
+            ([Some(a), Some(b), Some(c)], gate, 3 | 4) if gate.is_some() == (names.len() == 4) => {
+                Ok(Self { classes: [a, b, c], gate })
+            }
+            ([None, None, None], None, 3) => Ok(Self::default()),
+            (_, _, 0) => Err(RequestError::bad_model("it is not a classifier")),
+            _ => Err(RequestError::bad_model(format!(
+                "its classes are {}; the required ones are {}, and no other but {GATE_LABEL}",
+                names.join(", "),
+                CLASSES.join(", ")
+            ))),
+        }
     }
 }
 
@@ -257,12 +269,22 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_found_by_name_else_by_place_and_others_are_refused() {
-        let classes = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(order(&classes(&["contradiction", "entailment", "neutral"])), Ok([1, 2, 0]));
-        assert_eq!(order(&classes(&["0", "1", "2"])), Ok([0, 1, 2]));
-        for wrong in [&[][..], &["yes", "no"], &["entailment", "neutral", "other"]] {
-            assert!(order(&classes(wrong)).is_err(), "{wrong:?}");
+    fn outputs_are_found_by_name_else_by_place_and_others_are_refused() {
+        let of = |names: &[&str]| Outputs::of(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let outputs = |classes, gate| Ok(Outputs { classes, gate });
+        assert_eq!(of(&["contradiction", "entailment", "neutral"]), outputs([1, 2, 0], None));
+        assert_eq!(of(&["same decision", "entailment", "neutral", "contradiction"]), outputs([1, 2, 3], Some(0)));
+        assert_eq!(of(&["0", "1", "2"]), outputs([0, 1, 2], None));
+        let wrong: [&[&str]; 6] = [
+            &[],
+            &["yes", "no"],
+            &["entailment", "neutral", "other"],
+            &["entailment", "neutral", "same decision"],
+            &["entailment", "neutral", "contradiction", "other"],
+            &["0", "1", "2", "3"],
+        ];
+        for wrong in wrong {
+            assert!(of(wrong).is_err(), "{wrong:?}");
         }
     }
 

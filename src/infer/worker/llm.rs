@@ -71,7 +71,9 @@ impl Llm {
     ) -> Result<(Self, ModelFacts), RequestError> {
         let (model, mut facts) = load::load(backend, path, &Placement::chosen(hello)?)?;
         if !facts.classes.is_empty() || model.meta_val_str(&format!("{}.pooling_type", facts.architecture)).is_ok() {
-            return Err(RequestError::bad_model("it can only read texts: it is not a language model"));
+            return Err(RequestError::bad_model(
+                "it can only encode texts, not generate them: it is not a language model",
+            ));
         }
         let threads = i32::try_from(hello.threads).unwrap_or(1).max(1);
         let length = if facts.context == 0 { CONTEXT } else { CONTEXT.min(facts.context) };
@@ -324,7 +326,7 @@ impl Llm {
         mut show: impl FnMut(&[f32]),
     ) -> Result<(), RequestError> {
         let failed =
-            |error: &dyn std::fmt::Display| RequestError::refused(format!("the model failed at this text: {error}"));
+            |error: &dyn std::fmt::Display| RequestError::refused(format!("the model failed on this text: {error}"));
         for (step, begin) in tokens.chunks(STEP).zip((0..).step_by(STEP)) {
             cancel.check()?;
             self.batch.clear();

@@ -7,8 +7,8 @@ use llama_cpp_2::{
     model::{LlamaModel, params::LlamaModelParams},
 };
 
-use super::{FailureReason, InferHello, RequestError, devices, log};
-use crate::infer::wire::ModelFacts;
+use super::{FailureReason, InferHello, RequestError, devices, llama_log};
+use crate::infer::{catalogue::gguf::GgufHeader, wire::ModelFacts};
 
 /// The first four bytes of every model file.
 const MAGIC: &[u8; 4] = b"GGUF";
@@ -36,8 +36,10 @@ impl Placement {
                     there.into_iter().partition(|device| device.name.eq_ignore_ascii_case(name));
                 if chosen.is_empty() && !name.eq_ignore_ascii_case("cpu") {
                     let names: Vec<_> = rest.iter().map(|device| &*device.name).chain(["CPU"]).collect();
-                    let why =
-                        format!("there is no device `{name}`, as the setting `device` says, but {}", names.join(", "));
+                    let why = format!(
+                        "the setting `device` names `{name}`, which does not exist; available: {}",
+                        names.join(", ")
+                    );
                     return Err(RequestError::bad_model(why));
                 }
                 chosen
@@ -70,7 +72,9 @@ pub(super) fn load(
     let architecture = text("general.architecture");
     let classes = match model.n_cls_out() {
         0 | 1 => Vec::new(),
-        many => labels(&text(&format!("{architecture}.classifier.output_labels")), many as usize),
+        many => {
+            labels(GgufHeader::of(Path::new(path)).map_or_else(|_| Vec::new(), |header| header.labels), many as usize)
+        }
     };
     let facts = ModelFacts {
         dimension: u32::try_from(model.n_embd_out()).unwrap_or(0),
@@ -103,7 +107,7 @@ fn check_magic(path: &Path) -> Result<(), RequestError> {
 
 /// Returns llama.cpp's complaint as the reason of a failed load.
 pub(super) fn complaint(otherwise: &str) -> RequestError {
-    let complaints = log::complaints();
+    let complaints = llama_log::complaints();
     let memory = ["allocate", "out of memory", "bad_alloc", "Cannot allocate", "mmap failed"];
     if let Some(line) = complaints.iter().find(|line| memory.iter().any(|word| line.contains(word))) {
         return RequestError { failure: FailureReason::OutOfMemory, why: line.clone() };
@@ -112,15 +116,13 @@ pub(super) fn complaint(otherwise: &str) -> RequestError {
     RequestError::bad_model(complaints.first().cloned().unwrap_or_else(|| otherwise.to_owned()))
 }
 
-/// Parses the names of the classes from `[entailment, neutral]`; if their number is wrong, returns `0`, `1`, ….
-fn labels(list: &str, many: usize) -> Vec<String> {
-    let names: Vec<_> = list
-        .trim_matches(['[', ']'])
-        .split(',')
-        .map(|name| name.trim().trim_matches('"').to_lowercase())
-        .filter(|name| !name.is_empty())
-        .collect();
-    if names.len() == many { names } else { (0..many).map(|index| index.to_string()).collect() }
+/// Returns the names of the classes as the file's header has them, since llama.cpp gives no lists; if their number is wrong, returns `0`, `1`, ….
+fn labels(names: Vec<String>, many: usize) -> Vec<String> {
+    if names.len() == many {
+        names.iter().map(|name| name.trim().to_lowercase()).collect()
+    } else {
+        (0..many).map(|index| index.to_string()).collect()
+    }
 }
 
 #[cfg(test)]
@@ -129,11 +131,12 @@ mod tests {
 
     #[test]
     fn classes_have_their_names_or_numbers() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         assert_eq!(
-            labels("[\"Entailment\", \"neutral\", \"contradiction\"]", 3),
+            labels(names(&["Entailment", " neutral", "contradiction"]), 3),
             ["entailment", "neutral", "contradiction"]
         );
-        assert_eq!(labels("", 3), ["0", "1", "2"]);
-        assert_eq!(labels("[a, b]", 3), ["0", "1", "2"]);
+        assert_eq!(labels(Vec::new(), 3), ["0", "1", "2"]);
+        assert_eq!(labels(names(&["a", "b"]), 3), ["0", "1", "2"]);
     }
 }

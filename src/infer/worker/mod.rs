@@ -5,9 +5,9 @@
 
 mod encoder;
 mod hardware;
+mod llama_log;
 mod llm;
 mod load;
-mod log;
 mod prefix_cache;
 mod prompt_lookup;
 
@@ -71,7 +71,7 @@ impl CancelFlag {
 /// If the daemon has another version, sends invalid frames, or llama.cpp cannot be started.
 pub fn serve() -> io::Result<()> {
     let mut output = host::enter()?;
-    log::begin();
+    llama_log::begin();
     let cancelled = Arc::new(AtomicU64::new(0));
     let cancels = Arc::clone(&cancelled);
     let requests = host::listen(wire::MAX_FRAME, move |request: InferRequest| match request.command {
@@ -130,7 +130,9 @@ impl ModelHost {
                 let (vectors, tokens) = loaded(&mut self.embedder)?.embed(&texts, cancel)?;
                 Ok(InferReply::Vectors(vectors.iter().map(|vector| wire::pack(vector)).collect(), tokens))
             }
-            InferCommand::Classify(pairs) => loaded(&mut self.nli)?.classify(&pairs, cancel).map(InferReply::Logits),
+            InferCommand::Classify(pairs) => {
+                loaded(&mut self.nli)?.classify(&pairs, cancel).map(InferReply::Classifications)
+            }
             InferCommand::Generate { prompt, grammar, max_tokens } => {
                 loaded(&mut self.llm)?.generate(&prompt, &grammar, max_tokens as usize, cancel).map(InferReply::Text)
             }
@@ -145,7 +147,7 @@ impl ModelHost {
     }
 
     fn load(&mut self, role: ModelRole, path: &str) -> Result<wire::ModelFacts, RequestError> {
-        log::forget();
+        llama_log::forget();
         let Self { backend, hello, .. } = self;
         match role {
             ModelRole::Embedder => {

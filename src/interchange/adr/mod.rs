@@ -1,7 +1,7 @@
 //! Parses Markdown decision records in the formats of Nygard and MADR (2, 3 and 4).
 
 mod decision;
-mod status;
+mod record_status;
 
 use super::{
     markdown::{Block, BlockKind, MarkdownDocument},
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::ClaimKind;
 
-pub use status::RecordStatus;
+pub use record_status::RecordStatus;
 
 /// The maximum length of a reason, in characters.
 const MAX_REASON: usize = 900;
@@ -65,7 +65,7 @@ impl Record {
         let name = file_name(file);
         let (title_number, title) = split_number(&heading);
         let title = if title.is_empty() { title_of_name(name) } else { title };
-        let status = status::read(&document, &sections);
+        let status = record_status::read(&document, &sections);
         let (line, statement) = decision::statement(&sections, &title).ok_or_else(|| RecordError {
             line: 1,
             why: "no “Decision” or “Decision Outcome” section with a sentence in it".to_owned(),

@@ -235,7 +235,7 @@ impl Reader<'_> {
         }
         self.parents.push(if let Context::Stance(_) = context { context.clone() } else { Context::None });
         if clean::is_template(text) {
-            return self.skip(block, text, "a form to fill in");
+            return self.skip(block, text, "a template to fill in");
         }
         if let Some((lead, rest)) = label(text) {
             if is_code(rest) {
@@ -251,7 +251,7 @@ impl Reader<'_> {
             return self.skip(block, text, why);
         }
         match context {
-            Context::Form => self.skip(block, text, "part of a form or an example"),
+            Context::Form => self.skip(block, text, "part of a template or an example"),
             Context::Words(lead) => {
                 let all = sentences(text);
                 let (first, rest) = all.split_first().map_or((text, &[][..]), |(first, rest)| (*first, rest));
@@ -270,7 +270,7 @@ impl Reader<'_> {
         let Some((first, rest)) = all.split_first() else { return };
         let (mut first, mut rest) = (*first, rest.join(" "));
         if clean::is_template(first) {
-            return self.skip(block, text, "a form to fill in");
+            return self.skip(block, text, "a template to fill in");
         }
         if !lead.against {
             let needs_no_lead = if lead.join == Join::Before {
@@ -370,7 +370,7 @@ impl Reader<'_> {
         if let Some((rule, at, why)) = open {
             self.rule(block, &rule, &why.join(" "), at);
         } else if let Some(sentence) = leaning {
-            self.skip(block, sentence, "needs the previous sentence");
+            self.skip(block, sentence, "incomplete without the previous sentence");
         } else if !found && !text.trim().is_empty() {
             self.skip(block, text, "not a rule");
         }

@@ -137,11 +137,11 @@ fn a_table_of_dos_and_donts_gives_both() {
 }
 
 #[rstest::rstest]
-#[case("Include:\n\n- what changed", "part of a form or an example")]
-#[case("- Summary: <one sentence>", "a form to fill in")]
+#[case("Include:\n\n- what changed", "part of a template or an example")]
+#[case("- Summary: <one sentence>", "a template to fill in")]
 #[case("- Full integration architecture.", "not a rule")]
-#[case("- Never paste one into a PR.", "needs the previous sentence")]
-#[case("- Skip in emergencies.", "needs the previous sentence")]
+#[case("- Never paste one into a PR.", "incomplete without the previous sentence")]
+#[case("- Skip in emergencies.", "incomplete without the previous sentence")]
 #[case("## Ideas\n\n- Use Redis for everything.", "undecided")]
 #[case("## Good and bad\n\n- Comment each query", "unclear whether “Good and bad” asserts or denies")]
 #[case("<!-- ergo:begin (x) -->\n- Never store secrets.\n<!-- ergo:end -->", "written by ergo")]

@@ -170,7 +170,7 @@ pub(super) fn no_rule(block: &Block, text: &str, led: bool) -> Option<&'static s
             && !label.contains('`')
             && code.find('`').is_some_and(|end| end + 1 >= code.trim_end_matches('.').len())
     }) {
-        return Some("names a file or a command");
+        return Some("only names a file or a command");
     }
     (text.split_whitespace().count() < 2 && !led).then_some("a single word")
 }

@@ -1,10 +1,10 @@
-//! Cards, made anew from what they come from.
+//! Recomputes cards from their events and claims.
 
 use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Projector, claims, contests::Line, index, pairs};
+use super::{Projector, claim_index, claims, contests::SuccessionLine, pairs};
 use crate::{
     domain::{
         CardId, ClaimId, EventId, Finding, Hlc, Qualifiers, Status, Tier, Verdict,
@@ -14,7 +14,7 @@ use crate::{
     },
     store::{
         Result,
-        log::{self, Loaded, Role, id_at},
+        log::{self, EdgeRole, LoadedEvent, id_at},
     },
 };
 
@@ -41,10 +41,10 @@ struct Member {
     active: bool,
 }
 
-/// The cards that an event makes or speaks of.
+/// The cards that an event creates or refers to.
 pub(super) fn cards_of_event(db: &Connection, n: i64) -> Result<Vec<CardId>> {
     let mut read = db.prepare_cached("SELECT dst FROM edges WHERE src = ?1 AND role = ?2")?;
-    let rows = read.query_map([n, Role::Card as i64], |row| Ok(CardId(row.get(0)?)))?;
+    let rows = read.query_map([n, EdgeRole::Card as i64], |row| Ok(CardId(row.get(0)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -58,17 +58,17 @@ pub(super) fn member_claims(db: &Connection, card: &CardId) -> Result<Vec<i64>> 
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The effective events that make or speak of a card, the earliest first.
-pub(in crate::store) fn events_of_card(db: &Connection, card: &CardId) -> Result<Vec<Loaded>> {
+/// The effective events that create or refer to a card, the earliest first.
+pub(in crate::store) fn events_of_card(db: &Connection, card: &CardId) -> Result<Vec<LoadedEvent>> {
     let mut read = db.prepare_cached(log::select_loaded!(
         "edges x JOIN events e ON e.n = x.src WHERE x.dst = ?1 AND x.role = 3 AND e.effective = 1"
     ))?;
-    let mut events = read.query_map([card.0], Loaded::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut events = read.query_map([card.0], LoadedEvent::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
     events.sort_by_key(|event| (event.header.clock, event.id));
     Ok(events)
 }
 
-/// What the guard said of a card: the evidence that came with it, else what the comparison of the members' norms says
+/// The guard's verdict on a card: the evidence that came with it, else the result of comparing the members' norms
 /// now, of the first member against the others.
 pub(in crate::store) fn verdict_of(
     db: &Connection,
@@ -79,8 +79,8 @@ pub(in crate::store) fn verdict_of(
     let mut told = Verdict::default();
     for event in events_of_card(db, card)? {
         let mut sources = Vec::new();
-        if derive::is_local_kind(&event.kind, local::REFUSED) {
-            let evidence = log::pointing_at(db, &event.id, Role::Target, event.scope)?;
+        if derive::is_unstored(&event.kind) {
+            let evidence = log::pointing_at(db, &event.id, EdgeRole::Target, event.scope)?;
             sources.extend(
                 evidence.iter().filter(|e| e.effective && derive::is_local_kind(&e.kind, local::EVIDENCE)).map(|e| e.n),
             );
@@ -122,7 +122,7 @@ fn merge(into: &mut Verdict, from: Verdict) {
 }
 
 impl Projector<'_> {
-    /// Makes the cards anew that may have changed, those of claims that moved included.
+    /// Recomputes the cards that may have changed, including those of claims whose status changed.
     pub(super) fn update_cards(&mut self) -> Result<()> {
         let mut claims: BTreeSet<i64> = self.dirty.flipped.clone();
         claims.extend(&self.dirty.texts);
@@ -151,7 +151,7 @@ impl Projector<'_> {
         let rev = self.next_rev();
         let Some(card) = card else {
             if let Some(n) = known {
-                // It was shown: whoever still looks at it is told that it is no longer true.
+                // A client may still show it: it stays, as moot.
                 self.db
                     .prepare_cached(
                         "UPDATE cards SET open = 0, moot = 1, held = 0, settled = NULL, content = NULL, rev = ?2 WHERE n = ?1",
@@ -215,8 +215,8 @@ impl Projector<'_> {
     }
 
     /// The card of what an agent proposed.
-    fn derive_proposed(&self, events: &[Loaded]) -> Result<Option<Card>> {
-        let proposes = |event: &&Loaded| derive::is_local_kind(&event.kind, local::PROPOSED);
+    fn derive_proposed(&self, events: &[LoadedEvent]) -> Result<Option<Card>> {
+        let proposes = |event: &&LoadedEvent| derive::is_local_kind(&event.kind, local::PROPOSED);
         let Some(proposal) = events.iter().find(proposes) else { return Ok(None) };
         let members = self.members(&proposal.header.targets, proposal.scope)?;
         if members.is_empty() {
@@ -240,14 +240,13 @@ impl Projector<'_> {
         }))
     }
 
-    /// The card of a refused candidate.
-    fn derive_refused(&self, events: &[Loaded]) -> Result<Option<Card>> {
-        let refusals: Vec<&Loaded> =
-            events.iter().filter(|event| derive::is_local_kind(&event.kind, local::REFUSED)).collect();
+    /// The card of a candidate that was refused, or is held.
+    fn derive_refused(&self, events: &[LoadedEvent]) -> Result<Option<Card>> {
+        let refusals: Vec<&LoadedEvent> = events.iter().filter(|event| derive::is_unstored(&event.kind)).collect();
         let Some(first) = refusals.first() else { return Ok(None) };
         let candidate = derive::group_of(first.id, &first.header);
         let Some(anchor) = log::load_id(self.db, &candidate)? else { return Ok(None) };
-        if !derive::is_local_kind(&anchor.kind, local::REFUSED) || !anchor.header.seen.is_empty() {
+        if !derive::is_unstored(&anchor.kind) || !anchor.header.seen.is_empty() {
             return Ok(None);
         }
         let refusals = refusals.into_iter().filter(|event| event.scope == anchor.scope);
@@ -265,14 +264,15 @@ impl Projector<'_> {
         }
         let Some(first) = first else { return Ok(None) };
         let settled = last_settling(events, anchor.scope);
+        let held = derive::is_local_kind(&anchor.kind, local::HELD);
         Ok(Some(Card {
-            kind: CardKind::Refused,
+            kind: if held { CardKind::Held } else { CardKind::Refused },
             scope: anchor.scope,
             open: settled.is_none(),
             moot: active == 0,
             members,
             candidate: Some(candidate),
-            content: self.content_of(&anchor)?,
+            content: if held { None } else { self.content_of(&anchor)? },
             clock: first.header.clock,
             author: first.n,
             settled: settled.map(|event| event.n),
@@ -280,15 +280,15 @@ impl Projector<'_> {
         }))
     }
 
-    /// The hash of what a refused candidate says, by which a retry finds its card.
-    fn content_of(&self, candidate: &Loaded) -> Result<Option<[u8; 32]>> {
+    /// The hash of a refused candidate's statement, by which a retry finds its card.
+    fn content_of(&self, candidate: &LoadedEvent) -> Result<Option<[u8; 32]>> {
         let statement = log::body(self.db, candidate.n)?.and_then(|body| body.statement);
         let kind = candidate.header.claim_kind.unwrap_or_default();
-        Ok(statement.map(|text| index::content_hash(candidate.scope, kind, &text, &Qualifiers::default())))
+        Ok(statement.map(|text| claim_index::content_hash(candidate.scope, kind, &text, &Qualifiers::default())))
     }
 
     /// A card among stored claims: derived, found, or known only by its settlement.
-    fn derive_opposed(&self, id: CardId, events: &[Loaded]) -> Result<Option<Card>> {
+    fn derive_opposed(&self, id: CardId, events: &[LoadedEvent]) -> Result<Option<Card>> {
         let mut kinds = BTreeSet::new();
         let mut open = false;
         let mut ids = self.dirty.members.get(&id).cloned().unwrap_or_default();
@@ -360,21 +360,22 @@ impl Projector<'_> {
     }
 
     /// Whether the act of a `resolve` also settled a refused candidate here: that card shows it, and no other is made.
-    fn settles_a_candidate(&self, resolve: &Loaded) -> Result<bool> {
+    fn settles_a_candidate(&self, resolve: &LoadedEvent) -> Result<bool> {
         Ok(self.of_act(resolve)?.iter().any(|event| {
             event.effective && derive::is_local_kind(&event.kind, local::SETTLED) && event.header.successor.is_some()
         }))
     }
 
-    fn is_found_open(&self, members: &[Member], events: &[Loaded], scope: i64) -> Result<bool> {
+    fn is_found_open(&self, members: &[Member], events: &[LoadedEvent], scope: i64) -> Result<bool> {
         let active: Vec<ClaimId> = members.iter().filter(|member| member.active).map(|member| member.id).collect();
-        Ok(!all_settled(&active, &Line { db: self.db, scope })? && last_settling(events, scope).is_none())
+        Ok(!all_settled(&active, &SuccessionLine { db: self.db, scope })? && last_settling(events, scope).is_none())
     }
 
     fn opposed(&self, members: &[Member]) -> Result<bool> {
         let held = members.iter().map(|member| pairs::held(self.db, member.n)).collect::<Result<Vec<_>>>()?;
         Ok(held.iter().enumerate().any(|(i, ours)| {
-            let opposes = |theirs: &pairs::Held| self.check.contradiction(ours.carried(), theirs.carried()).is_some();
+            let opposes =
+                |theirs: &pairs::StoredNorms| self.check.contradiction(ours.carried(), theirs.carried()).is_some();
             held[i + 1..].iter().any(opposes)
         }))
     }
@@ -401,8 +402,8 @@ impl Projector<'_> {
         Ok(found)
     }
 
-    fn snoozed(&self, events: &[Loaded], scope: i64) -> Result<Option<i64>> {
-        let snoozes = |event: &&Loaded| event.scope == scope && derive::is_local_kind(&event.kind, local::SNOOZE);
+    fn snoozed(&self, events: &[LoadedEvent], scope: i64) -> Result<Option<i64>> {
+        let snoozes = |event: &&LoadedEvent| event.scope == scope && derive::is_local_kind(&event.kind, local::SNOOZE);
         let Some(last) = events.iter().rev().find(snoozes) else { return Ok(None) };
         let note = derive::local_note(log::body(self.db, last.n)?.as_ref());
         Ok(note.until.map(log::wall))
@@ -410,7 +411,7 @@ impl Projector<'_> {
 }
 
 /// The latest local event of a scope that settles the card.
-fn last_settling(events: &[Loaded], scope: i64) -> Option<&Loaded> {
+fn last_settling(events: &[LoadedEvent], scope: i64) -> Option<&LoadedEvent> {
     events.iter().rev().find(|event| {
         event.scope == scope
             && (derive::is_local_kind(&event.kind, local::SETTLED)

@@ -7,7 +7,7 @@ use crate::{
     domain::{Body, ChunkPlace, derive},
     store::{
         Result,
-        log::{self, Loaded, Role},
+        log::{self, EdgeRole, LoadedEvent},
         project::{place, stemmed},
         vectors,
     },
@@ -20,7 +20,7 @@ pub(in crate::store) fn content_of(text: &str) -> [u8; 32] {
 
 impl Projector<'_> {
     /// Notes chunks that an event makes or takes out.
-    pub(super) fn mark_chunks(&mut self, event: &Loaded) -> Result<()> {
+    pub(super) fn mark_chunks(&mut self, event: &LoadedEvent) -> Result<()> {
         if derive::is_chunk(&event.kind) {
             self.dirty.chunks.insert(event.n);
         } else if derive::is_chunk_gone(&event.kind) {
@@ -58,12 +58,12 @@ impl Projector<'_> {
     }
 
     /// Whether an act with effect took a chunk out.
-    fn is_gone(&self, chunk: &Loaded) -> Result<bool> {
-        let pointing = log::pointing_at(self.db, &chunk.id, Role::Target, chunk.scope)?;
+    fn is_gone(&self, chunk: &LoadedEvent) -> Result<bool> {
+        let pointing = log::pointing_at(self.db, &chunk.id, EdgeRole::Target, chunk.scope)?;
         Ok(pointing.iter().any(|event| event.effective && derive::is_chunk_gone(&event.kind)))
     }
 
-    fn take_chunk(&self, event: &Loaded, body: &Body, found: &ChunkPlace) -> Result<()> {
+    fn take_chunk(&self, event: &LoadedEvent, body: &Body, found: &ChunkPlace) -> Result<()> {
         let text = body.statement.as_deref().unwrap_or_default();
         let active: Option<bool> = self
             .db
@@ -109,7 +109,7 @@ impl Projector<'_> {
             .optional()?;
         let Some(indexed) = indexed else { return Ok(()) };
         if indexed {
-            vectors::index::remove(self.db, n)?;
+            vectors::vector_index::remove(self.db, n)?;
         }
         vectors::forget(self.db, n)?;
         self.db.prepare_cached("DELETE FROM chunk_texts WHERE rowid = ?1")?.execute([n])?;
@@ -118,7 +118,7 @@ impl Projector<'_> {
     }
 }
 
-/// Where a chunk stands, as its event says.
+/// The position of a chunk in its file, from its event.
 pub(in crate::store) fn place_of(body: &Body) -> Option<ChunkPlace> {
     serde_json::from_str(body.data.as_deref()?).ok()
 }

@@ -6,11 +6,11 @@ use super::Projector;
 use crate::{
     domain::{
         ClaimKind, EventId, EventKind, Status,
-        derive::{Act, ClaimState, claim_state},
+        derive::{ActOnClaim, ClaimState, claim_state},
     },
     store::{
         Result,
-        log::{self, Loaded},
+        log::{self, LoadedEvent},
     },
 };
 
@@ -48,7 +48,7 @@ pub(in crate::store) fn kind_of(code: i64) -> ClaimKind {
 }
 
 /// Makes the row of a new claim.
-pub(super) fn insert(db: &Connection, event: &Loaded) -> Result<()> {
+pub(super) fn insert(db: &Connection, event: &LoadedEvent) -> Result<()> {
     let header = &event.header;
     let kind = match event.kind {
         EventKind::FactSet => ClaimKind::Fact,
@@ -76,7 +76,7 @@ pub(super) fn in_scope(db: &Connection, id: &EventId, scope: i64) -> Result<Opti
 }
 
 /// The claims that the act of an event created, by the same device in the same scope.
-pub(super) fn created_with(db: &Connection, event: &Loaded) -> Result<Vec<i64>> {
+pub(super) fn created_with(db: &Connection, event: &LoadedEvent) -> Result<Vec<i64>> {
     let mut read = db.prepare_cached(
         "SELECT c.n FROM events e JOIN claims c ON c.n = e.n WHERE e.op = ?1 AND e.author = ?2 AND e.scope = ?3",
     )?;
@@ -85,15 +85,15 @@ pub(super) fn created_with(db: &Connection, event: &Loaded) -> Result<Vec<i64>> 
 }
 
 /// The state of a claim, from the log.
-pub(super) fn state(db: &Connection, claim: &Loaded) -> Result<ClaimState> {
+pub(super) fn state(db: &Connection, claim: &LoadedEvent) -> Result<ClaimState> {
     let mut read = db.prepare_cached(log::select_loaded!(
         "edges x JOIN events e ON e.n = x.src WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND e.effective = 1
          AND e.kind IN ('supersede', 'retract', 'reinstate', 'fact_set')"
     ))?;
     let mut acts = Vec::new();
-    for act in read.query_map(params![claim.id.0, claim.scope], Loaded::read)? {
+    for act in read.query_map(params![claim.id.0, claim.scope], LoadedEvent::read)? {
         let act = act?;
-        acts.extend(Act::of(claim.id, &claim.header, act.id, &act.header));
+        acts.extend(ActOnClaim::of(claim.id, &claim.header, act.id, &act.header));
     }
     Ok(claim_state(claim.effective, &acts))
 }

@@ -13,17 +13,17 @@ use crate::{
     },
     store::{
         Result, StoreError,
-        log::{self, Loaded, Role, id_at},
+        log::{self, EdgeRole, LoadedEvent, id_at},
     },
 };
 
 /// The line of succession within a scope, as the tables have it.
-pub(in crate::store) struct Line<'a> {
+pub(in crate::store) struct SuccessionLine<'a> {
     pub(in crate::store) db: &'a Connection,
     pub(in crate::store) scope: i64,
 }
 
-impl Lineage for Line<'_> {
+impl Lineage for SuccessionLine<'_> {
     type Error = StoreError;
 
     fn successors(&self, claim: &ClaimId) -> Result<Vec<ClaimId>> {
@@ -61,7 +61,7 @@ pub(super) fn settlements_of(db: &Connection, claim: &ClaimId, scope: i64) -> Re
     );
     let mut events = BTreeMap::new();
     for sql in [named, beside] {
-        for event in db.prepare_cached(sql)?.query_map(params![claim.0, scope], Loaded::read)? {
+        for event in db.prepare_cached(sql)?.query_map(params![claim.0, scope], LoadedEvent::read)? {
             let event = event?;
             events.insert(event.n, event);
         }
@@ -80,7 +80,7 @@ pub(super) fn settlements_of(db: &Connection, claim: &ClaimId, scope: i64) -> Re
 
 /// Where a contest comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Origin {
+pub(super) enum ContestOrigin {
     /// A claim that was replaced more than once.
     Claim(i64),
     /// A fact's key in a scope.
@@ -102,14 +102,14 @@ impl Projector<'_> {
     }
 
     /// The origins whose contest a claim may be part of: itself, the forked claims that led to it, its fact key.
-    pub(super) fn origins_of(&self, n: i64, origins: &mut BTreeSet<Origin>) -> Result<()> {
+    pub(super) fn origins_of(&self, n: i64, origins: &mut BTreeSet<ContestOrigin>) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT id, scope, kind, key_hash FROM claims WHERE n = ?1")?;
         let (id, scope, kind, key): (ClaimId, i64, i64, Option<EventId>) =
             read.query_row([n], |row| Ok((id_at(row, 0)?, row.get(1)?, row.get(2)?, log::optional_id_at(row, 3)?)))?;
         if claims::kind_of(kind).is_guarded() {
-            origins.insert(Origin::Claim(n));
+            origins.insert(ContestOrigin::Claim(n));
         } else {
-            origins.extend(key.map(|key| Origin::Key(scope, key)));
+            origins.extend(key.map(|key| ContestOrigin::Key(scope, key)));
         }
         // Forks are rare: without one in the scope there is nothing to walk for. Those of facts are not, and are found by the key: a
         // fact is written thousands of times, and all of that would be walked at each.
@@ -132,7 +132,7 @@ impl Projector<'_> {
                 if visited.insert(id) {
                     next.push(id);
                     if forked && claims::kind_of(kind).is_guarded() {
-                        origins.insert(Origin::Claim(parent));
+                        origins.insert(ContestOrigin::Claim(parent));
                     }
                 }
             }
@@ -140,20 +140,20 @@ impl Projector<'_> {
         Ok(())
     }
 
-    fn update_contest(&mut self, origin: Origin) -> Result<()> {
+    fn update_contest(&mut self, origin: ContestOrigin) -> Result<()> {
         let (src, found) = match origin {
-            Origin::Claim(n) => {
+            ContestOrigin::Claim(n) => {
                 let claim = log::load(self.db, n)?;
                 let state = claims::state(self.db, &claim)?;
-                (claim.id, contest(claim.id, &state.live, &Line { db: self.db, scope: claim.scope })?)
+                (claim.id, contest(claim.id, &state.live, &SuccessionLine { db: self.db, scope: claim.scope })?)
             }
-            Origin::Key(scope, key) => {
+            ContestOrigin::Key(scope, key) => {
                 let mut read = self
                     .db
                     .prepare_cached("SELECT id FROM claims WHERE scope = ?1 AND key_hash = ?2 AND status = 0")?;
                 let active = read.query_map(params![scope, key.0], |row| id_at(row, 0))?;
                 let active = active.collect::<rusqlite::Result<Vec<_>>>()?;
-                (scoped_key(scope, key), contest_of_key(active, &Line { db: self.db, scope })?)
+                (scoped_key(scope, key), contest_of_key(active, &SuccessionLine { db: self.db, scope })?)
             }
         };
         self.write_contest(src, found)
@@ -204,7 +204,7 @@ impl Projector<'_> {
         }
         for n in claims {
             let claim = log::load(self.db, n)?;
-            let line = Line { db: self.db, scope: claim.scope };
+            let line = SuccessionLine { db: self.db, scope: claim.scope };
             let mut excepted = false;
             if line.is_active(&claim.id)? {
                 for settlement in settlements_of(self.db, &claim.id, claim.scope)? {
@@ -228,9 +228,9 @@ impl Projector<'_> {
     }
 
     /// The effective events that settle a card with these members, beside those that speak of it locally.
-    pub(super) fn resolves_of(&self, members: &BTreeSet<EventId>, scope: i64) -> Result<Vec<Loaded>> {
+    pub(super) fn resolves_of(&self, members: &BTreeSet<EventId>, scope: i64) -> Result<Vec<LoadedEvent>> {
         let Some(first) = members.first() else { return Ok(Vec::new()) };
-        let mut found = log::pointing_at(self.db, first, Role::Target, scope)?;
+        let mut found = log::pointing_at(self.db, first, EdgeRole::Target, scope)?;
         found.retain(|event| {
             event.effective
                 && matches!(event.kind, EventKind::Resolve(act) if act != ResolveAct::Reviewed)

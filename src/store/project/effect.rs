@@ -7,13 +7,13 @@ use crate::{
     domain::derive,
     store::{
         Result,
-        log::{self, Loaded, Role},
+        log::{self, EdgeRole, LoadedEvent},
     },
 };
 
 impl Projector<'_> {
     /// Decides the effect of a new event, and anew that of what it undoes. Answers whether the event itself has effect.
-    pub(super) fn admit_effect(&mut self, event: &Loaded) -> Result<bool> {
+    pub(super) fn admit_effect(&mut self, event: &LoadedEvent) -> Result<bool> {
         let effective = self.decide(event)?;
         if !effective {
             self.write_effect(event.n, false)?;
@@ -25,8 +25,8 @@ impl Projector<'_> {
     }
 
     /// Whether an event has effect, by the undo events that are known.
-    fn decide(&self, event: &Loaded) -> Result<bool> {
-        let undoers = log::pointing_at(self.db, &event.id, Role::Target, event.scope)?;
+    fn decide(&self, event: &LoadedEvent) -> Result<bool> {
+        let undoers = log::pointing_at(self.db, &event.id, EdgeRole::Target, event.scope)?;
         let undoers = undoers.iter().filter(|undo| {
             derive::is_undo(&undo.kind) && derive::is_local(&undo.header) == derive::is_local(&event.header)
         });
@@ -34,7 +34,7 @@ impl Projector<'_> {
     }
 
     /// Decides the targets of an undo event anew, and where one of them is an undo itself, its targets too.
-    pub(super) fn spread(&mut self, undo: &Loaded) -> Result<()> {
+    pub(super) fn spread(&mut self, undo: &LoadedEvent) -> Result<()> {
         let mut next = undo.header.targets.clone();
         while let Some(id) = next.pop() {
             let Some(target) = log::load_id(self.db, &id)? else { continue };
@@ -49,7 +49,7 @@ impl Projector<'_> {
             if derive::is_undo(&target.kind) {
                 next.extend(&target.header.targets);
             }
-            self.mark(&Loaded { effective, ..target })?;
+            self.mark(&LoadedEvent { effective, ..target })?;
         }
         Ok(())
     }

@@ -6,15 +6,15 @@
 
 mod cards;
 mod chunks;
+mod claim_index;
+mod claim_rows;
 mod claims;
 mod contests;
 mod effect;
-mod index;
 mod notices;
 mod pairs;
 mod redact;
 mod review;
-mod rows;
 mod withdraw;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,24 +23,25 @@ use rusqlite::Connection;
 
 use super::{
     Result,
-    log::{self, Appended, Loaded, Origin, Role},
+    log::{self, AppendOutcome, EdgeRole, EventOrigin, LoadedEvent},
     open,
 };
 use crate::domain::{
     CardId, ClaimId, EventId,
     derive::{self, local},
     event::{EventKind, ResolveAct},
+    judgement::judged_pair,
     verdict::PairCheck,
     verified::Verified,
 };
 
 pub(in crate::store) use cards::{events_of_card, verdict_of};
 pub(in crate::store) use chunks::content_of;
-pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
-pub(in crate::store) use contests::Line;
-pub(in crate::store) use index::{
+pub(in crate::store) use claim_index::{
     REASON, TEXT, VECTOR, collapsed, content_hash, fact_term, pair_term, phrase_key, place, stemmed, subject_term,
 };
+pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
+pub(in crate::store) use contests::SuccessionLine;
 pub(in crate::store) use notices::wrong_notices;
 pub(in crate::store) use review::{premises as premises_of, wrong_counts};
 pub(in crate::store) use withdraw::forget_cards;
@@ -63,7 +64,7 @@ struct Dirty {
     /// Claims that may stand by an exception.
     excepted: BTreeSet<i64>,
     /// Contests to look at, besides those that what moved has part in.
-    origins: BTreeSet<contests::Origin>,
+    origins: BTreeSet<contests::ContestOrigin>,
     /// Cards to make anew.
     cards: BTreeSet<CardId>,
     /// Members of cards that were just derived.
@@ -108,12 +109,12 @@ impl<'a> Projector<'a> {
     }
 
     /// Appends an event. The projections follow in [`Projector::finish`].
-    pub(super) fn append(&mut self, event: Verified<'_>, scope: i64, origin: Origin) -> Result<Appended> {
+    pub(super) fn append(&mut self, event: Verified<'_>, scope: i64, origin: EventOrigin) -> Result<AppendOutcome> {
         let appended = log::append(self.db, event, scope, origin)?;
         match appended {
-            Appended::New(n) => self.new.push(n),
-            Appended::Filled(n) => self.fill(n)?,
-            Appended::Known => {}
+            AppendOutcome::New(n) => self.new.push(n),
+            AppendOutcome::Filled(n) => self.fill(n)?,
+            AppendOutcome::Known => {}
         }
         Ok(appended)
     }
@@ -123,7 +124,7 @@ impl<'a> Projector<'a> {
         self.new.push(n);
     }
 
-    /// Brings the projections up to date and says what changed.
+    /// Brings the projections up to date and returns what changed.
     pub(super) fn finish(mut self) -> Result<Changes> {
         let new = std::mem::take(&mut self.new);
         // All of them first: what one of them does may reach another.
@@ -166,8 +167,8 @@ impl<'a> Projector<'a> {
         let event = log::load(self.db, n)?;
         self.admit_redactions(&event)?;
         let effective = self.admit_effect(&event)?;
-        self.mark(&Loaded { effective, ..event.clone() })?;
-        for waiting in log::pointing_at(self.db, &event.id, Role::Target, event.scope)? {
+        self.mark(&LoadedEvent { effective, ..event.clone() })?;
+        for waiting in log::pointing_at(self.db, &event.id, EdgeRole::Target, event.scope)? {
             self.mark(&waiting)?;
         }
         Ok(())
@@ -185,7 +186,7 @@ impl<'a> Projector<'a> {
     }
 
     /// Notes what an event that came, or whose effect changed, may have changed.
-    fn mark(&mut self, event: &Loaded) -> Result<()> {
+    fn mark(&mut self, event: &LoadedEvent) -> Result<()> {
         if event.is_claim() {
             self.dirty.states.insert(event.n);
         }
@@ -217,6 +218,10 @@ impl<'a> Projector<'a> {
                     self.dirty.review.extend(claims::in_scope(self.db, first, event.scope)?);
                 }
             }
+            EventKind::Judgement(_) => {
+                let claims = self.claims_among(&event.header.targets, event.scope)?;
+                self.dirty.touched.extend(claims);
+            }
             EventKind::Local(kind) => self.mark_local(event, kind)?,
             EventKind::Chunk | EventKind::ChunkGone => self.mark_chunks(event)?,
             EventKind::Assert | EventKind::Undo | EventKind::Redact | EventKind::Roster(_) | EventKind::Unknown(_) => {}
@@ -224,7 +229,7 @@ impl<'a> Projector<'a> {
         Ok(())
     }
 
-    fn mark_local(&mut self, event: &Loaded, kind: &str) -> Result<()> {
+    fn mark_local(&mut self, event: &LoadedEvent, kind: &str) -> Result<()> {
         self.mark_notices(event)?;
         match kind {
             local::CHUNK | local::CHUNK_GONE => self.mark_chunks(event)?,
@@ -249,19 +254,19 @@ impl<'a> Projector<'a> {
         Ok(())
     }
 
-    fn mark_card(&mut self, event: &Loaded) -> Result<()> {
+    fn mark_card(&mut self, event: &LoadedEvent) -> Result<()> {
         let cards = cards::cards_of_event(self.db, event.n)?;
         self.dirty.cards.extend(cards);
         Ok(())
     }
 
     /// The events of the same act by the same device in the same scope.
-    fn of_act(&self, event: &Loaded) -> Result<Vec<Loaded>> {
+    fn of_act(&self, event: &LoadedEvent) -> Result<Vec<LoadedEvent>> {
         let mut read = self.db.prepare_cached(log::select_loaded!(
             "events e WHERE e.op = ?1 AND e.author = ?2 AND e.scope = ?3 ORDER BY e.n"
         ))?;
-        let rows =
-            read.query_map(rusqlite::params![event.header.op.0, event.header.author.0, event.scope], Loaded::read)?;
+        let rows = read
+            .query_map(rusqlite::params![event.header.op.0, event.header.author.0, event.scope], LoadedEvent::read)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -274,18 +279,32 @@ impl<'a> Projector<'a> {
         Ok(found)
     }
 
-    /// Keeps the card that an event makes or speaks of as an edge, so that it is found by the card.
-    fn link_card(&self, event: &Loaded) -> Result<()> {
+    /// Keeps the card that an event makes or speaks of, or the pair that it judges, as an edge, so that it is found by it.
+    fn link_card(&self, event: &LoadedEvent) -> Result<()> {
+        if matches!(event.kind, EventKind::Judgement(_)) {
+            return self.link_pair(event);
+        }
         let speaks = matches!(event.kind, EventKind::Resolve(_) | EventKind::Local(_));
         if !speaks {
             return Ok(());
         }
         self.db
             .prepare_cached("DELETE FROM edges WHERE src = ?1 AND role = ?2")?
-            .execute([event.n, Role::Card as i64])?;
+            .execute([event.n, EdgeRole::Card as i64])?;
         let body = log::body(self.db, event.n)?;
         if let Some(card) = derive::card_of(event.id, &event.header, body.as_ref()) {
-            log::add_edge(self.db, event.n, Role::Card, 0, &EventId(card.0))?;
+            log::add_edge(self.db, event.n, EdgeRole::Card, 0, &EventId(card.0))?;
+        }
+        Ok(())
+    }
+
+    fn link_pair(&self, event: &LoadedEvent) -> Result<()> {
+        self.db
+            .prepare_cached("DELETE FROM edges WHERE src = ?1 AND role = ?2")?
+            .execute([event.n, EdgeRole::Pair as i64])?;
+        let body = log::body(self.db, event.n)?;
+        if let Some(pair) = judged_pair(&event.header, body.as_ref()) {
+            log::add_edge(self.db, event.n, EdgeRole::Pair, 0, &pair)?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::{
     domain::{derive, derive::local},
     store::{
         Result,
-        log::{self, Loaded},
+        log::{self, LoadedEvent},
     },
 };
 
@@ -26,8 +26,8 @@ const NOTICES: &str = "SELECT e.n, e.scope, e.kind = 'local.warned', c.n,
      LEFT JOIN claims c ON c.id = t.dst";
 
 impl Projector<'_> {
-    /// Notes the notices that an event is, or that it says a person has seen.
-    pub(super) fn mark_notices(&mut self, event: &Loaded) -> Result<()> {
+    /// Marks the notice that an event creates, and those that it marks as seen.
+    pub(super) fn mark_notices(&mut self, event: &LoadedEvent) -> Result<()> {
         if derive::is_notice(&event.kind) {
             self.dirty.notices.insert(event.n);
         } else if derive::is_local_kind(&event.kind, local::SEEN) {
@@ -59,7 +59,7 @@ impl Projector<'_> {
     }
 
     /// Takes a notice that leaves the log out of its table.
-    pub(super) fn drop_notice(&mut self, event: &Loaded) -> Result<()> {
+    pub(super) fn drop_notice(&mut self, event: &LoadedEvent) -> Result<()> {
         self.db.prepare_cached("DELETE FROM notices WHERE n = ?1")?.execute([event.n])?;
         Ok(())
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use minicbor::Decode;
 use rusqlite::{Connection, params};
 
-use super::{Projector, claims, contests::Line, index};
+use super::{Projector, claim_index, claims, contests::SuccessionLine};
 use crate::{
     domain::{
         CardId, ClaimId, ClaimKind, Norm, Status,
         derive::{CardKind, Lineage},
-        verdict::Carried,
+        verdict::ComparedClaim,
     },
     store::{Result, log::id_at},
 };
@@ -34,20 +34,20 @@ struct Kind {
 }
 
 /// What an event carries of its claim.
-pub(super) struct Held {
+pub(super) struct StoredNorms {
     kind: ClaimKind,
     written: u64,
     words: Words,
 }
 
-impl Held {
+impl StoredNorms {
     fn of(kind: ClaimKind, wall: i64, body: Option<&[u8]>) -> Self {
         let words = body.and_then(|bytes| minicbor::decode(bytes).ok()).unwrap_or_default();
         Self { kind, written: wall.unsigned_abs(), words }
     }
 
-    pub(super) fn carried(&self) -> Carried<'_> {
-        Carried {
+    pub(super) fn carried(&self) -> ComparedClaim<'_> {
+        ComparedClaim {
             kind: self.kind,
             statement: self.words.statement.as_deref().unwrap_or_default(),
             norms: self.words.norms.as_deref().unwrap_or_default(),
@@ -57,11 +57,11 @@ impl Held {
 }
 
 /// What the event of a claim or of a refused candidate carries; nothing where it was redacted.
-pub(super) fn held(db: &Connection, n: i64) -> Result<Held> {
+pub(super) fn held(db: &Connection, n: i64) -> Result<StoredNorms> {
     let mut read = db.prepare_cached("SELECT header, wall, body FROM events WHERE n = ?1")?;
     Ok(read.query_row([n], |row| {
         let kind = minicbor::decode::<Kind>(row.get_ref(0)?.as_blob()?).unwrap_or_default();
-        Ok(Held::of(kind.claim_kind.unwrap_or_default(), row.get(1)?, row.get_ref(2)?.as_blob_or_null()?))
+        Ok(StoredNorms::of(kind.claim_kind.unwrap_or_default(), row.get(1)?, row.get_ref(2)?.as_blob_or_null()?))
     })?)
 }
 
@@ -97,16 +97,16 @@ impl Projector<'_> {
         if carried.norms.is_empty() {
             return Ok(found);
         }
-        let line = Line { db: self.db, scope };
+        let line = SuccessionLine { db: self.db, scope };
         let mut sharing = self.db.prepare_cached(
             "SELECT e.id, c.kind, c.wall, e.body FROM terms t
              JOIN postings p ON p.term = t.n JOIN claims c ON c.n = p.claim JOIN events e ON e.n = p.claim
              WHERE t.scope = ?1 AND t.term = ?2 AND p.claim <> ?3",
         )?;
         for key in self.check.pairs(carried.norms) {
-            let mut rows = sharing.query(params![scope, index::pair_term(&key), n])?;
+            let mut rows = sharing.query(params![scope, claim_index::pair_term(&key), n])?;
             while let Some(row) = rows.next()? {
-                let theirs = Held::of(
+                let theirs = StoredNorms::of(
                     claims::kind_of(row.get(1)?),
                     row.get(2)?,
                     row.get_ref(3)?.as_blob_or_null().ok().flatten(),

@@ -13,14 +13,14 @@ use crate::{
     },
     store::{
         Result, calibration,
-        log::{self, Loaded, Role},
+        log::{self, EdgeRole, LoadedEvent},
         readings, requests, vectors,
     },
 };
 
 impl Projector<'_> {
     /// Drops what a new event asks to drop, and the new event's own body where that was asked before it came.
-    pub(super) fn admit_redactions(&mut self, event: &Loaded) -> Result<()> {
+    pub(super) fn admit_redactions(&mut self, event: &LoadedEvent) -> Result<()> {
         let mut suspects: BTreeSet<i64> = BTreeSet::from([event.n]);
         if derive::is_redact(&event.kind) {
             for target in &event.header.targets {
@@ -30,7 +30,7 @@ impl Projector<'_> {
             for target in &event.header.targets {
                 self.suspect_candidate(target, event.scope, &mut suspects)?;
             }
-        } else if derive::is_local_kind(&event.kind, local::REFUSED) {
+        } else if derive::is_unstored(&event.kind) {
             self.suspect_candidate(&derive::group_of(event.id, &event.header), event.scope, &mut suspects)?;
         } else if event.is_claim() {
             self.suspect(&event.id, event.scope, &mut suspects)?;
@@ -47,12 +47,12 @@ impl Projector<'_> {
     /// The event with this id, and the local ones that may hold its words.
     fn suspect(&self, id: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
         suspects.extend(log::number_of(self.db, id)?);
-        for event in log::pointing_at(self.db, id, Role::Target, scope)? {
+        for event in log::pointing_at(self.db, id, EdgeRole::Target, scope)? {
             if quotes(&event) {
                 suspects.insert(event.n);
             }
         }
-        for settled in log::pointing_at(self.db, id, Role::Successor, scope)? {
+        for settled in log::pointing_at(self.db, id, EdgeRole::Successor, scope)? {
             if derive::is_local_kind(&settled.kind, local::SETTLED) {
                 for candidate in &settled.header.targets {
                     self.suspect_candidate(candidate, scope, suspects)?;
@@ -62,14 +62,14 @@ impl Projector<'_> {
         self.suspect_candidate(id, scope, suspects)
     }
 
-    /// Every refusal of a candidate, and what the guard said about them.
+    /// Every refusal of a candidate, with the guard's evidence.
     fn suspect_candidate(&self, candidate: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
-        let mut refusals = log::pointing_at(self.db, candidate, Role::Seen, scope)?;
+        let mut refusals = log::pointing_at(self.db, candidate, EdgeRole::Seen, scope)?;
         refusals.extend(log::load_id(self.db, candidate)?);
         for refusal in refusals {
-            if derive::is_local_kind(&refusal.kind, local::REFUSED) {
+            if derive::is_unstored(&refusal.kind) {
                 suspects.insert(refusal.n);
-                let evidence = log::pointing_at(self.db, &refusal.id, Role::Target, scope)?;
+                let evidence = log::pointing_at(self.db, &refusal.id, EdgeRole::Target, scope)?;
                 suspects.extend(evidence.iter().filter(|event| quotes(event)).map(|event| event.n));
             }
         }
@@ -77,19 +77,19 @@ impl Projector<'_> {
     }
 
     /// Whether an event names this one for redaction.
-    fn is_named(&self, event: &Loaded) -> Result<bool> {
-        let naming = log::pointing_at(self.db, &event.id, Role::Target, event.scope)?;
+    fn is_named(&self, event: &LoadedEvent) -> Result<bool> {
+        let naming = log::pointing_at(self.db, &event.id, EdgeRole::Target, event.scope)?;
         Ok(naming.iter().any(|redact| {
             derive::is_redact(&redact.kind) && derive::is_local(&redact.header) == derive::is_local(&event.header)
         }))
     }
 
     /// Whether an event's body is to be dropped: it is named, or it holds the words of one that is.
-    fn is_redacted(&self, event: &Loaded) -> Result<bool> {
+    fn is_redacted(&self, event: &LoadedEvent) -> Result<bool> {
         if self.is_named(event)? {
             return Ok(true);
         }
-        if derive::is_local_kind(&event.kind, local::REFUSED) {
+        if derive::is_unstored(&event.kind) {
             return self.is_candidate_redacted(&derive::group_of(event.id, &event.header), event.scope);
         }
         if quotes(event) {
@@ -98,7 +98,7 @@ impl Projector<'_> {
                 if target.scope != event.scope {
                     continue;
                 }
-                let refusal = derive::is_local_kind(&target.kind, local::REFUSED);
+                let refusal = derive::is_unstored(&target.kind);
                 if self.is_named(&target)?
                     || refusal
                         && self.is_candidate_redacted(&derive::group_of(target.id, &target.header), target.scope)?
@@ -118,7 +118,7 @@ impl Projector<'_> {
         {
             return Ok(true);
         }
-        for settled in log::pointing_at(self.db, candidate, Role::Target, scope)? {
+        for settled in log::pointing_at(self.db, candidate, EdgeRole::Target, scope)? {
             if let (true, Some(claim)) =
                 (derive::is_local_kind(&settled.kind, local::SETTLED), settled.header.successor)
                 && let Some(claim) = log::load_id(self.db, &claim)?
@@ -131,7 +131,7 @@ impl Projector<'_> {
         Ok(false)
     }
 
-    fn drop_body(&mut self, event: &Loaded) -> Result<()> {
+    fn drop_body(&mut self, event: &LoadedEvent) -> Result<()> {
         if let Some(body) = log::body(self.db, event.n)? {
             if let Some(statement) = &body.statement {
                 readings::forget(self.db, statement)?;
@@ -146,6 +146,12 @@ impl Projector<'_> {
             .execute(params![event.n])?;
         if dropped == 0 {
             return Ok(());
+        }
+        if matches!(event.kind, EventKind::Judgement(_)) {
+            // The hashes of both claims' words went with the body.
+            self.db
+                .prepare_cached("DELETE FROM edges WHERE src = ?1 AND role = ?2")?
+                .execute([event.n, EdgeRole::Pair as i64])?;
         }
         self.changes.redacted = true;
         requests::forget(self.db, &event.header.op)?;
@@ -166,6 +172,6 @@ impl Projector<'_> {
 }
 
 /// Whether this is a local event whose body quotes the claims that it points to.
-fn quotes(event: &Loaded) -> bool {
+fn quotes(event: &LoadedEvent) -> bool {
     matches!(&event.kind, EventKind::Local(kind) if kind == local::EVIDENCE || kind == local::FOUND)
 }

@@ -11,7 +11,7 @@ use super::{Projector, claims};
 use crate::{
     domain::{
         ClaimId, EventId, Status,
-        derive::{self, Premise, Rest},
+        derive::{self, Premise, PremisesOf},
     },
     store::{
         Result,
@@ -32,7 +32,7 @@ pub(in crate::store) fn dependents(db: &Connection, premise: &ClaimId, scope: i6
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The claims that a claim rests on, with their places, in the order in which that was said.
+/// The claims that a claim rests on, with their row numbers, in the order of the `depend` events.
 fn premises_at(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<(i64, ClaimId)>> {
     let mut read = db.prepare_cached(
         "SELECT c.n, c.id FROM edges first
@@ -53,7 +53,7 @@ fn premises_at(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<(i64,
     Ok(found)
 }
 
-/// The claims that a claim rests on, in the order in which that was said.
+/// The claims that a claim rests on, in the order of the `depend` events.
 pub(in crate::store) fn premises(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<ClaimId>> {
     Ok(premises_at(db, claim, scope)?.into_iter().map(|(_, id)| id).collect())
 }
@@ -103,7 +103,7 @@ pub(in crate::store) fn wrong_counts(db: &Connection) -> Result<usize> {
 }
 
 /// A claim as what rests on what is followed.
-struct Place {
+struct ClaimPosition {
     n: i64,
     id: ClaimId,
     scope: i64,
@@ -111,7 +111,7 @@ struct Place {
     active: bool,
 }
 
-impl Place {
+impl ClaimPosition {
     fn read(db: &Connection, n: i64) -> Result<Self> {
         let mut read = db.prepare_cached("SELECT id, scope, status FROM claims WHERE n = ?1")?;
         Ok(read.query_row([n], |row| {
@@ -125,7 +125,7 @@ impl Place {
 struct Resting<'a> {
     db: &'a Connection,
     /// What claims rest on.
-    rests: BTreeMap<ClaimId, Rest>,
+    rests: BTreeMap<ClaimId, PremisesOf>,
     /// What broke a premise.
     broken: BTreeMap<ClaimId, Vec<EventId>>,
     /// The causes of a premise, as they were noted.
@@ -134,8 +134,8 @@ struct Resting<'a> {
 
 impl Resting<'_> {
     /// What a claim rests on, without what was acknowledged for it.
-    fn premises(&mut self, claim: &Place) -> Result<Rest> {
-        let mut rest = Rest::default();
+    fn premises(&mut self, claim: &ClaimPosition) -> Result<PremisesOf> {
+        let mut rest = PremisesOf::default();
         for (n, id) in premises_at(self.db, &claim.id, claim.scope)? {
             if !self.broken.contains_key(&id) {
                 self.broken.insert(id, broken_by(self.db, id, n)?);
@@ -148,7 +148,7 @@ impl Resting<'_> {
     }
 
     /// Whether a claim has a cause to pass on: one that was noted for it, or one that its premises have.
-    fn passes_on(&mut self, claim: &Place) -> Result<bool> {
+    fn passes_on(&mut self, claim: &ClaimPosition) -> Result<bool> {
         let rest = self.premises(claim)?;
         let inherits = |premise: &Premise| {
             !premise.broken_by.is_empty() || self.known.get(&premise.id).is_some_and(|causes| !causes.is_empty())
@@ -157,7 +157,7 @@ impl Resting<'_> {
     }
 
     /// Reads all that the causes of a claim follow from.
-    fn take_in(&mut self, claim: &Place) -> Result<()> {
+    fn take_in(&mut self, claim: &ClaimPosition) -> Result<()> {
         let mut rest = self.premises(claim)?;
         if !rest.premises.is_empty() {
             rest.acknowledged = acknowledged(self.db, &claim.id, claim.scope)?;
@@ -176,15 +176,15 @@ impl Projector<'_> {
     pub(super) fn update_review(&mut self) -> Result<()> {
         let mut changed = self.dirty.review.clone();
         for n in &self.dirty.moved {
-            let claim = Place::read(self.db, *n)?;
+            let claim = ClaimPosition::read(self.db, *n)?;
             changed.extend(dependents(self.db, &claim.id, claim.scope)?);
         }
         let mut resting =
             Resting { db: self.db, rests: BTreeMap::new(), broken: BTreeMap::new(), known: BTreeMap::new() };
-        let mut places: BTreeMap<ClaimId, Place> = BTreeMap::new();
+        let mut places: BTreeMap<ClaimId, ClaimPosition> = BTreeMap::new();
         let mut next = Vec::new();
         for n in changed {
-            let claim = Place::read(self.db, n)?;
+            let claim = ClaimPosition::read(self.db, n)?;
             if resting.passes_on(&claim)? {
                 next.push(claim);
             }
@@ -195,7 +195,7 @@ impl Projector<'_> {
             }
             resting.take_in(&claim)?;
             for dependent in dependents(self.db, &claim.id, claim.scope)? {
-                next.push(Place::read(self.db, dependent)?);
+                next.push(ClaimPosition::read(self.db, dependent)?);
             }
             places.insert(claim.id, claim);
         }
@@ -222,7 +222,7 @@ impl Projector<'_> {
     fn update_rests(&mut self) -> Result<()> {
         let changed: Vec<i64> = self.dirty.flipped.union(&self.dirty.review).copied().collect();
         for n in changed {
-            let claim = Place::read(self.db, n)?;
+            let claim = ClaimPosition::read(self.db, n)?;
             let premises = if claim.active { premises_at(self.db, &claim.id, claim.scope)? } else { Vec::new() };
             self.write_rests(n, &premises.into_iter().map(|(premise, _)| premise).collect())?;
         }

@@ -11,9 +11,9 @@ use crate::{
     domain::{
         Body, ClaimId, ClaimKind, EventKind, Norm, OpId, ResolveAct, Scope,
         norm::IndexTerms,
-        verdict::{Carried, Evidence, PairCheck},
+        verdict::{ComparedClaim, Evidence, PairCheck},
     },
-    store::{Act, Committed, Draft, Options, Ref, Store},
+    store::{Act, Committed, EventDraft, Ref, Store, StoreOptions},
 };
 
 /// Nothing contradicts anything.
@@ -24,7 +24,7 @@ impl PairCheck for Blind {
         1
     }
 
-    fn contradiction(&self, _: Carried<'_>, _: Carried<'_>) -> Option<Evidence> {
+    fn contradiction(&self, _: ComparedClaim<'_>, _: ComparedClaim<'_>) -> Option<Evidence> {
         None
     }
 
@@ -47,7 +47,7 @@ impl Counting {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ergo.db");
         let key = SigningKey::from_bytes(&[7; 32]);
-        let mut store = Store::open_with(&path, key, Arc::new(Blind), Options { durable: false }).unwrap();
+        let mut store = Store::open_with(&path, key, Arc::new(Blind), StoreOptions { durable: false }).unwrap();
         let steps = Arc::new(AtomicU64::new(0));
         let counted = steps.clone();
         let count = move || {
@@ -58,7 +58,7 @@ impl Counting {
         Self { store, ops: 0, steps, _folder: folder }
     }
 
-    fn act(&mut self, drafts: Vec<Draft>) -> Committed {
+    fn act(&mut self, drafts: Vec<EventDraft>) -> Committed {
         self.ops += 1;
         let mut op = [0; 16];
         op[..8].copy_from_slice(&self.ops.to_be_bytes());
@@ -76,7 +76,7 @@ impl Counting {
     /// Stores a claim that rests on another, as one act.
     fn dependent(&mut self, premise: ClaimId) -> ClaimId {
         let draft = claim(self.ops);
-        self.act(vec![draft, Draft::new(EventKind::Depend, [Ref::Draft(0), premise.into()])]).created[0]
+        self.act(vec![draft, EventDraft::new(EventKind::Depend, [Ref::Draft(0), premise.into()])]).created[0]
     }
 
     /// The rows that `run` costs.
@@ -87,9 +87,9 @@ impl Counting {
     }
 }
 
-fn claim(n: u64) -> Draft {
+fn claim(n: u64) -> EventDraft {
     let body = Body { statement: Some(format!("statement {n}")), reason: Some("r".into()), ..Body::default() };
-    Draft { claim_kind: Some(ClaimKind::Decision), body, ..Draft::new(EventKind::Assert, []) }
+    EventDraft { claim_kind: Some(ClaimKind::Decision), body, ..EventDraft::new(EventKind::Assert, []) }
 }
 
 /// What things cost beside so many claims that rest on one.
@@ -118,16 +118,17 @@ fn cost(siblings: u64) -> Cost {
     let (one_more, last) = all.count(|all| all.dependent(premise));
     let (behind_one, _) = all.count(|all| all.dependent(rest[0]));
     let other = all.claim();
-    let (beneath, _) = all.count(|all| all.act(vec![Draft::new(EventKind::Depend, [premise.into(), other.into()])]));
+    let (beneath, _) =
+        all.count(|all| all.act(vec![EventDraft::new(EventKind::Depend, [premise.into(), other.into()])]));
     let (read, row) = all.count(|all| all.store.reader().claim(&premise).unwrap().unwrap());
     assert_eq!(row.dependents as u64, siblings + 1);
     let newest = all.store.reader().dependents(&premise, 2).unwrap();
     assert_eq!(newest.iter().map(|row| row.id).collect::<Vec<_>>(), [last, *rest.last().unwrap()]);
-    let (one_less, _) = all.count(|all| all.act(vec![Draft::new(EventKind::Retract, [last.into()])]));
+    let (one_less, _) = all.count(|all| all.act(vec![EventDraft::new(EventKind::Retract, [last.into()])]));
     assert_eq!(all.store.reader().claim(&premise).unwrap().unwrap().dependents as u64, siblings);
-    let (fall, fallen) = all.count(|all| all.act(vec![Draft::new(EventKind::Retract, [premise.into()])]));
+    let (fall, fallen) = all.count(|all| all.act(vec![EventDraft::new(EventKind::Retract, [premise.into()])]));
     assert_eq!(fallen.needs_review.len() as u64, siblings + 1, "what rests on them too");
-    let mut looked = Draft::new(EventKind::Resolve(ResolveAct::Reviewed), [rest[1].into()]);
+    let mut looked = EventDraft::new(EventKind::Resolve(ResolveAct::Reviewed), [rest[1].into()]);
     looked.seen = vec![fallen.events[0]];
     let (reviewed, _) = all.count(|all| all.act(vec![looked]));
     assert!(!all.store.reader().claim(&rest[1]).unwrap().unwrap().flags.needs_review);
@@ -156,7 +157,7 @@ fn set(all: &mut Counting, old: &[ClaimId]) -> ClaimId {
     let key = Some("build".to_owned());
     let body = Body { statement: Some(format!("The build is {}", all.ops)), key, ..Body::default() };
     let targets = old.iter().copied().map(Ref::Id);
-    let draft = Draft { claim_kind: Some(ClaimKind::Fact), body, ..Draft::new(EventKind::FactSet, targets) };
+    let draft = EventDraft { claim_kind: Some(ClaimKind::Fact), body, ..EventDraft::new(EventKind::FactSet, targets) };
     all.act(vec![draft]).created[0]
 }
 

@@ -1,4 +1,4 @@
-//! Events leave the log again: what they did is taken back in the projections, at a cost that goes with them and not with the file.
+//! Removes the effects of events that leave the log from the projections. The cost grows with these events, not with the size of the file.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +12,23 @@ use crate::{
     },
     store::{
         Result,
-        log::{self, Loaded, Role},
+        log::{self, EdgeRole, LoadedEvent},
     },
 };
 
 /// Events on their way out of the log.
-pub(in crate::store) struct Leaving(Vec<Loaded>);
+pub(in crate::store) struct LeavingEvents(Vec<LoadedEvent>);
 
 impl Projector<'_> {
     /// Takes events out of the projections, and notes all that they had part in. The log must lose them next; then comes
     /// [`Projector::gone`].
-    pub(in crate::store) fn leave(&mut self, places: impl IntoIterator<Item = i64>) -> Result<Leaving> {
-        let leaving: Vec<Loaded> = places.into_iter().map(|n| log::load(self.db, n)).collect::<Result<_>>()?;
+    pub(in crate::store) fn leave(&mut self, places: impl IntoIterator<Item = i64>) -> Result<LeavingEvents> {
+        let leaving: Vec<LoadedEvent> = places.into_iter().map(|n| log::load(self.db, n)).collect::<Result<_>>()?;
         // All of them first: what one of them did may be read by way of another.
         for event in &leaving {
             self.mark(event)?;
             self.mark_card(event)?;
-            for waiting in log::pointing_at(self.db, &event.id, Role::Target, event.scope)? {
+            for waiting in log::pointing_at(self.db, &event.id, EdgeRole::Target, event.scope)? {
                 self.mark(&waiting)?;
             }
             if event.is_claim() {
@@ -46,11 +46,11 @@ impl Projector<'_> {
             }
         }
         self.pass_over(&leaving);
-        Ok(Leaving(leaving))
+        Ok(LeavingEvents(leaving))
     }
 
     /// The events are out of the log: what they undid has effect again, or not. The rest follows in [`Projector::finish`].
-    pub(in crate::store) fn gone(&mut self, Leaving(events): &Leaving) -> Result<()> {
+    pub(in crate::store) fn gone(&mut self, LeavingEvents(events): &LeavingEvents) -> Result<()> {
         for event in events.iter().filter(|event| derive::is_undo(&event.kind)) {
             self.spread(event)?;
         }
@@ -59,10 +59,10 @@ impl Projector<'_> {
     }
 
     /// Notes the claims and cards that a claim which leaves has part in.
-    fn mark_neighbours(&mut self, claim: &Loaded) -> Result<()> {
+    fn mark_neighbours(&mut self, claim: &LoadedEvent) -> Result<()> {
         let mut origins = BTreeSet::new();
         self.origins_of(claim.n, &mut origins)?;
-        origins.remove(&contests::Origin::Claim(claim.n));
+        origins.remove(&contests::ContestOrigin::Claim(claim.n));
         self.dirty.origins.extend(origins);
         self.drop_contest(&claim.id)?;
         for other in self.carded_opponents(&claim.id)? {
@@ -100,7 +100,7 @@ impl Projector<'_> {
     }
 
     /// Notes the cards that one of the events caused or settled.
-    fn mark_cards_by(&mut self, leaving: &[Loaded]) -> Result<()> {
+    fn mark_cards_by(&mut self, leaving: &[LoadedEvent]) -> Result<()> {
         let places: BTreeSet<i64> = leaving.iter().map(|event| event.n).collect();
         let mut read = self.db.prepare_cached("SELECT id, author, settled FROM cards")?;
         let rows =
@@ -115,7 +115,7 @@ impl Projector<'_> {
     }
 
     /// The event keeps no claim out of the active set any more.
-    fn drop_acts(&mut self, event: &Loaded) -> Result<()> {
+    fn drop_acts(&mut self, event: &LoadedEvent) -> Result<()> {
         for claim in self.claims_among(&event.header.targets, event.scope)? {
             let mut read = self.db.prepare_cached("SELECT successor FROM live_acts WHERE claim = ?1 AND act = ?2")?;
             let successors = read.query_map([claim, event.n], |row| log::optional_id_at(row, 0))?;
@@ -139,7 +139,7 @@ impl Projector<'_> {
     }
 
     /// The claim stands in no table any more.
-    fn drop_claim(&mut self, claim: &Loaded) -> Result<()> {
+    fn drop_claim(&mut self, claim: &LoadedEvent) -> Result<()> {
         if let Some(body) = log::body(self.db, claim.n)? {
             self.unindex(claim.n, &body)?;
         }
@@ -156,8 +156,8 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Nothing is to be done for claims that are no more.
-    fn pass_over(&mut self, leaving: &[Loaded]) {
+    /// Removes claims that left from the lists of what to update.
+    fn pass_over(&mut self, leaving: &[LoadedEvent]) {
         let gone: BTreeSet<i64> = leaving.iter().map(|event| event.n).collect();
         let dirty = &mut self.dirty;
         for places in [
@@ -176,11 +176,11 @@ impl Projector<'_> {
                 places.remove(n);
             }
         }
-        dirty.origins.retain(|origin| !matches!(origin, contests::Origin::Claim(n) if gone.contains(n)));
+        dirty.origins.retain(|origin| !matches!(origin, contests::ContestOrigin::Claim(n) if gone.contains(n)));
     }
 }
 
-/// Forgets cards that were true once and that speak of events which are no more.
+/// Deletes outdated cards whose events are no longer in the log.
 pub(in crate::store) fn forget_cards(db: &rusqlite::Connection) -> Result<()> {
     let mut read = db.prepare_cached(
         "SELECT k.n FROM cards k WHERE k.held = 0 AND (

@@ -182,7 +182,7 @@ fn phrases(db: &Connection, scope: i64, query: &CandidateQuery, claims: usize) -
     lists.sort_by_key(|list| list.df);
     let mut budget = BUDGET;
     for list in lists.iter_mut().filter(|list| !list.complete) {
-        // A part of a long list says little of the claims that are in it.
+        // A part of a long list helps little to rank the claims in it.
         if list.df > budget {
             break;
         }

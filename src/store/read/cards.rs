@@ -2,21 +2,21 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::Place;
+use super::ListPosition;
 use crate::{
     domain::{
         CardId, ClaimId, ClaimKind, EventId, EventKind, Hlc, Qualifiers, Scope,
         derive::{CardKind, Lineage, SettledBy, local, local_note},
     },
     store::{
-        CardFilter, CardRow, CardStatus, Page, Reader, Result,
+        CardFilter, CardRow, CardState, Page, Reader, Result,
         log::{self, id_at},
-        project::{Line, content_hash, verdict_of},
+        project::{SuccessionLine, content_hash, verdict_of},
     },
 };
 
 /// A card's own row.
-struct Base {
+struct CardRecord {
     n: i64,
     id: CardId,
     scope: i64,
@@ -24,7 +24,7 @@ struct Base {
     open: bool,
     moot: bool,
     candidate: Option<EventId>,
-    place: Place,
+    place: ListPosition,
     author: i64,
     settled: Option<i64>,
     snoozed: Option<i64>,
@@ -43,10 +43,10 @@ macro_rules! select_card {
     };
 }
 
-fn read_card(row: &Row<'_>) -> rusqlite::Result<Base> {
+fn read_card(row: &Row<'_>) -> rusqlite::Result<CardRecord> {
     let kind: i64 = row.get(3)?;
     let n = row.get(0)?;
-    Ok(Base {
+    Ok(CardRecord {
         n,
         id: CardId(row.get(1)?),
         scope: row.get(2)?,
@@ -54,7 +54,7 @@ fn read_card(row: &Row<'_>) -> rusqlite::Result<Base> {
         open: row.get(4)?,
         moot: row.get(5)?,
         candidate: log::optional_id_at(row, 6)?,
-        place: Place { wall: row.get(7)?, tick: row.get(8)?, n },
+        place: ListPosition { wall: row.get(7)?, tick: row.get(8)?, n },
         author: row.get(9)?,
         settled: row.get(10)?,
         snoozed: row.get(11)?,
@@ -63,7 +63,7 @@ fn read_card(row: &Row<'_>) -> rusqlite::Result<Base> {
 }
 
 impl Reader {
-    fn card_row(&self, base: Base) -> Result<CardRow> {
+    fn card_row(&self, base: CardRecord) -> Result<CardRow> {
         let mut read = self.db.prepare_cached("SELECT member FROM card_members WHERE card = ?1 ORDER BY ord")?;
         let members: Vec<EventId> = read.query_map([base.n], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
         let author = log::load(&self.db, base.author)?;
@@ -128,7 +128,7 @@ impl Reader {
 
     /// A page of cards, newest first.
     pub fn cards(&self, filter: &CardFilter, limit: usize, cursor: Option<&str>) -> Result<Page<CardRow>> {
-        let after = Place::parse(cursor)?;
+        let after = ListPosition::parse(cursor)?;
         self.snapshot(|reader| {
             let scope = match &filter.scope {
                 Some(scope) => match log::known_scope(&reader.db, scope)? {
@@ -139,10 +139,10 @@ impl Reader {
             };
             // Which halves of the table, and which of the open ones by their snooze.
             let halves: &[(bool, Option<bool>)] = match filter.status {
-                CardStatus::Open => &[(true, Some(false))],
-                CardStatus::Snoozed => &[(true, Some(true))],
-                CardStatus::Settled => &[(false, None)],
-                CardStatus::All => &[(true, None), (false, None)],
+                CardState::Open => &[(true, Some(false))],
+                CardState::Snoozed => &[(true, Some(true))],
+                CardState::Settled => &[(false, None)],
+                CardState::All => &[(true, None), (false, None)],
             };
             let now = log::wall(filter.now);
             let kinds = filter.kinds.iter().fold(0_i64, |bits, kind| bits | 1 << *kind as i64);
@@ -202,11 +202,23 @@ impl Reader {
         })
     }
 
+    /// Whether the card of a candidate was ever settled, also if that was undone.
+    pub fn was_settled(&self, card: &CardRow) -> Result<bool> {
+        self.snapshot(|reader| {
+            let Some(candidate) = card.candidate else { return Ok(card.settled.is_some()) };
+            let Some(event) = log::load_id(&reader.db, &candidate)? else { return Ok(false) };
+            let pointing = log::pointing_at(&reader.db, &candidate, log::EdgeRole::Target, event.scope)?;
+            Ok(pointing.iter().any(|event| {
+                matches!(&event.kind, EventKind::Local(kind) if kind == local::SETTLED || kind == local::DISCARD)
+            }))
+        })
+    }
+
     /// Whether an exception or a dismissal has settled this pair.
     pub fn is_settled_pair(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, one)? else { return Ok(false) };
-            (Line { db: &reader.db, scope: event.scope }).is_settled(one, other)
+            (SuccessionLine { db: &reader.db, scope: event.scope }).is_settled(one, other)
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     store::{
         ClaimRow, Lookup, Reader, Result,
         log::{self, conversion, id_at},
-        project::{Line, content_hash, kind_code, kind_of, premises_of, status_of},
+        project::{SuccessionLine, content_hash, kind_code, kind_of, premises_of, status_of},
     },
 };
 
@@ -33,13 +33,13 @@ macro_rules! select_claim {
 }
 
 /// A claim's own row, before its relations are read.
-pub(super) struct Base {
+pub(super) struct ClaimRecord {
     pub(super) n: i64,
     pub(super) scope: i64,
     pub(super) row: ClaimRow,
 }
 
-pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<Base> {
+pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<ClaimRecord> {
     let header: Header = row
         .get_ref(11)?
         .as_blob()
@@ -65,7 +65,7 @@ pub(super) fn read_claim(row: &Row<'_>) -> rusqlite::Result<Base> {
         redacted: row.get(9)?,
         expired: false,
     };
-    Ok(Base { n: row.get(0)?, scope: row.get(2)?, row: claim })
+    Ok(ClaimRecord { n: row.get(0)?, scope: row.get(2)?, row: claim })
 }
 
 /// The claim that an event carries, with nothing derived.
@@ -109,8 +109,8 @@ pub(super) fn of_event(id: EventId, header: Header, body: Body, rev: u64) -> Cla
 }
 
 /// Reads what a claim's relations are.
-pub(super) fn complete(db: &Connection, base: Base) -> Result<ClaimRow> {
-    let Base { n, scope, mut row } = base;
+pub(super) fn complete(db: &Connection, base: ClaimRecord) -> Result<ClaimRow> {
+    let ClaimRecord { n, scope, mut row } = base;
     // An active claim has no live acts, and only one that needs review has causes to show.
     if row.status != Status::Active {
         read_live_acts(db, n, &mut row)?;
@@ -212,7 +212,7 @@ impl Reader {
         })
     }
 
-    /// The active claim that says exactly this, white space aside.
+    /// The active claim with exactly this statement, ignoring white space.
     pub fn duplicate(
         &self,
         scope: &Scope,
@@ -232,7 +232,8 @@ impl Reader {
     pub fn heads(&self, id: &ClaimId) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, id)? else { return Ok(Vec::new()) };
-            let heads: BTreeSet<ClaimId> = active_heads(&[*id], &Line { db: &reader.db, scope: event.scope })?;
+            let heads: BTreeSet<ClaimId> =
+                active_heads(&[*id], &SuccessionLine { db: &reader.db, scope: event.scope })?;
             let mut rows = claims_with_ids(&reader.db, heads)?;
             rows.sort_by_key(|row| std::cmp::Reverse((row.clock, row.id)));
             Ok(rows)
@@ -259,11 +260,11 @@ impl Reader {
         })
     }
 
-    /// A refused candidate in the form of a claim, with its card's rev.
+    /// A candidate that was refused, or is held, in the form of a claim, with its card's rev.
     pub fn candidate(&self, id: &EventId) -> Result<Option<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, id)? else { return Ok(None) };
-            if !derive::is_local_kind(&event.kind, derive::local::REFUSED) {
+            if !derive::is_unstored(&event.kind) {
                 return Ok(None);
             }
             let body = log::body(&reader.db, event.n)?;

@@ -2,27 +2,29 @@
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{Place, id_range};
+use super::{ListPosition, id_range};
 use crate::{
     domain::{
-        CardId, ClaimId, EventId, OpId, Scope, SignedEvent,
+        CardId, ClaimId, EventId, EventKind, OpId, PairVerdict, Scope, SignedEvent,
         derive::{self, local},
+        judgement::{PairJudgement, standing},
     },
     store::{
         EventRow, LogFilter, Lookup, Page, Reader, Result,
-        log::{self, Loaded, Role, id_at},
+        log::{self, EdgeRole, LoadedEvent, id_at},
         project,
     },
 };
 
 /// Acts that never are what a caller means by "my last act": undoing itself, what cannot be undone, and refusals, which
 /// changed nothing.
-const NOT_UNDONE: [&str; 10] = [
+const NOT_UNDONE: [&str; 11] = [
     "undo",
     "local.undo",
     "redact",
     "local.redact",
     "local.refused",
+    "local.held",
     "local.evidence",
     "local.chunk",
     "local.chunk_gone",
@@ -70,7 +72,7 @@ fn listed(in_scope: bool, filter: &LogFilter, by: By) -> String {
 }
 
 impl Reader {
-    pub(super) fn event_row(&self, event: Loaded) -> Result<EventRow> {
+    pub(super) fn event_row(&self, event: LoadedEvent) -> Result<EventRow> {
         let body = log::body(&self.db, event.n)?;
         let header = event.header;
         let mut read = self.db.prepare_cached("SELECT name FROM devices WHERE device = ?1")?;
@@ -95,13 +97,13 @@ impl Reader {
         })
     }
 
-    fn event_rows(&self, events: impl IntoIterator<Item = Loaded>) -> Result<Vec<EventRow>> {
+    fn event_rows(&self, events: impl IntoIterator<Item = LoadedEvent>) -> Result<Vec<EventRow>> {
         events.into_iter().map(|event| self.event_row(event)).collect()
     }
 
-    fn loaded(&self, sql: &str, params: impl rusqlite::Params) -> Result<Vec<Loaded>> {
+    fn loaded(&self, sql: &str, params: impl rusqlite::Params) -> Result<Vec<LoadedEvent>> {
         let mut read = self.db.prepare_cached(sql)?;
-        let rows = read.query_map(params, Loaded::read)?;
+        let rows = read.query_map(params, LoadedEvent::read)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -132,10 +134,10 @@ impl Reader {
                 ),
                 params![claim.0, scope, MOST_RESTING],
             )?);
-            found.extend(log::pointing_at(&reader.db, claim, Role::Successor, scope)?);
+            found.extend(log::pointing_at(&reader.db, claim, EdgeRole::Successor, scope)?);
             let mut next: Vec<EventId> = found.iter().skip(1).map(|event| event.id).collect();
             while let Some(id) = next.pop() {
-                for event in log::pointing_at(&reader.db, &id, Role::Target, scope)? {
+                for event in log::pointing_at(&reader.db, &id, EdgeRole::Target, scope)? {
                     if derive::is_undo(&event.kind) && found.iter().all(|known| known.id != event.id) {
                         next.push(event.id);
                         found.push(event);
@@ -149,12 +151,12 @@ impl Reader {
         })
     }
 
-    /// The effective events that make or speak of a card, and what was kept beside its refusals, the earliest first.
+    /// The effective events that create or refer to a card, and the evidence of its refusals, the earliest first.
     pub fn events_of_card(&self, card: &CardId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let mut found = Vec::new();
             for event in project::events_of_card(&reader.db, card)? {
-                let beside = log::pointing_at(&reader.db, &event.id, Role::Target, event.scope)?;
+                let beside = log::pointing_at(&reader.db, &event.id, EdgeRole::Target, event.scope)?;
                 found.push(event);
                 found.extend(
                     beside.into_iter().filter(|e| e.effective && derive::is_local_kind(&e.kind, local::EVIDENCE)),
@@ -164,7 +166,7 @@ impl Reader {
         })
     }
 
-    /// The effective events by which a claim was let stand beside others: exceptions and dismissals, in the order of arrival.
+    /// The effective events by which a claim was let stand beside others: exceptions, dismissals and judgements, in the order of arrival.
     pub fn let_stand(&self, claim: &ClaimId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, claim)? else { return Ok(Vec::new()) };
@@ -172,13 +174,36 @@ impl Reader {
                 log::select_loaded!(
                     "edges x JOIN events e ON e.n = x.src
                      WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND e.effective = 1
-                       AND e.kind IN ('resolve.exception', 'resolve.dismiss')
+                       AND e.kind IN ('resolve.exception', 'resolve.dismiss', 'judgement.compatible')
                      ORDER BY e.n"
                 ),
                 params![claim.0, event.scope],
             )?;
             found.dedup_by_key(|event| event.id);
             reader.event_rows(found)
+        })
+    }
+
+    /// The judgement that holds of two claims in a scope, by the [`pair_key`] of their words.
+    ///
+    /// [`pair_key`]: crate::domain::judgement::pair_key
+    pub fn judgement(&self, scope: &Scope, pair: &EventId) -> Result<Option<(PairVerdict, EventRow)>> {
+        self.snapshot(|reader| {
+            let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(None) };
+            let mut found = log::pointing_at(&reader.db, pair, EdgeRole::Pair, scope)?;
+            found.retain(|event| event.effective);
+            let standing = standing(found.iter().filter_map(|event| match event.kind {
+                EventKind::Judgement(verdict) => Some(PairJudgement {
+                    event: event.id,
+                    clock: event.header.clock,
+                    verdict,
+                    by_person: event.header.agent.is_none(),
+                }),
+                _ => None,
+            }));
+            let Some(standing) = standing else { return Ok(None) };
+            let Some(event) = found.into_iter().find(|event| event.id == standing.event) else { return Ok(None) };
+            Ok(Some((standing.verdict, reader.event_row(event)?)))
         })
     }
 
@@ -189,14 +214,6 @@ impl Reader {
             events.sort_by_key(|event| (event.header.clock, event.id));
             reader.event_rows(events)
         })
-    }
-
-    /// What an act's id or a prefix of one stands for.
-    pub fn find_op(&self, prefix: &str) -> Result<Lookup<OpId>> {
-        let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
-        let mut read = self.db.prepare_cached("SELECT DISTINCT op FROM events WHERE op BETWEEN ?1 AND ?2 LIMIT 10")?;
-        let found = read.query_map(params![&low[..16], &high[..16]], |row| Ok(OpId(row.get(0)?)))?;
-        Ok(Lookup::of(found.collect::<rusqlite::Result<Vec<_>>>()?))
     }
 
     /// A caller's last act that still has effect and is no undo, no redaction and no refusal.
@@ -224,7 +241,7 @@ impl Reader {
 
     /// Events outside an act that still have effect and build on it: while there are any, it cannot be undone.
     ///
-    /// Undo events do not count, nor what merely speaks of a claim on this machine: refusals, findings, snoozes.
+    /// Undo events do not count, nor what merely speaks of a claim: judgements, refusals, findings, snoozes.
     pub fn built_on(&self, op: &OpId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let mut found = reader.loaded(
@@ -238,7 +255,8 @@ impl Reader {
             found.retain(|event| {
                 !derive::is_undo(&event.kind)
                     && !derive::is_notice(&event.kind)
-                    && [local::REFUSED, local::EVIDENCE, local::FOUND, local::SNOOZE, local::SEEN]
+                    && !matches!(event.kind, EventKind::Judgement(_))
+                    && [local::REFUSED, local::HELD, local::EVIDENCE, local::FOUND, local::SNOOZE, local::SEEN]
                         .iter()
                         .all(|kind| !derive::is_local_kind(&event.kind, kind))
             });
@@ -251,7 +269,7 @@ impl Reader {
     /// A page of both logs without rosters, newest first by event clock. `total` is 0 unless the filter has a beginning: a
     /// whole log is not counted.
     pub fn log(&self, filter: &LogFilter, limit: usize, cursor: Option<&str>) -> Result<Page<EventRow>> {
-        let after = Place::parse(cursor)?;
+        let after = ListPosition::parse(cursor)?;
         self.snapshot(|reader| {
             let scope = match &filter.scope {
                 Some(scope) => match log::known_scope(&reader.db, scope)? {
@@ -278,7 +296,7 @@ impl Reader {
                     total += count.query_row(params![scope, since, filter.who], |row| row.get::<_, usize>(0))?;
                 }
             }
-            let place = |event: &Loaded| Place {
+            let place = |event: &LoadedEvent| ListPosition {
                 wall: log::wall(event.header.clock.wall),
                 tick: event.header.clock.count.into(),
                 n: event.n,

@@ -18,13 +18,13 @@ use crate::store::StoreError;
 
 /// A place in a list that is ordered by event clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ListPosition {
     wall: i64,
     tick: i64,
     n: i64,
 }
 
-impl Place {
+impl ListPosition {
     /// Before every row of a list that runs backwards in time.
     const START: Self = Self { wall: i64::MAX, tick: i64::MAX, n: i64::MAX };
 
@@ -63,10 +63,10 @@ mod tests {
 
     #[test]
     fn cursors_round_trip_and_foreign_ones_are_refused() {
-        let place = Place { wall: 1_700_000_000_000, tick: 3, n: 9 };
-        assert_eq!(Place::parse(Some(&place.cursor())).unwrap(), place);
+        let place = ListPosition { wall: 1_700_000_000_000, tick: 3, n: 9 };
+        assert_eq!(ListPosition::parse(Some(&place.cursor())).unwrap(), place);
         for bad in ["", "x", "1.2", "1.2.3.4", "1.2.-"] {
-            assert!(Place::parse(Some(bad)).is_err(), "{bad}");
+            assert!(ListPosition::parse(Some(bad)).is_err(), "{bad}");
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     domain::ClaimId,
     store::{
         Neighbour, NeighbourQuery, Reader, Result, log,
-        vectors::{self, VectorModel, index},
+        vectors::{self, VectorModel, vector_index},
     },
 };
 
@@ -45,9 +45,9 @@ impl Reader {
             }
             let wanted = query.limit.saturating_add(excluded.len());
             let compared = wanted.saturating_mul(OVERSAMPLED).clamp(*EXACT.start(), *EXACT.end());
-            let mut near = index::nearest(db, index::lane_of(scope, true), &code, compared)?;
+            let mut near = vector_index::nearest(db, vector_index::lane_of(scope, true), &code, compared)?;
             if query.facts {
-                near.extend(index::nearest(db, index::lane_of(scope, false), &code, compared)?);
+                near.extend(vector_index::nearest(db, vector_index::lane_of(scope, false), &code, compared)?);
             }
             let mut ranked = Vec::with_capacity(near.len());
             for n in near.into_iter().filter(|n| !excluded.contains(n)) {

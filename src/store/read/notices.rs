@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, params};
 
-use super::{Place, claims::claim};
+use super::{ListPosition, claims::claim};
 use crate::{
     domain::{ClaimId, EventId, Scope},
     store::{NoticeRow, Page, Reader, Result, log},
 };
 
-/// The most claims that a filter by what was said of them looks at.
+/// The most claims that a filter by the guard's outcome looks at.
 const MOST: usize = 10_000;
 
 /// The claims, by their places, that were stored with a warning, seen or not.
@@ -42,7 +42,7 @@ impl Reader {
         limit: usize,
         cursor: Option<&str>,
     ) -> Result<Page<NoticeRow>> {
-        let after = Place::parse(cursor)?;
+        let after = ListPosition::parse(cursor)?;
         self.snapshot(|reader| {
             let scope = match scope {
                 Some(scope) => match log::known_scope(&reader.db, scope)? {
@@ -65,7 +65,7 @@ impl Reader {
             for n in &places {
                 items.extend(reader.notice(*n)?);
             }
-            let next = places.last().filter(|_| more).map(|n| Place { wall: 0, tick: 0, n: *n }.cursor());
+            let next = places.last().filter(|_| more).map(|n| ListPosition { wall: 0, tick: 0, n: *n }.cursor());
             Ok(Page { items, total, at_least: false, next })
         })
     }

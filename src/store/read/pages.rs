@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Place, claims::claims_at_places, notices, search};
+use super::{ListPosition, claims::claims_at_places, notices, search};
 use crate::store::{
-    ClaimFilter, ClaimRow, Page, Reader, Result, Said, log,
+    ClaimFilter, ClaimRow, GuardOutcome, Page, Reader, Result, log,
     project::{kind_of, status_code},
 };
 
@@ -78,12 +78,12 @@ pub(super) fn span(filter: &ClaimFilter) -> (i64, i64) {
 fn places(
     db: &Connection,
     lanes: &[Lane],
-    (after, from): (Place, i64),
+    (after, from): (ListPosition, i64),
     without: &HashSet<i64>,
     limit: usize,
-) -> Result<Vec<Place>> {
-    let read = |row: &rusqlite::Row<'_>| Ok(Place { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? });
-    let mut found: Vec<Place> = Vec::new();
+) -> Result<Vec<ListPosition>> {
+    let read = |row: &rusqlite::Row<'_>| Ok(ListPosition { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? });
+    let mut found: Vec<ListPosition> = Vec::new();
     if lanes.len() <= MERGED_LANES {
         let mut heads = db.prepare_cached(
             "SELECT wall, tick, n FROM claims WHERE lane = ?1 AND (wall, tick, n) < (?2, ?3, ?4) AND wall >= ?5
@@ -119,12 +119,12 @@ fn places(
 const MANY: usize = 20_000;
 
 /// The places among `claims` that a filter fits, newest first.
-fn chosen(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSet<i64>) -> Result<Vec<Place>> {
-    type Row = (Place, Option<i64>);
+fn chosen(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSet<i64>) -> Result<Vec<ListPosition>> {
+    type Row = (ListPosition, Option<i64>);
     let wanted: HashSet<i64> = lanes.iter().map(|lane| lane.n).collect();
     let (from, to) = span(filter);
     let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Row> {
-        Ok((Place { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? }, row.get(3)?))
+        Ok((ListPosition { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? }, row.get(3)?))
     };
     let mut found = Vec::new();
     let mut take = |(place, lane): Row| {
@@ -158,22 +158,22 @@ fn chosen(db: &Connection, lanes: &[Lane], filter: &ClaimFilter, claims: &HashSe
 }
 
 /// Which claims a filter picks one by one, beside its lanes.
-pub(super) struct OneByOne {
-    /// Only these, where it says so.
+pub(super) struct PickedClaims {
+    /// Only these; `None` for all.
     only: Option<HashSet<i64>>,
     /// None of these.
     without: HashSet<i64>,
 }
 
-impl OneByOne {
-    /// By what guard and models said, and by the words that are not to be there.
+impl PickedClaims {
+    /// By the guard's outcome, and by the words that must not occur.
     pub(super) fn of(db: &Connection, filter: &ClaimFilter) -> Result<Self> {
         let mut without = search::having(db, filter)?;
         let only = match filter.verdict {
             None => None,
-            Some(Said::Disputed) => Some(notices::disputed(db)?),
-            Some(Said::Warned) => Some(notices::warned(db)?),
-            Some(Said::Clean) => {
+            Some(GuardOutcome::Disputed) => Some(notices::disputed(db)?),
+            Some(GuardOutcome::Warned) => Some(notices::warned(db)?),
+            Some(GuardOutcome::Clean) => {
                 without.extend(notices::disputed(db)?);
                 without.extend(notices::warned(db)?);
                 None
@@ -191,11 +191,11 @@ impl Reader {
     /// A page of claims, newest first by event clock. What `filter.source` asks for is not looked at: see [`Reader::search`].
     pub fn claims(&self, filter: &ClaimFilter, limit: usize, cursor: Option<&str>) -> Result<Page<ClaimRow>> {
         let (from, to) = span(filter);
-        let after = Place::parse(cursor)?.min(Place { wall: to, ..Place::START });
+        let after = ListPosition::parse(cursor)?.min(ListPosition { wall: to, ..ListPosition::START });
         let most = limit.saturating_add(1);
         self.snapshot(|reader| {
             let lanes = lanes(&reader.db, filter)?;
-            let OneByOne { only, without } = OneByOne::of(&reader.db, filter)?;
+            let PickedClaims { only, without } = PickedClaims::of(&reader.db, filter)?;
             let (mut found, total) = if let Some(only) = only {
                 let only = only.difference(&without).copied().collect();
                 let all = chosen(&reader.db, &lanes, filter, &only)?;

@@ -5,17 +5,14 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{
-    claims::{bare_claims_at_places, claims_at_places},
-    pages,
-    search::within,
-};
+use super::{claims::bare_claims_at_places, pages, search::within};
 use crate::{
     domain::{Scope, Status},
     store::{
-        ClaimFilter, ClaimRow, Reader, Result, Spot, Standing, VectorModel, WordList, WordLists, WordQuery, log,
+        ClaimFilter, ClaimRow, KindAndStatus, Reader, Result, RowNumber, VectorModel, WordList, WordLists, WordQuery,
+        log,
         project::{kind_of, status_of},
-        vectors::{self, index},
+        vectors::{self, vector_index},
     },
 };
 
@@ -59,7 +56,7 @@ impl Reader {
                     }
                     _ => rows.len(),
                 };
-                lists.push(WordList { spots: rows.into_iter().map(Spot).collect(), claims, complete });
+                lists.push(WordList { spots: rows.into_iter().map(RowNumber).collect(), claims, complete });
             }
             Ok(WordLists { claims, lists })
         })
@@ -69,7 +66,13 @@ impl Reader {
     ///
     /// # Errors
     /// [`crate::store::StoreError::VectorModel`] where the store's vectors were made with another model.
-    pub fn near(&self, scope: &Scope, model: &VectorModel, vector: &[f32], limit: usize) -> Result<Vec<(Spot, f32)>> {
+    pub fn near(
+        &self,
+        scope: &Scope,
+        model: &VectorModel,
+        vector: &[f32],
+        limit: usize,
+    ) -> Result<Vec<(RowNumber, f32)>> {
         self.snapshot(|reader| {
             let (db, stored) = (&reader.db, vectors::model(&reader.db)?);
             let (Some(stored), Some(scope)) = (stored, log::known_scope(db, scope)?) else { return Ok(Vec::new()) };
@@ -111,7 +114,7 @@ impl Reader {
     ///
     /// # Errors
     /// As for [`Reader::near`].
-    pub fn spot_cosines(&self, model: &VectorModel, vector: &[f32], spots: &[Spot]) -> Result<Vec<Option<f32>>> {
+    pub fn spot_cosines(&self, model: &VectorModel, vector: &[f32], spots: &[RowNumber]) -> Result<Vec<Option<f32>>> {
         self.compared(model, vector, spots, vectors::stored)
     }
 
@@ -119,7 +122,7 @@ impl Reader {
     ///
     /// # Errors
     /// As for [`Reader::near`].
-    pub fn reason_cosines(&self, model: &VectorModel, vector: &[f32], spots: &[Spot]) -> Result<Vec<Option<f32>>> {
+    pub fn reason_cosines(&self, model: &VectorModel, vector: &[f32], spots: &[RowNumber]) -> Result<Vec<Option<f32>>> {
         self.compared(model, vector, spots, vectors::with_reason)
     }
 
@@ -128,7 +131,7 @@ impl Reader {
         &self,
         model: &VectorModel,
         vector: &[f32],
-        spots: &[Spot],
+        spots: &[RowNumber],
         stored: fn(&Connection, i64) -> Result<Option<Vec<u8>>>,
     ) -> Result<Vec<Option<f32>>> {
         self.snapshot(|reader| {
@@ -141,7 +144,7 @@ impl Reader {
     }
 
     /// Kind and status of those claims that are of the scope, in their order.
-    pub fn standing(&self, scope: &Scope, spots: &[Spot]) -> Result<Vec<Option<Standing>>> {
+    pub fn standing(&self, scope: &Scope, spots: &[RowNumber]) -> Result<Vec<Option<KindAndStatus>>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(vec![None; spots.len()]) };
             let mut read = reader
@@ -150,7 +153,7 @@ impl Reader {
             let mut all = Vec::with_capacity(spots.len());
             for spot in spots {
                 let found = read.query_row([spot.0, scope], |row| {
-                    Ok(Standing { kind: kind_of(row.get(0)?), status: status_of(row.get(1)?) })
+                    Ok(KindAndStatus { kind: kind_of(row.get(0)?), status: status_of(row.get(1)?) })
                 });
                 all.push(found.optional()?);
             }
@@ -175,13 +178,8 @@ impl Reader {
     }
 
     /// Claims without their relations (see [`Reader::candidates`]), in that order.
-    pub fn bare_at(&self, spots: &[Spot]) -> Result<Vec<ClaimRow>> {
+    pub fn bare_at(&self, spots: &[RowNumber]) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| bare_claims_at_places(&reader.db, spots.iter().map(|spot| spot.0)))
-    }
-
-    /// Claims with their relations, in that order.
-    pub fn whole_at(&self, spots: &[Spot]) -> Result<Vec<ClaimRow>> {
-        self.snapshot(|reader| claims_at_places(&reader.db, spots.iter().map(|spot| spot.0)))
     }
 }
 
@@ -192,11 +190,11 @@ pub(in crate::store) fn quoted(stem: &str) -> Option<String> {
 }
 
 /// The claims of both parts of the index whose signs differ least from those of a vector, `rows` of each at most, with their exact cosines; in no order.
-fn nearest(db: &Connection, scope: i64, (unit, code): (&[f32], &[u8]), rows: usize) -> Result<Vec<(Spot, f32)>> {
+fn nearest(db: &Connection, scope: i64, (unit, code): (&[f32], &[u8]), rows: usize) -> Result<Vec<(RowNumber, f32)>> {
     let mut found = Vec::new();
     for guarded in [true, false] {
-        for n in index::nearest(db, index::lane_of(scope, guarded), code, rows)? {
-            found.extend(vectors::stored(db, n)?.map(|stored| (Spot(n), vectors::cosine(unit, &stored))));
+        for n in vector_index::nearest(db, vector_index::lane_of(scope, guarded), code, rows)? {
+            found.extend(vectors::stored(db, n)?.map(|stored| (RowNumber(n), vectors::cosine(unit, &stored))));
         }
     }
     Ok(found)

@@ -27,7 +27,7 @@ const MIN_PREFIX: usize = 3;
 const SAMPLE: usize = 256;
 
 /// The most matches that the words of one query have together. To rank by BM25, FTS5 counts the matches of every word, so
-/// words beyond this, the commonest, take no part: they tell little.
+/// words beyond this, the commonest, are left out: they hardly affect the ranking.
 const MAX_COUNTED: usize = 50_000;
 
 /// How many of the rarest words are tried in pairs, where all are common.
@@ -60,7 +60,7 @@ struct Match {
 
 impl Reader {
     /// Full-text search over statement, reason and source, the best match first (BM25). Looks at no more than 1,000
-    /// matches, the best or the newest: where there may be more, the page says so. Without words, what fits `filter.source`.
+    /// matches, the best or the newest: if there may be more, `at_least` is set. Without words, what fits `filter.source`.
     pub fn search(
         &self,
         filter: &ClaimFilter,
@@ -112,7 +112,7 @@ impl Reader {
         }
         known.sort_by_key(|word| word.df);
         let lanes = pages::picked(db, filter)?;
-        let picked = pages::OneByOne::of(db, filter)?;
+        let picked = pages::PickedClaims::of(db, filter)?;
         let (first, last) = pages::span(filter);
         let mut plans = plans(&known, if scope.is_some() { here } else { all });
         if words.is_empty() && source.is_some() {
@@ -169,7 +169,7 @@ fn plans(words: &[Word], claims: usize) -> Vec<Plan> {
     let mut counted = 0;
     let told = words.iter().take_while(|word| {
         counted += word.df;
-        // A word of every fourth claim tells no more than the order of the newest.
+        // A word that every fourth claim has ranks no better than recency does.
         counted <= MAX_COUNTED && (word.df <= SAMPLE || word.df <= claims / 4)
     });
     let words = &words[..told.count().max(1)];

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::{
     Team, bound,
     ledger::sum_at,
-    rows::{DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate, PeerDocument},
+    sync_rows::{DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate, PeerDocumentState},
 };
 use crate::{
     domain::{
@@ -101,7 +101,7 @@ pub(super) fn write(db: &Connection, team: &Team, update: &DocumentUpdate) -> Re
     Ok(())
 }
 
-/// Whether a document is still the one that a change to it was worked out from.
+/// Whether a document is still the version that a change to it was based on.
 fn stands(db: &Connection, id: &DocumentId, base: &DocumentBase) -> Result<bool> {
     let mut read = db.prepare_cached("SELECT heads = ?2 AND events = ?3 FROM documents WHERE id = ?1")?;
     let same: Option<bool> = read.query_row(params![id.0, base.heads, base.events], |row| row.get(0)).optional()?;
@@ -109,7 +109,7 @@ fn stands(db: &Connection, id: &DocumentId, base: &DocumentBase) -> Result<bool>
 }
 
 /// Stores how far a peer has a document; nothing where the document is not here.
-pub(super) fn write_peer(db: &Connection, peer: &PeerDocument) -> Result<()> {
+pub(super) fn write_peer(db: &Connection, peer: &PeerDocumentState) -> Result<()> {
     let Some(n) = number(db, &peer.document)? else { return Ok(()) };
     db.prepare_cached(
         "INSERT INTO peer_documents (peer, document, state, digest) VALUES (?1, ?2, ?3, ?4)
@@ -123,7 +123,7 @@ impl Store {
     /// Stores a change to a document by this device: its own events, or what came by another way, put into it.
     ///
     /// # Errors
-    /// [`StoreError::StaleDocument`] where it was worked out from another document than the one that is stored.
+    /// [`StoreError::StaleDocument`] if it was based on another version of the document than the stored one.
     pub fn write_document(&mut self, team: EventId, update: &DocumentUpdate) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         write(&tx, &Team::find(&tx, team)?, update)?;
@@ -149,11 +149,6 @@ impl Store {
         }
         tx.commit()?;
         Ok(())
-    }
-
-    /// Stores how far a peer has a document; nothing where the document is not here.
-    pub fn write_peer_document(&mut self, peer: &PeerDocument) -> Result<()> {
-        write_peer(&self.reader.db, peer)
     }
 }
 
@@ -197,13 +192,18 @@ impl Reader {
     }
 
     /// How far a peer has a document.
-    pub fn peer_document(&self, peer: &DeviceId, document: &DocumentId) -> Result<Option<PeerDocument>> {
+    pub fn peer_document(&self, peer: &DeviceId, document: &DocumentId) -> Result<Option<PeerDocumentState>> {
         let mut read = self.db.prepare_cached(
             "SELECT p.state, p.digest FROM peer_documents p JOIN documents d ON d.n = p.document
              WHERE p.peer = ?1 AND d.id = ?2",
         )?;
         let found = read.query_row(params![peer.0, document.0], |row| {
-            Ok(PeerDocument { peer: *peer, document: *document, state: row.get(0)?, digest: SetDigest(row.get(1)?) })
+            Ok(PeerDocumentState {
+                peer: *peer,
+                document: *document,
+                state: row.get(0)?,
+                digest: SetDigest(row.get(1)?),
+            })
         });
         Ok(found.optional()?)
     }

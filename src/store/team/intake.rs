@@ -1,17 +1,18 @@
-//! Events that arrive: verified, admitted or put aside, projected, and the document that they came in, in one transaction.
+//! Imports events of a team: verifies, admits or quarantines and projects them, and stores their document, in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::Connection;
 
 use super::{
-    Team, documents, ledger,
-    ledger::{Ledger, chain_of},
+    Team,
+    apply_roster::{self, WithdrawnEvent},
+    documents, ledger,
+    ledger::{ChainLedger, chain_of},
     quarantine,
-    reconcile::{self, Withdrawn},
-    rows::{SyncImport, SyncImported},
-    scopes::{self, Bound},
-    verify,
+    scopes::{self, BoundTeamScope},
+    signatures,
+    sync_rows::{SyncImport, SyncImported},
 };
 use crate::{
     domain::{
@@ -24,7 +25,7 @@ use crate::{
     },
     store::{
         Result, Store, commit,
-        log::{self, Appended, Origin},
+        log::{self, AppendOutcome, EventOrigin},
         open,
         project::Projector,
     },
@@ -45,8 +46,8 @@ impl Store {
         let mut intake = Intake::new(&tx, &*self.check, team, me, import.from, import.now)?;
         let (roster, others): (Vec<_>, Vec<_>) =
             import.events.iter().partition(|event| is_roster_scope(&event.header.scope));
-        intake.begin(&verify::all(&roster)?)?;
-        verify::each(&others, |batch| intake.take(batch))?;
+        intake.begin(&signatures::all(&roster)?)?;
+        signatures::each(&others, |batch| intake.take(batch))?;
         let done = intake.finish()?;
         if let Some(update) = &import.document {
             documents::write(&tx, &team, update)?;
@@ -78,8 +79,8 @@ pub(super) fn decide(
         let admission = roster.admission(&event.header.scope, &chain_of(event));
         if let Some(refusal) = admission.refusal
             && let Some(shared) = super::bound(db, &team.id, &event.header.scope)?
-            && reconcile::has_sibling(db, team, shared, event)?
-            && reconcile::is_beside(db, &admission, event.header.seq, &event.id)?
+            && apply_roster::has_sibling(db, team, shared, event)?
+            && apply_roster::is_beside(db, &admission, event.header.seq, &event.id)?
         {
             return Ok(Err(refusal));
         }
@@ -96,13 +97,13 @@ pub(super) struct Intake<'a> {
     from: Option<DeviceId>,
     now: u64,
     roster: Roster,
-    bound: BTreeMap<Scope, Bound>,
+    bound: BTreeMap<Scope, BoundTeamScope>,
     projector: Projector<'a>,
-    ledger: Ledger,
+    ledger: ChainLedger,
     /// Chains that are taken up to an event only, and that got longer.
     cut: BTreeSet<(i64, Chain)>,
     clock: Hlc,
-    withdrawn: Vec<Withdrawn>,
+    withdrawn: Vec<WithdrawnEvent>,
     done: SyncImported,
     redacts: bool,
     quarantines: bool,
@@ -129,7 +130,7 @@ impl<'a> Intake<'a> {
             roster: team.roster(db)?,
             bound: BTreeMap::new(),
             projector: Projector::new(db, check)?,
-            ledger: Ledger::default(),
+            ledger: ChainLedger::default(),
             cut: BTreeSet::new(),
             clock: commit::load_clock(db)?,
             withdrawn: Vec::new(),
@@ -174,7 +175,7 @@ impl<'a> Intake<'a> {
     pub(super) fn take_roster(&mut self, events: &[Verified<'_>]) -> Result<()> {
         let mut all = self.team.roster_events(self.db)?;
         let known: BTreeSet<_> = all.iter().map(|event| event.id).collect();
-        // Without its body, a roster event says nothing: it comes again.
+        // A roster event without its body is useless: the peer sends it again.
         let new: Vec<Verified<'_>> =
             events.iter().copied().filter(|event| !known.contains(&event.id) && event.body.is_some()).collect();
         self.done.known += events.len() - new.len();
@@ -205,7 +206,7 @@ impl<'a> Intake<'a> {
     pub(super) fn reconcile(&mut self) -> Result<()> {
         if !self.roster.is_member(&self.me) {
             self.ledger.save(self.db)?;
-            reconcile::leave(self.db, &self.team, self.now)?;
+            apply_roster::leave(self.db, &self.team, self.now)?;
             self.team.left_at = Some(self.now);
             return self.read_bound();
         }
@@ -215,7 +216,7 @@ impl<'a> Intake<'a> {
         scopes::bind_all(self.db, &self.team, &self.roster, &self.me)?;
         self.read_bound()?;
         self.done.forks.extend(self.ledger.save(self.db)?);
-        self.withdrawn.extend(reconcile::reconcile(self.db, &self.team, &self.roster, &self.me)?);
+        self.withdrawn.extend(apply_roster::reconcile(self.db, &self.team, &self.roster, &self.me)?);
         self.readmit()
     }
 
@@ -234,7 +235,7 @@ impl<'a> Intake<'a> {
     }
 
     fn readmit(&mut self) -> Result<()> {
-        for row in reconcile::readmitted(self.db, &self.team, &self.roster, self.now)? {
+        for row in apply_roster::readmitted(self.db, &self.team, &self.roster, self.now)? {
             if !self.bound.contains_key(&row.event.header.scope) {
                 continue;
             }
@@ -299,7 +300,7 @@ impl<'a> Intake<'a> {
             // Its body came late; where a redaction names it, it is dropped again.
             let scope = self.bound.get(&event.header.scope).map(|bound| bound.scope);
             if let Some(scope) = scope
-                && let Appended::Filled(_) = self.projector.append(event, scope, Origin::default())?
+                && let AppendOutcome::Filled(_) = self.projector.append(event, scope, EventOrigin::default())?
             {
                 self.done.stored.push(event.id);
                 return Ok(true);
@@ -323,8 +324,8 @@ impl<'a> Intake<'a> {
         let Some(bound) = self.bound.get(&event.header.scope) else { return Ok(false) };
         let (shared, scope) = (bound.n, bound.scope);
         let team = event.header.team.map(|_| self.team.n);
-        let origin = Origin { received_at, from, team, shared: Some(shared) };
-        let Appended::New(_) = self.projector.append(event, scope, origin)? else { return Ok(false) };
+        let origin = EventOrigin { received_at, from, team, shared: Some(shared) };
+        let AppendOutcome::New(_) = self.projector.append(event, scope, origin)? else { return Ok(false) };
         self.ledger.add(self.db, shared, &event)?;
         let chain = chain_of(&event);
         if !bound.is_roster && self.roster.admission(&bound.name, &chain).refusal.is_some() {
@@ -342,8 +343,8 @@ impl<'a> Intake<'a> {
                 let admission = self.roster.admission(&fork.scope, &chain);
                 let Some(refusal) = admission.refusal.filter(|_| chain.author != self.me) else { continue };
                 for id in fork.events.iter().filter(|id| !self.roster.accepted().contains(id)) {
-                    if reconcile::is_beside(self.db, &admission, fork.seq, id)? {
-                        self.withdrawn.extend(reconcile::leaving(self.db, id, refusal)?);
+                    if apply_roster::is_beside(self.db, &admission, fork.seq, id)? {
+                        self.withdrawn.extend(apply_roster::leaving(self.db, id, refusal)?);
                     }
                 }
             }
@@ -360,7 +361,7 @@ impl<'a> Intake<'a> {
         self.done.cards = changes.cards;
         let mut scrub = changes.redacted;
         if !self.withdrawn.is_empty() {
-            let changes = reconcile::withdraw(self.db, self.check, &self.team, &self.withdrawn)?;
+            let changes = apply_roster::withdraw(self.db, self.check, &self.team, &self.withdrawn)?;
             self.done.claims.extend(changes.claims);
             self.done.cards.extend(changes.cards);
             self.done.withdrawn = self.withdrawn.iter().map(|left| (left.event.id, left.refusal)).collect();

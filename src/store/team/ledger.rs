@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::rows::Fork;
+use super::sync_rows::Fork;
 use crate::{
     domain::{
         EventId, Scope, SignedEvent,
@@ -15,7 +15,7 @@ use crate::{
 
 /// What changed since it was last saved.
 #[derive(Default)]
-pub(in crate::store) struct Ledger {
+pub(in crate::store) struct ChainLedger {
     sets: BTreeMap<i64, (usize, SetSum)>,
     ends: BTreeMap<(i64, Chain), (u64, Option<EventId>)>,
     forks: Vec<(i64, Chain, u64)>,
@@ -27,13 +27,13 @@ pub(super) fn chain_of(event: &SignedEvent) -> Chain {
     Chain { author: header.author, epoch: header.epoch, adopted: header.team.is_none() }
 }
 
-impl Ledger {
+impl ChainLedger {
     /// Notes an event that was just stored as one of the team's.
     pub(in crate::store) fn add(&mut self, db: &Connection, shared: i64, event: &SignedEvent) -> Result<()> {
         self.note(db, shared, chain_of(event), event.header.seq, &event.id)
     }
 
-    /// [`Ledger::add`], of an event that was there before.
+    /// [`ChainLedger::add`], of an event that was there before.
     pub(super) fn note(&mut self, db: &Connection, shared: i64, chain: Chain, seq: u64, id: &EventId) -> Result<()> {
         let (count, sum) = match self.sets.entry(shared) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
@@ -82,7 +82,7 @@ impl Ledger {
         *last = Some((chain, seq));
     }
 
-    /// Writes down what changed, and says where chains fork that did not before.
+    /// Saves what changed, and returns the new forks of chains.
     pub(in crate::store) fn save(&mut self, db: &Connection) -> Result<Vec<Fork>> {
         let mut write = db.prepare_cached("UPDATE team_scopes SET events = ?2, sum = ?3, digest = ?4 WHERE n = ?1")?;
         for (shared, (count, sum)) in std::mem::take(&mut self.sets) {
@@ -121,7 +121,7 @@ pub(super) fn recount(db: &Connection, shared: i64) -> Result<()> {
     for table in ["chains", "forks"] {
         db.execute(&format!("DELETE FROM {table} WHERE shared = ?1"), [shared])?;
     }
-    let mut ledger = Ledger::default();
+    let mut ledger = ChainLedger::default();
     ledger.sets.insert(shared, (0, SetSum::default()));
     let mut read = db.prepare_cached(
         "SELECT author, epoch, team IS NULL, seq, id FROM events WHERE shared = ?1 ORDER BY author, epoch, team, seq, id",
@@ -146,7 +146,7 @@ pub(super) fn recount(db: &Connection, shared: i64) -> Result<()> {
 
 /// Events are out of a scope: its sum without them, and their chains anew.
 pub(super) fn subtract(db: &Connection, shared: i64, events: &[(Chain, EventId)]) -> Result<()> {
-    let mut ledger = Ledger::default();
+    let mut ledger = ChainLedger::default();
     let mut read = db.prepare_cached("SELECT events, sum FROM team_scopes WHERE n = ?1")?;
     let (mut count, mut sum): (usize, SetSum) = read.query_row([shared], |row| Ok((row.get(0)?, sum_at(row, 1)?)))?;
     for (_, id) in events {
@@ -218,7 +218,7 @@ pub(super) fn forks_of(db: &Connection, shared: i64, chain: &Chain) -> Result<Ve
     rows.map(|seq| fork(db, shared, *chain, seq?)).collect()
 }
 
-/// A fork as people are told of it.
+/// A fork, as clients see it.
 pub(super) fn fork(db: &Connection, shared: i64, chain: Chain, seq: u64) -> Result<Fork> {
     let mut read = db.prepare_cached("SELECT org, project FROM team_scopes WHERE n = ?1")?;
     let scope = read.query_row([shared], |row| Ok(Scope { org_id: row.get(0)?, project: row.get(1)? }))?;

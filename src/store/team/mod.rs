@@ -2,23 +2,23 @@
 //!
 //! Names of scopes are the team's here, which every peer agrees on; [`scopes`] binds each to a scope of this machine.
 
-pub(super) mod check;
+mod apply_roster;
+mod author_rates;
+pub(super) mod consistency;
 mod documents;
+mod events_by_id;
 mod intake;
-mod kept;
 pub(super) mod ledger;
-mod named;
-mod pace;
+mod peer_reads;
 mod peers;
 mod quarantine;
-mod reads;
-mod reconcile;
 mod roster;
-pub(super) mod rows;
 pub(super) mod scopes;
-mod verify;
+mod signatures;
+pub(super) mod sync_rows;
+mod unaccepted;
 
-pub use pace::BusyAuthor;
+pub use author_rates::BusyAuthor;
 pub use quarantine::MOST_QUARANTINED;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -30,7 +30,7 @@ use crate::domain::{EventId, Roster, Scope, SignedEvent};
 pub(super) struct Team {
     pub(super) n: i64,
     pub(super) id: EventId,
-    /// This device left, or was taken out.
+    /// This device left, or was revoked.
     pub(super) left_at: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ impl Team {
         Ok(team.optional()?)
     }
 
-    /// The team with an id, or an error that says what to do.
+    /// The team with an id, or an error with advice.
     pub(super) fn find(db: &Connection, id: EventId) -> Result<Self> {
         Self::known(db, id)?.ok_or(StoreError::UnknownTeam(id))
     }
@@ -65,7 +65,7 @@ impl Team {
     /// Its roster.
     pub(super) fn roster(&self, db: &Connection) -> Result<Roster> {
         Roster::of(self.id, &self.roster_events(db)?)
-            .ok_or_else(|| StoreError::Damaged(format!("the roster of team {} lacks its beginning", self.id)))
+            .ok_or_else(|| StoreError::Damaged(format!("the first event of team {}'s roster is missing", self.id)))
     }
 }
 

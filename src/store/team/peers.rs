@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::{
     Team,
-    rows::{ContactRow, InviteRow, PeerRow},
+    sync_rows::{ContactRow, InviteRow, PeerRow},
 };
 use crate::{
     domain::{DeviceId, EventId},
@@ -83,14 +83,6 @@ impl Store {
             peer.digests_equal,
             peer.via,
         ])?;
-        Ok(())
-    }
-
-    /// Forgets another device, and how far it has documents.
-    pub fn forget_peer(&mut self, device: &DeviceId) -> Result<()> {
-        let db = &self.reader.db;
-        db.prepare_cached("DELETE FROM peer_documents WHERE peer = ?1")?.execute([device.0])?;
-        db.prepare_cached("DELETE FROM peers WHERE device = ?1")?.execute([device.0])?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Team, rows::QuarantinedRow};
+use super::{Team, sync_rows::QuarantinedRow};
 use crate::{
     domain::{DeviceId, EventId, SignedEvent, event::SealedBody, roster::Refusal},
     store::{Reader, Result, Store, StoreError, commit, log},

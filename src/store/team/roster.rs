@@ -5,20 +5,20 @@ use rusqlite::{Connection, params};
 use super::{
     Team,
     intake::Intake,
-    ledger::Ledger,
-    rows::{RosterDraft, SyncImported},
-    scopes, verify,
+    ledger::ChainLedger,
+    scopes, signatures,
+    sync_rows::{RosterDraft, SyncImported},
 };
 use crate::{
     domain::{
         Body, DeviceId, EventId, Header, OpId, Roster, Scope, SignedEvent,
         event::{EventKind, VERSION},
-        roster::{self, Cut, Head, is_roster_scope},
+        roster::{self, ChainCut, ChainHead, is_roster_scope},
         verified::{OwnEvent, Verified},
     },
     store::{
         Reader, RequestHash, Result, Store, StoreError, commit,
-        log::{self, Origin, id_at},
+        log::{self, EventOrigin, id_at},
         project::Projector,
         rebuild, requests,
     },
@@ -83,7 +83,7 @@ impl Store {
         from: Option<DeviceId>,
         now: u64,
     ) -> Result<SyncImported> {
-        let events = verify::all(&events.iter().collect::<Vec<_>>())?;
+        let events = signatures::all(&events.iter().collect::<Vec<_>>())?;
         let me = self.device();
         let roster = Roster::of(team, events.iter().map(|event| event.event())).ok_or(StoreError::NoRoster(team))?;
         if !roster.is_member(&me) {
@@ -128,9 +128,9 @@ fn found(db: &Connection, id: EventId, events: &[Verified<'_>], now: u64, from: 
     scopes::insert(db, &team, &first.header.scope, scope, true)?;
     let shared = db.last_insert_rowid();
     let mut projector = Projector::new(db, &NoPairs)?;
-    projector.append(first, scope, Origin { received_at: now, from, team: None, shared: Some(shared) })?;
+    projector.append(first, scope, EventOrigin { received_at: now, from, team: None, shared: Some(shared) })?;
     projector.finish()?;
-    let mut ledger = Ledger::default();
+    let mut ledger = ChainLedger::default();
     ledger.add(db, shared, &first)?;
     ledger.save(db)?;
     Ok(team)
@@ -146,8 +146,8 @@ impl crate::domain::verdict::PairCheck for NoPairs {
 
     fn contradiction(
         &self,
-        _: crate::domain::verdict::Carried<'_>,
-        _: crate::domain::verdict::Carried<'_>,
+        _: crate::domain::verdict::ComparedClaim<'_>,
+        _: crate::domain::verdict::ComparedClaim<'_>,
     ) -> Option<crate::domain::verdict::Evidence> {
         None
     }
@@ -162,7 +162,7 @@ fn done_before(db: &Connection, op: &OpId, me: &DeviceId) -> Result<Option<Event
     let mut read = db.prepare_cached(log::select_loaded!("events e WHERE e.op = ?1 AND e.author = ?2 ORDER BY e.n"))?;
     let mut rows = read.query(params![op.0, me.0])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let event = log::Loaded::read(row)?;
+    let event = log::LoadedEvent::read(row)?;
     match (&event.header.kind, event.header.team) {
         (EventKind::Roster(_), team) => Ok(Some(team.unwrap_or(event.id))),
         _ => Err(StoreError::UsedOp(*op)),
@@ -213,7 +213,7 @@ fn sign(
 fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)
-        .map_err(|error| StoreError::Damaged(format!("the system has no randomness: {error}")))?;
+        .map_err(|error| StoreError::Damaged(format!("cannot get random bytes from the operating system: {error}")))?;
     Ok(bytes)
 }
 
@@ -224,7 +224,7 @@ impl Reader {
     }
 
     /// The last events of a device that are here, in every scope of a team: the cut of a revocation made now.
-    pub fn cuts_of(&self, team: &EventId, device: &DeviceId) -> Result<Vec<Cut>> {
+    pub fn cuts_of(&self, team: &EventId, device: &DeviceId) -> Result<Vec<ChainCut>> {
         let mut ends = self.db.prepare_cached(
             "SELECT s.org, s.project, c.epoch FROM chains c JOIN team_scopes s ON s.n = c.shared
              JOIN teams t ON t.n = s.team WHERE t.id = ?1 AND c.author = ?2 AND c.adopted = 0 AND s.roster = 0
@@ -244,14 +244,14 @@ impl Reader {
             let (seq, id) = last.query_row(params![team.0, scope.org_id, scope.project, device.0, epoch], |row| {
                 Ok((row.get::<_, i64>(0)?.cast_unsigned(), id_at(row, 1)?))
             })?;
-            cuts.push(Cut { scope, epoch: epoch.cast_unsigned(), seq, id });
+            cuts.push(ChainCut { scope, epoch: epoch.cast_unsigned(), seq, id });
         }
         cuts.dedup();
         Ok(cuts)
     }
 
     /// The ends of the chains of a scope here that belong to no team: what an adoption of it names.
-    pub fn heads_of(&self, scope: &Scope) -> Result<Vec<Head>> {
+    pub fn heads_of(&self, scope: &Scope) -> Result<Vec<ChainHead>> {
         if is_roster_scope(scope) {
             return Ok(Vec::new());
         }
@@ -260,13 +260,13 @@ impl Reader {
             "events e WHERE e.scope = ?1 AND e.log = 0 AND e.team IS NULL AND e.shared IS NULL
              ORDER BY e.author, e.epoch, e.seq, e.id"
         ))?;
-        let mut heads: Vec<Head> = Vec::new();
-        for event in read.query_map([n], log::Loaded::read)? {
-            let log::Loaded { id, header, .. } = event?;
+        let mut heads: Vec<ChainHead> = Vec::new();
+        for event in read.query_map([n], log::LoadedEvent::read)? {
+            let log::LoadedEvent { id, header, .. } = event?;
             if header.scope != *scope || header.team.is_some() {
                 continue;
             }
-            let head = Head { author: header.author, epoch: header.epoch, seq: header.seq, id };
+            let head = ChainHead { author: header.author, epoch: header.epoch, seq: header.seq, id };
             match heads.last_mut() {
                 // Where a chain forks at its end, the first of the two is named.
                 Some(last) if (last.author, last.epoch, last.seq) == (head.author, head.epoch, head.seq) => {}

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Team, rows::TeamScopeRow};
+use super::{Team, sync_rows::TeamScopeRow};
 use crate::{
     domain::{DeviceId, EventId, Roster, Scope, replica::SetDigest, roster::TeamScope},
     store::{Reader, Result, StoreError, log, scopes as local},
@@ -13,7 +13,7 @@ const MAX_NAMESAKES: usize = 1000;
 
 /// The team to which a scope here belongs.
 #[derive(Clone, Debug)]
-pub(in crate::store) struct Binding {
+pub(in crate::store) struct TeamBinding {
     /// The number of the team's scope.
     pub(in crate::store) n: i64,
     /// The number of the team.
@@ -27,13 +27,13 @@ pub(in crate::store) struct Binding {
 }
 
 /// What a scope here is bound to, in a team that this device has not left.
-pub(in crate::store) fn binding(db: &Connection, scope: i64) -> Result<Option<Binding>> {
+pub(in crate::store) fn binding(db: &Connection, scope: i64) -> Result<Option<TeamBinding>> {
     let mut read = db.prepare_cached(
         "SELECT s.n, s.team, t.id, s.org, s.project, s.writes FROM team_scopes s JOIN teams t ON t.n = s.team
          WHERE s.scope = ?1 AND s.roster = 0 AND t.left_at IS NULL",
     )?;
     let found = read.query_row([scope], |row| {
-        Ok(Binding {
+        Ok(TeamBinding {
             n: row.get(0)?,
             team: row.get(1)?,
             id: log::id_at(row, 2)?,
@@ -46,7 +46,7 @@ pub(in crate::store) fn binding(db: &Connection, scope: i64) -> Result<Option<Bi
 
 /// A scope of a team, by its numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Bound {
+pub(super) struct BoundTeamScope {
     pub(super) n: i64,
     /// The scope here.
     pub(super) scope: i64,
@@ -56,11 +56,11 @@ pub(super) struct Bound {
 }
 
 /// The scopes of a team that are bound here.
-pub(super) fn of_team(db: &Connection, team: i64) -> Result<Vec<Bound>> {
+pub(super) fn of_team(db: &Connection, team: i64) -> Result<Vec<BoundTeamScope>> {
     let mut read =
         db.prepare_cached("SELECT n, scope, org, project, roster FROM team_scopes WHERE team = ?1 ORDER BY n")?;
     let rows = read.query_map([team], |row| {
-        Ok(Bound {
+        Ok(BoundTeamScope {
             n: row.get(0)?,
             scope: row.get(1)?,
             name: Scope { org_id: row.get(2)?, project: row.get(3)? },

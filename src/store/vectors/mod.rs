@@ -5,20 +5,20 @@
 //! for a scope, and its nearest rows are then compared exactly. (Charikar, "Similarity Estimation Techniques from Rounding
 //! Algorithms", 2002: the share of signs that differ estimates the angle.)
 //!
-//! Vectors are no events and no part of the projection: they follow from the statement and the model, and can be made again
+//! Vectors are neither events nor part of the projection: they follow from the statement and the model, and can be made again
 //! at any time. The model is locked with the first vector, since those of two models cannot be compared.
 
-mod code;
-pub(super) mod index;
+mod encoding;
 mod reasons;
 mod reembed;
+pub(super) mod vector_index;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-pub(super) use code::{bytes, cosine, numbers};
-pub use reasons::Unreasoned;
+pub(super) use encoding::{bytes, cosine, numbers};
+pub use reasons::MissingReasonVectors;
 pub(super) use reasons::with_reason;
-pub use reembed::{Reembedding, Waiting};
+pub use reembed::{PendingText, ReembeddingProgress};
 
 use super::{Act, Committed, Ref, Result, Store, StoreError, commit, open, project};
 use crate::domain::{ClaimId, Status};
@@ -29,7 +29,7 @@ const MAX_DIMENSION: usize = 8192;
 /// The model that vectors were made with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorModel {
-    /// What tells it from every other: its name, or its name with the hash of its file. Compared as it is.
+    /// Its unique name: the model's name, or that with the hash of its file. Compared byte for byte.
     pub name: String,
     /// Numbers in one vector.
     pub dimension: usize,
@@ -47,7 +47,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::VectorModel`] where the store's vectors were made with another model: the first vector locks it.
-    /// [`StoreError::BadVector`] where one has another length than the model says, or no direction.
+    /// [`StoreError::BadVector`] if one has another length than its model's dimension, or no direction.
     pub fn put_vectors(&mut self, model: &VectorModel, vectors: &[(ClaimId, Vec<f32>)]) -> Result<usize> {
         let tx = commit::begin(&mut self.reader)?;
         let stored = put(&tx, model, vectors.iter().map(|(id, vector)| (*id, vector.as_slice())))?;
@@ -55,7 +55,7 @@ impl Store {
         Ok(stored)
     }
 
-    /// [`Store::commit`] with the vectors of claims that the act creates or speaks of, in the same transaction.
+    /// [`Store::commit`] with the vectors of claims that the act creates or refers to, in the same transaction.
     ///
     /// # Errors
     /// Those of [`Store::put_vectors`] too; nothing is stored then.
@@ -89,9 +89,9 @@ pub(super) fn must_be(stored: &VectorModel, given: &VectorModel) -> Result<()> {
 /// A vector of the model, at length 1; refuses one that the model cannot have made.
 pub(super) fn unit(model: &VectorModel, vector: &[f32]) -> Result<Vec<f32>> {
     if vector.len() != model.dimension {
-        return Err(StoreError::BadVector(format!("has {} dimensions, not those of {model}", vector.len())));
+        return Err(StoreError::BadVector(format!("has {} dimensions, but {model} has another number", vector.len())));
     }
-    code::unit(vector).ok_or_else(|| StoreError::BadVector("has no direction: it is zero, or not finite".into()))
+    encoding::unit(vector).ok_or_else(|| StoreError::BadVector("is zero or contains invalid numbers".into()))
 }
 
 /// Stores vectors within the caller's transaction.
@@ -111,9 +111,9 @@ pub(super) fn put<'a>(
     let mut mark = db.prepare_cached("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?;
     let mut stored = 0;
     for (id, vector) in vectors {
-        let code = code::bytes(&unit(given, vector)?);
+        let code = encoding::bytes(&unit(given, vector)?);
         let found = place.query_row([id.0], |row| {
-            let lane = index::lane(row.get(1)?, project::kind_of(row.get(2)?));
+            let lane = vector_index::lane(row.get(1)?, project::kind_of(row.get(2)?));
             Ok((row.get::<_, i64>(0)?, lane, project::status_of(row.get(3)?), row.get::<_, i64>(4)?))
         });
         let Some((n, lane, status, parts)) = found.optional()? else { continue };
@@ -123,10 +123,10 @@ pub(super) fn put<'a>(
         }
         write.execute(params![n, code])?;
         if parts & project::VECTOR != 0 {
-            index::remove(db, n)?;
+            vector_index::remove(db, n)?;
         }
         if status == Status::Active {
-            index::add(db, n, lane, &code)?;
+            vector_index::add(db, n, lane, &code)?;
             mark.execute([n, project::VECTOR])?;
         }
         stored += 1;
@@ -140,7 +140,7 @@ pub(super) fn put_chunk(db: &Connection, n: i64, scope: i64, code: &[u8]) -> Res
         "INSERT INTO vectors (claim, code) VALUES (?1, ?2) ON CONFLICT (claim) DO UPDATE SET code = excluded.code",
     )?
     .execute(params![n, code])?;
-    index::add(db, n, index::chunks_of(scope), code)?;
+    vector_index::add(db, n, vector_index::chunks_of(scope), code)?;
     db.prepare_cached("UPDATE chunks SET indexed = 1 WHERE n = ?1")?.execute([n])?;
     Ok(())
 }
@@ -148,10 +148,10 @@ pub(super) fn put_chunk(db: &Connection, n: i64, scope: i64, code: &[u8]) -> Res
 /// Makes the index for a model, and holds the store to it.
 pub(super) fn lock(db: &Connection, model: &VectorModel) -> Result<()> {
     if model.name.trim().is_empty() || model.dimension == 0 || model.dimension > MAX_DIMENSION {
-        let problem = format!("is of a model that no store can have: “{model}”");
+        let problem = format!("has an invalid model name: “{model}”");
         return Err(StoreError::BadVector(problem));
     }
-    index::create(db, model.dimension)?;
+    vector_index::create(db, model.dimension)?;
     open::set(db, "vectors.model", &model.name)?;
     open::set(db, "vectors.dimension", model.dimension)
 }
@@ -173,7 +173,7 @@ pub(super) fn forget(db: &Connection, n: i64) -> Result<()> {
 /// Empties the index before a rebuild fills it again.
 pub(super) fn clear_index(db: &Connection) -> Result<()> {
     if let Some(model) = model(db)? {
-        index::create(db, model.dimension)?;
+        vector_index::create(db, model.dimension)?;
     }
     Ok(())
 }
@@ -183,7 +183,7 @@ pub(super) fn problem(db: &Connection) -> Result<Option<String>> {
     if model(db)?.is_none() {
         return Ok(None);
     }
-    let indexed = index::count(db)?;
+    let indexed = vector_index::count(db)?;
     let mut read = db.prepare(
         "SELECT count(*) FROM claims c JOIN vectors v ON v.claim = c.n
          WHERE c.status = 0 AND c.indexed & ?1 = ?1",
@@ -197,14 +197,11 @@ pub(super) fn problem(db: &Connection) -> Result<Option<String>> {
         })?;
     let wrong = indexed != wanted + chunks || wanted != marked;
     Ok(wrong.then(|| {
-        format!(
-            "the vector index holds {indexed} claims, and {} belong there: `ergo doctor --rebuild` mends it",
-            wanted + chunks
-        )
+        format!("the vector index holds {indexed} claims instead of {}: run `ergo doctor --rebuild`", wanted + chunks)
     }))
 }
 
 /// Reads the exact vector as signs, for the index.
 pub(super) fn signs(code: &[u8]) -> Vec<u8> {
-    code::signs(code)
+    encoding::signs(code)
 }

@@ -5,7 +5,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{VectorModel, code, model, must_be, unit};
+use super::{VectorModel, encoding, model, must_be, unit};
 use crate::{
     domain::ClaimId,
     store::{Reader, Result, Store, commit, log, project},
@@ -14,9 +14,9 @@ use crate::{
 /// How many claims are looked at in one go.
 const LOOKED_AT: usize = 256;
 
-/// Claims that were looked at for whether their reason needs a vector.
+/// Claims that were examined for whether their reason needs a vector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unreasoned {
+pub struct MissingReasonVectors {
     /// How many need none: they give no reason, or have one already. They are not looked at again.
     pub done: usize,
     /// Those that need one, with statement and reason as one text.
@@ -25,9 +25,9 @@ pub struct Unreasoned {
 
 impl Store {
     /// Looks at the newest active claims that were not looked at yet, until `limit` of them need a vector of their reason.
-    pub fn look_at_reasons(&mut self, limit: usize) -> Result<Unreasoned> {
+    pub fn look_at_reasons(&mut self, limit: usize) -> Result<MissingReasonVectors> {
         let tx = commit::begin(&mut self.reader)?;
-        let mut found = Unreasoned::default();
+        let mut found = MissingReasonVectors::default();
         {
             let mut read = tx.prepare_cached(
                 "SELECT n, id, EXISTS (SELECT 1 FROM reason_vectors v WHERE v.claim = claims.n)
@@ -76,7 +76,7 @@ impl Store {
                 let Some(n) = place.query_row([id.0], |row| row.get(0)).optional()? else { continue };
                 if let Some(vector) = vector {
                     must_be(&known, given)?;
-                    write.execute(params![n, code::bytes(&unit(given, vector)?)])?;
+                    write.execute(params![n, encoding::bytes(&unit(given, vector)?)])?;
                     stored += 1;
                 }
                 mark(&tx, n)?;
@@ -103,7 +103,7 @@ pub(in crate::store) fn with_reason(db: &Connection, n: i64) -> Result<Option<Ve
     Ok(read.query_row([n], |row| row.get(0)).optional()?)
 }
 
-/// A claim was looked at.
+/// Marks a claim as examined.
 fn mark(db: &Connection, n: i64) -> Result<()> {
     db.prepare_cached("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?.execute([n, project::REASON])?;
     Ok(())

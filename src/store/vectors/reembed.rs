@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::{VectorModel, index, lock, model, put_chunk, stored, unit};
+use super::{VectorModel, lock, model, put_chunk, stored, unit, vector_index};
 use crate::store::{Reader, Result, Store, commit, log, open, project};
 
 const MODEL: &str = "vectors.next.model";
@@ -15,9 +15,9 @@ const WANTED: &str = "SELECT n FROM (
         AND (c.status = 0 OR EXISTS (SELECT 1 FROM vectors v WHERE v.claim = c.n))
     UNION ALL SELECT n FROM chunks WHERE active = 1)";
 
-/// How far the vectors of another model are made.
+/// How many texts have a vector of the new model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reembedding {
+pub struct ReembeddingProgress {
     /// Texts that are done.
     pub done: usize,
     /// Texts in all.
@@ -26,9 +26,9 @@ pub struct Reembedding {
     pub finished: bool,
 }
 
-/// A text that waits for its vector of another model: its place, and the text.
+/// A text that has no vector of the new model yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct PendingText {
     n: i64,
     /// The text.
     pub text: String,
@@ -64,7 +64,7 @@ impl Store {
     }
 
     /// Stores vectors of the model that was begun, of texts in the order in which they were given out; `None` for one that the model refuses.
-    pub fn put_reembedded(&mut self, given: &VectorModel, vectors: &[(Waiting, Option<Vec<f32>>)]) -> Result<()> {
+    pub fn put_reembedded(&mut self, given: &VectorModel, vectors: &[(PendingText, Option<Vec<f32>>)]) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
         // Somebody else may have begun another one meanwhile.
         if next_model(&tx)?.as_ref() == Some(given) {
@@ -99,13 +99,14 @@ impl Store {
         tx.execute("UPDATE chunks SET indexed = 0", [])?;
         {
             let mut read = tx.prepare("SELECT n, scope, kind FROM claims WHERE status = 0 AND indexed & 1 = 1")?;
-            let lane =
-                |row: &rusqlite::Row<'_>| Ok((row.get(0)?, index::lane(row.get(1)?, project::kind_of(row.get(2)?))));
+            let lane = |row: &rusqlite::Row<'_>| {
+                Ok((row.get(0)?, vector_index::lane(row.get(1)?, project::kind_of(row.get(2)?))))
+            };
             let claims = read.query_map([], lane)?.collect::<rusqlite::Result<Vec<(i64, i64)>>>()?;
             let mut mark = tx.prepare("UPDATE claims SET indexed = indexed | ?2 WHERE n = ?1")?;
             for (n, lane) in claims {
                 if let Some(code) = stored(&tx, n)? {
-                    index::add(&tx, n, lane, &code)?;
+                    vector_index::add(&tx, n, lane, &code)?;
                     mark.execute([n, project::VECTOR])?;
                 }
             }
@@ -125,30 +126,30 @@ impl Store {
 
 impl Reader {
     /// The next texts that wait for their vector of the model that was begun.
-    pub fn waiting_for_reembedding(&self, limit: usize) -> Result<Vec<Waiting>> {
+    pub fn waiting_for_reembedding(&self, limit: usize) -> Result<Vec<PendingText>> {
         self.snapshot(|reader| {
             let mut all = Vec::new();
             for n in waiting(&reader.db, limit)? {
                 let text = log::body(&reader.db, n)?.and_then(|body| body.statement).unwrap_or_default();
-                all.push(Waiting { n, text });
+                all.push(PendingText { n, text });
             }
             Ok(all)
         })
     }
 
-    /// How far it is; finished where none was begun.
-    pub fn reembedding(&self) -> Result<Reembedding> {
+    /// The progress; `finished` if none was begun.
+    pub fn reembedding(&self) -> Result<ReembeddingProgress> {
         self.snapshot(|reader| {
             let db = &reader.db;
             let count = |sql: &str| -> Result<usize> { Ok(db.query_row(sql, [], |row| row.get(0))?) };
             let total = count(&format!("SELECT count(*) FROM ({WANTED})"))?;
             if next_model(db)?.is_none() {
-                return Ok(Reembedding { done: total, total, finished: true });
+                return Ok(ReembeddingProgress { done: total, total, finished: true });
             }
             let at: i64 = open::setting(db, AT)?.unwrap_or(0);
             let left: usize =
                 db.query_row(&format!("SELECT count(*) FROM ({WANTED} WHERE n > ?1)"), [at], |row| row.get(0))?;
-            Ok(Reembedding { done: total - left.min(total), total, finished: false })
+            Ok(ReembeddingProgress { done: total - left.min(total), total, finished: false })
         })
     }
 }
@@ -165,7 +166,7 @@ fn waiting(db: &Connection, limit: usize) -> Result<Vec<i64>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Drops what was begun.
+/// Discards the vectors of the new model.
 fn clear(db: &Connection) -> Result<()> {
     db.execute("DELETE FROM vectors_next", [])?;
     db.execute("DELETE FROM settings WHERE name IN (?1, ?2, ?3)", [MODEL, DIMENSION, AT])?;

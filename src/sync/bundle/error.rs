@@ -6,7 +6,9 @@ use crate::domain::{DeviceId, EventId};
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// It does not begin with ergo's magic bytes.
-    #[error("this is not an ergo file: it does not begin with ergo's magic bytes; `ergo sync export` makes bundles")]
+    #[error(
+        "this is not an ergo file: it does not begin with ergo's magic bytes; bundles are created with `ergo sync export`"
+    )]
     NotErgo,
     /// It is another kind of ergo's files than expected.
     #[error("this is a {found}, but a {expected} is expected{hint}")]
@@ -32,7 +34,8 @@ pub enum BundleError {
         what: String,
     },
     /// It is sealed to other devices.
-    #[error("the bundle is sealed for {}, not for this device ({}): ask its maker for `ergo sync export --to` this device",
+    #[error("the bundle is encrypted for {}, not for this device ({}): ask its sender to export it with `ergo sync \
+        export --to` and this device's name",
         names(.sealed_to), .device.short())]
     NotARecipient {
         /// The recipients.
@@ -41,13 +44,14 @@ pub enum BundleError {
         device: DeviceId,
     },
     /// It names this device as a recipient, but the device's key does not open the envelope.
-    #[error("the envelope of this device ({}) does not open with its key: the bundle was damaged or forged", .0.short())]
+    #[error("the part encrypted for this device ({}) cannot be decrypted with its key: the bundle was damaged or \
+        forged", .0.short())]
     BadEnvelope(DeviceId),
     /// The signature of a note is invalid.
     #[error("the signature of the {0} does not verify: it was damaged or forged; ask for it again")]
     BadSignature(&'static str),
     /// A device's key is not a valid point of the curve.
-    #[error("device {} has an invalid key: nothing can be sealed to it", .0.short())]
+    #[error("device {} has an invalid key: nothing can be encrypted for it", .0.short())]
     BadKey(DeviceId),
     /// It exceeds a limit.
     #[error("{0}")]

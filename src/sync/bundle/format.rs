@@ -51,7 +51,7 @@ impl FileKind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Bundle => "bundle",
-            Self::Card => "device card",
+            Self::Card => "join request",
         }
     }
 

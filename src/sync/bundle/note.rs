@@ -35,7 +35,7 @@ fn message(kind: FileKind, payload: &[u8]) -> Vec<u8> {
 /// [`BundleError::Limit`] if the payload is longer.
 pub fn seal(payload: &[u8], key: &SigningKey) -> Result<Vec<u8>, BundleError> {
     if payload.len() > MAX_NOTE {
-        return Err(BundleError::Limit(format!("a card of {} bytes; at most {MAX_NOTE} fit", payload.len())));
+        return Err(BundleError::Limit(format!("a join request of {} bytes; at most {MAX_NOTE} fit", payload.len())));
     }
     let mut bytes = Vec::with_capacity(PREFIX + payload.len() + 96);
     bytes.extend_from_slice(&MAGIC);

@@ -158,7 +158,7 @@ impl<R: Read> BundleReader<R> {
         let (fields, check) = bytes.split_at(13);
         let (fields, check) = (fixed::<13>(fields), fixed::<32>(check));
         let Some(head) = FrameHead::read(&fields) else {
-            self.stop(begin, "the rest of the file cannot be read: there is no frame here");
+            self.stop(begin, "the rest of the file cannot be read: the next frame is missing or damaged");
             return None;
         };
         if head.stored as usize > MAX_STORED || head.plain as usize > MAX_CHUNK_BYTES {
@@ -186,7 +186,7 @@ impl<R: Read> BundleReader<R> {
         let item = if sound {
             self.sound_frame(begin, head, &stored)
         } else {
-            Err("the frame was changed or moved".to_owned())
+            Err("the frame was modified, or moved from another place".to_owned())
         };
         let item = item.unwrap_or_else(|what| {
             self.damage(begin, what);
@@ -212,7 +212,7 @@ impl<R: Read> BundleReader<R> {
             (Some(keys), _) => {
                 let Some(key) = keys.get(&head.section) else { return Ok(None) };
                 opened = seal::open(key, head, self.id, self.frames, stored)
-                    .ok_or("the frame does not open: it was not sealed by the maker of the file")?;
+                    .ok_or("the frame cannot be decrypted: it was not written by the file's sender")?;
                 &opened
             }
         };

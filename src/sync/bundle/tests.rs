@@ -380,7 +380,7 @@ fn bombs_in_a_frame_are_rejected() {
 fn a_file_of_another_kind_says_what_it_is() {
     let card = note::seal(b"hello", &key(1)).unwrap();
     let error = read(card.as_slice(), 2).unwrap_err().to_string();
-    assert!(error.contains("device card") && error.contains("ergo sync approve"), "{error}");
+    assert!(error.contains("join request") && error.contains("ergo sync approve"), "{error}");
     let error = note::open(&bundle(&[0], None)).unwrap_err().to_string();
     assert!(error.contains("ergo sync import"), "{error}");
     assert!(matches!(read(b"PK\x03\x04".as_slice(), 2), Err(BundleError::NotErgo)));

@@ -106,8 +106,8 @@ impl<W: Write> BundleWriter<W> {
         let header = BundleHeader { nonce: ByteArray::from(nonce), team, from, created, sections, envelopes };
         let header = minicbor::to_vec(&header).unwrap_or_default();
         if header.len() > MAX_HEADER {
-            let message =
-                "the keys of so many scopes for so many recipients do not fit into a bundle: export fewer at once";
+            let message = "too many scopes for too many recipients: their keys do not fit into one bundle. Export \
+                fewer scopes at once";
             return Err(BundleError::Limit(message.to_owned()));
         }
         out.write_all(&MAGIC)?;

@@ -190,7 +190,7 @@ impl DocumentExchange {
             };
             let before = received.deps.iter().map(end).max().unwrap_or(0);
             if received.first != before + 1 {
-                let why = format!("it begins at {} and follows {before}", received.first);
+                let why = format!("its operations begin at {}, expected after {before}", received.first);
                 return Err(Violation::new(ViolationCode::Counter, why));
             }
         }

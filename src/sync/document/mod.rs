@@ -63,7 +63,7 @@ pub struct UnreadableDocument(pub String);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentWriteError {
     /// It would hold this many events, more than [`HARD_ENTRIES`].
-    #[error("the index would hold {0} events; at most {HARD_ENTRIES} fit: begin another part of the month")]
+    #[error("the index would hold {0} events; at most {HARD_ENTRIES} fit into one document")]
     Full(usize),
     /// automerge rejected the entries.
     #[error("the index rejected the entries: {0}")]
@@ -139,7 +139,7 @@ impl IndexDocument {
         // A document with another beginning has its map elsewhere, and could not be merged.
         let beginning = genesis().get_heads();
         if beginning.iter().any(|head| doc.get_change_meta_by_hash(head).is_none()) {
-            return Err(unreadable(&"it has another beginning"));
+            return Err(unreadable(&"it does not continue the stored document"));
         }
         let known = doc.keys(entries()).map(|key| key.parse()).collect::<Result<HashSet<EventId>, _>>();
         let known = known.map_err(|error| unreadable(&error))?;

@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 
 /// The exclusive use of the device's key on this machine. The system releases it with the process.
 #[derive(Debug)]
-pub(super) struct Lease(#[expect(dead_code, reason = "held for its lock alone")] File);
+pub(super) struct Lease(#[expect(dead_code, reason = "This file is only used as a lock.")] File);
 
 impl Lease {
     /// Takes the lease; `None` if another process holds it.

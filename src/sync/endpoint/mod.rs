@@ -56,7 +56,7 @@ const IDLE_TIMEOUT: VarInt = VarInt::from_u32(15_000);
 /// The code with which an unresponsive connection is closed.
 const UNRESPONSIVE: u32 = 410;
 
-/// How far packets may go.
+/// Which services are contacted, and which addresses are announced and learned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkMode {
     /// Nowhere.
@@ -125,7 +125,9 @@ pub trait EndpointHandler: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
     /// Another process uses the key.
-    #[error("another process on this machine syncs with this device's key ({0}): stop it, or give it a key of its own")]
+    #[error(
+        "another process on this machine syncs with this device's key ({0}): stop it, or set ERGO_HOME to another folder for it"
+    )]
     KeyInUse(PathBuf),
     /// The relay's URL is invalid.
     #[error("`sync.relay` is not an address such as https://relay.example.com: {0}")]
@@ -140,7 +142,7 @@ pub enum TransportError {
     #[error("nobody answered at {0}")]
     NoAnswer(String),
     /// The peer does not accept this device.
-    #[error("the peer does not know this device (not_paired)")]
+    #[error("the peer does not accept this device as a member of a shared team")]
     NotPaired,
     /// The peer does not speak this protocol.
     #[error("the peer's ergo is too old or too new: {0}")]
@@ -320,7 +322,7 @@ impl Transport {
         self.watching.abort();
         drop(self.mdns.lock().unwrap_or_else(PoisonError::into_inner).take());
         if tokio::time::timeout(CLOSE_TIMEOUT, self.endpoint.close()).await.is_err() {
-            tracing::debug!("closed before all peers were told");
+            tracing::debug!("the endpoint closed before all peers were notified");
         }
     }
 }

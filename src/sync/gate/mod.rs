@@ -145,16 +145,16 @@ impl ViolationCode {
             Self::OpBomb => "sent a change with more operations than entries",
             Self::Counter => "sent a change whose counter would leave no room for later ones",
             Self::Metadata => "attached data to a change, which is not allowed",
-            Self::Delete => "deleted from the shared index",
-            Self::Overwrite => "overwrote an entry of the shared index",
+            Self::Delete => "deleted from the shared document",
+            Self::Overwrite => "overwrote an entry of the shared document",
             Self::NotAPut => "sent something other than new entries",
-            Self::ForeignKey => "wrote outside the entries of the shared index",
+            Self::ForeignKey => "wrote outside the entries of the shared document",
             Self::BadValue => "sent an entry that is not a signed event",
-            Self::WrongId => "sent an event under the id of another one",
+            Self::WrongId => "sent an event under another event's id",
             Self::BadSignature => "sent an invalid second signature for an event",
             Self::DuplicateSeq => "sent two different changes under one number, as a restored or cloned copy does",
             Self::Gaps => "did not send changes that others depend on",
-            Self::Full => "filled the shared index beyond its limit",
+            Self::Full => "filled the shared document beyond its limit",
         }
     }
 
@@ -168,8 +168,13 @@ impl ViolationCode {
             Self::DuplicateSeq => {
                 "exchange a bundle: `ergo sync export` there, `ergo sync import` here; its index is then rebuilt"
             }
-            Self::Gaps => "the next session tries again; a bundle carries the events at once",
-            _ => "ask who uses that device; `ergo sync revoke` ends its access, and a bundle carries its valid events",
+            Self::Gaps => {
+                "the next session tries again; to get the events now, exchange a bundle: `ergo sync export` there, \
+                    `ergo sync import` here"
+            }
+            _ => {
+                "ask who uses that device; `ergo sync revoke` ends its access; its valid events can still be imported from a bundle"
+            }
         }
     }
 }

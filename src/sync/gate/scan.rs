@@ -170,7 +170,7 @@ fn chunks(bytes: &[u8]) -> Result<Vec<(usize, &[u8])>, Violation> {
     }
     let summaries = rest.number().ok_or_else(truncated)?;
     if summaries > 1 {
-        return Err(Violation::malformed(format!("{summaries} summaries of what it has")));
+        return Err(Violation::malformed(format!("{summaries} summaries of its changes")));
     }
     for _ in 0..summaries {
         check_head_count(rest.hashes())?;

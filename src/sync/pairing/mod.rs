@@ -84,14 +84,16 @@ impl PairRefusal {
 impl fmt::Display for PairRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unknown => "the other side does not know this ticket: it was used, cancelled, or made by another device; ask for a new one",
+            Self::Unknown => "the other device does not know this ticket: it was used, cancelled, or created on \
+                another device; ask for a new one",
             Self::Expired => "this ticket has expired: ask for a new one",
             Self::Used => "another device has used this ticket already: if that was not yours, tell the person who invited you; ask for a new one",
             Self::Denied => "the other side denied it: ask them whether the words were the same",
-            Self::Unanswered => "nobody on the other side answered in time: try again with the same ticket while someone is there",
+            Self::Unanswered => "nobody on the other side answered in time: try again with the same ticket when \
+                someone is at the other device",
             Self::Busy => "the other side is busy with other joins: try again in a minute",
             Self::NotAdmin => "the device that invited you may no longer admit devices: ask another admin of the team",
-            Self::Failed => "the other side failed: its log says why (`ergo status` there names the file)",
+            Self::Failed => "an error occurred on the other side: its log has the details (`ergo status` there shows the file)",
             Self::Version => "the other side did not understand the message: both need the same version of ergo",
         })
     }

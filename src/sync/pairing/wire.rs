@@ -198,5 +198,5 @@ pub(super) fn unexpected_message(message: &PairMessage) -> PairError {
         PairMessage::Done => "DONE",
         PairMessage::Refused(_) => "REFUSED",
     };
-    PairError::Protocol(format!("{what} out of turn"))
+    PairError::Protocol(format!("{what} was not expected now"))
 }

@@ -8,7 +8,7 @@
 mod decisions;
 mod document_store;
 mod peers;
-mod report;
+mod publish;
 mod scheduler;
 mod sessions;
 mod status;

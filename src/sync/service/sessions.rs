@@ -39,10 +39,10 @@ impl Scheduler {
         let key = (established.team, established.peer);
         let lan = self.transport.as_ref().is_some_and(|transport| transport.mode() == NetworkMode::Lan);
         let Some(peer) = self.peers.get_mut(&key) else {
-            return drop(tokio::spawn(
-                established
-                    .refuse(RejectCode::RosterStale, "your device is not yet in the roster that this device has"),
-            ));
+            return drop(tokio::spawn(established.refuse(
+                RejectCode::RosterStale,
+                "the peer's device is not on this device's copy of the team's roster",
+            )));
         };
         if established.side == SessionSide::Dialler {
             peer.dialling = false;
@@ -51,10 +51,7 @@ impl Scheduler {
         if is_new && !self.make_room() {
             return drop(tokio::spawn(async move {
                 established
-                    .refuse(
-                        RejectCode::Busy,
-                        "this device already has its limit of sessions; the connection is retried",
-                    )
+                    .refuse(RejectCode::Busy, "this device has reached its limit of sessions; it will be retried")
                     .await;
                 drop(timeout(CLOSE_TIMEOUT, connection.closed()).await);
             }));

@@ -91,8 +91,8 @@ impl PeerProblem {
         match error {
             TransportError::NotPaired => Self::persistent(
                 message,
-                "its roster does not have this device yet, or this device was revoked: let the peer sync with the admin who invited \
-                 this device, or ask an admin for a new invite",
+                "the peer's roster does not list this device yet, or this device was revoked: let the peer sync with \
+                    the admin who invited you, or ask an admin for a new invitation",
             ),
             TransportError::NoAddress => Self {
                 advice: Some(
@@ -107,7 +107,7 @@ impl PeerProblem {
                 advice: Some("it may be off or on another network; ergo keeps trying".to_owned()),
                 ..Self::transient(message)
             },
-            _ => Self::persistent(message, "`ergo doctor` says more"),
+            _ => Self::persistent(message, "run `ergo doctor` for details"),
         }
     }
 
@@ -133,16 +133,16 @@ impl PeerProblem {
         };
         let advice = match code {
             RejectCode::Paused if by_peer => {
-                "somebody at the peer has to review its quarantine; an admin may have to grant this device its role again"
+                "the peer's user has to review its quarantine; an admin may have to restore this device's role"
             }
             RejectCode::Paused => {
                 "`ergo sync quarantine list` shows them; discard them, or revoke the device that wrote them: then sync \
                  continues"
             }
-            RejectCode::NotPaired => "if your device should be in the team, ask an admin for a new invite",
+            RejectCode::NotPaired => "if your device should be in the team, ask an admin for a new invitation",
             RejectCode::TeamMismatch => "`ergo sync status` on both devices shows their teams",
             RejectCode::RosterStale => {
-                "sync with the admin who made the last change to the team, then again with this peer"
+                "let this device sync with the admin who last changed the team (`ergo sync now NAME`), then with this peer again"
             }
             RejectCode::TooBig | RejectCode::BadEvent => {
                 "the peer broke the protocol: its ergo may be damaged or modified; check that device before it syncs again"

@@ -74,7 +74,9 @@ impl EndpointHandler for EventSender {
         let (context, events) = (self.context.clone(), self.events.clone());
         tokio::spawn(async move {
             let opened = timeout(context.limits.handshake, connection.accept_bi()).await;
-            let Ok(Ok((writer, reader))) = opened else { return connection.close(0_u32.into(), b"no stream") };
+            let Ok(Ok((writer, reader))) = opened else {
+                return connection.close(0_u32.into(), b"the peer did not open a stream");
+            };
             match session::handshake(&context, SessionSide::Acceptor, peer, None, reader, writer).await {
                 Ok(established) => drop(events.send(SchedulerEvent::SessionEstablished(established, connection))),
                 Err(ended) => {

@@ -51,7 +51,7 @@ impl StopReason {
                 Some(Rejection { code: error.code(), reason: error.to_string(), document: None })
             }
             Self::Local(_) | Self::Stale(_) => {
-                let reason = "this device cannot continue now; try again later".to_owned();
+                let reason = "this device cannot continue the session now; it will be retried".to_owned();
                 Some(Rejection { code: RejectCode::Busy, reason, document: None })
             }
             _ => None,

@@ -15,7 +15,7 @@ use crate::{
         replica::DocumentId,
     },
     engine::Engine,
-    store::{PeerDocument, SyncImport, SyncImported},
+    store::{PeerDocumentState, SyncImport, SyncImported},
     sync::{
         document::DocumentEntry,
         frame::{DocumentMessage, DocumentOffer, Durable, Message, RejectCode, Rejection, TurnKind, Want, WireBody},
@@ -36,7 +36,7 @@ const MAX_BODIES: usize = 128 * 1024 * 1024;
 
 /// The reason given if an exchange would bring more.
 pub(super) const TOO_MANY_BODIES: &str =
-    "the bodies exceed what one exchange may hold: they are sent as events instead";
+    "the event bodies exceed the limit of one exchange and are sent as events instead";
 
 /// One document under reconciliation.
 pub(super) struct OpenExchange {
@@ -331,7 +331,8 @@ impl SyncSession<'_> {
         };
         let changes = !events.is_empty() || staged.chunk.is_some();
         let digest = self.theirs_of(&key).map_or_else(Default::default, |offered| offered.digest);
-        let peer = staged.peer_state.clone().map(|state| PeerDocument { peer: self.peer, document, state, digest });
+        let peer =
+            staged.peer_state.clone().map(|state| PeerDocumentState { peer: self.peer, document, state, digest });
         let (team, from, now) = (self.team, self.peer, (self.context.engine.config().clock)());
         let update = index::update(team, &key, &staged, []);
         let import = SyncImport { team, from: Some(from), events, document: Some(update), peer, now };

@@ -159,7 +159,10 @@ impl<'a> SyncSession<'a> {
             self.context.engine(move |engine| Ok((engine.device(), engine.sync_read(|r| r.roster(&team))?))).await?;
         let roster = roster.ok_or_else(|| StopReason::Local("the team's roster is not in the store".to_owned()))?;
         if !roster.is_member(&me) {
-            return Err(StopReason::reject(RejectCode::NotPaired, "this device no longer belongs to the team"));
+            return Err(StopReason::reject(
+                RejectCode::NotPaired,
+                "this device no longer belongs to the team: ask an admin for a new invitation",
+            ));
         }
         if !roster.is_member(&peer) {
             return Err(StopReason::reject(RejectCode::NotPaired, "your device no longer belongs to the team"));

@@ -27,7 +27,8 @@ const PAGE: usize = 1_000;
 /// If the request names something unknown, nobody may read what it asks for, or the file cannot be written.
 pub fn export(engine: &Engine, request: &ExportRequest, out: impl Write) -> Result<ExportOutcome, ApiError> {
     let mut seed = [0; 32];
-    getrandom::fill(&mut seed).map_err(|error| ApiError::internal(format!("the system has no randomness: {error}")))?;
+    getrandom::fill(&mut seed)
+        .map_err(|error| ApiError::internal(format!("cannot get random bytes from the operating system: {error}")))?;
     let config = engine.config();
     let job = ExportJob { request, key: &config.device, now: (config.clock)(), seed };
     engine.sync_read(|reader| Ok(job.write(reader, out)))?
@@ -53,7 +54,7 @@ impl ExportJob<'_> {
         let team = team(reader, self.request.team.as_deref())?;
         if team.left_at.is_some() {
             let message = format!("this device no longer belongs to “{}”", team.name);
-            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("an admin can admit it again"));
+            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("ask an admin for a new invitation"));
         }
         let roster = reader.roster(&team.id)?.ok_or_else(|| ApiError::not_found("the team's roster is not here"))?;
         let parsed = ParsedSince::of(self.request, &roster, self.key)?;
@@ -154,7 +155,7 @@ impl ExportJob<'_> {
             if !rows.iter().any(|row| is_named(row, name)) {
                 let known: Vec<_> = rows.iter().map(|row| row.scope.to_string()).collect();
                 let hint = if known.is_empty() {
-                    "the team shares no scope with this device yet: `ergo sync adopt` adds one".to_owned()
+                    "the team shares no scope that this device can read; `ergo sync adopt` shares one".to_owned()
                 } else {
                     format!("it shares: {}", known.join(", "))
                 };

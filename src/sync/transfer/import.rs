@@ -72,12 +72,14 @@ impl<'a> ImportJob<'a> {
         })?;
         let Some((found, before)) = before else {
             let message = format!("this device does not belong to the team of the bundle ({})", team.short());
-            return Err(ApiError::new(ErrorCode::BadRequest, message)
-                .hint("if it is a grant for this device, `ergo sync join FILE` joins the team; otherwise an admin has to admit it first"));
+            return Err(ApiError::new(ErrorCode::BadRequest, message).hint(
+                "if the file is a grant for this device, run `ergo sync join FILE`; otherwise ask an admin to \
+                    admit this device first",
+            ));
         };
         if found.left_at.is_some() {
             let message = format!("this device no longer belongs to “{}”", found.name);
-            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("an admin can admit it again"));
+            return Err(ApiError::new(ErrorCode::BadRequest, message).hint("ask an admin for a new invitation"));
         }
         Ok(Self {
             engine,
@@ -166,7 +168,9 @@ impl<'a> ImportJob<'a> {
     /// Adds to an error that earlier batches stay stored.
     fn interrupted(&self, error: ApiError) -> ApiError {
         let stored: u64 = self.stored.values().sum();
-        let hint = format!("{stored} events were imported before it; run the same import again, nothing is done twice");
+        let hint = format!(
+            "{stored} events were imported before the error; run the same import again: nothing is imported twice"
+        );
         let hint = error.hint.as_deref().map_or_else(|| hint.clone(), |more| format!("{more}; {hint}"));
         error.hint(hint)
     }

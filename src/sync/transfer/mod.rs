@@ -84,7 +84,7 @@ fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<TeamRow, ApiErro
         teams.retain(|team| team.left_at.is_none());
     }
     match (teams.len(), named) {
-        (1, _) => teams.pop().ok_or_else(|| ApiError::internal("the team disappeared")),
+        (1, _) => teams.pop().ok_or_else(|| ApiError::internal("the team no longer exists on this device")),
         (0, None) => Err(ApiError::not_found("this device belongs to no team")
             .hint("`ergo sync create` creates one, `ergo sync join` joins one")),
         (0, Some(named)) => Err(ApiError::field("team", format!("there is no team “{named}” here"))

@@ -61,9 +61,9 @@ impl ParsedSince {
 
     fn file(pieces: &[String], roster: &Roster, key: &SigningKey) -> Result<Self, ApiError> {
         let wrong = |why: &str| ApiError::field("since_file", format!("the file of `--since` {why}"));
-        let bytes = hex::decode(pieces.concat()).map_err(|_| wrong("was not sent as hexadecimal"))?;
+        let bytes = hex::decode(pieces.concat()).map_err(|_| wrong("must be sent in hexadecimal"))?;
         if bytes.len() > MAX_SINCE_FILE {
-            return Err(wrong("was sent with more than its first part"));
+            return Err(wrong("is too long: send only the beginning of the file"));
         }
         let mut bundle = BundleReader::new(bytes.as_slice(), key)
             .map_err(|error| ApiError { field: Some("since".to_owned()), ..bundle_error(error) })?;
@@ -85,11 +85,11 @@ impl ParsedSince {
             }
         }
         if heads + (bundle.report().sealed_sections as usize) < sections {
-            return Err(wrong("does not contain the progress of its maker in its first part")
-                .hint("name the device instead: `--since NAME` uses what is known of it"));
+            return Err(wrong("does not say in its first part which events its creator had")
+                .hint("name the device instead: `--since NAME` uses the events that this device knows it has"));
         }
         let name = roster.member(&from).map_or_else(|| from.short(), |member| member.name.clone());
-        let words = format!("what {name} had in {}", id.short());
+        let words = format!("the events that {name} had in {}", id.short());
         Ok(Self { previous: Some(id), ..Self::new(ExportSince::File(ends), words) })
     }
 }

@@ -11,7 +11,8 @@ pub enum DocumentError {
     /// The worker exited, hung or ran out of memory on a call with a peer's bytes. Stop exchanging this
     /// document with that peer.
     #[error(
-        "a message of the peer crashed the worker that reads it ({why}). Nothing of it was accepted, and other documents still sync; exchange a bundle instead"
+        "a message from the peer crashed the worker that reads it ({why}). Nothing of it was accepted, and other \
+            documents still sync; exchange a bundle instead (`ergo sync export`, `ergo sync import`)"
     )]
     Poisoned {
         /// How the worker ended.
@@ -26,7 +27,7 @@ pub enum DocumentError {
         why: String,
     },
     /// The worker was replaced, through no fault of this session: begin the exchange again.
-    #[error("the exchange was interrupted, and begins again")]
+    #[error("the exchange was interrupted and starts again")]
     Interrupted,
     /// The worker cannot be started, or has no capacity: try later.
     #[error("the index is unavailable now: {why}")]

@@ -249,7 +249,8 @@ impl WorkerLink {
         })?;
         if reply != WorkerReply::Ready(VERSION) {
             drop(self.record_death(state, "has another version"));
-            let why = "the worker has another version than the daemon: run `ergo daemon stop`; the next command starts the new one";
+            let why = "the worker and the daemon have different versions: run `ergo daemon stop`; the next command \
+                starts the new daemon";
             return Err(WorkerFailure::Unavailable(why.to_owned()));
         }
         state.used = Some(Instant::now());

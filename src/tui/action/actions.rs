@@ -17,46 +17,46 @@ macro_rules! for_each_action {
             "The new claim stays and replaces the existing one.";
             if keep_new => |state, key, out| conflicts::settle(state, CardAct::Supersede, KeepSide::First, key, out);
         KeepExisting: Undoable in Card by ["b"], "Keep existing" "keep existing", also ["reject", "resolve", "old"];
-            "The existing claim stays and the new one gives way.";
+            "The existing claim stays; the new one is discarded or superseded.";
             if keep_existing => |state, key, out| conflicts::settle(state, CardAct::Supersede, KeepSide::Second, key, out);
         Merge: Undoable in Card by ["m"], "Merge" "merge", also ["combine", "rewrite", "edit"];
             "Write one claim that replaces both.";
             if merge => |state, key, _| conflicts::form(state, CardAct::Supersede, None, key);
         Retract: Undoable in Card by ["r"], "Retract one" "retract", also ["delete", "remove", "wrong"];
-            "One of the two was never right: take it out, with a reason.";
+            "Retract the claim that was never right, with a reason.";
             if retract_side => |state, key, _| conflicts::form(state, CardAct::Retract, None, key);
-        Narrow: Undoable in Card by ["o"], "Narrow: only in…" "only in…", also ["limit", "scope", "environment"];
-            "Say where or when one of the two holds (environment, team, tenant, dates), so that both hold.";
+        Narrow: Undoable in Card by ["o"], "Narrow to a condition" "narrow", also ["limit", "scope", "environment"];
+            "Limit one of the two to an environment, team, tenant or period, so that both hold.";
             if narrow => |state, key, _| conflicts::form(state, CardAct::Narrow, None, key);
         Exception: Undoable in Card by ["x"], "Keep both as an exception" "keep both", also ["allow", "waive"];
-            "They contradict, and both stay; your reason is kept with them.";
+            "Keep both although they contradict; the reason is stored with them.";
             if exception => |state, key, out| conflicts::settle(state, CardAct::Exception, KeepSide::Both, key, out);
         Dismiss: Undoable in Card by ["d"], "Dismiss" "dismiss", also ["ignore", "false alarm", "not a conflict"];
             "This is no contradiction: both stay, and you are not asked about this pair again.";
             if dismiss => |state, key, out| conflicts::settle(state, CardAct::Dismiss, KeepSide::Both, key, out);
         Discard: Undoable in Card by ["D"], "Discard the new claim" "discard", also ["delete", "drop", "throw away"];
-            "Drop the new claim; nothing is stored.";
+            "Discard the new claim; nothing is stored.";
             if discard => |state, key, out| conflicts::settle(state, CardAct::Discard, KeepSide::Both, key, out);
         Snooze: Undoable in Card by ["z"], "Snooze" "snooze", also ["later", "postpone", "defer"];
-            "Hide the card for a while, on this machine only.";
+            "Hide the card until later, on this device only.";
             if snooze => |state, key, out| conflicts::settle(state, CardAct::Snooze, KeepSide::Both, key, out);
         NextCard: None in Card by ["n", "]"], "Next card" "next";
             "Go to the next card.";
             if has_cards => |state, _, _| conflicts::step(state, 1);
         PrevCard: None in Card by ["N", "["], "Previous card";
-            "Go to the card before.";
+            "Go to the previous card.";
             if has_cards => |state, _, _| conflicts::step(state, -1);
-        CardDetails: None in Card by ["i"], "Why the guard thinks so" "details", also ["evidence", "figures", "probability"];
-            "Show or hide the guard's sentence, how it read both claims, and its figures.";
+        CardDetails: None in Card by ["i"], "The guard's evidence" "details", also ["evidence", "figures", "probability"];
+            "Show or hide the guard's explanation, the norms of both claims, and the probability.";
             if card_details => |state, _, _| conflicts::toggle_details(state);
         CardWhy: None in Card by ["w"], "Why" "why";
-            "Show how the existing claim came about: its reasons, what it replaced, what rests on it.";
+            "Show the history of the existing claim: its reason, what it replaced, what depends on it.";
             if card_why => |state, _, _| conflicts::why(state);
         CompareNext: None in Card by ["v"], "Compare with another claim";
             "If a card has several existing claims, compare the new one with the next of them.";
             if other_side => |state, _, _| conflicts::compare_next(state);
-        HighlightWords: None in Card by ["W"], "Highlight other words";
-            "Highlight the words that matter to the guard, every word that differs, or none.";
+        HighlightWords: None in Card by ["W"], "Change the highlighting";
+            "Highlight the words that the guard compared, all that differ, or none.";
             if two_texts => |state, _, _| conflicts::highlight(state);
 
         // Marks
@@ -64,18 +64,18 @@ macro_rules! for_each_action {
             "Show open, snoozed, settled or all cards.";
             if always => |state, _, _| marks::filter(state);
         Mark: None in Marks by ["space"], "Mark" "mark", also ["select"];
-            "Mark or unmark what is under the cursor and go to the next. On cards {keep_new}, {keep_existing}, {keep_source}, {exception}, {dismiss}, {discard} and {snooze} then act on all that are marked, on claims {claim_reviewed}.";
+            "Mark or unmark the item and go to the next. {keep_new}, {keep_existing}, {keep_source}, {exception}, {dismiss}, {discard} and {snooze} then act on all marked cards, {claim_reviewed} on all marked claims.";
             if markable => |state, _, _| marks::toggle(state);
         MarkRange: None in Marks by ["V"], "Mark up to here";
-            "Mark everything from what was marked last to what is under the cursor.";
+            "Mark everything from the last mark to the cursor.";
             if markable => |state, _, _| marks::range(state);
-        MarkAll: None in Marks by ["*"], "Mark the group, or unmark it", also ["select everything"];
+        MarkAll: None in Marks by ["*"], "Mark or unmark the group", also ["select everything"];
             "Mark everything listed in the group under the cursor, or unmark it.";
             if markable => |state, _, _| marks::group(state);
 
         // Card
         KeepSource: Undoable in Card by ["p"], "Keep one source" "one source";
-            "On every marked card, the claim of one source or writer stays: choose which; you see what becomes of each first.";
+            "On every marked card, keep the claim of one source or writer. A preview comes first.";
             if keep_source => |state, key, out| conflicts::settle(state, CardAct::Supersede, KeepSide::Chosen, key, out);
 
         // Peers
@@ -85,14 +85,14 @@ macro_rules! for_each_action {
         AdmitDevice: Final in Peers by ["i"], "Admit" "admit";
             "Admit the device under the cursor to the team, once both screens show the same six words.";
             if waiting => |state, key, _| peers::ask(state, key, true);
-        RejectDevice: Final in Peers by ["x"], "Reject" "reject";
-            "Reject the device under the cursor; its invitation cannot be used again.";
+        RejectDevice: Final in Peers by ["x"], "Deny" "deny", also ["reject"];
+            "Deny the request under the cursor; its invitation cannot be used again.";
             if waiting => |state, key, _| peers::ask(state, key, false);
         NewTeam: None in Peers by ["n"], "Create a team" "new team", also ["make", "share"];
             "Create a team with this device as its first admin, and share a project with it.";
             if works => |state, key, _| teams::make(state, key);
         JoinTeam: None in Peers by ["J"], "Join a team" "join", also ["ticket", "invitation"];
-            "Join a team by the ticket that one of its admins gave you; both screens then show the same words.";
+            "Join a team with a ticket from one of its admins; both screens then show the same words.";
             if works => |state, key, _| teams::join(state, key);
 
         // Why
@@ -129,7 +129,7 @@ macro_rules! for_each_action {
             "To the next pane.";
             if always => |state, _, _| motion::turn(state, 1, true);
         PrevPane: None in Move by ["shift-tab"], "Previous pane";
-            "To the pane before.";
+            "To the previous pane.";
             if always => |state, _, _| motion::turn(state, -1, true);
         Open: None in Move by ["enter"], "Open" "open";
             "Open what is under the cursor.";
@@ -137,16 +137,16 @@ macro_rules! for_each_action {
 
         // Global
         Undo: Undoable in Global by ["u"], "Undo" "undo", also ["revert", "take back", "cancel"];
-            "Undo what this session did last; before it undoes anything older, or of another scope, it asks. {redo} redoes it.";
+            "Undo your last act. Asks first if it is older than this session or in another scope. {redo} redoes it.";
             if undo => undo::undo;
         Redo: Undoable in Global by ["U"], "Redo", also ["again"];
             "Redo what was undone last.";
             if redo => undo::redo;
         Search: None in Global by ["/"], "Search" "search", also ["find", "filter"];
-            "Search everywhere by words and by meaning; filters can be typed too (by:NAME), and ! excludes.";
+            "Search claims by words and by meaning. Filters can be typed, such as by:NAME; !word excludes.";
             if always => |state, _, _| prompt::open(state, PromptPurpose::Search);
         Palette: None in Global by ["?", ":", "ctrl-p"], "Help and all commands" "help", also ["keys", "commands"];
-            "Search every command by name; shows its key, and why it cannot be done now.";
+            "Find a command by name; shows its key and, if it is unavailable, why.";
             if always => |state, _, _| palette::open(state);
         ShowInbox: None in Global by ["1"], "Inbox", also ["conflicts", "cards", "review"];
             "Go to what needs your attention.";
@@ -161,13 +161,13 @@ macro_rules! for_each_action {
             "Go to teams and their devices.";
             if always => |state, _, _| global::go(state, Screen::Peers);
         ShowTimeline: None in Global by ["5"], "Timeline", also ["history", "activity", "log"];
-            "Go to what happened, newest first; any act can be undone there.";
+            "Go to the acts, newest first; most can be undone there.";
             if always => |state, _, _| global::go(state, Screen::Timeline);
         ShowModels: None in Global by ["6"], "Models", also ["status"];
-            "Go to the models, and the health of the daemon.";
+            "Go to the models and the state of the daemon.";
             if always => |state, _, _| models::show(state);
         ShowAgents: None in Global by ["7"], "Agents";
-            "Go to the agents: who is connected, and what each wrote, was refused and received.";
+            "Go to the agents: which are connected, what each wrote, what was refused, and what hooks injected.";
             if always => |state, _, _| agents::show(state);
         Back: None in Global by ["esc", "backspace"], "Back";
             "Back to where you came from.";
@@ -175,7 +175,7 @@ macro_rules! for_each_action {
         AllScopes: None in Global by ["S"], "All scopes or this one", also ["project", "switch"];
             "Show all scopes, or only the scope of what is under the cursor.";
             if always => |state, _, _| global::toggle_scope(state);
-        Snapshot: None in Global by ["P"], "The scope on a page", also ["summary", "print", "export"];
+        Snapshot: None in Global by ["P"], "Snapshot", also ["summary", "page", "print", "export"];
             "Show the active claims of the scope on one page, as agents get them.";
             if always => |state, _, out| page::open_snapshot(state, out);
         Audit: Undoable in Global by ["A"], "Audit", also ["check", "compare", "scan"];
@@ -185,25 +185,25 @@ macro_rules! for_each_action {
             "Write a claim with its reason; the guard compares it with the active claims.";
             if idle => |state, key, _| form::add(state, key);
         CopyText: None in Global by ["Y"], "Copy the text", also ["yank", "clipboard"];
-            "Copy what this claim, or each side of this card, says.";
+            "Copy the statement of this claim, or of both sides of this card.";
             if text => |state, _, out| global::copy_text(state, out);
         OpenSource: None in Global by ["E"], "Open the source", also ["file", "editor", "jump"];
             "Open the file that this claim comes from in $VISUAL or $EDITOR, at its line.";
             if source => |state, _, out| global::open_source(state, out);
         Theme: None in Global by ["T"], "Theme", also ["colours", "colors", "dark", "light", "contrast"];
-            "For a dark background, for a light one, or without colours, until the app ends.";
+            "Switch between the dark, light and monochrome theme until the app ends.";
             if always => |state, _, out| global::next_theme(state, out);
-        CopyLink: None in Global by ["y"], "Copy a link", also ["share", "url"];
+        CopyLink: None in Global by ["y"], "Copy a command to open it", also ["link", "share", "url"];
             "Copy the command that opens this card or claim.";
             if link => |state, _, out| global::copy_link(state, out);
         Start: None in Global by ["s"], "Start the daemon" "start";
             "Start the daemon.";
             if start => |state, _, out| global::start(state, out);
         Reload: None in Global by ["ctrl-r", "ctrl-l"], "Reload", also ["refresh"];
-            "Read everything again.";
+            "Load everything again.";
             if always => |state, _, _| live::refresh_all(state);
-        Log: None in Global by ["@"], "This session", also ["history", "messages"];
-            "What you did in this session, with command lines, and every message.";
+        Log: None in Global by ["@"], "Session log", also ["history", "messages"];
+            "Show your acts of this session as commands, and all messages.";
             if always => |state, _, _| global::open_log(state);
         Mouse: None in Global by ["M"], "Mouse on or off";
             "Let the mouse click and scroll in the app, or leave it to the terminal.";
@@ -215,7 +215,7 @@ macro_rules! for_each_action {
             "Leave the app.";
             if always => |_, _, out| out.push(Effect::Quit);
         Tour: None in Global by ["ctrl-t"], "Tour", also ["introduction", "onboarding"];
-            "What ergo is, on three cards.";
+            "Show a short introduction.";
             if always => |state, _, _| tour::open(state);
 
         // Inbox
@@ -223,42 +223,42 @@ macro_rules! for_each_action {
             "Go to the next one.";
             if listed => |state, _, _| inbox::next(state);
         InboxPrev: None in Inbox by ["N", "["], "Previous";
-            "Go to the one before.";
+            "Go to the previous one.";
             if listed => |state, _, _| inbox::previous(state);
 
         // Pending
         AdmitPending: Final in Pending by ["i"], "Admit or accept" "admit";
             "Admit the device to the team, or accept the event; asks first.";
             if pending => |state, key, _| inbox::answer(state, key, true);
-        RejectPending: Final in Pending by ["x"], "Reject" "reject";
-            "Reject the device, or the event; asks first.";
+        RejectPending: Final in Pending by ["x"], "Deny or discard" "deny", also ["reject"];
+            "Deny the device, or discard the event; asks first.";
             if pending => |state, key, _| inbox::answer(state, key, false);
 
         // Timeline
         UndoSelected: Undoable in Timeline by ["x"], "Undo this act" "undo this";
-            "Undo the act under the cursor, whoever did it; if later acts build on it, they are named.";
+            "Undo the act under the cursor, whoever did it. If later acts depend on it, they are listed.";
             if take_back => |state, _, out| acts::undo_selected(state, out);
-        TimelinePeriod: None in Timeline by ["f"], "Since when" "since";
-            "Show acts since you were last here, since yesterday, of a week, or all.";
+        TimelinePeriod: None in Timeline by ["f"], "Filter by time" "since";
+            "Show the acts since your last visit, since yesterday, of the last seven days, or all.";
             if always => |state, _, _| acts::next_period(state);
         CopyCommand: None in Timeline by ["c"], "Copy the command line" "copy command";
             "Copy the command that does the same as the act under the cursor.";
             if act_listed => |state, _, out| acts::copy_command(state, out);
 
         // Models
-        Reembed: None in Models by ["e"], "Remake the vectors" "new vectors", also ["embeddings", "reindex"];
-            "Make all vectors again, after another embedding model was chosen; until then search is by words only.";
+        Reembed: None in Models by ["e"], "Recompute the vectors" "recompute vectors", also ["embeddings", "reindex"];
+            "Recompute all vectors after another embedder was chosen. Until then, search is by words only.";
             if reembed => |state, _, out| models::reembed(state, out);
 
         // Agents
-        AgentFilter: None in Agents by ["f"], "What is listed" "show";
+        AgentFilter: None in Agents by ["f"], "Choose the list" "show";
             "Show what the agent did, what was refused, or what hooks injected.";
             if agent => |state, _, _| agents::filter(state);
         AgentSetup: None in Agents by ["i"], "Set agents up" "set up";
-            "Show what ergo would write into the files of the agents that are installed here; nothing is written before you say so.";
+            "Preview what setup would write for the installed agents; asks before it writes.";
             if always => |state, _, out| page::open(state, PageSubject::Setup { remove: false }, out);
         AgentRemove: None in Agents by ["x"], "Remove the setup";
-            "Show what ergo would remove from the files of the agents; nothing is written before you say so.";
+            "Preview what setup would remove from the agents' files; asks before it writes.";
             if always => |state, _, out| page::open(state, PageSubject::Setup { remove: true }, out);
 
         // Claims
@@ -269,24 +269,24 @@ macro_rules! for_each_action {
             "Show one kind of claim, or all.";
             if always => |state, _, _| claims::filter_kind(state);
         ReviewFilter: None in Claims by ["V"], "Only what needs review";
-            "Show only claims of which something they rest on has changed, or all again.";
+            "Show only claims that need review, or all again.";
             if always => |state, _, _| claims::filter_review(state);
 
         // Claim
         ClaimWhy: None in Claim by ["w"], "Why" "why";
-            "Show how the claim came about: its reasons, what it replaced, what rests on it.";
+            "Show the history of the claim: its reason, what it replaced, what depends on it.";
             if claim => |state, _, _| claims::why(state);
         ClaimSupersede: Undoable in Claim by ["e"], "Supersede" "supersede", also ["edit", "change", "replace", "update"];
             "The decision changed: write the claim that replaces it. The guard checks it.";
             if active_claim => |state, key, _| claims::form(state, ClaimAct::Supersede, key);
         ClaimRetract: Undoable in Claim by ["r"], "Retract" "retract", also ["delete", "remove", "wrong"];
-            "It was never right: take the claim out, with a reason. It stays in the history.";
+            "Retract the claim because it was never right. It stays in the history.";
             if active_claim => |state, key, _| claims::form(state, ClaimAct::Retract, key);
         ClaimReinstate: Undoable in Claim by ["i"], "Reinstate" "reinstate", also ["restore", "bring back"];
             "Bring a superseded or retracted claim back, with a reason.";
             if past_claim => |state, key, _| claims::form(state, ClaimAct::Reinstate, key);
         ClaimReviewed: Undoable in Claim by ["v"], "Mark as reviewed" "reviewed", also ["confirm", "still holds", "approve"];
-            "It still holds: say so, with a reason. If several are marked, all of them.";
+            "Confirm that the claim still holds, or that all marked claims do.";
             if needs_review => |state, key, _| claims::form(state, ClaimAct::Reviewed, key);
         ClaimRedact: Final in Claim by ["X"], "Redact", also ["erase", "secret", "delete the text"];
             "Delete the claim's text everywhere, e.g. a pasted secret. The record stays; the text cannot be restored.";
@@ -305,33 +305,33 @@ macro_rules! for_each_action {
             "Only claims of the last day, week or month, or all.";
             if always => |state, _, _| claims::filter_age(state);
         AuthorFilter: None in Claims by ["p"], "Filter by author";
-            "Only claims by whoever wrote the one under the cursor, or all again. In the search line: by:NAME.";
+            "Only claims by the author of the claim under the cursor, or all again. In the search line: by:NAME.";
             if author_filter => |state, _, _| claims::filter_author(state);
         SourceFilter: None in Claims by ["o"], "Filter by source";
-            "Only claims from the file that the one under the cursor comes from, or all again. In the search line: source:FILE.";
+            "Only claims from the file of the claim under the cursor, or all again. In the search line: source:FILE.";
             if source_filter => |state, _, _| claims::filter_source(state);
-        VerdictFilter: None in Claims by ["m"], "Filter by verdict";
-            "Only claims that are disputed, stored with a warning, neither, or all.";
+        VerdictFilter: None in Claims by ["m"], "Filter by guard result", also ["disputed", "warned", "clean"];
+            "Only claims that are on an open card, stored with a warning, neither of these, or all. In the search line: guard:warned.";
             if always => |state, _, _| claims::filter_verdict(state);
         SortClaims: None in Claims by ["O"], "Sort", also ["order", "newest", "kind", "source"];
-            "The newest first, by kind, or by source: files in their order, and their lines.";
+            "Sort by time, by kind, or by source and line.";
             if always => |state, _, out| claims::sort(state, out);
         ClearFilters: None in Claims by ["c"], "Clear the filters", also ["reset"];
             "Show all active claims again.";
             if filtered => |state, _, _| claims::clear_filters(state);
 
         // Form
-        Submit: None in Form by ["ctrl-s"], "Save" "save";
-            "Send the form; in the last field {advance} does so too.";
+        Submit: None in Form by ["ctrl-s"], "Submit" "submit", also ["save", "send"];
+            "Submit the form; in the last field {advance} does so too.";
             if always => form::submit;
-        Advance: None in Form by ["enter"], "Go on";
-            "To the next field; in the last one, send the form.";
+        Advance: None in Form by ["enter"], "Next field or submit";
+            "Go to the next field; in the last one, submit the form.";
             if always => form::advance;
         NextField: None in Form by ["tab"], "Next field" "next field";
             "To the next field.";
             if always => |state, _, _| form::focus(state, 1);
         PrevField: None in Form by ["shift-tab"], "Previous field";
-            "To the field before.";
+            "To the previous field.";
             if always => |state, _, _| form::focus(state, -1);
         NewLine: None in Form by ["alt-enter", "ctrl-j"], "New line";
             "Begin a new line in the text.";
@@ -348,7 +348,7 @@ macro_rules! for_each_action {
 
         // Pick
         Pick: None in Pick by ["enter"], "Choose" "choose";
-            "Do what is under the cursor.";
+            "Run the command under the cursor, or submit the search line.";
             if always => palette::pick;
         PickUp: None in Pick by ["up", "ctrl-p", "ctrl-k"], "Up";
             "One row up.";
@@ -376,7 +376,7 @@ macro_rules! for_each_action {
         No: None in Confirm by ["n", "esc", "ctrl-c", "q"], "No" "no";
             "Do nothing.";
             if always => |state, _, _| confirm::no(state);
-        SwitchButton: None in Confirm by ["tab", "shift-tab", "left", "right", "h", "l"], "Other button";
+        SwitchButton: None in Confirm by ["tab", "shift-tab", "left", "right", "h", "l"], "Switch button";
             "Move between the buttons; Cancel is first.";
             if always => |state, key, _| confirm::switch(state, key);
         PressButton: None in Confirm by ["enter"], "Press the button";
@@ -385,10 +385,10 @@ macro_rules! for_each_action {
 
         // Tour
         TourNext: None in Tour by ["enter", "space", "right", "l", "n"], "Next" "next";
-            "To the next card.";
+            "To the next page.";
             if always => |state, _, out| tour::next(state, out);
         TourBack: None in Tour by ["left", "h", "backspace"], "Back";
-            "To the card before.";
+            "To the previous page.";
             if always => |state, _, _| tour::back(state);
         TourEnd: None in Tour by ["esc", "q", "ctrl-c"], "Skip" "skip";
             "To the app.";
@@ -396,10 +396,10 @@ macro_rules! for_each_action {
 
         // Confirm
         PreviewUp: None in Confirm by ["up", "k"], "Up";
-            "Earlier lines of the preview.";
+            "Scroll the preview up.";
             if always => |state, key, _| confirm::scroll(state, -1, key);
         PreviewDown: None in Confirm by ["down", "j"], "Down";
-            "Later lines of the preview.";
+            "Scroll the preview down.";
             if always => |state, key, _| confirm::scroll(state, 1, key);
 
         // Page
@@ -418,8 +418,8 @@ macro_rules! for_each_action {
         PageCopy: None in Page by ["y"], "Copy the page" "copy";
             "Copy the whole text.";
             if page => |state, _, out| page::copy(state, out);
-        PageApply: None in Page by ["a"], "Write it" "apply";
-            "Write what the page shows to the files of the agents; asks first.";
+        PageApply: None in Page by ["a"], "Apply the changes" "apply";
+            "Write the shown changes to the agents' files; asks first.";
             if page_apply => |state, key, _| page::apply(state, key);
         }
     };

@@ -7,8 +7,7 @@ use super::{ACTIONS, Danger, KeyScope, Keymap};
 /// The keys of the app as a section of a manual page, in roff.
 pub fn keys_roff() -> String {
     let plain = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
-    let mut out =
-        String::from(".SH KEYS\nThese are the usual ones; others are set in keys.toml, beside config.toml.\n");
+    let mut out = String::from(".SH KEYS\nThese are the defaults; keys.toml, beside config.toml, overrides them.\n");
     let usual = Keymap::default();
     for scope in KeyScope::ALL {
         let _ = writeln!(out, ".SS {}", plain(scope.title()));
@@ -25,11 +24,11 @@ pub fn keys_roff() -> String {
 pub fn keys_markdown() -> String {
     let mut out = String::from(
         "# Keys of `ergo tui`\n\n\
-         This page is generated from the app's own table of actions (`src/tui/action/table.rs`). In the app, `?` shows the same,\n\
-         searchable, with what can be done now and, where something cannot, why.\n\n\
+         This page is generated from the app's own table of actions (`src/tui/action/actions.rs`). In the app, `?` shows the same,\n\
+         searchable, and why a command is unavailable.\n\n\
          An action marked ↩ changes claims and is undone with `u`; one marked ‼ cannot be undone, and asks first.\n\n\
-         Other keys are set in `keys.toml`, beside `config.toml`: a section for each place, in which an action is named as in the last\n\
-         column and given a key, or a list of keys, in place of the usual ones. A mistake is told with its line when the app opens.\n\n\
+         To use other keys, create `keys.toml` beside `config.toml`. It has a section per table below; set the name in the last column\n\
+         to a key or a list of keys. An error in it is reported with its line when the app starts.\n\n\
          ```toml\n[card]\nkeep_new = \"f5\"\ndismiss = [\"d\", \"ctrl-d\"]\n```\n",
     );
     let usual = Keymap::default();

@@ -71,7 +71,8 @@ impl Keymap {
         for (spec, keys) in set {
             if let Some((key, other)) = map.clash(spec) {
                 let (own, other) = (spec.title, other.title);
-                let message = format!("`{key}` would mean both “{own}” and “{other}”: give one of them another key");
+                let message =
+                    format!("`{key}` is bound to both “{own}” and “{other}”: bind one of them to another key");
                 return Err(document.wrong(keys, message));
             }
         }
@@ -148,7 +149,7 @@ fn named(
         return Ok(spec);
     }
     if let Some(spec) = ACTIONS.iter().find(|spec| spec.id.name() == *act.get_ref()) {
-        let message = format!("`{}` belongs into [{}]", act.get_ref(), spec.scope.name());
+        let message = format!("`{}` belongs in [{}]", act.get_ref(), spec.scope.name());
         return Err(document.wrong(act, message));
     }
     let names: Vec<String> = own().map(|spec| spec.id.name()).collect();
@@ -171,12 +172,13 @@ fn presses(
 fn press(document: &ConfigDocument<'_>, scope: KeyScope, key: &Spanned<DeValue<'_>>) -> Result<KeyPress, Mistake> {
     let text = document.string(key)?;
     let Some(press) = KeyPress::parse(text) else {
-        let message =
-            format!("invalid key “{text}”: expected such as `j`, `G`, `ctrl-s`, `alt-enter`, `esc`, `pgup`, `f5`");
+        let message = format!(
+            "invalid key “{text}”: expected a key such as `j`, `G`, `ctrl-s`, `alt-enter`, `esc`, `pgup` or `f5`"
+        );
         return Err(document.wrong(key, message));
     };
     if matches!(scope, KeyScope::Form | KeyScope::Pick) && press.types() {
-        let message = format!("`{text}` types a letter there: take one with ctrl or alt, or one that types nothing");
+        let message = format!("`{text}` would type a letter here: use a key with ctrl or alt, or a function key");
         return Err(document.wrong(key, message));
     }
     Ok(press)
@@ -214,14 +216,14 @@ mod tests {
         for (text, line, words) in [
             ("\n[cards]\n", 2, "did you mean `card`"),
             ("[card]\n\nkeep = \"a\"\n", 3, "did you mean `keep_"),
-            ("[card]\nquit = \"q\"\n", 2, "belongs into [global]"),
+            ("[card]\nquit = \"q\"\n", 2, "belongs in [global]"),
             ("[card]\nkeep_new = \"hyper-x\"\n", 2, "invalid key"),
             ("[card]\nkeep_new = 1\n", 2, "found a number"),
             ("[card]\nkeep_new = [\n  \"f5\",\n  \"ctrl\",\n]\n", 4, "invalid key"),
             ("[card]\nkeep_new = \"b\"\n", 2, "“Keep new” and “Keep existing”"),
             ("[card]\nkeep_new = \"q\"\n", 2, "“Quit”"),
             ("[global]\nquit = []\n", 2, "cannot be used without it"),
-            ("[form]\nsubmit = \"s\"\n", 2, "types a letter"),
+            ("[form]\nsubmit = \"s\"\n", 2, "would type a letter"),
             ("[card]\nkeep_new = \n", 2, ""),
             ("card = 3\n", 1, "expected a table"),
         ] {

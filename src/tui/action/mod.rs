@@ -1,6 +1,6 @@
 //! What a person can ask the app to do: the actions with their keys and texts, and where those keys work. Knows no state.
 //!
-//! The rows are in `table`; they feed dispatch, the footer, the palette and the generated `docs/keys.md`.
+//! The rows are in `actions`; they feed dispatch, the footer, the palette and the generated `docs/keys.md`.
 
 mod actions;
 pub mod chains;
@@ -154,25 +154,25 @@ impl KeyScope {
     /// The heading under which its acts are listed.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Inbox => "Inbox (what is under the cursor adds its own: a card, a claim, someone who wants to join)",
-            Self::Pending => "Inbox: who wants to join, and what peers sent",
+            Self::Inbox => "Inbox (the selected item adds its own keys)",
+            Self::Pending => "Inbox: join requests and quarantined events",
             Self::Timeline => "Timeline",
             Self::Tour => "In the tour",
             Self::Models => "Models",
             Self::Agents => "Agents",
-            Self::Matches => "What was searched for (on Claims, Why and Timeline)",
-            Self::Page => "On a page (the snapshot of a scope, what setup would write)",
+            Self::Matches => "Search matches (on Claims, Why and Timeline)",
+            Self::Page => "On a text page (snapshot, preview of setup)",
             Self::Card => "A card in the Inbox",
             Self::Marks => "Marks and filter of the Inbox",
             Self::Claims => "Claims",
             Self::Why => "Why",
             Self::Peers => "Peers",
             Self::Claim => "A claim (on Claims, Why and Inbox)",
-            Self::Move => "Moving",
+            Self::Move => "Navigation",
             Self::Global => "Everywhere",
             Self::Form => "In a form",
             Self::Pick => "In the palette and the search line",
-            Self::Confirm => "In a question",
+            Self::Confirm => "In a confirmation",
         }
     }
 }

@@ -165,11 +165,11 @@ async fn injected(client: &Client, state: Option<&Path>) -> Result<Vec<InjectedC
         Ok(Ok(injected)) => injected,
         Ok(Err((path, error))) => {
             return Err(RequestFailure::plain(format!(
-                "what hooks gave cannot be read in {}: {error}",
+                "the record of injected claims cannot be read from {}: {error}",
                 path.display()
             )));
         }
-        Err(_) => return Err(RequestFailure::plain("what hooks gave could not be read")),
+        Err(_) => return Err(RequestFailure::plain("the record of injected claims could not be read")),
     };
     for one in injected.iter_mut().take(MAX_LOOKUPS) {
         // Of another store, or redacted since: its id is what is left of it.
@@ -180,8 +180,7 @@ async fn injected(client: &Client, state: Option<&Path>) -> Result<Vec<InjectedC
 
 /// Plans the setup of the agents that are installed here, and writes it if told to: the diff and what it comes to, or what was done.
 async fn setup(state: Option<&Path>, remove: bool, write: bool) -> Result<String, RequestFailure> {
-    let state =
-        state.map(Path::to_owned).ok_or_else(|| RequestFailure::plain("this app knows no folder for backups"))?;
+    let state = state.map(Path::to_owned).ok_or_else(|| RequestFailure::plain("no folder for backups is set"))?;
     let run = move || -> Result<String, SetupError> {
         let place = AgentFiles::from_environment(None)?;
         let agents = CodingAgent::installed(&place);
@@ -193,7 +192,7 @@ async fn setup(state: Option<&Path>, remove: bool, write: bool) -> Result<String
     };
     match tokio::task::spawn_blocking(run).await {
         Ok(result) => result.map_err(RequestFailure::from),
-        Err(_) => Err(RequestFailure::plain("setup did not run: the app is being left")),
+        Err(_) => Err(RequestFailure::plain("setup did not run: the app is closing")),
     }
 }
 

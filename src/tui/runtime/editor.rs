@@ -1,6 +1,6 @@
 //! A text in the person's own editor.
 
-use crate::files::{self, Place};
+use crate::files::{self, PathTarget};
 use std::{
     ffi::OsString,
     fs::{self, OpenOptions},
@@ -20,7 +20,7 @@ pub(super) fn edit(text: &str) -> Result<Option<String>, String> {
     let editor = chosen();
     match saved(&editor, text) {
         Ok(Ok(after)) => Ok((after.trim_end() != text.trim_end()).then_some(after)),
-        Ok(Err(status)) => Err(format!("The editor “{editor}” ended with {status}: the text is as it was.")),
+        Ok(Err(status)) => Err(format!("The editor “{editor}” ended with {status}: the text is unchanged.")),
         Err(error) => Err(format!("The text cannot be edited with “{editor}”: {error}")),
     }
 }
@@ -39,9 +39,9 @@ fn chosen() -> String {
 /// One sentence for people: there is no such file, or it is outside of the project.
 pub(super) fn locate(folder: &Path, path: &str) -> Result<PathBuf, String> {
     match files::locate(folder, &folder.join(path)) {
-        Ok(Place::Inside(file)) if file.is_file() => Ok(file),
-        Ok(Place::Inside(_)) => Err(format!("“{path}” no longer exists.")),
-        Ok(Place::Outside(_)) => Err(format!("“{path}” leads out of the project, and is not opened.")),
+        Ok(PathTarget::Inside(file)) if file.is_file() => Ok(file),
+        Ok(PathTarget::Inside(_)) => Err(format!("“{path}” no longer exists.")),
+        Ok(PathTarget::Outside(_)) => Err(format!("“{path}” is outside the project and was not opened.")),
         Err(error) => Err(format!("“{path}” cannot be opened: {error}")),
     }
 }
@@ -118,7 +118,7 @@ mod tests {
         fs::write(dir.path().join("secret.md"), "x").unwrap();
         std::os::unix::fs::symlink(dir.path().join("secret.md"), folder.join("link.md")).unwrap();
         assert!(locate(&folder, "a.md").is_ok());
-        assert!(locate(&folder, "link.md").unwrap_err().contains("leads out of the project"));
+        assert!(locate(&folder, "link.md").unwrap_err().contains("is outside the project"));
         assert!(locate(&folder, "gone.md").is_err());
     }
 }

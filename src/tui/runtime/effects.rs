@@ -78,7 +78,7 @@ impl App {
                             Ok(file) => self.away(|| editor::open(&file, line))?,
                             Err(message) => Err(message),
                         },
-                        None => Err(format!("“{path}” cannot be opened: the app was not opened in a project.")),
+                        None => Err(format!("“{path}” cannot be opened: the app was not started in a project.")),
                     };
                     self.take(vec![Msg::Opened(opened)])?;
                 }

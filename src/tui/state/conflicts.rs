@@ -188,7 +188,7 @@ impl Card {
     pub fn can(&self, act: CardAct) -> Result<(), String> {
         match self.option(act) {
             Some(option) => option.disabled.clone().map_or(Ok(()), Err),
-            None => Err(format!("this card does not offer {}", act.as_str())),
+            None => Err(format!("{} is not possible on this card", act.as_str())),
         }
     }
 

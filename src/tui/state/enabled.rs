@@ -6,7 +6,7 @@ use crate::{
     domain::Status,
     tui::{
         action::{Action, ActionSpec, Danger, for_each_action},
-        state::{AppState, Daemon, Overlay, Screen, conflicts::Card, inbox::InboxRow},
+        state::{AppState, Daemon, Overlay, Screen, conflicts::Card, inbox::InboxRow, page::PageSubject},
     },
 };
 
@@ -82,7 +82,7 @@ fn act_on_one(state: &AppState, act: CardAct) -> Can {
     if !state.is_marked() {
         return self::act(state, act);
     }
-    Err(state.keys.say("this act is for one card, and several are marked: {back} unmarks them"))
+    Err(state.keys.say("this acts on one card, but several are marked: {back} unmarks them"))
 }
 
 /// Something is listed that one act can settle with others.
@@ -95,7 +95,7 @@ fn markable(state: &AppState) -> Can {
             InboxRow::Import(..) | InboxRow::Item(_, InboxItem::Card(_) | InboxItem::Review(_) | InboxItem::Notice(_)),
         ) => Ok(()),
         Some(InboxRow::Item(_, InboxItem::Quarantined(_) | InboxItem::Joining(_))) => {
-            Err("devices and events are decided one by one".to_owned())
+            Err("join requests and quarantined events are answered one by one".to_owned())
         }
         Some(InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..)) | None => {
             Err("there is nothing to mark".to_owned())
@@ -241,7 +241,7 @@ fn other_side(state: &AppState) -> Can {
 fn two_texts(state: &AppState) -> Can {
     let card = state.selected_card().ok_or("the card is still loading")?;
     let texts = card.a().into_iter().chain(card.b()).filter(|side| !side.claim.flags.redacted);
-    if texts.count() == 2 { Ok(()) } else { Err("this card has fewer than two texts".to_owned()) }
+    if texts.count() == 2 { Ok(()) } else { Err("this card does not have two texts to compare".to_owned()) }
 }
 
 fn selected(state: &AppState) -> Result<&ClaimView, String> {
@@ -346,14 +346,16 @@ fn link(state: &AppState) -> Can {
         Screen::Claims | Screen::Why => state.selected_claim().is_some(),
         Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => false,
     };
-    if some { Ok(()) } else { Err("there is nothing under the cursor to link to".to_owned()) }
+    if some { Ok(()) } else { Err("no card or claim is under the cursor".to_owned()) }
 }
 
 /// There is a team whose peers can be compared with.
 fn sync_now(state: &AppState) -> Can {
     match &state.peers.status {
         None => Err("still loading".to_owned()),
-        Some(status) if status.teams.iter().all(|team| team.ended.is_some()) => Err("there is no team".to_owned()),
+        Some(status) if status.teams.iter().all(|team| team.ended.is_some()) => {
+            Err(state.keys.say("this device is in no team: {new_team} creates one"))
+        }
         Some(status) if status.mode == SyncMode::Off => Err("sync is off: ergo sync mode lan turns it on".to_owned()),
         Some(_) => idle(state),
     }
@@ -372,7 +374,7 @@ fn waiting(state: &AppState) -> Can {
 fn start(state: &AppState) -> Can {
     match state.daemon {
         Daemon::Down { .. } => Ok(()),
-        Daemon::Starting => Err("it is starting".to_owned()),
+        Daemon::Starting => Err("the daemon is starting".to_owned()),
         Daemon::Up { .. } | Daemon::Unknown => Err("the daemon is running".to_owned()),
     }
 }
@@ -381,12 +383,12 @@ fn start(state: &AppState) -> Can {
 fn reembed(state: &AppState) -> Can {
     works(state)?;
     if state.models.reembed.is_some() {
-        return Err("they are already being made".to_owned());
+        return Err("the vectors are already being recomputed".to_owned());
     }
     let diagnose = state.models.diagnose.as_ref().ok_or("still loading")?;
     match diagnose.models.roles.iter().find(|model| model.role == "embedder") {
         Some(model) => model.problem.clone().map_or(Ok(()), Err),
-        None => Err("no embedding model is chosen: ergo models list shows them".to_owned()),
+        None => Err("no embedder is chosen: `ergo models list` shows them".to_owned()),
     }
 }
 
@@ -426,7 +428,11 @@ fn page_apply(state: &AppState) -> Can {
     page(state)?;
     match &state.overlay {
         Some(Overlay::Page(page)) if page.changes_files() => writes_files(state),
-        Some(Overlay::Page(page)) if page.is_setup() => Err("nothing would change".to_owned()),
+        Some(Overlay::Page(page)) => match page.about {
+            PageSubject::Setup { remove: false } => Err("everything is set up already".to_owned()),
+            PageSubject::Setup { remove: true } => Err("there is nothing to remove".to_owned()),
+            PageSubject::Snapshot(_) | PageSubject::Join => Err("this page is read-only".to_owned()),
+        },
         _ => Err("this page is read-only".to_owned()),
     }
 }
@@ -434,7 +440,7 @@ fn page_apply(state: &AppState) -> Can {
 /// Files of the person's own may be written, and nothing else is under way.
 fn writes_files(state: &AppState) -> Can {
     if state.settings.demonstration {
-        return Err("not in the demonstration: these are your own files".to_owned());
+        return Err("not in the demonstration, since it would change your own files".to_owned());
     }
     works(state)
 }

@@ -410,7 +410,7 @@ impl AppState {
 
     /// The beginning of today, in milliseconds since the Unix epoch.
     pub fn midnight(&self) -> u64 {
-        super::when::midnight(self.now, &self.settings.zone)
+        super::times::midnight(self.now, &self.settings.zone)
     }
 
     /// The scope in which an act without a claim or card takes place.

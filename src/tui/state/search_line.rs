@@ -124,7 +124,7 @@ impl SearchLine {
                 Ok(status) => self.status = Some(Some(status)),
                 Err(_) => return false,
             },
-            "said" => match VerdictChoice::ALL.into_iter().find(|verdict| verdict.as_str() == value) {
+            "guard" => match VerdictChoice::ALL.into_iter().find(|verdict| verdict.as_str() == value) {
                 Some(verdict) => self.verdict = Some(verdict),
                 None => return false,
             },
@@ -134,7 +134,7 @@ impl SearchLine {
     }
 }
 
-const NAMES: [&str; 6] = ["by", "source", "since", "kind", "status", "said"];
+const NAMES: [&str; 6] = ["by", "source", "since", "kind", "status", "guard"];
 
 /// `7d` or `2w` as days.
 fn days(text: &str) -> Option<u64> {
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_line_is_words_and_filters_in_any_order() {
         let line =
-            SearchLine::parse("canary by:max colour since:2w source:docs/adr said:warned kind:decision status:all");
+            SearchLine::parse("canary by:max colour since:2w source:docs/adr guard:warned kind:decision status:all");
         assert_eq!(line.words, "canary colour");
         assert_eq!((line.who.as_deref(), line.source.as_deref(), line.days), (Some("max"), Some("docs/adr"), Some(14)));
         assert_eq!((line.verdict, line.kinds), (Some(VerdictChoice::Warned), vec![ClaimKind::Decision]));

@@ -56,37 +56,3 @@ pub(super) fn subject(event: &EventView) -> Option<ClaimId> {
     let made = ["assert", "fact_set"].contains(&event.kind.as_str()) || event.statement.is_some();
     if made && !event.kind.starts_with("local.") { Some(event.id) } else { event.targets.first().copied() }
 }
-
-/// What an act did, as a verb in the past: an undo of an undo is a redo.
-pub(in crate::tui) fn did(event: &EventView) -> &'static str {
-    if event.redo { "redid" } else { verb(&event.kind) }
-}
-
-/// What an event did, as a verb in the past.
-pub(in crate::tui) fn verb(kind: &str) -> &'static str {
-    match kind {
-        "assert" => "remembered",
-        "supersede" => "superseded",
-        "retract" => "retracted",
-        "reinstate" => "reinstated",
-        "fact_set" => "set",
-        "depend" => "linked",
-        "undo" | "local.undo" => "undid",
-        "redact" | "local.redact" => "redacted",
-        "resolve.supersede" => "decided",
-        "resolve.retract" => "retracted",
-        "resolve.narrow" => "narrowed",
-        "resolve.exception" => "kept both",
-        "resolve.dismiss" => "dismissed",
-        "resolve.reviewed" => "reviewed",
-        "local.refused" => "refused",
-        "local.found" => "found",
-        "local.proposed" => "proposed",
-        "local.settled" => "settled",
-        "local.discard" => "discarded",
-        "local.snooze" => "snoozed",
-        "local.seen" => "reviewed",
-        kind if kind.starts_with("roster.") => "changed team",
-        _ => "did",
-    }
-}

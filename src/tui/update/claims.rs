@@ -75,7 +75,7 @@ pub(super) fn filter_verdict(state: &mut AppState) {
 pub(super) fn sort(state: &mut AppState, out: &mut Vec<Effect>) {
     state.claims.order = state.claims.order.next();
     restart(state);
-    let by = state.claims.order.as_str().map_or("the newest first".to_owned(), |order| format!("by {order}"));
+    let by = state.claims.order.as_str().map_or("newest first".to_owned(), |order| format!("by {order}"));
     out.push(state.toast(Tone::Info, format!("Claims are sorted {by}.")));
 }
 

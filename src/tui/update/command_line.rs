@@ -3,7 +3,7 @@
 use crate::{
     api::{ActRequest, Caller, CardAct, EventView, Keep, ResolveManyRequest, ResolveRequest},
     domain::OpId,
-    tui::{msg::WriteRequest, when},
+    tui::{msg::WriteRequest, times},
 };
 use jiff::tz::TimeZone;
 
@@ -143,7 +143,7 @@ fn resolve(card: &str, request: &ResolveRequest) -> String {
         CardAct::Retract => flag("retract", side(&request.target)),
         CardAct::Narrow => flag("narrow", side(&request.target)),
         CardAct::Exception | CardAct::Dismiss | CardAct::Discard => flag(request.act.as_str(), Some(String::new())),
-        CardAct::Snooze => flag("snooze", request.until.map(|at| when::day(at, &TimeZone::UTC))),
+        CardAct::Snooze => flag("snooze", request.until.map(|at| times::day(at, &TimeZone::UTC))),
     }
     let q = &request.qualifiers;
     flag("env", q.env.as_deref().map(quote));
@@ -163,7 +163,7 @@ fn resolve_many(request: &ResolveManyRequest) -> String {
         (Some(Keep::Source(source)), _) => format!("--keep-source {}", quote(source)),
         (Some(Keep::Writer(writer)), _) => format!("--keep-writer {}", quote(writer)),
         (None, CardAct::Snooze) => {
-            format!("--snooze {}", request.until.map_or_else(String::new, |at| when::day(at, &TimeZone::UTC)))
+            format!("--snooze {}", request.until.map_or_else(String::new, |at| times::day(at, &TimeZone::UTC)))
         }
         (None, act) => format!("--{}", act.as_str()),
     };

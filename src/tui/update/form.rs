@@ -273,7 +273,7 @@ fn refuse(form: &mut ActForm, field: Option<FieldId>, message: String) {
 /// The form's request failed: it stays as it was written.
 pub(super) fn failed(state: &mut AppState, failure: &RequestFailure) {
     // Here letters are letters: the key that starts the daemon is on the screen behind.
-    let start = state.keys.say("{cancel} keeps your text; {start} starts the daemon, then do it again");
+    let start = state.keys.say("{cancel} keeps your text; {start} starts the daemon, then submit again");
     let Some(form) = form(state) else { return };
     form.sending = false;
     if failure.kind == FailureKind::Unreachable {

@@ -27,10 +27,10 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
         FormSubject::Claim { .. } => true,
     };
     if form.about == FormSubject::New && form.text(FieldId::Statement).is_empty() {
-        return Err((Some(FieldId::Statement), "say what holds".to_owned()));
+        return Err((Some(FieldId::Statement), "enter the claim".to_owned()));
     }
     if needs_reason && reason.is_empty() {
-        return Err((Some(FieldId::Reason), "give a reason: it is kept with the claims".to_owned()));
+        return Err((Some(FieldId::Reason), "enter a reason; it is stored with the claim".to_owned()));
     }
     match form.about {
         FormSubject::Card { id, act, merged, winner } => {

@@ -32,8 +32,8 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm 
     if act == CardAct::Narrow {
         fields.extend([
             line_field(FieldId::Env, "Environment", "prod, staging, dev…"),
-            line_field(FieldId::Team, "Team", "which team"),
-            line_field(FieldId::Tenant, "Tenant", "which tenant"),
+            line_field(FieldId::Team, "Team", "such as mobile, payments"),
+            line_field(FieldId::Tenant, "Tenant", "such as acme"),
             line_field(FieldId::From, "From", "first date, YYYY-MM-DD"),
             line_field(FieldId::Until, "Until", "last date, YYYY-MM-DD"),
         ]);
@@ -45,7 +45,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm 
         // The reason of the side that stays is why the other gives way; that of another side would say the opposite.
         let stays = winner.and_then(|index| card.view.sides.get(index));
         let reason = stays.map_or(prefill, |side| side.claim.own_reason());
-        fields.push(text_field(FieldId::Reason, "Reason", "why; it is kept with the claims", reason.unwrap_or("")));
+        fields.push(text_field(FieldId::Reason, "Reason", "the reason, stored with the claim", reason.unwrap_or("")));
     }
     let (title, effect) = words(card, act, winner);
     let about = FormSubject::Card { id: summary.id, act, merged, winner: stays };
@@ -67,10 +67,9 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> ActForm {
             (format!("Retract {id}"), rests(claim, "It was never right: it becomes inactive and stays in the history."))
         }
         ClaimAct::Reinstate => (format!("Reinstate {id}"), "It becomes active again.".to_owned()),
-        ClaimAct::Reviewed => (
-            format!("Mark {id} as reviewed"),
-            "It still holds, although something that it rests on changed.".to_owned(),
-        ),
+        ClaimAct::Reviewed => {
+            (format!("Mark {id} as reviewed"), "The claim still holds although a premise changed.".to_owned())
+        }
         ClaimAct::Redact => (
             format!("Redact {id}"),
             "Its text is deleted everywhere, for good. The record without the text stays. You are asked once more."
@@ -79,9 +78,9 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> ActForm {
     };
     let mut fields = Vec::new();
     if act == ClaimAct::Supersede {
-        fields.push(text_field(FieldId::Statement, "New claim", "what holds from now on", &claim.statement));
+        fields.push(text_field(FieldId::Statement, "New claim", "the new statement", &claim.statement));
     }
-    fields.push(text_field(FieldId::Reason, "Reason", "why; it is kept with the claims", ""));
+    fields.push(text_field(FieldId::Reason, "Reason", "the reason, stored with the claim", ""));
     let about = FormSubject::Claim { id: claim.id, act };
     ActForm { rev: claim.rev, ..plain(about, title, effect, claim.scope.clone(), fields) }
 }
@@ -102,10 +101,10 @@ pub(super) fn reviewed(first: &ClaimMark, rest: &[ClaimMark]) -> ActForm {
 pub(super) fn new_claim(scope: Scope, others: &[Scope]) -> ActForm {
     let options = ClaimKind::ALL.iter().map(|kind| kind.as_str().to_owned()).collect();
     let mut fields = vec![
-        text_field(FieldId::Statement, "Claim", "what holds, in a sentence", ""),
+        text_field(FieldId::Statement, "Claim", "the claim, in a sentence", ""),
         text_field(FieldId::Reason, "Reason", "why; a fact needs none", ""),
         Field { id: FieldId::Kind, label: "Kind", hint: "", input: FieldInput::Choice { options, chosen: 0 } },
-        line_field(FieldId::Source, "Source", "path:line, a document, an address"),
+        line_field(FieldId::Source, "Source", "path:line, a document, a URL"),
     ];
     if !others.is_empty() {
         let options = std::iter::once(&scope).chain(others).map(ToString::to_string).collect();
@@ -158,8 +157,8 @@ pub(super) fn with_draft(state: &mut AppState, fresh: ActForm, key: Option<KeyPr
 fn rests(claim: &ClaimView, effect: &str) -> String {
     match claim.dependents {
         0 => effect.to_owned(),
-        1 => format!("{effect} One claim rests on it and will need review."),
-        n => format!("{effect} {n} claims rest on it and will need review."),
+        1 => format!("{effect} One claim depends on it and will need review."),
+        n => format!("{effect} {n} claims depend on it and will need review."),
     }
 }
 
@@ -182,7 +181,7 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         (CardAct::Supersede, Some(kept)) => {
             let title = if kept == 0 { "Keep new" } else { "Keep existing" };
             let effect = if candidate {
-                format!("{} stays; the new claim is dropped.", quoted(kept))
+                format!("{} stays; the new claim is discarded.", quoted(kept))
             } else {
                 format!("{} stays and replaces {}.", quoted(kept), others(kept))
             };
@@ -192,13 +191,15 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         (CardAct::Retract, _) if proposed => {
             ("Accept: retract the claim", format!("{} was never right: it becomes inactive.", quoted(0)))
         }
-        (CardAct::Retract, _) => ("Retract one", "It was never right; the other one holds.".to_owned()),
+        (CardAct::Retract, _) => {
+            ("Retract one", "The chosen claim was never right and becomes inactive; the other one is kept.".to_owned())
+        }
         (CardAct::Narrow, _) => {
-            ("Narrow: only in…", "It holds only where and when you say, so that both hold.".to_owned())
+            ("Narrow to a condition", "The chosen claim gets these conditions, so that both hold.".to_owned())
         }
         (CardAct::Exception, _) => (
             "Keep both as an exception",
-            "Both stay although they contradict; your reason is kept with them.".to_owned(),
+            "Both stay although they contradict; the reason is stored with them.".to_owned(),
         ),
         (CardAct::Dismiss, _) if proposed => {
             ("Keep the claim", format!("{} stays, and is not proposed again.", quoted(0)))
@@ -210,8 +211,10 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         (CardAct::Dismiss, _) => {
             ("Dismiss", "No contradiction: both stay, and you are not asked about this pair again.".to_owned())
         }
-        (CardAct::Discard, _) => ("Discard the new claim", "It is dropped; nothing is stored.".to_owned()),
-        (CardAct::Snooze, _) => ("Snooze", "The card comes back by itself. Others still see it.".to_owned()),
+        (CardAct::Discard, _) => ("Discard the new claim", "The new claim is discarded; nothing is stored.".to_owned()),
+        (CardAct::Snooze, _) => {
+            ("Snooze", "The card is hidden on this device, and reappears after that time.".to_owned())
+        }
     };
     (title.to_owned(), effect)
 }
@@ -222,7 +225,7 @@ fn target(card: &Card, act: CardAct, sides: &[usize]) -> Field {
     // Narrowing usually bounds the newcomer; retracting usually takes out what stood in its way.
     let usual = if act == CardAct::Narrow { 0 } else { card.other };
     let chosen = sides.iter().position(|side| *side == usual).unwrap_or(0);
-    Field { id: FieldId::Target, label: "Which", hint: "", input: FieldInput::Choice { options, chosen } }
+    Field { id: FieldId::Target, label: "Claim", hint: "", input: FieldInput::Choice { options, chosen } }
 }
 
 pub(super) fn text_field(id: FieldId, label: &'static str, hint: &'static str, text: &str) -> Field {
@@ -232,7 +235,7 @@ pub(super) fn text_field(id: FieldId, label: &'static str, hint: &'static str, t
 /// For how long: a day, unless another is chosen.
 pub(super) fn snooze_field() -> Field {
     let options = SNOOZES.iter().map(|(label, _)| (*label).to_owned()).collect();
-    Field { id: FieldId::Snooze, label: "For", hint: "", input: FieldInput::Choice { options, chosen: 1 } }
+    Field { id: FieldId::Snooze, label: "Snooze for", hint: "", input: FieldInput::Choice { options, chosen: 1 } }
 }
 
 pub(super) fn line_field(id: FieldId, label: &'static str, hint: &'static str) -> Field {

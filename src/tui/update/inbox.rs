@@ -71,7 +71,8 @@ fn more(state: &mut AppState, kind: InboxKind) {
         | InboxKind::Contradiction
         | InboxKind::Contested
         | InboxKind::Proposed
-        | InboxKind::Found => {
+        | InboxKind::Found
+        | InboxKind::Held => {
             leave(state, Screen::Cards);
             state.conflicts.filter = CardListFilter::Open;
             state.conflicts.list.restart();
@@ -94,7 +95,7 @@ fn more(state: &mut AppState, kind: InboxKind) {
     }
 }
 
-/// Asks before a device is admitted or an event accepted, or rejected.
+/// Asks before a device is admitted or an event accepted; or the device denied, or the event discarded.
 pub(super) fn answer(state: &mut AppState, opener: Option<KeyPress>, accept: bool) {
     if state.inbox.joining().is_some() {
         return super::peers::ask(state, opener, accept);
@@ -109,8 +110,8 @@ pub(super) fn answer(state: &mut AppState, opener: Option<KeyPress>, accept: boo
             format!("{what} by {} is accepted for the whole team. This cannot be undone. {}", event.who, event.why);
         ("Accept this event?".to_owned(), effect, "Accept")
     } else {
-        let effect = format!("{what} by {} is not accepted and leaves the Inbox.", event.who);
-        ("Reject this event?".to_owned(), effect, "Reject")
+        let effect = format!("{what} by {} is discarded on this device. An admin can still accept it.", event.who);
+        ("Discard this event?".to_owned(), effect, "Discard")
     };
     let request =
         QuarantineRequest { caller, in_team: Some(event.team.to_hex()), events: vec![event.id.to_hex()], reason: None };
@@ -176,8 +177,8 @@ pub(super) fn prefilled_reason(state: &AppState) -> Option<String> {
         return Some("Reviewed: it still holds.".to_owned());
     }
     let cause = state.inbox.review()?.causes.first()?;
-    let did = super::acts::verb(&cause.kind);
-    Some(format!("It still holds, although {} {did} what it rests on.", writer(&cause.who, cause.agent.as_deref())))
+    let did = cause.verb();
+    Some(format!("It still holds, although {} {did} a premise.", writer(&cause.who, cause.agent.as_deref())))
 }
 
 /// The item that the cursor holds on to, for a link.

@@ -1,6 +1,9 @@
 //! Many cards at once: the form of one act on all, the preview, and what became of them.
 
-use super::{form_setup, live, reads, replies::sentence};
+use super::{
+    form_setup, live, reads,
+    replies::{need_review, sentence},
+};
 use crate::{
     api::{CardAct, CardSide, CardStatus, CardView, Keep, ResolveManyRequest, ResolvedCard, ResolvedMany},
     domain::CardId,
@@ -51,7 +54,7 @@ fn form(state: &mut AppState, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, us
     if keep == KeepSide::Chosen {
         let options = keeps.iter().map(|(keep, on)| format!("{} ({on})", label(keep))).collect();
         let input = FieldInput::Choice { options, chosen: 0 };
-        fields.push(Field { id: FieldId::Keep, label: "Whose claim", hint: "", input });
+        fields.push(Field { id: FieldId::Keep, label: "Claim to keep", hint: "", input });
     }
     if act == CardAct::Snooze {
         fields.push(form_setup::snooze_field());
@@ -63,7 +66,7 @@ fn form(state: &mut AppState, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, us
         fields.push(form_setup::text_field(FieldId::Reason, "Reason", hint, ""));
     }
     let (title, effect) = words(act, keep, count);
-    let effect = format!("{effect} {}You see what becomes of each before anything is done.", elsewhere(state, count));
+    let effect = format!("{effect} {}A preview follows.", elsewhere(state, count));
     let form = ActForm {
         cards,
         keeps: keeps.into_iter().map(|(keep, _)| keep).collect(),
@@ -77,8 +80,8 @@ fn form(state: &mut AppState, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, us
 fn elsewhere(state: &AppState, count: usize) -> String {
     match state.conflicts.marks.len().saturating_sub(count) {
         0 => String::new(),
-        1 => "What else is marked is of another scope or kind, and stays marked. ".to_owned(),
-        n => format!("{n} others that are marked are of another scope or kind, and stay marked. "),
+        1 => "Another marked item, in another scope or of another kind, stays marked. ".to_owned(),
+        n => format!("{n} other marked items, in another scope or of another kind, stay marked. "),
     }
 }
 
@@ -88,15 +91,15 @@ fn words(act: CardAct, keep: KeepSide, count: usize) -> (String, String) {
             ("keep new", "On each, the new claim stays and replaces the existing one.")
         }
         (CardAct::Supersede, KeepSide::Second) => {
-            ("keep existing", "On each, the existing claim stays and the new one gives way.")
+            ("keep existing", "On each, the existing claim stays; the new one is discarded or superseded.")
         }
         (CardAct::Supersede, _) => ("keep one source", "On each, the claim of that source or writer stays."),
-        (CardAct::Exception, _) => ("keep both as exceptions", "On each, both stay, with your reason."),
+        (CardAct::Exception, _) => ("keep both as exceptions", "On each, both stay; the reason is stored with them."),
         (CardAct::Dismiss, _) => {
             ("dismiss", "None of these is a contradiction: you are not asked about these pairs again.")
         }
-        (CardAct::Discard, _) => ("discard", "The new claims are dropped; nothing is stored."),
-        (CardAct::Snooze, _) => ("snooze", "They come back by themselves, on this machine."),
+        (CardAct::Discard, _) => ("discard", "The new claims are discarded; nothing is stored."),
+        (CardAct::Snooze, _) => ("snooze", "The cards are hidden on this device, and reappear after that time."),
         (CardAct::Retract | CardAct::Narrow, _) => ("settle", ""),
     };
     let cards = if count == 1 { "card" } else { "cards" };
@@ -167,7 +170,7 @@ fn preview(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     let (settled, of) = (answer.settled(), answer.items.len());
     if settled == 0 {
         let why = answer.items.first().map_or("", |item| item.summary.as_str());
-        out.push(state.toast(Tone::Warn, format!("Nothing can be done so: {why}")));
+        out.push(state.toast(Tone::Warn, format!("None of these cards can be settled this way: {why}")));
         let ActForm { about, .. } = *form;
         state.drafts.insert(about, ActForm { sending: false, sent: None, ..*form });
         return;
@@ -175,14 +178,29 @@ fn preview(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     let listed = |item: ResolvedCard| Listed { done: item.settled, text: item.summary, about: item.headline };
     let list: Vec<Listed> = answer.items.into_iter().map(listed).collect();
     let caller = state.caller(&form.scope);
+    let request_act = request.act;
     let write = WriteRequest::ResolveMany(ResolveManyRequest { caller, dry_run: false, ..request });
-    let left = if settled == of { String::new() } else { format!(" {} stay as they are.", of - settled) };
-    let effect = format!("{} One undo takes it all back.{left}", sentence(&answer.summary));
+    let left = match of - settled {
+        0 => String::new(),
+        1 => " One card is not changed.".to_owned(),
+        n => format!(" {n} cards are not changed."),
+    };
+    let effect = format!("{} One undo reverts all of it.{left}", sentence(&answer.summary));
     let opener = form.opener.map(|(key, _)| key);
-    let confirm = Confirm::new(form.title.clone(), effect, "Do it", write, opener);
+    let confirm = Confirm::new(form.title.clone(), effect, button(request_act), write, opener);
     state.overlay = Some(Overlay::Confirm(Confirm { list, ..confirm }));
     let about = form.about;
     state.drafts.insert(about, ActForm { sending: false, sent: None, ..*form });
+}
+
+/// The label of the button that performs an act on many cards.
+fn button(act: CardAct) -> &'static str {
+    match act {
+        CardAct::Dismiss => "Dismiss",
+        CardAct::Discard => "Discard",
+        CardAct::Snooze => "Snooze",
+        CardAct::Supersede | CardAct::Exception | CardAct::Retract | CardAct::Narrow => "Settle",
+    }
 }
 
 fn done(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
@@ -212,13 +230,12 @@ fn done(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     let left = answer.items.iter().filter(|item| !item.settled).count();
     let more = if left == 0 { String::new() } else { state.keys.say(" The others are still marked; {log} says why.") };
     for item in answer.items.iter().filter(|item| !item.settled) {
-        state.note(Tone::Warn, format!("Card {} is as it was: {}", item.card.short(), item.summary));
+        state.note(Tone::Warn, format!("Card {} was not changed: {}", item.card.short(), item.summary));
     }
     let (summary, place) = (answer.summary.trim_end_matches('.'), state.scope_suffix(&answer.scope));
     out.push(state.toast_with(Tone::Done, format!("{summary}{place}.{more}"), "{undo} to undo"));
     if !answer.needs_review.is_empty() {
-        let text = format!("{} claims that rest on what changed need review.", answer.needs_review.len());
-        out.push(state.toast(Tone::Warn, text));
+        out.push(state.toast(Tone::Warn, need_review(answer.needs_review.len())));
     }
     live::refresh_all(state);
 }

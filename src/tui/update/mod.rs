@@ -36,7 +36,6 @@ mod why;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::tui) use acts::{did, verb};
 pub(in crate::tui) use command_line::of_event as command_of;
 
 use motion::Motion;

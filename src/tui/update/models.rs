@@ -34,7 +34,7 @@ pub(super) fn accept(state: &mut AppState, done: Reembedded, out: &mut Vec<Effec
     if done.finished {
         state.models.reembed = None;
         state.requests.diagnose = true;
-        out.push(state.toast(Tone::Done, format!("All {1} vectors were made with {0}.", done.model, done.total)));
+        out.push(state.toast(Tone::Done, format!("Recomputed all {1} vectors with {0}.", done.model, done.total)));
     } else {
         state.models.reembed = Some(done);
         step(state, out);

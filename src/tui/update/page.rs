@@ -104,14 +104,13 @@ pub(super) fn apply(state: &mut AppState, key: Option<KeyPress>) {
         1 => "one file".to_owned(),
         n => format!("{n} files"),
     };
-    let (question, effect) = if remove {
-        (
-            "Remove ergo from these files?",
-            format!("{files} will be as before setup, except for what was changed since."),
-        )
+    let (question, effect, yes) = if remove {
+        let effect = format!("ergo's entries are removed from {files}; your later changes stay.");
+        ("Remove ergo from these files?", effect, "Remove")
     } else {
-        ("Write into these files?", format!("{files} will change. A copy is kept; ergo setup --remove undoes it."))
+        let effect = format!("This changes {files}. Backups are kept; `ergo setup --remove` reverts the change.");
+        ("Write into these files?", effect, "Write")
     };
     let write = WriteRequest::Setup { remove };
-    state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Write", write, key)));
+    state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, yes, write, key)));
 }

@@ -25,7 +25,7 @@ pub(super) fn open(state: &mut AppState) {
     }
 }
 
-/// Asks before someone is admitted, or rejected: neither can be undone.
+/// Asks before someone is admitted or denied: neither can be undone.
 pub(super) fn ask(state: &mut AppState, opener: Option<KeyPress>, accept: bool) {
     let Some(join) = state.waiting().cloned() else { return };
     let home = state.home.0.clone();
@@ -38,14 +38,14 @@ pub(super) fn ask(state: &mut AppState, opener: Option<KeyPress>, accept: bool) 
     let role = join.role.as_str();
     let (question, effect, yes) = if accept {
         let effect = format!(
-            "Do both screens show these words?  {words}  If not, cancel: someone may be intercepting the connection. {} ({}) becomes {role} in \
+            "Do both screens show these words?  {words}  If not, cancel: it may be a man-in-the-middle attack. {} ({}) becomes {role} in \
              {} and sees {scopes}, with their history.",
             join.name, join.person, join.team_name,
         );
         (format!("Admit {}?", join.name), effect, "Admit")
     } else {
-        let effect = format!("The invitation can then not be used again; {} needs a new one.", join.name);
-        (format!("Reject {}?", join.name), effect, "Reject")
+        let effect = format!("Its invitation cannot be used again; {} needs a new one.", join.name);
+        (format!("Deny {}?", join.name), effect, "Deny")
     };
     let words = if accept { join.words.clone() } else { Vec::new() };
     let write =

@@ -114,7 +114,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
         RequestAnswer::Setup(text) if slot == Slot::Page => page::accept(state, text, String::new()),
         RequestAnswer::Setup(text) => {
             state.acting = None;
-            let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("Done.");
+            let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("Setup has finished.");
             out.push(state.toast(Tone::Done, sentence(last)));
         }
         RequestAnswer::Team(done) => {
@@ -143,6 +143,11 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
                     state.did(act);
                     live::refresh_all(state);
                 }
+                WriteOutcome::Consider(consider) => {
+                    close_form(state);
+                    out.push(state.toast(Tone::Warn, sentence(&consider.message)));
+                    live::refresh_all(state);
+                }
                 WriteOutcome::Conflict(refused) => self::refused(state, &refused, out),
                 WriteOutcome::Stale(stale) => self::stale(state, stale, out),
             }
@@ -166,7 +171,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
             state.inbox.acted();
             state.requests.sync = true;
             state.requests.inbox = true;
-            let text = if accepted { format!("{name} is in the team.") } else { format!("{name} was rejected.") };
+            let text = if accepted { format!("{name} is in the team.") } else { format!("{name} was denied.") };
             out.push(state.toast(Tone::Done, text));
         }
     }
@@ -235,11 +240,7 @@ fn done(state: &mut AppState, done: Done, final_act: bool, out: &mut Vec<Effect>
         out.push(state.toast(Tone::Warn, warning.message));
     }
     if !done.needs_review.is_empty() {
-        let text = match done.needs_review.len() {
-            1 => "One claim that rests on it needs review.".to_owned(),
-            n => format!("{n} claims that rest on it need review."),
-        };
-        out.push(state.toast(Tone::Warn, text));
+        out.push(state.toast(Tone::Warn, need_review(done.needs_review.len())));
     }
     if let Some(card) = done.card_id {
         next_card(state, card);
@@ -278,7 +279,9 @@ fn refused(state: &mut AppState, refused: &Refused, out: &mut Vec<Effect>) {
     let why = first
         .map_or_else(|| "it contradicts an active claim".to_owned(), |conflict| conflict.evidence.sentence.clone());
     let against = first.map_or_else(String::new, |conflict| format!(" (against {})", conflict.claim.id.short()));
-    let card = refused.card_id.map_or_else(String::new, |id| format!(" A card is open: {}.", id.short()));
+    let card = refused
+        .card_id
+        .map_or_else(String::new, |id| format!(" The text is kept on card {} in the Inbox.", id.short()));
     let message = format!("Refused by the guard: {why}{against}.{card}");
     if matches!(state.overlay, Some(Overlay::Form(_))) {
         form::refused(state, message);
@@ -317,6 +320,14 @@ fn audited(state: &mut AppState, audit: &AuditOutcome, out: &mut Vec<Effect>) {
     };
     out.push(state.toast(Tone::Done, text));
     live::refresh_all(state);
+}
+
+/// How many claims need review after an act, as a sentence.
+pub(super) fn need_review(count: usize) -> String {
+    match count {
+        1 => "One dependent claim needs review.".to_owned(),
+        n => format!("{n} dependent claims need review."),
+    }
 }
 
 /// The text with a full stop, once.

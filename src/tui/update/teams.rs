@@ -36,9 +36,9 @@ pub(super) fn make(state: &mut AppState, key: Option<KeyPress>) {
     let fields = vec![
         form_setup::line_field(FieldId::Name, "Name", "what the team is called"),
         share,
-        form_setup::line_field(FieldId::Device, "Device", "how the others see this one; empty: the machine's name"),
+        form_setup::line_field(FieldId::Device, "Device", "the name shown to the team (empty: the host name)"),
     ];
-    let effect = "This device is its first admin. Shared projects are shared with their whole history; everything else stays on this device.";
+    let effect = "This device becomes the first admin. The chosen scope is shared with its whole history; everything else stays on this device.";
     open(state, FormSubject::NewTeam, "Create a team", effect, fields, key);
 }
 
@@ -46,7 +46,7 @@ pub(super) fn make(state: &mut AppState, key: Option<KeyPress>) {
 pub(super) fn join(state: &mut AppState, key: Option<KeyPress>) {
     let fields = vec![
         form_setup::line_field(FieldId::Ticket, "Ticket", "ergo1…, from an admin of the team"),
-        form_setup::line_field(FieldId::Device, "Device", "how the others see this one; empty: the machine's name"),
+        form_setup::line_field(FieldId::Device, "Device", "the name shown to the team (empty: the host name)"),
     ];
     let effect =
         "ergo connects to the other device; then both screens show the same six words, and the admin admits you.";
@@ -120,7 +120,7 @@ pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &m
     }
     let said = match (&view.error, &view.team) {
         (Some(error), _) => {
-            (Tone::Bad, format!("{} was not joined: {}", view.team_name, replies::sentence(&error.message)))
+            (Tone::Bad, format!("Could not join {}: {}", view.team_name, replies::sentence(&error.message)))
         }
         (None, Some(team)) => (Tone::Done, replies::sentence(&team.summary)),
         (None, None) => (Tone::Done, format!("This device is in {}.", view.team_name)),
@@ -140,9 +140,9 @@ pub(super) fn follow(state: &mut AppState, out: &mut Vec<Effect>) {
 
 fn words(view: &JoinView) -> String {
     format!(
-        "{} invites you with “{}” to join {} as {}.\n\nThe other screen shows the same words:\n\n    {}\n\n\
-         If it shows others, this may be a man-in-the-middle attack: whoever invited you must reject the request.\n\n\
-         Waiting for the other side to answer…",
+        "{} (device “{}”) invites you to join {} as {}.\n\nThe other screen shows the same words:\n\n    {}\n\n\
+         If they differ, it may be a man-in-the-middle attack: whoever invited you must deny the request.\n\n\
+         Waiting for the other device…",
         view.person,
         view.inviter,
         view.team_name,

@@ -157,7 +157,7 @@ fn narrow_wants_somewhere_and_real_days() {
     }
     let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
     assert!(
-        form.error.as_ref().unwrap().1.contains("give a reason")
+        form.error.as_ref().unwrap().1.contains("enter a reason")
             || form.error.as_ref().unwrap().1.contains("invalid date")
     );
 }

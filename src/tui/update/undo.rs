@@ -1,7 +1,7 @@
 //! Undo and redo: what this session did, the newest first; beyond that, and in another scope than the one shown, only after it was
 //! said what would be undone.
 
-use super::{acts, cursor, global, live, reads, replies::sentence};
+use super::{cursor, global, live, reads, replies::sentence};
 use crate::{
     api::{Caller, LogPage, LogQuery, UndoOutcome, UndoRequest},
     domain::Scope,
@@ -9,7 +9,7 @@ use crate::{
         key::KeyPress,
         msg::{Effect, ReadRequest, Slot, WriteRequest},
         state::{Acting, AppState, Overlay, SessionAct, Tone, overlay::Confirm},
-        text, when,
+        text, times,
     },
 };
 
@@ -77,7 +77,7 @@ pub(super) fn found(state: &mut AppState, page: LogPage, out: &mut Vec<Effect>) 
         }
         let place = state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
         let how = state.keys.say("{show_timeline} lists what others did");
-        return out.push(state.toast(Tone::Info, format!("You did nothing{place} that can be undone; {how}.")));
+        return out.push(state.toast(Tone::Info, format!("You have no act{place} to undo; {how}.")));
     };
     // Something was opened, or done, since it was asked.
     if state.overlay.is_some() || !state.done.is_empty() || state.acting.is_some() {
@@ -88,8 +88,8 @@ pub(super) fn found(state: &mut AppState, page: LogPage, out: &mut Vec<Effect>) 
         (Some(old), Some(new)) if event.kind == "supersede" => format!("{} by{}", quote(old), quote(new)),
         (about, statement) => statement.as_ref().or(about.as_ref()).map(|words| quote(words)).unwrap_or_default(),
     };
-    let ago = when::ago(event.at, state.now);
-    let effect = format!("You {}{what} in {}, {ago}. That was before this session.", acts::did(event), event.scope);
+    let ago = times::ago(event.at, state.now);
+    let effect = format!("You {}{what} in {}, {ago}. That was before this session.", event.verb(), event.scope);
     let write = request(state, event.op_id, &event.scope);
     let question = "Undo your last act?";
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Undo", write, None)));

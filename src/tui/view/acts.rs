@@ -18,8 +18,8 @@ use crate::{
         search_words::SearchWords,
         state::{Focus, TimelineState, acts::Period},
         text::{self, writer},
-        update::{command_of, did},
-        when,
+        times,
+        update::command_of,
     },
 };
 
@@ -63,12 +63,12 @@ fn title(paint: &Paint<'_>, acts: &TimelineState) -> String {
     let zone = &state.settings.zone;
     let since = match (acts.span, state.settings.last_here) {
         (Period::LastHere, Some(at)) => {
-            let day = when::spoken_day(at, state.now, zone).to_lowercase();
-            format!("since you were last here, {day} {}", when::clock(at, zone))
+            let day = times::spoken_day(at, state.now, zone).to_lowercase();
+            format!("since your last visit, {day} {}", times::clock(at, zone))
         }
         (Period::LastHere | Period::All, _) => "so far".to_owned(),
         (Period::Yesterday, _) => "since yesterday".to_owned(),
-        (Period::Week, _) => "in seven days".to_owned(),
+        (Period::Week, _) => "in the last seven days".to_owned(),
     };
     let scope = state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
     format!("What happened {since}{scope}")
@@ -80,7 +80,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
     let list = &acts.list;
     let note = match (&acts.error, list.loaded()) {
         (Some(error), _) => error.clone(),
-        (None, false) => "reading…".to_owned(),
+        (None, false) => "loading…".to_owned(),
         (None, true) if list.is_empty() => "0".to_owned(),
         // A whole log is not counted: how many there are is known once its last page is.
         (None, true) if acts.span == Period::All && !list.is_whole() => {
@@ -109,7 +109,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
         let current = index == list.cursor();
         let line = match list.get(index) {
             Some(event) => {
-                let own = when::spoken_day(event.at, now, zone);
+                let own = times::spoken_day(event.at, now, zone);
                 // A day is named where it begins.
                 let named = if own == day { "" } else { own.as_str() };
                 let line = row(paint, event, (named, &words), width, current);
@@ -125,7 +125,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
 
 fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
     let (heading, step) = match acts.span {
-        Period::LastHere => ("Nothing happened since you were last here", "{timeline_period} goes further back."),
+        Period::LastHere => ("Nothing happened since your last visit", "{timeline_period} goes further back."),
         Period::Yesterday | Period::Week => ("Nothing happened in that time", "{timeline_period} goes further back."),
         Period::All => ("Nothing happened yet", "Write the first claim: ergo remember “…” --reason “…”"),
     };
@@ -143,7 +143,7 @@ fn row(
     let theme = paint.theme;
     let mark = if current { theme.glyphs.cursor } else { " " };
     let who = event.agent.as_deref().unwrap_or(&event.who);
-    let minute = when::clock(event.at, &paint.state.settings.zone);
+    let minute = times::clock(event.at, &paint.state.settings.zone);
     let undone = if event.undone { "undone" } else { "" };
     let what = about(event);
     let narrow = width < NARROW;
@@ -166,7 +166,7 @@ fn row(
     spans.extend([
         span(text::pad(who, who_columns - 1), theme.dim),
         Span::raw(" "),
-        span(text::pad(did(event), VERB - 1), verb_style),
+        span(text::pad(event.verb(), VERB - 1), verb_style),
         Span::raw(" "),
     ]);
     spans.extend(paint.found(words, &text::pad(&what, room), text_style));
@@ -198,7 +198,7 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
     let zone = &state.settings.zone;
     let dot = theme.glyphs.dot;
     let by = writer(&event.who, event.agent.as_deref());
-    let mut out = text::wrap(&format!("{by} {}", did(event)), width, theme.title);
+    let mut out = text::wrap(&format!("{by} {}", event.verb()), width, theme.title);
     let what = about(event);
     if !what.is_empty() {
         out.extend(text::wrap(&what, width, theme.text));
@@ -214,13 +214,12 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
     if let Some(reason) = event.reason.as_deref().filter(|reason| *reason != what) {
         field("because", reason, theme.text);
     }
-    let when = format!("{} {dot} {}", when::minute(event.at, zone), when::ago(event.at, state.now));
+    let when = format!("{} {dot} {}", times::minute(event.at, zone), times::ago(event.at, state.now));
     field("when", &when, theme.text);
     field("scope", &event.scope.to_string(), theme.text);
-    field("device", &event.device.short(), theme.text);
     if !event.targets.is_empty() {
         let ids: Vec<String> = event.targets.iter().take(6).map(|id| id.short()).collect();
-        field("on", &ids.join(", "), theme.text);
+        field("claims", &ids.join(", "), theme.text);
     }
     field("act", &event.op_id.to_string(), theme.dim);
     if event.undone {

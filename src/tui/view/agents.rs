@@ -1,4 +1,4 @@
-//! The Agents screen: which agents there are, what the one under the cursor did, what of it was refused, and what it was given.
+//! The Agents screen: which agents there are, what the one under the cursor did, what of it was refused, and what was injected.
 
 use ratatui::{
     layout::Rect,
@@ -20,9 +20,7 @@ use crate::{
             Focus,
             agents::{AgentEntry, AgentListing},
         },
-        text,
-        update::did,
-        when,
+        text, times,
     },
 };
 
@@ -63,17 +61,14 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         return empty::card(paint, inner, error, &[state.keys.say("{reload} tries again.")]);
     }
     if state.agents.view.is_none() {
-        return empty::card(paint, inner, "Reading…", &[]);
+        return empty::card(paint, inner, "Loading…", &[]);
     }
-    let place = state.scope.as_ref().map_or_else(|| "anywhere".to_owned(), |scope| format!("in {scope}"));
+    let place = state.scope.as_ref().map_or_else(|| "yet".to_owned(), |scope| format!("in {scope}"));
     let body = [
-        state.keys.say(
-            "{agent_setup} shows what ergo would write into the files of the agents that are installed here, so that they \
-             ask it and tell it.",
-        ),
+        state.keys.say("{agent_setup} previews the setup that connects the agents installed here."),
         "On the command line: ergo setup --dry-run".to_owned(),
     ];
-    empty::card(paint, inner, &format!("No agent is connected, and none wrote anything {place}"), &body);
+    empty::card(paint, inner, &format!("No agent is connected, and none has written {place}"), &body);
 }
 
 fn list(paint: &mut Paint<'_>, area: Rect, entries: &[AgentEntry]) {
@@ -81,9 +76,9 @@ fn list(paint: &mut Paint<'_>, area: Rect, entries: &[AgentEntry]) {
     let focused = agents.focus == Focus::List;
     let here: usize = entries.iter().map(|entry| entry.sessions.len()).sum();
     let note = match (&agents.error, here) {
-        _ if paint.state.is_offline() => "unknown while no daemon runs".to_owned(),
+        _ if paint.state.is_offline() => "unknown: the daemon is not running".to_owned(),
         (Some(error), _) => error.clone(),
-        (None, 0) => "none is connected".to_owned(),
+        (None, 0) => "no session is connected".to_owned(),
         (None, 1) => "1 session is connected".to_owned(),
         (None, n) => format!("{n} sessions are connected"),
     };
@@ -100,7 +95,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, entries: &[AgentEntry]) {
     }
 }
 
-/// An agent in one line: whether it is here, its name, how much it wrote, what was refused and given.
+/// An agent in one line: whether it is here, its name, how much it wrote, what was refused and injected.
 fn line(paint: &Paint<'_>, entry: &AgentEntry, width: usize, current: bool) -> Line<'static> {
     let theme = paint.theme;
     let here = !entry.sessions.is_empty() && !paint.state.is_offline();
@@ -114,12 +109,12 @@ fn line(paint: &Paint<'_>, entry: &AgentEntry, width: usize, current: bool) -> L
         told.push(format!("{} refused", group(refused)));
     }
     if entry.injected > 0 {
-        told.push(format!("{} given", group(entry.injected)));
+        told.push(format!("{} injected", group(entry.injected)));
     }
     if told.is_empty() {
         told.push("wrote nothing".to_owned());
     }
-    let age = entry.wrote.as_ref().map_or_else(String::new, |wrote| when::age(wrote.last, paint.state.now));
+    let age = entry.wrote.as_ref().map_or_else(String::new, |wrote| times::age(wrote.last, paint.state.now));
     // The name comes first if there is little room, then as much as fits whole.
     let most = width.saturating_sub(22);
     while told.len() > 1 && text::width(&told.join(", ")) > most {
@@ -140,7 +135,7 @@ fn line(paint: &Paint<'_>, entry: &AgentEntry, width: usize, current: bool) -> L
 }
 
 fn name(entry: &AgentEntry) -> String {
-    entry.name.clone().unwrap_or_else(|| "sessions without a name".to_owned())
+    entry.name.clone().unwrap_or_else(|| "unnamed agent".to_owned())
 }
 
 /// The agent under the cursor in a few lines.
@@ -156,7 +151,7 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
         .iter()
         .map(|session| {
             let place = session.scope.as_ref().map_or_else(|| "no project".to_owned(), ToString::to_string);
-            match when::age(session.since, state.now).as_str() {
+            match times::age(session.since, state.now).as_str() {
                 "now" => format!("{place}, just now"),
                 age => format!("{place}, for {age}"),
             }
@@ -164,7 +159,7 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
         .collect();
     let here = if state.is_offline() { Vec::new() } else { here };
     let (words, style) = if state.is_offline() {
-        ("unknown while no daemon runs".to_owned(), theme.dim)
+        ("unknown: the daemon is not running".to_owned(), theme.dim)
     } else if here.is_empty() {
         ("not now".to_owned(), theme.dim)
     } else {
@@ -176,9 +171,8 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
             let acts = if wrote.wrote == 1 { "act" } else { "acts" };
             let people: Vec<&str> =
                 wrote.people.iter().map(String::as_str).filter(|who| *who != wrote.agent.as_str()).collect();
-            let whom =
-                if people.is_empty() { "in its own name".to_owned() } else { format!("for {}", people.join(", ")) };
-            let words = format!("{} {acts} {whom}", group(wrote.wrote));
+            let whom = if people.is_empty() { String::new() } else { format!(" for {}", people.join(", ")) };
+            let words = format!("{} {acts}{whom}", group(wrote.wrote));
             told.push(("wrote".to_owned(), words, theme.text));
             let refused = match wrote.refused {
                 0 => ("nothing".to_owned(), theme.dim),
@@ -186,19 +180,19 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
                 n => (format!("{} writes", group(n)), theme.warn),
             };
             told.push(("refused".to_owned(), refused.0, refused.1));
-            let first = when::ago(wrote.first, state.now);
-            let words = format!("first {first}, last {}", when::ago(wrote.last, state.now));
+            let first = times::ago(wrote.first, state.now);
+            let words = format!("first {first}, last {}", times::ago(wrote.last, state.now));
             told.push(("seen".to_owned(), words, theme.dim));
         }
         None => told.push(("wrote".to_owned(), "nothing".to_owned(), theme.dim)),
     }
     let times: usize = state.agents.injected_here().iter().map(|injected| injected.times).sum();
     let words = match entry.injected {
-        0 => "nothing by hooks".to_owned(),
-        1 => format!("one claim by hooks, {}", count(times)),
-        n => format!("{} claims by hooks, {} in all", group(n), count(times)),
+        0 => "nothing".to_owned(),
+        1 => format!("one claim, {}", count(times)),
+        n => format!("{} claims, {} in all", group(n), count(times)),
     };
-    told.push(("given".to_owned(), words, if entry.injected > 0 { theme.text } else { theme.dim }));
+    told.push(("injected".to_owned(), words, if entry.injected > 0 { theme.text } else { theme.dim }));
     let width = usize::from(inner.width).saturating_sub(11);
     for (row, (label, words, style)) in told.into_iter().enumerate() {
         let line = Line::from(vec![span(text::pad(&label, 11), theme.dim), span(text::fit(&words, width), style)]);
@@ -210,16 +204,16 @@ fn count(times: usize) -> String {
     if times == 1 { "once".to_owned() } else { format!("{} times", group(times)) }
 }
 
-/// What the agent under the cursor did, or was given.
+/// What the agent under the cursor did, or what was injected.
 fn acts(paint: &mut Paint<'_>, area: Rect) {
     let agents = &paint.state.agents;
     let focused = agents.focus == Focus::Detail;
     let Some(entry) = agents.entry() else { return };
     let of = name(&entry);
     let title = match agents.shown {
-        AgentListing::Acts => format!("What {of} did"),
-        AgentListing::Refused => format!("What {of} was refused"),
-        AgentListing::Injected => format!("What hooks gave {of}"),
+        AgentListing::Acts => format!("Acts of {of}"),
+        AgentListing::Refused => format!("Refused writes of {of}"),
+        AgentListing::Injected => format!("Claims injected for {of}"),
     };
     if agents.shown == AgentListing::Injected {
         return injected(paint, area, &title, focused);
@@ -228,7 +222,7 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     let [_, down] = paint.theme.glyphs.more;
     let note = match (list.loaded(), list.is_empty()) {
         (false, _) if entry.name.is_none() => String::new(),
-        (false, _) => "reading…".to_owned(),
+        (false, _) => "loading…".to_owned(),
         (true, true) => "0".to_owned(),
         (true, false) if !list.is_whole() => {
             format!("{} of more than {} {down}", group(list.cursor() + 1), group(list.known()))
@@ -265,7 +259,7 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
 fn row(paint: &Paint<'_>, event: &EventView, day: &mut String, width: usize, current: bool) -> Line<'static> {
     let (state, theme) = (paint.state, paint.theme);
     let zone = &state.settings.zone;
-    let own = when::spoken_day(event.at, state.now, zone);
+    let own = times::spoken_day(event.at, state.now, zone);
     let named = if *day == own { String::new() } else { own.clone() };
     *day = own;
     let what = event.statement.as_deref().or(event.about.as_deref()).or(event.reason.as_deref()).unwrap_or_default();
@@ -275,14 +269,14 @@ fn row(paint: &Paint<'_>, event: &EventView, day: &mut String, width: usize, cur
         span(if current { theme.glyphs.cursor } else { " " }, theme.accent),
         Span::raw(" "),
         span(text::pad(&named, 11), theme.title),
-        span(text::pad(&when::clock(event.at, zone), 6), theme.dim),
-        span(text::pad(did(event), 12), if event.undone { theme.dim } else { style }),
+        span(text::pad(&times::clock(event.at, zone), 6), theme.dim),
+        span(text::pad(event.verb(), 12), if event.undone { theme.dim } else { style }),
         Span::raw(" "),
         span(text::pad(what, room), if event.undone { theme.dim } else { theme.text }),
     ])
 }
 
-/// What hooks gave, a claim a line: how often, when last, and what it says.
+/// What hooks injected, a claim a line: how often, when last, and what it says.
 fn injected(paint: &mut Paint<'_>, area: Rect, title: &str, focused: bool) {
     let agents = &paint.state.agents;
     let all = agents.injected_here();
@@ -292,8 +286,8 @@ fn injected(paint: &mut Paint<'_>, area: Rect, title: &str, focused: bool) {
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::AgentActs, height);
     if all.is_empty() {
-        let body = "Hooks give an agent the claims it needs: when a session starts, at a prompt, and when it opens a file. ergo setup installs them.";
-        return empty::card(paint, inner, "Hooks gave it nothing yet", &[body.to_owned()]);
+        let body = "Hooks inject the claims that an agent needs: when a session starts, at a prompt, and when it opens a file. `ergo setup` installs them.";
+        return empty::card(paint, inner, "No claims were injected yet", &[body.to_owned()]);
     }
     let top = (cursor + 1).saturating_sub(height);
     for (slot, (index, one)) in all.iter().enumerate().skip(top).take(height).enumerate() {
@@ -306,11 +300,11 @@ fn injected(paint: &mut Paint<'_>, area: Rect, title: &str, focused: bool) {
 
 fn injected_row(paint: &Paint<'_>, one: &InjectedClaim, width: usize, current: bool) -> Line<'static> {
     let theme = paint.theme;
-    let what = one.statement.clone().unwrap_or_else(|| format!("{} (not in this memory)", one.claim.short()));
+    let what = one.statement.clone().unwrap_or_else(|| format!("{} (not in this store)", one.claim.short()));
     let what = if what.is_empty() { "(redacted)".to_owned() } else { what };
     let times = format!("{:>4} x", group(one.times));
     let hooks = one.hooks.iter().cloned().collect::<Vec<_>>().join(", ");
-    let age = when::age(one.last, paint.state.now);
+    let age = times::age(one.last, paint.state.now);
     let hooked = if width >= 80 { text::pad(&hooks, 28) } else { String::new() };
     let room = width.saturating_sub(2 + 6 + 2 + text::width(&hooked) + 5);
     Line::from(vec![

@@ -18,7 +18,7 @@ use crate::{
         hits::{Hit, Pane},
         state::conflicts::{Card, HighlightMode},
         text::{self, writer},
-        when,
+        times,
         word_diff::Run,
     },
 };
@@ -27,7 +27,7 @@ use crate::{
 const SIDE_BY_SIDE: u16 = 100;
 
 /// Columns of the labels before reason, source and writer.
-const LABEL: usize = 9;
+const LABEL: usize = 11;
 
 /// A card as text.
 struct Text {
@@ -88,7 +88,8 @@ fn heading(card: &Card) -> String {
     let percent = (card.probability() * 100.0).round().clamp(1.0, 99.0);
     match card.view.summary.kind {
         CardKind::Proposed => "An agent proposes to retract this claim".to_owned(),
-        CardKind::Contested => "Two changes were made to one claim, and neither writer knew of the other".to_owned(),
+        CardKind::Held => "The new claim waits for its writer's verdict".to_owned(),
+        CardKind::Contested => "Two writers changed this claim concurrently".to_owned(),
         _ if percent < 50.0 => format!("These may contradict ({percent} %)"),
         _ => format!("These probably contradict ({percent} %)"),
     }
@@ -97,12 +98,13 @@ fn heading(card: &Card) -> String {
 fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let (summary, dot) = (&card.view.summary, paint.theme.glyphs.dot);
     let by = writer(&summary.who, summary.agent.as_deref());
-    let ago = when::ago(summary.at, paint.state.now);
+    let ago = times::ago(summary.at, paint.state.now);
     let what = match summary.kind {
         CardKind::Refused => "the new claim was refused",
+        CardKind::Held => "the new claim is not active yet",
         CardKind::Contradiction | CardKind::Contested => "both are active",
         CardKind::Found => "both are active, found by an audit or a model",
-        CardKind::Proposed => "it was written by a person, so a person decides",
+        CardKind::Proposed => "a person wrote it, so a person must decide",
     };
     let text = format!("{what} {dot} by {by} {dot} {ago}");
     text::wrap(&text, width, paint.theme.dim)
@@ -115,7 +117,7 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let text = match (&view.settled, view.summary.status) {
         (Some(settled), _) => {
             let by = writer(&settled.who, settled.agent.as_deref());
-            let ago = when::ago(settled.at, paint.state.now);
+            let ago = times::ago(settled.at, paint.state.now);
             let meanwhile = if card.elsewhere { " meanwhile" } else { "" };
             let reason = settled.reason.as_deref().map_or_else(String::new, |reason| format!(" ({reason})"));
             let how = settled_how(&settled.act);
@@ -123,7 +125,7 @@ fn banner(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         }
         (None, CardStatus::Settled) => format!("{} Settled: they no longer contradict", theme.glyphs.done),
         (None, CardStatus::Snoozed) => {
-            let until = view.snoozed_until.map_or_else(|| "later".to_owned(), |at| when::minute(at, zone));
+            let until = view.snoozed_until.map_or_else(|| "later".to_owned(), |at| times::minute(at, zone));
             format!("Snoozed until {until}")
         }
         (None, CardStatus::Open) => return Vec::new(),
@@ -254,14 +256,14 @@ fn side(
     if let Some(source) = &claim.source {
         field("source", source);
     }
-    let ago = when::ago(claim.at, paint.state.now);
+    let ago = times::ago(claim.at, paint.state.now);
     field("by", &format!("{}, {ago}", written_by(claim)));
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);
     }
     for now in &side.now {
         let only = qualifiers(&now.qualifiers).map_or_else(String::new, |only| format!(", only {only}"));
-        field("now", &format!("“{}”{only} ({})", now.statement, now.id.short()));
+        field("current", &format!("“{}”{only} ({})", now.statement, now.id.short()));
     }
     if claim.dependents > 0 {
         let count = if claim.dependents == 1 { "1 claim".to_owned() } else { format!("{} claims", claim.dependents) };
@@ -269,7 +271,7 @@ fn side(
             side.bears.iter().map(|bearing| format!("“{}”", text::fit(&bearing.statement, 60))).collect();
         let more = if named.len() < claim.dependents && !named.is_empty() { ", …" } else { "" };
         let named = if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) };
-        field("used by", &format!("{count}{named}"));
+        field("dependents", &format!("{count}{named}"));
     }
     out
 }

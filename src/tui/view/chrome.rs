@@ -112,7 +112,7 @@ fn ends(paint: &Paint<'_>, terse: bool) -> Vec<Span<'static>> {
     if let Daemon::Up { version } = &state.daemon
         && version != env!("CARGO_PKG_VERSION")
     {
-        end.push(span(format!("daemon is {}", text::fit(version, 12)), theme.warn));
+        end.push(span(format!("daemon has version {}", text::fit(version, 12)), theme.warn));
         end.push(Span::raw("  "));
     }
     end.push(daemon);
@@ -146,7 +146,7 @@ fn crumbs(paint: &Paint<'_>, room: usize) -> String {
             parts.push("why".to_owned());
         }
         Screen::Peers => parts = vec!["teams".to_owned()],
-        Screen::Models => parts = vec!["this machine".to_owned()],
+        Screen::Models => parts = vec!["this device".to_owned()],
         Screen::Agents => parts.extend(state.agents.entry().and_then(|entry| entry.name)),
         Screen::Inbox => parts.extend(
             state.inbox.card().map(CardId::short).or_else(|| state.inbox.claim().map(|claim| claim.id.short())),

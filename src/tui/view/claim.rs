@@ -3,22 +3,17 @@
 use ratatui::{style::Style, text::Line};
 
 use super::{
-    card::qualifiers,
-    norms,
+    card::{qualifiers, written_by},
     paint::{Paint, labelled, span},
 };
 use crate::{
     api::ClaimView,
     domain::{Status, text::sanitize},
-    tui::{
-        search_words::SearchWords,
-        text::{self, writer},
-        when,
-    },
+    tui::{search_words::SearchWords, text, times},
 };
 
 /// Columns of the labels.
-const LABEL: usize = 11;
+const LABEL: usize = 12;
 
 /// Status and flags in words.
 pub(super) fn status(claim: &ClaimView) -> String {
@@ -73,12 +68,8 @@ pub(super) fn lines_found(
         field("source", source);
     }
     let zone = &state.settings.zone;
-    let ago = when::ago(claim.at, state.now);
-    field(
-        "by",
-        &format!("{} {dot} {} ({ago})", writer(&claim.who, claim.agent.as_deref()), when::minute(claim.at, zone)),
-    );
-    field("signed by", &claim.signed_words().unwrap_or_else(|| claim.device.short()));
+    let ago = times::ago(claim.at, state.now);
+    field("by", &format!("{} {dot} {} ({ago})", written_by(claim), times::minute(claim.at, zone)));
     field("scope", &claim.scope.to_string());
     if let Some(text) = qualifiers(&claim.qualifiers) {
         field("only", &text);
@@ -88,24 +79,22 @@ pub(super) fn lines_found(
     }
     let ids = |ids: &[crate::domain::ClaimId]| ids.iter().map(|id| id.short()).collect::<Vec<_>>().join(", ");
     for (label, list) in
-        [("replaces", &claim.replaces), ("replaced by", &claim.replaced_by), ("rests on", &claim.premises)]
+        [("replaces", &claim.replaces), ("replaced by", &claim.replaced_by), ("depends on", &claim.premises)]
     {
         if !list.is_empty() {
             field(label, &ids(list));
         }
     }
     if claim.dependents > 0 {
-        field("used by", &format!("{} claims", claim.dependents));
+        let count = if claim.dependents == 1 { "1 claim".to_owned() } else { format!("{} claims", claim.dependents) };
+        field("dependents", &count);
     }
     if let Some(injected) = state.agents.injected_of(claim.id) {
         let times = if injected.times == 1 { "once".to_owned() } else { format!("{} times", injected.times) };
         let into =
             if injected.sessions == 1 { "one session".to_owned() } else { format!("{} sessions", injected.sessions) };
-        let last = when::ago(injected.last, state.now);
-        field("given", &format!("{times} to {into} of agents, last {last}"));
-    }
-    for norm in &claim.norms {
-        field("norm", &norms::in_one_line(norm, &claim.statement));
+        let last = times::ago(injected.last, state.now);
+        field("injected", &format!("{times} into {into}, last {last}"));
     }
     out
 }

@@ -17,7 +17,7 @@ use crate::{
         hits::Pane,
         search_words::SearchWords,
         state::{claims::ClaimsFocus, search_line::SearchLine},
-        text, when,
+        text, times,
     },
 };
 
@@ -68,7 +68,7 @@ fn title(paint: &Paint<'_>) -> String {
         out = format!("{out}, {}", verdict.as_str());
     }
     if let Some(days) = claims.days {
-        out = if days == 1 { format!("{out}, of a day") } else { format!("{out}, of {days} days") };
+        out = if days == 1 { format!("{out}, last day") } else { format!("{out}, last {days} days") };
     }
     if let Some(who) = &claims.who {
         out = format!("{out}, by {who}");
@@ -91,11 +91,11 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let [_, down] = paint.theme.glyphs.more;
     let note = match (&claims.error, claims.list.loaded()) {
         (Some(error), _) => error.clone(),
-        (None, false) => "reading…".to_owned(),
+        (None, false) => "loading…".to_owned(),
         (None, true) if claims.list.is_empty() && claims.related.near().len() == 0 => "0".to_owned(),
         (None, true) if claims.related.row().is_some() => {
             let row = claims.related.row().unwrap_or_default() + 1;
-            format!("near: {row} of {}", claims.related.near().len())
+            format!("similar: {row} of {}", claims.related.near().len())
         }
         (None, true) => {
             let seeking = if claims.list.is_seeking() { format!(" {down} loading…") } else { String::new() };
@@ -104,13 +104,10 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
             let least = if claims.at_least { "at least " } else { "" };
             match all {
                 // How many fit, of how many there are: no list hides that it is a part.
-                Some(all) => format!(
-                    "row {} {} {least}{} of {}{seeking}",
-                    group(claims.list.cursor() + 1),
-                    paint.theme.glyphs.dot,
-                    group(total),
-                    group(all)
-                ),
+                Some(all) => {
+                    let row = group(claims.list.cursor() + 1);
+                    format!("{row} of {least}{}, {} in all{seeking}", group(total), group(all))
+                }
                 None => format!("{} of {least}{}{seeking}", group(claims.list.cursor() + 1), group(total)),
             }
         }
@@ -187,7 +184,11 @@ fn heading(paint: &Paint<'_>, width: usize) -> Line<'static> {
 /// How many scopes were too slow to be searched by meaning, and how they are; `None` if all were.
 fn unasked_words(paint: &Paint<'_>) -> Option<String> {
     let (unanswered, _) = paint.state.claims.related.unanswered;
-    (unanswered > 0).then(|| format!("{unanswered} scopes were not searched by meaning: choose one in the tree"))
+    match unanswered {
+        0 => None,
+        1 => Some("1 scope timed out: select it to search it by meaning".to_owned()),
+        n => Some(format!("{n} scopes timed out: select one to search it by meaning")),
+    }
 }
 
 fn unanswered(paint: &Paint<'_>, width: usize) -> Option<Line<'static>> {
@@ -209,11 +210,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
             "{back} clears the search; {search} searches for other words.",
         )
     } else if claims.is_filtered() {
-        (
-            "No claim matches these filters".to_owned(),
-            "{clear_filters} or {back} clears them; {status_filter} {kind_filter} {review_filter} {age_filter} {verdict_filter} \
-             change one.",
-        )
+        ("No claim matches these filters".to_owned(), "{clear_filters} or {back} clears them.")
     } else {
         (
             "No claims yet".to_owned(),
@@ -246,7 +243,7 @@ fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words:
     .into_iter()
     .filter_map(|(set, mark)| set.then_some(mark))
     .collect();
-    let age = when::age(claim.at, paint.state.now);
+    let age = times::age(claim.at, paint.state.now);
     let elsewhere = if width >= 44 { words.elsewhere(claim) } else { "" };
     let end = [elsewhere, flags.as_str(), state, age.as_str()]
         .into_iter()
@@ -300,7 +297,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
     let mut lines = Vec::new();
     let why = if words.is_empty() { String::new() } else { words.why(current, claims.related.hit(current.id)) };
     if !why.is_empty() {
-        let label = "found by   ";
+        let label = "matched by  ";
         let body = text::wrap(&why, width.saturating_sub(label.len()), paint.theme.text);
         lines.extend(labelled(label.trim_end(), body, label.len(), paint.theme.accent));
     }

@@ -6,16 +6,15 @@ use ratatui::{
 };
 
 use super::{
-    Shape, card, empty,
+    Shape, card, claim_pair, empty,
     paint::{Paint, rows, span},
-    pair,
 };
 use crate::{
     api::{CardKind, CardStatus, CardSummary},
     tui::{
         hits::Pane,
         state::{Focus, conflicts::CardListFilter},
-        text, when,
+        text, times,
     },
 };
 
@@ -84,7 +83,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     let note = match (&screen.error, screen.list.loaded()) {
         (Some(error), _) => error.clone(),
         (None, true) => format!("{marked}{} of {}", screen.list.cursor() + 1, screen.list.total()),
-        (None, false) => "reading…".to_owned(),
+        (None, false) => "loading…".to_owned(),
     };
     let inner = paint.pane(area, &title(paint), &note, focused);
     // A narrow list gives what disagrees a second line.
@@ -119,7 +118,7 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, curr
     let style = if summary.status == CardStatus::Open { theme.text } else { theme.dim };
     let dot = theme.glyphs.dot;
     let who = summary.agent.as_deref().unwrap_or(&summary.who);
-    let age = when::age(summary.at, paint.state.now);
+    let age = times::age(summary.at, paint.state.now);
     let scope = paint.state.scope.is_none().then(|| summary.scope.project.clone());
     let status = match summary.status {
         CardStatus::Open => None,
@@ -139,8 +138,8 @@ fn row(paint: &Paint<'_>, summary: &CardSummary, width: usize, tall: usize, curr
     let cursor = |indent: &'static str| [span(mark, theme.accent), span(marked, theme.warn), Span::raw(indent)];
     let room = width.saturating_sub(2);
     let head: Vec<Vec<Span<'static>>> = match (&summary.pair, tall) {
-        (Some(pair), ROW) => vec![pair::one_line(paint, pair, room, style)],
-        (Some(pair), _) => pair::two_lines(paint, pair, room, style).into(),
+        (Some(pair), ROW) => vec![claim_pair::one_line(paint, pair, room, style)],
+        (Some(pair), _) => claim_pair::two_lines(paint, pair, room, style).into(),
         (None, _) => {
             text::wrap(&summary.headline, room, style).into_iter().map(|line| line.spans).take(tall - 1).collect()
         }
@@ -158,9 +157,10 @@ pub(super) fn kind(kind: CardKind) -> &'static str {
     match kind {
         CardKind::Refused => "refused",
         CardKind::Contradiction => "contradiction",
-        CardKind::Contested => "contested",
-        CardKind::Found => "found",
+        CardKind::Contested => "concurrent",
+        CardKind::Found => "found later",
         CardKind::Proposed => "proposed",
+        CardKind::Held => "held",
     }
 }
 
@@ -170,7 +170,7 @@ fn show_card(paint: &mut Paint<'_>, area: Rect) {
     let Some(open) = &screen.card else {
         let inner = paint.pane(area, "Card", "", focused);
         paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
-        let text = screen.error.clone().unwrap_or_else(|| "Reading the card…".to_owned());
+        let text = screen.error.clone().unwrap_or_else(|| "Loading the card…".to_owned());
         return empty::card(paint, inner, &text, &[]);
     };
     let summary = &open.view.summary;

@@ -4,12 +4,12 @@ use ratatui::text::Line;
 
 use super::paint::{Paint, labelled};
 use crate::{
-    domain::verdict::{Evidence, Relation, Stage},
+    domain::verdict::{Evidence, Stage},
     tui::{state::conflicts::Card, text},
 };
 
 /// Columns of the labels.
-const LABEL: usize = 9;
+const LABEL: usize = 11;
 
 /// The evidence about the two sides shown, at this width.
 pub(super) fn lines(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: usize) -> Vec<Line<'static>> {
@@ -20,7 +20,7 @@ pub(super) fn lines(paint: &Paint<'_>, card: &Card, evidence: &Evidence, width: 
     let sentence = if evidence.sentence.is_empty() { &card.view.summary.headline } else { &evidence.sentence };
     let mut out = labelled("Guard", text::wrap(sentence, body, theme.text), LABEL, theme.accent);
     let probability = evidence.probability().map_or_else(String::new, |probability| format!(" {dot} {probability}"));
-    let found = format!("{rule} {dot} {} {dot} {}{probability}", relation(evidence.relation), stage(evidence.stage));
+    let found = format!("{rule} {dot} {}{probability}", stage(evidence.stage));
     let mut more =
         |label: &str, text: &str| out.extend(labelled(label, text::wrap(text, body, theme.dim), LABEL, theme.dim));
     more("rule", &found);
@@ -40,22 +40,11 @@ fn quoted(words: &[String]) -> String {
     words.iter().map(|word| format!("“{word}”")).collect::<Vec<_>>().join(" ")
 }
 
+/// What found the contradiction.
 fn stage(stage: Stage) -> &'static str {
     match stage {
-        Stage::Normalise => "read into fields",
-        Stage::Structural => "compared field by field",
-        Stage::Nli => "found by the cross-encoder",
-        Stage::Judge => "weighed by the judge",
-    }
-}
-
-fn relation(relation: Relation) -> &'static str {
-    match relation {
-        Relation::Contradiction => "contradiction",
-        Relation::Consistent => "consistent",
-        Relation::Coexist => "coexist",
-        Relation::Uncertain => "uncertain",
-        Relation::Incomparable => "incomparable",
-        Relation::Unknown => "unknown",
+        Stage::Normalise | Stage::Structural => "by the norms",
+        Stage::Nli => "by the NLI model",
+        Stage::Judge => "by the combined score",
     }
 }

@@ -65,9 +65,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
 fn hints(form: &ActForm) -> Vec<(Action, &'static str)> {
     let input = form.fields.get(form.focus).map(|field| &field.input);
     let mut out = if form.at_end() {
-        vec![(Action::Advance, "do it")]
+        vec![(Action::Advance, "submit")]
     } else {
-        vec![(Action::Advance, "next"), (Action::Submit, "do it")]
+        vec![(Action::Advance, "next"), (Action::Submit, "submit")]
     };
     if form.at_end() && matches!(input, Some(FieldInput::Text(_))) {
         out.push((Action::NewLine, "new line"));

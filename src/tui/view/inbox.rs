@@ -8,11 +8,10 @@ use ratatui::{
 };
 
 use super::{
-    Shape, card,
+    Shape, card, claim_pair,
     claims::group,
     empty, inbox_item,
     paint::{Paint, rows, span},
-    pair,
 };
 use crate::{
     api::{CardPair, InboxItem, InboxKind, NoticeKind},
@@ -22,7 +21,7 @@ use crate::{
             Focus,
             inbox::{InboxRow, id_of, number_of},
         },
-        text, when,
+        text, times,
     },
 };
 
@@ -64,7 +63,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         return empty::card(paint, inner, &error, &[state.keys.say("{reload} tries again.")]);
     }
     if state.inbox.view.is_none() {
-        return empty::card(paint, inner, "Reading…", &[]);
+        return empty::card(paint, inner, "Loading…", &[]);
     }
     let scope = state.scope.as_ref().map_or_else(|| "in any scope".to_owned(), |scope| format!("in {scope}"));
     let mut body = Vec::new();
@@ -86,7 +85,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     if state.scopes.iter().all(|scope| scope.total == 0) {
         body.push("There are no claims yet. Write the first: ergo remember “…” --reason “…”".to_owned());
     } else {
-        body.push("Refused writes, contradictions and warnings appear here.".to_owned());
+        body.push("Refused writes, contradictions, warnings and claims to review appear here.".to_owned());
         let ways = [
             "{audit} compares the active claims",
             "{card_filter} shows settled cards",
@@ -229,7 +228,7 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
             lines
         }
         InboxRow::Before(_, count) | InboxRow::More(_, count) => {
-            let word = if matches!(row, InboxRow::More(..)) { "more" } else { "before" };
+            let word = if matches!(row, InboxRow::More(..)) { "more" } else { "earlier" };
             let how = paint.state.keys.say("{open} shows them");
             let text = format!("{} {word}: {how}", group(*count));
             vec![before.into_iter().chain([span(text::fit(&text, room), theme.dim)]).collect()]
@@ -239,7 +238,7 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
             let glyph = if import.open { open } else { closed };
             let files = sources(&items);
             let head = format!("{glyph} {} imported from {files}", group(import.count));
-            let age = when::age(at(import.first), paint.state.now);
+            let age = times::age(at(import.first), paint.state.now);
             let place = import.first.scope().filter(|_| paint.state.scope.is_none());
             let place = place.map_or_else(String::new, |scope| scope.project.clone());
             if look.compact {
@@ -265,7 +264,7 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
             if look.compact {
                 let room = room.saturating_sub(WHO + 7);
                 let head = match &pair {
-                    Some(pair) => pair::one_line(paint, pair, room, style),
+                    Some(pair) => claim_pair::one_line(paint, pair, room, style),
                     None => vec![span(text::pad(&said.head, room), style)],
                 };
                 let meta = [Span::raw("  "), span(text::pad(&said.short, WHO), theme.dim)];
@@ -273,7 +272,7 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
                 return vec![before.into_iter().chain(head).chain(meta).chain([age]).collect()];
             }
             let head: Vec<Vec<Span<'static>>> = if let Some(pair) = &pair {
-                pair::two_lines(paint, pair, room, style).into()
+                claim_pair::two_lines(paint, pair, room, style).into()
             } else {
                 let lines = two(&said.head, room, look.height.saturating_sub(1)).into_iter();
                 lines.map(|line| vec![span(line, style)]).collect()
@@ -393,7 +392,7 @@ fn summary(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, gone: bool) ->
             (format!("{}{}", prefix(thing), item.claim.statement), by(&item.who, item.agent.as_deref()))
         }
         InboxItem::Quarantined(item) => {
-            let text = item.text.clone().unwrap_or_else(|| format!("an event: {}", item.kind));
+            let text = item.text.clone().unwrap_or_else(|| format!("({}, without text)", item.verb()));
             (text, item.author_name.clone().unwrap_or_else(|| item.who.clone()))
         }
         InboxItem::Joining(join) => (format!("{} asks to join {}", join.name, join.team_name), join.person.clone()),
@@ -407,9 +406,9 @@ fn summary(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, gone: bool) ->
         meta.push(item.refusal.replace('_', " "));
     }
     if gone {
-        meta.insert(0, "settled meanwhile".to_owned());
+        meta.insert(0, "already settled".to_owned());
     }
-    let age = if kind == InboxKind::Joining { String::new() } else { when::age(at(thing), state.now) };
+    let age = if kind == InboxKind::Joining { String::new() } else { times::age(at(thing), state.now) };
     Summary { head, short, meta: meta.join(&format!(" {dot} ")), age }
 }
 
@@ -428,7 +427,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
             let title = format!("{} {path} card {}", summary.scope, summary.id.short());
             let open = paint.state.conflicts.card.as_ref().filter(|card| card.view.summary.id == summary.id);
             let Some(open) = open else {
-                let text = paint.state.conflicts.error.clone().unwrap_or_else(|| "Reading the card…".to_owned());
+                let text = paint.state.conflicts.error.clone().unwrap_or_else(|| "Loading the card…".to_owned());
                 let inner = paint.pane(area, &title, "", focused);
                 paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
                 return empty::card(paint, inner, &text, &[]);
@@ -450,8 +449,8 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
             paint.hits.add(inner, Hit::Pane(Pane::Item));
             let keys = &paint.state.keys;
             let (word, how) = match row {
-                InboxRow::Before(..) => ("before", "{open} shows the page before."),
-                _ => ("more", "{open} shows the next ones, page by page."),
+                InboxRow::Before(..) => ("earlier", "{open} shows the previous page."),
+                _ => ("more", "{open} shows the next page."),
             };
             let body = [keys.say(how)];
             empty::card(paint, inner, &format!("{} {word}", group(count)), &body);
@@ -468,15 +467,15 @@ fn imported(paint: &Paint<'_>, row: &InboxRow<'_>, width: usize) -> Vec<Line<'st
     let (theme, keys) = (paint.theme, &paint.state.keys);
     let InboxRow::Import(kind, _) = row else { return Vec::new() };
     let how = if *kind == InboxKind::Refused {
-        "{open} lists them one by one. {keep_new}, {keep_existing}, {dismiss} or {discard} settles all of them, after a preview."
+        "{open} lists them. {keep_new}, {keep_existing}, {dismiss} or {discard} settles all, after a preview."
     } else {
-        "{open} lists them one by one. {claim_reviewed} marks all of them as reviewed."
+        "{open} lists them. {claim_reviewed} marks all as reviewed."
     };
     let mut out = text::wrap(&keys.say(how), width, theme.dim);
     for thing in paint.state.inbox.items(row) {
         out.push(Line::default());
         match pair_of(&thing) {
-            Some(pair) => out.extend(pair::two_lines(paint, &pair, width, theme.text).map(Line::from)),
+            Some(pair) => out.extend(claim_pair::two_lines(paint, &pair, width, theme.text).map(Line::from)),
             None => out.extend(text::wrap(head(&thing), width, theme.text)),
         }
     }

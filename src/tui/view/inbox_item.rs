@@ -16,14 +16,13 @@ use crate::{
     tui::{
         action::{self, Danger, KeyScope},
         text::{self, writer},
-        update::verb,
-        when,
+        times,
         word_diff::{self, Run},
     },
 };
 
 /// Columns of the labels.
-const LABEL: usize = 11;
+const LABEL: usize = 12;
 
 /// The item as text at this width.
 pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, width: usize) -> Vec<Line<'static>> {
@@ -52,7 +51,7 @@ pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, width
 
 fn review(paint: &Paint<'_>, item: &ReviewItem, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
-    let mut out = text::wrap("What this claim rests on has changed. Does it still hold?", width, theme.warn);
+    let mut out = text::wrap("A premise of this claim changed. Does the claim still hold?", width, theme.warn);
     out.push(Line::default());
     for cause in &item.causes {
         out.extend(change(paint, cause, width));
@@ -68,7 +67,7 @@ fn review(paint: &Paint<'_>, item: &ReviewItem, width: usize) -> Vec<Line<'stati
 fn change(paint: &Paint<'_>, cause: &EventView, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let who = writer(&cause.who, cause.agent.as_deref());
-    let mut words = format!("{who} {} what it rests on, {}", verb(&cause.kind), when::ago(cause.at, paint.state.now));
+    let mut words = format!("{who} {} a premise, {}", cause.verb(), times::ago(cause.at, paint.state.now));
     if let Some(new) = &cause.statement {
         words = format!("{words}: “{new}”");
     }
@@ -144,7 +143,7 @@ fn side(
     if let Some(source) = &claim.source {
         field("source", source);
     }
-    let ago = when::ago(claim.at, paint.state.now);
+    let ago = times::ago(claim.at, paint.state.now);
     field("by", &format!("{}, {ago}", writer(&claim.who, claim.agent.as_deref())));
     out
 }
@@ -157,15 +156,14 @@ fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<L
     let mut field = |label: &str, value: &str| {
         out.extend(labelled(label, text::wrap(value, width.saturating_sub(LABEL), theme.text), LABEL, theme.dim));
     };
-    field("act", verb(&item.kind));
+    field("act", item.verb());
     field("by", &escape(&item.who));
-    field("device", &item.author_name.as_deref().map_or_else(|| item.author.short(), escape));
+    field("written on", &item.author_name.as_deref().map_or_else(|| item.author.short(), escape));
     if let Some(from) = item.from_name.clone().or_else(|| item.from.map(crate::domain::DeviceId::short)) {
-        field("from", &escape(&from));
+        field("sent by", &escape(&from));
     }
     field("scope", &escape(&item.scope.to_string()));
-    field("received", &when::ago(item.received_at, state.now));
-    field("event", &item.id.short());
+    field("received", &times::ago(item.received_at, state.now));
     out
 }
 

@@ -6,7 +6,7 @@ use super::{
     empty,
     paint::{Paint, labelled},
 };
-use crate::tui::{hits::Pane, state::Tone, text, when};
+use crate::tui::{hits::Pane, state::Tone, text, times};
 
 /// Draws it over the screen, `up` lines above its end.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
@@ -27,12 +27,12 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, up: usize) {
             Tone::Warn => theme.warn,
             Tone::Bad => theme.bad,
         };
-        let at = when::minute(entry.at, &state.settings.zone);
+        let at = times::minute(entry.at, &state.settings.zone);
         lines.extend(labelled(&at, text::wrap(&entry.text, width.saturating_sub(18), style), 18, theme.dim));
     }
     let height = usize::from(place.height.saturating_sub(2));
     let skip = lines.len().saturating_sub(height + up);
-    let inner = paint.pane(place, "What this session did", &state.keys.say("{close} closes"), true);
+    let inner = paint.pane(place, "Session log", &state.keys.say("{close} closes"), true);
     paint.hits.add_pane(inner, Pane::Picks, height);
     if lines.is_empty() {
         return empty::card(

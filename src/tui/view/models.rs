@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     api::{Diagnose, ModelStatus},
-    tui::{hits::Pane, text, when},
+    tui::{hits::Pane, text, times},
 };
 
 /// Columns of the labels.
@@ -28,13 +28,13 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         paint.hits.add_pane(inner, Pane::Models, usize::from(inner.height));
         let (heading, step) = match &models.error {
             Some(error) => (error.clone(), "{reload} tries again."),
-            None => ("Reading…".to_owned(), ""),
+            None => ("Loading…".to_owned(), ""),
         };
         return empty::card(paint, inner, &heading, &[paint.state.keys.say(step)]);
     };
     let width = usize::from(area.width.saturating_sub(4));
     let lines = lines(paint, diagnose, width);
-    let at = when::clock(models.at, &paint.state.settings.zone);
+    let at = times::clock(models.at, &paint.state.settings.zone);
     paint.document(area, Pane::Models, &format!("Models and daemon, at {at}"), &lines, models.scroll, true);
 }
 
@@ -59,10 +59,15 @@ pub(super) fn heading(paint: &Paint<'_>, text: &str, out: &mut Vec<Line<'static>
 fn problems(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let theme = paint.theme;
     let all: Vec<&String> = diagnose.problems.iter().chain(&diagnose.models.problems).collect();
-    if all.is_empty() {
+    // Trouble that stands further down is not repeated here, but nothing above it says that there is none.
+    let failing = diagnose.models.roles.iter().any(|role| role.problem.is_some())
+        || diagnose.models.workers.iter().any(|worker| worker.restarts > 0)
+        || !diagnose.models.failures.is_empty()
+        || diagnose.guard.ungated + diagnose.guard.skipped > 0;
+    if all.is_empty() && !failing {
         out.push(Line::from(vec![
             span(format!("{} ", theme.glyphs.done), theme.ok),
-            span("All is well.", theme.title),
+            span("No problems found.", theme.title),
         ]));
         return;
     }
@@ -74,7 +79,7 @@ fn problems(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<
 
 /// The roles, with what each is for.
 const ROLES: [(&str, &str); 3] =
-    [("embedder", "finds similar claims"), ("nli", "compares two claims"), ("llm", "reads claims in depth")];
+    [("embedder", "finds similar claims"), ("nli", "compares two claims"), ("llm", "reads norms, judges pairs")];
 
 fn roles(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let theme = paint.theme;
@@ -82,7 +87,7 @@ fn roles(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
     for (role, use_of) in ROLES {
         let model = diagnose.models.roles.iter().find(|model| model.role == role);
         let (name, words, style) = match model {
-            None => ("none".to_owned(), "the guard does without it: ergo models list".to_owned(), theme.dim),
+            None => ("none".to_owned(), "not chosen; `ergo models list` shows models".to_owned(), theme.dim),
             Some(model) => standing(paint, model),
         };
         // What a role is for gives way to how its model is.
@@ -131,19 +136,21 @@ fn guard(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
     let counts = &diagnose.guard;
     heading(paint, "Guard, since the daemon started", out);
     let table: [(&str, u64, Style); 10] = [
-        ("passed", counts.clean, theme.ok),
+        ("clean", counts.clean, theme.ok),
         ("warned", counts.warn, theme.warn),
         ("refused", counts.block, theme.warn),
-        ("forced", counts.exception, theme.text),
-        ("not compared", counts.ungated, theme.bad),
-        ("inferred", counts.inferred, theme.text),
-        ("read deeply", counts.deepened, theme.text),
-        ("norms read", counts.refined, theme.text),
-        ("in the queue", counts.waiting, theme.text),
-        ("skipped", counts.skipped, theme.bad),
+        ("exceptions", counts.exception, theme.text),
+        ("unchecked", counts.ungated, theme.bad),
+        ("NLI pairs", counts.inferred, theme.text),
+        ("LLM pairs", counts.deepened, theme.text),
+        ("LLM norms", counts.refined, theme.text),
+        ("LLM queue", counts.waiting, theme.text),
+        ("model failures", counts.skipped, theme.bad),
     ];
+    // Beside what became of the writes only what happened is shown.
+    let shown: Vec<_> = table.iter().enumerate().filter(|(at, row)| *at < 3 || row.1 > 0).map(|(_, row)| row).collect();
     let columns = (width / 24).clamp(1, 5);
-    for row in table.chunks(columns) {
+    for row in shown.chunks(columns) {
         let mut spans = Vec::new();
         for (label, count, style) in row {
             spans.push(span(
@@ -156,7 +163,7 @@ fn guard(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
     }
     for threshold in &diagnose.thresholds {
         let words = format!(
-            "in {}, claims are refused from {:.2} on (elsewhere {:.2}): learned from past decisions",
+            "in {}, claims are refused from {:.2} (default {:.2}), adjusted by how cards were settled",
             threshold.scope, threshold.block, threshold.usual
         );
         out.extend(text::wrap(&words, width, theme.dim));
@@ -168,13 +175,13 @@ fn timings(paint: &Paint<'_>, diagnose: &Diagnose, out: &mut Vec<Line<'static>>)
         return;
     }
     let theme = paint.theme;
-    heading(paint, "How long it took", out);
+    heading(paint, "Timings", out);
     for timing in &diagnose.timings {
         out.push(Line::from(vec![
             span(text::pad(&timing.stage, 26), theme.text),
             span(format!("{:>9} times", group(usize::try_from(timing.count).unwrap_or(usize::MAX))), theme.dim),
-            span(format!("{:>10} each", span_of(timing.mean_us)), theme.text),
-            span(format!("{:>10} longest", span_of(timing.max_us)), theme.dim),
+            span(format!("{:>10} mean", span_of(timing.mean_us)), theme.text),
+            span(format!("{:>10} max", span_of(timing.max_us)), theme.dim),
         ]));
     }
 }
@@ -189,9 +196,9 @@ fn daemon(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Li
     let health = &diagnose.health;
     field("version", &format!("{}, process {}, up {}", health.version, health.pid, lasting(health.uptime_s)));
     field(
-        "holds",
+        "claims",
         &format!(
-            "{} claims, {} of them active; {} events",
+            "{}, of which {} are active; {} events",
             group(diagnose.claims),
             group(diagnose.active),
             group(diagnose.events)
@@ -201,8 +208,6 @@ fn daemon(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Li
     field("socket", diagnose.socket.as_deref().unwrap_or("none"));
     field("tcp", diagnose.tcp.as_deref().unwrap_or("not listening"));
     field("log", &diagnose.log);
-    field("device", &diagnose.device.short());
-    field("requests", &group(usize::try_from(diagnose.requests).unwrap_or(usize::MAX)));
 }
 
 /// A size for people: `12.3 MB`.

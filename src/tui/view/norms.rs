@@ -19,7 +19,7 @@ const NAME: usize = 11;
 pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], width: usize) -> Vec<Line<'static>> {
     let cell = width.saturating_sub(NAME + 11).max(4) / 2;
     let heading = vec![
-        span(text::pad("Read as", NAME), theme.accent),
+        span(text::pad("Norms", NAME), theme.accent),
         span(text::pad("new", cell), theme.dim),
         Span::raw(" "),
         span(text::pad("existing", cell), theme.dim),
@@ -33,7 +33,7 @@ pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], w
         }
         // A bound is a value that is written as one.
         let bound = name == "limit" && evidence.field == "value" && left != right && evidence.norm.value.is_none();
-        let fired = name == evidence.field || (name == "stance" && evidence.field == "modality") || bound;
+        let fired = name == evidence.field || bound;
         let style = if fired { theme.warn } else { theme.text };
         let show = |value: Option<String>| text::pad(value.as_deref().unwrap_or("any"), cell);
         let mut spans = vec![
@@ -53,7 +53,7 @@ pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], w
 /// Every field of a norm as words of its statement, in one order.
 fn fields(norm: &Norm, statement: &str) -> [(&'static str, Option<String>); 11] {
     [
-        ("stance", Some(modality(norm.modality).to_owned())),
+        ("modality", Some(modality(norm.modality).to_owned())),
         ("subject", Some(subject(norm, statement))),
         (
             "attribute",
@@ -102,7 +102,7 @@ fn as_written(stems: &str, statement: &str) -> String {
 fn subject(norm: &Norm, statement: &str) -> String {
     let kind = match norm.subject_kind {
         SubjectKind::Present => "",
-        SubjectKind::Fuzzy => " (vague)",
+        SubjectKind::Fuzzy => " (unclear)",
         SubjectKind::Missing => " (none)",
     };
     let written = as_written(&norm.subject, statement);
@@ -114,7 +114,7 @@ fn subject(norm: &Norm, statement: &str) -> String {
     format!("{written}{kind}").trim_start().to_owned()
 }
 
-/// A stance in words.
+/// A modality in words.
 pub(super) fn modality(modality: Modality) -> &'static str {
     match modality {
         Modality::Must => "must",
@@ -135,18 +135,6 @@ fn limit(limit: &Limit) -> String {
         (None, Some(max)) => format!("at most {max}{unit}"),
         (None, None) => "any".to_owned(),
     }
-}
-
-/// A norm in one line, in the words of its statement.
-pub(super) fn in_one_line(norm: &Norm, statement: &str) -> String {
-    let parts = fields(norm, statement).into_iter().filter_map(|(name, value)| {
-        let value = value?;
-        Some(match name {
-            "stance" | "subject" | "object" => value,
-            _ => format!("{name} {value}"),
-        })
-    });
-    parts.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

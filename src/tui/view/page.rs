@@ -23,8 +23,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
     paint.clear(area);
     let title = match &page.about {
         PageSubject::Snapshot(scope) => format!("Active claims in {scope}"),
-        PageSubject::Setup { remove: false } => "What ergo would write for agents".to_owned(),
-        PageSubject::Setup { remove: true } => "What ergo would remove".to_owned(),
+        PageSubject::Setup { remove: false } => "Preview: changes to the agents' files".to_owned(),
+        PageSubject::Setup { remove: true } => "Preview: removals from the agents' files".to_owned(),
         PageSubject::Join => "Joining a team".to_owned(),
     };
     let Some(body) = &page.text else {
@@ -33,7 +33,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
         let back = paint.state.keys.say("{page_close} goes back.");
         return match &page.error {
             Some((error, hint)) => empty::card(paint, inner, error, &[hint.clone(), back]),
-            None => empty::card(paint, inner, "Reading…", &[]),
+            None => empty::card(paint, inner, "Loading…", &[]),
         };
     };
     let width = usize::from(place.width.saturating_sub(4));
@@ -76,7 +76,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
 fn what_becomes(paint: &Paint<'_>) -> String {
     let say = "Nothing is written yet. Lines with + would be added to these files, lines with - removed";
     match paint.state.check(Action::PageApply.spec()) {
-        Ok(()) => paint.state.keys.say(&format!("{say}: {{page_apply}} writes them, and asks first.")),
+        Ok(()) => paint.state.keys.say(&format!("{say}: {{page_apply}} applies this, and asks first.")),
         Err(why) => format!("{say}. Not possible: {why}."),
     }
 }
@@ -85,7 +85,7 @@ fn what_becomes(paint: &Paint<'_>) -> String {
 pub(super) fn find(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
     let Some(find) = page.find.as_ref().filter(|_| page.is_typing()) else { return };
     paint.clear(area);
-    let (label, keys) = (" Find ", paint.state.keys.say("{pick} ends, {pick_down} next match"));
+    let (label, keys) = (" Find ", paint.state.keys.say("{pick} closes, {pick_down} next match"));
     paint.line(area, 0, &Line::from(span(label, paint.theme.badge)));
     let start = u16::try_from(label.len() + 1).unwrap_or(0);
     let end = u16::try_from(text::width(&keys) + 1).unwrap_or(0);

@@ -140,8 +140,13 @@ pub(super) fn centred(area: Rect, width: u16, height: u16) -> Rect {
     Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
 }
 
-/// A label column, then wrapped text beside it.
+/// A label column, then wrapped text beside it. A label that fills its column has a line of its own, so that it never touches its text.
 pub(super) fn labelled(label: &str, body: Vec<Line<'static>>, column: usize, style: Style) -> Vec<Line<'static>> {
+    if !label.ends_with(' ') && text::width(label) >= column {
+        let mut lines = vec![Line::from(span(label.to_owned(), style))];
+        lines.extend(labelled("", body, column, style));
+        return lines;
+    }
     body.into_iter()
         .enumerate()
         .map(|(row, line)| {

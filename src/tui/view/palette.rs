@@ -58,7 +58,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
     }
     if acts.is_empty() {
         let text = state.keys.say("{clear_input} clears what was typed; {close} goes back.");
-        let lines = text::wrap(&format!("No command fits “{}”. {text}", palette.wanted()), width, theme.text);
+        let lines = text::wrap(&format!("No command matches “{}”. {text}", palette.wanted()), width, theme.text);
         paint.lines(list, &lines, 0);
     }
     // The act under the cursor in full, below the list.
@@ -77,7 +77,7 @@ pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &PromptInput) {
     let (label, hint) = match prompt.asking {
         PromptPurpose::Search => (
             " Search ",
-            "words, by:NAME since:7d source:FILE kind:… status:all said:warned; !word or !by:NAME leaves out",
+            "words, by:NAME since:7d source:FILE kind:… status:all guard:warned; !word or !by:NAME excludes",
         ),
         PromptPurpose::Why => (" Why ", "a question in words, or a claim's id"),
     };
@@ -87,7 +87,7 @@ pub(super) fn prompt(paint: &mut Paint<'_>, area: Rect, prompt: &PromptInput) {
             let claims = &paint.state.claims;
             match claims.related.near().len() {
                 0 => format!("{} found ", claims.list.total()),
-                near => format!("{} found, {near} near ", claims.list.total()),
+                near => format!("{} found, {near} similar ", claims.list.total()),
             }
         }
         PromptPurpose::Why => paint.state.keys.say("{pick} asks "),

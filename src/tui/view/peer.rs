@@ -9,7 +9,7 @@ use super::{
 use crate::{
     api::{PeerPath, PeerState, PeerView, PendingJoin, TeamStatus},
     domain::{Scope, text::escape},
-    tui::{text, when},
+    tui::{text, times},
 };
 
 /// Columns of the labels.
@@ -42,7 +42,7 @@ impl<'a> Sheet<'a> {
 
     fn ago(&self, at: Option<u64>, never: &str) -> String {
         let (state, zone) = (self.paint.state, &self.paint.state.settings.zone);
-        at.map_or_else(|| never.to_owned(), |at| format!("{} ({})", when::ago(at, state.now), when::minute(at, zone)))
+        at.map_or_else(|| never.to_owned(), |at| format!("{} ({})", times::ago(at, state.now), times::minute(at, zone)))
     }
 }
 
@@ -71,16 +71,16 @@ fn scopes(scopes: Option<&[Scope]>) -> String {
 /// Who waits: the words first, since they are what is to be compared.
 pub(super) fn pending(paint: &Paint<'_>, join: &PendingJoin, width: usize) -> Vec<Line<'static>> {
     let mut sheet = Sheet::new(paint, width);
-    sheet.heading(&format!("{} wants to join {}", escape(&join.name), escape(&join.team_name)));
+    sheet.heading(&format!("{} asks to join {}", escape(&join.name), escape(&join.team_name)));
     sheet.styled("words", &join.words.join(" "), paint.theme.title);
-    sheet
-        .field("compare", "The other screen must show the same six words. If they differ, reject: someone may be intercepting the connection.");
-    sheet.field("whose", &join.person);
-    sheet.field("may", &format!("{} in {}", join.role.as_str(), scopes(Some(&join.scopes))));
-    sheet.field("device", &join.device.short());
+    let compare = "The other screen must show the same six words. If they differ, deny the request: it may be a \
+                   man-in-the-middle attack.";
+    sheet.field("compare", compare);
+    sheet.field("person", &join.person);
+    sheet.field("role", &format!("{} in {}", join.role.as_str(), scopes(Some(&join.scopes))));
     let left = join.expires_at.saturating_sub(paint.state.now) / 1000;
-    let left = if left < 90 { format!("{left} s more") } else { format!("{} min more", left.div_ceil(60)) };
-    sheet.field("waits", &left);
+    let left = if left < 90 { format!("{left} s") } else { format!("{} min", left.div_ceil(60)) };
+    sheet.field("expires in", &left);
     sheet.lines
 }
 
@@ -93,20 +93,20 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
     let (words, good) = standing(team, status.map(|status| status.mode));
     sheet.styled("state", &words, if good { theme.ok } else { theme.warn });
     if let Some(end) = &team.ended {
-        sheet.field("when", &when::minute(end.at, &paint.state.settings.zone));
-        sheet.styled("what now", &end.says, theme.warn);
+        sheet.field("when", &times::minute(end.at, &paint.state.settings.zone));
+        sheet.styled("next step", &end.says, theme.warn);
         return sheet.lines;
     }
     for problem in &team.problems {
         sheet.styled("problem", problem, theme.warn);
     }
     for kept in &team.kept {
-        sheet.styled("stays here", &kept.says, if kept.before { theme.dim } else { theme.warn });
+        sheet.styled("not shared", &kept.says, if kept.before { theme.dim } else { theme.warn });
     }
     if let Some(status) = status {
         sheet.field("network", &status.says);
     }
-    sheet.field("you", team.role.map_or("no longer in it", |role| role.as_str()));
+    sheet.field("your role", team.role.map_or("no longer in it", |role| role.as_str()));
     for scope in &team.scopes {
         let bound = &scope.bound;
         let name = if bound.scope == bound.local {
@@ -114,34 +114,34 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
         } else {
             format!("{} (here {})", escape(&bound.scope.to_string()), escape(&bound.local.to_string()))
         };
-        let digest: String = scope.digest.chars().take(8).collect();
         let dot = theme.glyphs.dot;
-        let mut said = vec![name, format!("{} events", scope.events), format!("digest {digest}")];
+        let mut said = vec![name, format!("{} events", scope.events)];
         if scope.open_cards > 0 {
             said.push(format!("{} open cards", scope.open_cards));
         }
         if scope.quarantined > 0 {
-            said.push(format!("{} not accepted", scope.quarantined));
+            said.push(format!("{} in quarantine", scope.quarantined));
         }
         sheet.field("scope", &said.join(&format!(" {dot} ")));
     }
     if team.quarantined > 0 {
+        let are = if team.quarantined == 1 { "event is" } else { "events are" };
         let text = format!(
-            "{} events were not accepted, since the team does not allow them. ergo sync quarantine list shows them; an admin can accept them.",
+            "{} {are} in quarantine: not accepted by the team's roster. `ergo sync quarantine list` shows them; an admin can accept them.",
             team.quarantined
         );
-        sheet.styled("refused", &text, theme.warn);
+        sheet.styled("quarantined", &text, theme.warn);
     }
     if let Some(status) = status {
         for problem in &status.problems {
             sheet.styled("problem", problem, theme.warn);
         }
         if !status.addresses.is_empty() {
-            sheet.field("reached at", &status.addresses.join(", "));
+            sheet.field("listens at", &status.addresses.join(", "));
         }
     }
     if !team.peers.iter().any(|peer| !peer.you) {
-        sheet.field("next", "ergo sync invite makes a ticket for another device.");
+        sheet.field("next step", "`ergo sync invite` makes a ticket for another device.");
     }
     sheet.lines
 }
@@ -151,22 +151,22 @@ pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Li
     let theme = paint.theme;
     let mut sheet = Sheet::new(paint, width);
     sheet.heading(&escape(&peer.name));
-    sheet.field("whose", &escape(&peer.person));
+    sheet.field("person", &escape(&peer.person));
     sheet.field("device", &peer.device.short());
     let state = match peer.state {
         PeerState::Active => format!("{} in {}", peer.role.as_str(), scopes(peer.scopes.as_deref())),
         PeerState::Left => "left the team; what it wrote before stays".to_owned(),
         PeerState::Revoked => "revoked; what it wrote after that is not accepted".to_owned(),
     };
-    sheet.field("may", &state);
+    sheet.field("role", &state);
     if peer.you {
         sheet.field("this is", "this device");
         return sheet.lines;
     }
     if peer.connected {
-        sheet.styled("path", &path(peer), theme.ok);
+        sheet.styled("connection", &path(peer), theme.ok);
     } else {
-        sheet.field("path", "not connected");
+        sheet.field("connection", "not connected");
     }
     if !peer.addresses.is_empty() {
         sheet.field("address", &peer.addresses.join(", "));
@@ -174,28 +174,28 @@ pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Li
     let seen = sheet.ago(peer.last_seen, "never");
     sheet.field("last seen", &seen);
     let synced = sheet.ago(peer.last_sync, "never");
-    sheet.field("last in sync", &synced);
-    sheet.field("you lack", &peer.we_lack.to_string());
-    sheet.field("it lacks", &peer.they_lack.to_string());
-    let (digest, style) = if peer.digests_equal {
-        (format!("{} in sync", theme.glyphs.done), theme.ok)
+    sheet.field("last synced", &synced);
+    sheet.field("to receive", &peer.we_lack.to_string());
+    sheet.field("to send", &peer.they_lack.to_string());
+    let (synced, style) = if peer.digests_equal {
+        (format!("{} yes", theme.glyphs.done), theme.ok)
     } else {
-        ("different, or not compared since the last change".to_owned(), theme.text)
+        ("no, or not compared since the last change".to_owned(), theme.text)
     };
-    sheet.styled("digest", &digest, style);
+    sheet.styled("in sync", &synced, style);
     if peer.quarantined > 0 {
-        let text = format!("{} events that it sent; ergo sync quarantine list shows them", peer.quarantined);
-        sheet.styled("refused", &text, theme.warn);
+        let text = format!("{} events that it sent; `ergo sync quarantine list` shows them", peer.quarantined);
+        sheet.styled("quarantined", &text, theme.warn);
     }
     if peer.not_taken > 0 {
         let text = format!("{} events of this device are not accepted there", peer.not_taken);
-        sheet.styled("not accepted", &text, theme.warn);
+        sheet.styled("unaccepted", &text, theme.warn);
     }
     if let Some(error) = &peer.last_error {
         sheet.styled("last error", error, theme.warn);
     }
     if let Some(advice) = &peer.advice {
-        sheet.field("what to do", advice);
+        sheet.field("next step", advice);
     }
     sheet.lines
 }

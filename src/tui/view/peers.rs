@@ -16,7 +16,7 @@ use crate::{
     tui::{
         hits::Pane,
         state::{Focus, peers::PeerEntry},
-        text, when,
+        text, times,
     },
 };
 
@@ -51,10 +51,10 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         return empty::card(paint, inner, &error, &[]);
     }
     if peers.status.is_none() {
-        return empty::card(paint, inner, "Reading…", &[]);
+        return empty::card(paint, inner, "Loading…", &[]);
     }
     let body = [
-        "Without a team nothing is sent, and nothing listens.".to_owned(),
+        "Nothing is shared until you create or join a team.".to_owned(),
         paint.state.keys.say("{new_team} creates one; {join_team} joins one by its ticket."),
     ];
     empty::card(paint, inner, "No team yet", &body);
@@ -117,19 +117,19 @@ fn waiting(paint: &Paint<'_>, join: &PendingJoin) -> Parts {
 pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bool) {
     let active = || team.peers.iter().filter(|peer| !peer.you && peer.state == PeerState::Active);
     match &team.ended {
-        Some(end) if end.left => return ("you left it".to_owned(), false),
-        Some(_) => return ("you were removed".to_owned(), false),
-        None if team.role.is_none() => return ("you were removed".to_owned(), false),
+        Some(end) if end.left => return ("this device left".to_owned(), false),
+        Some(_) => return ("this device was revoked".to_owned(), false),
+        None if team.role.is_none() => return ("this device was revoked".to_owned(), false),
         None => {}
     }
     if team.quarantined > 0 {
-        return (format!("{} not accepted", team.quarantined), false);
+        return (format!("{} in quarantine", team.quarantined), false);
     }
     if team.forks > 0 {
-        return ("a device was copied".to_owned(), false);
+        return ("a device's store was copied".to_owned(), false);
     }
     if active().next().is_none() {
-        return ("nobody else yet".to_owned(), false);
+        return ("no other device yet".to_owned(), false);
     }
     if mode == Some(SyncMode::Off) {
         return ("sync is off".to_owned(), false);
@@ -138,11 +138,13 @@ pub(super) fn standing(team: &TeamStatus, mode: Option<SyncMode>) -> (String, bo
     if not_taken > 0 {
         return (format!("{not_taken} not accepted by a peer"), false);
     }
-    if team.untaken() > 0 {
-        return (format!("{} of yours are accepted by nobody", team.untaken()), false);
+    match team.untaken() {
+        0 => {}
+        1 => return ("1 local change not accepted by any peer".to_owned(), false),
+        n => return (format!("{n} local changes not accepted by any peer"), false),
     }
     match active().filter(|peer| peer.connected).count() {
-        0 => ("nobody is connected".to_owned(), false),
+        0 => ("no peer is connected".to_owned(), false),
         _ if team.in_sync => ("in sync".to_owned(), true),
         n => (format!("{n} connected, syncing"), false),
     }
@@ -161,14 +163,14 @@ fn reach(paint: &Paint<'_>, peer: &PeerView) -> (String, bool) {
     let path = if peer.connected {
         peer::path(peer)
     } else {
-        let seen = peer.last_seen.map(|at| when::ago(at, paint.state.now));
+        let seen = peer.last_seen.map(|at| times::ago(at, paint.state.now));
         seen.unwrap_or_else(|| "never seen".to_owned())
     };
     let missing = match (peer.we_lack, peer.they_lack) {
         (0, 0) if peer.digests_equal => format!("  {}", paint.theme.glyphs.done),
         (0, 0) => String::new(),
         (ours, 0) => format!("  {ours} to receive"),
-        (0, theirs) => format!("  lacks {theirs}"),
+        (0, theirs) => format!("  {theirs} to send"),
         (ours, theirs) => format!("  {ours} to receive, {theirs} to send"),
     };
     (format!("{path}{missing}"), peer.connected && peer.digests_equal)
@@ -179,7 +181,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
     let focused = peers.focus == Focus::Detail;
     let width = usize::from(area.width.saturating_sub(4));
     let (title, lines) = match peers.current() {
-        Some(PeerEntry::Pending(join)) => ("Waiting to join", peer::pending(paint, join, width)),
+        Some(PeerEntry::Pending(join)) => ("Join request", peer::pending(paint, join, width)),
         Some(PeerEntry::Team(team)) => ("Team", peer::team(paint, team, width)),
         Some(PeerEntry::Peer(peer)) => ("Device", peer::device(paint, peer, width)),
         None => ("", Vec::new()),

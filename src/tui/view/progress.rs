@@ -12,7 +12,7 @@ use crate::{api::Diagnose, tui::text};
 /// Columns of the bar.
 const BAR: usize = 24;
 
-/// The files that are named, those with the most pieces first.
+/// The files that are named, those with the most references first.
 const FILES: usize = 4;
 
 /// Columns of the labels.
@@ -30,23 +30,21 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
     heading(paint, "Vectors for search by meaning", out);
     if let Some(done) = &models.reembed {
         let words = match done.total {
-            0 => "beginning…".to_owned(),
-            total => format!("{} of {} remade with {}", group(done.done), group(total), done.model),
+            0 => "starting…".to_owned(),
+            total => format!("{} of {} recomputed with {}", group(done.done), group(total), done.model),
         };
         out.push(bar(paint, "vectors", (done.done, done.total), &words, width));
     } else if waits.off {
-        out.push(field(paint, "vectors", "none: no embedding model is chosen, so search is by words only", width));
+        out.push(field(paint, "vectors", "none: no embedder is chosen, so search is by words only", width));
     } else if waiting > 0 {
         let mut parts = Vec::new();
-        for (count, one, many) in
-            [(waits.claims, "claim", "claims"), (waits.chunks, "piece of a file", "pieces of files")]
-        {
+        for (count, one, many) in [(waits.claims, "claim", "claims"), (waits.chunks, "reference", "references")] {
             if count > 0 {
                 parts.push(format!("{} {}", group(count), if count == 1 { one } else { many }));
             }
         }
-        let verb = if waiting == 1 { "waits" } else { "wait" };
-        let mut words = format!("{} {verb}", parts.join(" and "));
+        let verb = if waiting == 1 { "has" } else { "have" };
+        let mut words = format!("{} {verb} no vector yet", parts.join(" and "));
         if width >= 100 {
             words.push_str("; until then they are found by words only");
         }
@@ -58,22 +56,22 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
             width,
         ));
         if let Some(problem) = &waits.problem {
-            out.extend(text::wrap(&format!("They wait because {problem}"), width, theme.warn));
+            out.extend(text::wrap(&format!("Delayed: {problem}"), width, theme.warn));
         }
     } else {
-        out.push(field(paint, "vectors", "every claim and every piece of a file has its vector", width));
+        out.push(field(paint, "vectors", "complete", width));
     }
     let Some(files) = files else { return };
     let scope = paint.state.shown_scope();
-    let words = format!("{} with {} pieces, for {scope}", many(files.items.len(), "file"), group(files.chunks));
-    out.push(field(paint, "taken in", &words, width));
+    let words = format!("{} with {} references, in {scope}", many(files.items.len(), "file"), group(files.chunks));
+    out.push(field(paint, "ingested", &words, width));
     let mut items: Vec<_> = files.items.iter().collect();
     items.sort_by(|a, b| b.chunks.cmp(&a.chunks).then_with(|| a.path.cmp(&b.path)));
     for file in items.iter().take(FILES) {
         out.push(field(paint, "", &format!("{} ({})", file.path, group(file.chunks)), width));
     }
     if items.len() > FILES {
-        out.push(field(paint, "", &format!("and {} more", many(items.len() - FILES, "file")), width));
+        out.push(field(paint, "", &format!("and {} more", group(items.len() - FILES)), width));
     }
 }
 

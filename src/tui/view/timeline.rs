@@ -20,9 +20,12 @@ use crate::{
         state::why::{Node, NodeId, Section, WhyChain, replaced},
         text,
         theme::Theme,
-        when,
+        times,
     },
 };
+
+/// Columns of the labels.
+const LABEL: usize = 11;
 
 /// A node of the chain and its lines.
 pub(super) struct TimelineRow {
@@ -68,10 +71,10 @@ pub(super) fn items(paint: &Paint<'_>, chain: &WhyChain, cursor: Option<NodeId>,
 fn heading(section: Section) -> &'static str {
     match section {
         Section::Chain => "Chain",
-        Section::Premises => "It rests on",
-        Section::Dependents => "What rests on it",
+        Section::Premises => "Depends on",
+        Section::Dependents => "Dependents",
         Section::Cards => "Open cards",
-        Section::Others => "Other answers",
+        Section::Others => "See also",
     }
 }
 
@@ -195,7 +198,7 @@ fn link_lines(
     }
     let active = claim.status == Status::Active;
     let body = width.saturating_sub(rails.width());
-    let asked = if asked { "  (asked for)" } else { "" };
+    let asked = if asked { "  (this claim)" } else { "" };
     let dot = theme.glyphs.dot;
     let head = format!("{} {dot} {} {dot} {}{asked}", claim.kind, claim::status(claim), claim.id.short());
     let head_style = if claim.flags.needs_review || claim.flags.contested { theme.warn } else { theme.dim };
@@ -218,7 +221,7 @@ fn link_lines(
         push(text::wrap_runs(&runs, body));
     }
     let mut field = |label: &str, value: &str, style: Style| {
-        push(super::paint::labelled(label, text::wrap(value, body.saturating_sub(9), style), 9, theme.dim));
+        push(super::paint::labelled(label, text::wrap(value, body.saturating_sub(LABEL), style), LABEL, theme.dim));
     };
     if claim.reason.is_some() || claim.kind.is_guarded() {
         field("because", claim.reason.as_deref().unwrap_or("(no reason given)"), theme.text);
@@ -235,7 +238,7 @@ fn link_lines(
         }
     }
     let by = written_by(claim);
-    let when = format!("{by} {dot} {} ({})", when::minute(claim.at, zone), when::ago(claim.at, state.now));
+    let when = format!("{by} {dot} {} ({})", times::minute(claim.at, zone), times::ago(claim.at, state.now));
     field("by", &when, theme.text);
     if let Some(only) = super::card::qualifiers(&claim.qualifiers) {
         field("only", &only, theme.text);
@@ -244,8 +247,8 @@ fn link_lines(
         field("merges", &format!("{} claims into one", claim.replaces.len()), theme.accent);
     }
     if claim.replaced_by.len() > 1 {
-        let text = format!("replaced {} times, by writers who did not know of each other", claim.replaced_by.len());
-        field("fork", &text, theme.warn);
+        let text = format!("replaced concurrently by {} claims", claim.replaced_by.len());
+        field("contested", &text, theme.warn);
     }
     if let Some(split) = rails.meet(&rails.step.splits, false) {
         out.push(split);
@@ -259,10 +262,10 @@ fn link_lines(
 fn drifted(theme: &Theme, drift: Drift) -> (String, Style) {
     let glyphs = theme.glyphs;
     match drift {
-        Drift::Same => (format!("{} still says so", glyphs.done), theme.ok),
-        Drift::Moved(line) => (format!("{} says so in line {line} now", glyphs.path), theme.dim),
-        Drift::Changed => (format!("{} no longer says so", glyphs.alert), theme.warn),
-        Drift::Gone => (format!("{} the file is gone", glyphs.alert), theme.warn),
+        Drift::Same => (format!("{} source unchanged", glyphs.done), theme.ok),
+        Drift::Moved(line) => (format!("{} moved to line {line}", glyphs.path), theme.dim),
+        Drift::Changed => (format!("{} source no longer contains this statement", glyphs.alert), theme.warn),
+        Drift::Gone => (format!("{} source file deleted", glyphs.alert), theme.warn),
     }
 }
 
@@ -286,7 +289,7 @@ fn change(
     }
     if let Some(at) = link.changed_at {
         words.push_str(", ");
-        words.push_str(&when::ago(at, paint.state.now));
+        words.push_str(&times::ago(at, paint.state.now));
     }
     if let Some(reason) = link.change_reason.as_ref().or(claim.closing_reason.as_ref()) {
         words.push_str(": ");

@@ -1,4 +1,4 @@
-//! The tour: three cards over the screen.
+//! The tour: three pages over the screen.
 
 use ratatui::{
     layout::Rect,
@@ -8,17 +8,17 @@ use ratatui::{
 use super::paint::{Paint, centred, rows, span};
 use crate::tui::{action::Action, hits::Hit, text};
 
-/// A card: its heading, what it says, and keys with what they do; keys are written as for
+/// A page: its heading, what it says, and keys with what they do; keys are written as for
 /// [`Keymap::say`](crate::tui::action::Keymap::say).
-type Card = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+type TourPage = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
-/// The cards.
-const CARDS: [Card; 3] = [
+/// The pages.
+const PAGES: [TourPage; 3] = [
     (
-        "Memory that says no",
+        "Memory that refuses contradictions",
         &[
             "Agents and people write claims: what was decided, what must hold, what was rejected, and why.",
-            "A new claim that contradicts an existing one is refused until a person decides. That is you.",
+            "A new claim that contradicts an existing one is refused until you decide.",
         ],
         &[
             ("{show_inbox}", "the Inbox: everything that needs your attention"),
@@ -29,7 +29,7 @@ const CARDS: [Card; 3] = [
     (
         "A card is settled with one key and a reason",
         &["The new claim and the existing one stand next to each other, the words that differ highlighted. \
-             {card_details} shows why the guard thinks that they contradict."],
+             {card_details} shows the guard's evidence."],
         &[
             ("{keep_new} {keep_existing}", "keep the new claim, or the existing one"),
             ("{merge} {narrow} {exception}", "merge both, narrow one, or keep both as an exception"),
@@ -38,23 +38,23 @@ const CARDS: [Card; 3] = [
         ],
     ),
     (
-        "Nothing is lost, and every act has a name",
+        "Every change is kept, and most can be undone",
         &[
-            "What was replaced stays, with its reason: {claim_why} shows why something is as it is. {show_timeline} tells what \
-             happened while you were away, and undoes any of it.",
+            "A replaced claim stays in the history with its reason: {claim_why} shows it. {show_timeline} lists what happened \
+             while you were away; acts can be undone there.",
         ],
         &[
             ("{palette}", "every command by name, with its key"),
             ("{log}", "what you did in this session, as command lines"),
-            ("{quit}", "leave"),
+            ("{quit}", "quit"),
         ],
     ),
 ];
 
-/// Draws a card of the tour in the middle.
+/// Draws a page of the tour in the middle.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: usize) {
     let theme = paint.theme;
-    let Some((heading, paragraphs, keys)) = CARDS.get(page) else { return };
+    let Some((heading, paragraphs, keys)) = PAGES.get(page) else { return };
     let width = area.width.saturating_sub(4).min(68);
     let inner = usize::from(width.saturating_sub(4));
     let mut lines: Vec<Line<'static>> = Vec::new();
@@ -76,13 +76,13 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: usize) {
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(4);
     let place = centred(area, width, height);
     paint.clear(place);
-    let dots: String = (0..CARDS.len())
+    let dots: String = (0..PAGES.len())
         .map(|at| if at == page { theme.glyphs.live } else { theme.glyphs.dead })
         .collect::<Vec<_>>()
         .join(" ");
     let body = paint.pane(place, heading, &dots, true);
     paint.lines(rows(body, 0, usize::from(body.height).saturating_sub(1)), &lines, 0);
-    let last = page + 1 == CARDS.len();
+    let last = page + 1 == PAGES.len();
     let go = map.say(if last { " {tour_next} begin " } else { " {tour_next} next " });
     let skip = if last { String::new() } else { map.say("{tour_end} skip") };
     let wide = u16::try_from(text::width(&go)).unwrap_or(0);

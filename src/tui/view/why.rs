@@ -32,14 +32,14 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
                 let how = paint.state.keys.say("{ask} asks another question; {back} goes back.");
                 empty::card(paint, inner, error, &[how]);
             }
-            None if waiting => empty::card(paint, inner, "Reading…", &[]),
+            None if waiting => empty::card(paint, inner, "Loading…", &[]),
             None => {
                 let keys = &paint.state.keys;
                 let body = [
                     keys.say("{ask} asks a question in words; the answer is a claim with its reasons and its history."),
                     keys.say("{claim_why} on a claim shows its history. {show_claims} shows the claims."),
                 ];
-                empty::card(paint, inner, "Why is it as it is?", &body);
+                empty::card(paint, inner, "Ask why something was decided", &body);
             }
         }
         return;

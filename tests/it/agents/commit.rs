@@ -22,10 +22,10 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_told_so() {
     let output = home.run(["commit-check"]);
     assert_eq!(output.code, Some(1), "{output:?}");
     for said in [
-        "package.json:2: the package lodash",
+        "package.json:2: forbidden package lodash",
         "Never use lodash.",
         "because: Agreed.",
-        "vendor/a.c: a change in vendor/",
+        "vendor/a.c: change to the protected path vendor/",
         "ergo supersede",
     ] {
         assert!(output.stdout.contains(said), "{said} is not in\n{}", output.stdout);

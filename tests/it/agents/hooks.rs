@@ -77,7 +77,7 @@ fn a_session_is_told_what_binds_it_once_and_it_is_on_the_record() {
     let id = all[3]["claims"][0].as_str().unwrap();
     assert_eq!(home.run(["injected", "--claim", &id[..12], "--json"]).ok().json().as_array().unwrap().len(), 4);
     let one = home.run(["injected", "--session", "s-2"]).ok().stdout;
-    assert!(one.contains("post-tool into s-2") && one.contains(&id[..10]), "{one}");
+    assert!(one.contains("post-tool · session s-2") && one.contains(&id[..10]), "{one}");
 }
 
 #[test]

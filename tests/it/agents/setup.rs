@@ -32,7 +32,7 @@ fn what_is_installed_is_set_up_shown_first_and_taken_back() {
     assert!(fs::read_to_string(home.path().join(".claude/CLAUDE.md")).unwrap().contains("ergo_recall"));
 
     let again = setup(&home, &["claude-code"]).ok().stdout;
-    assert!(again.contains("set up already"), "{again}");
+    assert!(again.contains("already set up"), "{again}");
     assert_eq!(fs::read_to_string(&settings).unwrap(), text);
 
     setup(&home, &["claude-code", "--remove"]).ok();

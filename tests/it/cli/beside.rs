@@ -47,7 +47,7 @@ fn a_dismissal_and_the_first_id_are_shown() {
     let sides = home.run(["conflicts", &card, "--json"]).ok().json();
     let first = sides["sides"][0]["claim"]["id"].as_str().unwrap().to_owned();
     let early = home.run(["history", &first]);
-    assert!(early.code == Some(2) && early.stderr.contains("waits on card"), "{early:?}");
+    assert!(early.code == Some(2) && early.stderr.contains("it is on card"), "{early:?}");
     home.run(["resolve", &card, "--dismiss", "--reason", "There are two canaries."]).ok();
     insta::assert_snapshot!("dismissed_history", told(&home.run(["history", &first]).ok()));
     let shown = home.run(["conflicts", &card]).ok();

@@ -187,7 +187,7 @@ fn a_raw_text_is_added_and_what_holds_no_fact_says_so() {
     let again = home.run(["add", "Invoices are kept in Postgres.", "--json"]).ok().json();
     assert_eq!(again["stored"], added["stored"], "the same text twice doubles nothing");
     let chat = home.run(["add", "Hi, how are you?"]).ok();
-    assert!(chat.stdout.contains("Nothing was stored: the text only asks."), "{chat:?}");
+    assert!(chat.stdout.contains("Nothing was stored: the text contains only questions."), "{chat:?}");
     let notes = home.path().join("work/notes");
     std::fs::create_dir_all(&notes).unwrap();
     std::fs::write(notes.join("a.md"), "# Notes\n\nThe vault is in Bonn.\n\nWhy so?\n").unwrap();

@@ -90,7 +90,7 @@ fn the_difference_is_shown_as_a_table_and_nothing_is_stored() {
     std::fs::write(home.work().join("AGENTS.md"), text).unwrap();
     let told = home.run(["import", "rules", "AGENTS.md", "--dry-run"]).ok().stdout;
     for (change, statement) in
-        [("moved", "Never commit secrets."), ("changed", "45 seconds"), ("gone", "Migrations are")]
+        [("moved", "Never commit secrets."), ("changed", "45 seconds"), ("removed", "Migrations are")]
     {
         let line = told.lines().find(|line| line.starts_with(change)).unwrap_or_else(|| panic!("{change}:\n{told}"));
         assert!(line.contains(statement), "{told}");

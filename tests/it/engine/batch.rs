@@ -82,7 +82,7 @@ fn a_card_that_changed_or_has_no_reason_is_left_and_the_others_are_settled() {
     let request = all(&bed, &cards, CardAct::Dismiss, None);
     let answer = settle(&bed, &request);
     assert_eq!((answer.settled(), bed.open_cards()), (0, 3));
-    assert!(answer.items[0].summary.contains("no reason is known"), "{answer:?}");
+    assert!(answer.items[0].summary.contains("this card has no recorded reason"), "{answer:?}");
 
     done(bed.resolve(cards[1], order(CardAct::Discard, "a slip")));
     let answer = settle(&bed, &ResolveManyRequest { reason: "another matter".into(), ..request });
@@ -110,7 +110,7 @@ fn the_side_of_one_source_stays_wherever_it_stands() {
     let answer = settle(&bed, &all(&bed, &cards, CardAct::Supersede, Some(Keep::Source("CLAUDE.md".into()))));
     let settled: Vec<bool> = answer.items.iter().map(|item| item.settled).collect();
     assert_eq!(settled, [true, true, false]);
-    assert_eq!(answer.items[2].summary, "no side is from “CLAUDE.md”");
+    assert_eq!(answer.items[2].summary, "no claim on this card is from “CLAUDE.md”");
     assert_eq!(bed.engine.counts().unwrap().active, 3, "one dropped, one replaced, one left");
 }
 
@@ -122,7 +122,7 @@ fn cards_that_meet_in_one_claim_do_not_change_it_twice() {
     let answer = settle(&bed, &all(&bed, &cards, CardAct::Supersede, Some(Keep::First)));
     let settled: Vec<bool> = answer.items.iter().map(|item| item.settled).collect();
     assert_eq!(settled, [true, false], "{answer:?}");
-    assert!(answer.items[1].summary.contains("gives way by another of these cards"), "{answer:?}");
+    assert!(answer.items[1].summary.contains("was replaced or retracted by another of these cards"), "{answer:?}");
     let old = bed.claim(blue);
     assert_eq!((old.replaced_by.len(), old.flags.contested), (1, false));
     assert_eq!(bed.engine.counts().unwrap().active, 1, "red and green never hold together");
@@ -143,7 +143,7 @@ fn what_means_another_act_on_each_card_is_refused_whole() {
 fn snoozed_cards_come_back_together() {
     let (bed, _, cards) = three();
     let request = ResolveManyRequest { until: Some(NOON + 86_400_000), ..all(&bed, &cards, CardAct::Snooze, None) };
-    assert_eq!((settle(&bed, &request).summary.as_str(), bed.open_cards()), ("Put off 3 cards", 0));
+    assert_eq!((settle(&bed, &request).summary.as_str(), bed.open_cards()), ("Snoozed 3 cards", 0));
     bed.undo();
     assert_eq!(bed.open_cards(), 3);
 }

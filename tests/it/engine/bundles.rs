@@ -166,7 +166,7 @@ fn a_bundle_opens_for_those_it_is_for_and_no_others() {
     let file = all(&a);
     // A stranger, and a member that the bundle is not for.
     let error = refused(&c, &file);
-    assert!(error.message.contains("sealed for") && error.message.contains("not for this device"), "{error}");
+    assert!(error.message.contains("is encrypted for") && error.message.contains("not for this device"), "{error}");
     let_in(&a, &c, "cy-laptop", Grant { role: Role::Reader, scopes: Granted::Only([].into()) });
     assert!(refused(&c, &export(&a, &to("bob-laptop")).unwrap().0).message.contains("not for this device"));
     // A member opens what it was granted: here, nothing but the roster.
@@ -212,7 +212,7 @@ fn an_outcast_gets_nothing_more_and_what_it_wrote_later_is_named() {
     assert_eq!((done.from_state.as_str(), done.stored, done.quarantined_total), ("revoked", 0, 1));
     let event = &done.quarantined[0];
     assert_eq!((event.id, event.author.name.as_str(), event.refusal.as_str()), (late, "bob-laptop", "after_cut"));
-    assert!(event.why.contains("taken out") && done.whole);
+    assert!(event.why.contains("revoked") && done.whole);
     // Whoever looks the file over finds it named too.
     let report = a.engine.with_reader(ergo::store::Reader::check).unwrap();
     assert_eq!((report.problems.len(), report.devices), (0, 2), "{report:?}");
@@ -238,7 +238,7 @@ fn what_is_left_of_a_file_is_used_and_what_is_missing_is_named() {
     broken[at] ^= 1;
     let done = import(&b, &broken);
     assert!(
-        !done.whole && done.problems.iter().any(|problem| problem.contains("changed or moved")),
+        !done.whole && done.problems.iter().any(|problem| problem.contains("modified, or moved")),
         "{:?}",
         done.problems
     );

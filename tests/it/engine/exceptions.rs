@@ -139,7 +139,10 @@ fn an_agent_that_may_only_propose_makes_no_exception_by_naming_a_rule() {
     let rule = bed.remember(STORE, "one thing to run");
     let by_agent = RememberRequest { caller: agent(), ..forced(LOCAL, "it has no network", &[rule]) };
     let local = stored(bed.engine.remember(by_agent).unwrap());
-    assert!(warned(&local, "exception").unwrap().message.contains("needs a person"), "{local:?}");
+    assert!(
+        warned(&local, "exception").unwrap().message.contains("agents may not record exceptions here"),
+        "{local:?}"
+    );
     assert!(!bed.claim(rule).flags.excepted);
 }
 
@@ -180,7 +183,7 @@ fn the_id_of_a_refused_write_leads_to_the_claim_that_it_became() {
     let refused = bed.card(card).sides[0].claim.id;
     let error = bed.engine.history(&refused.to_hex()).unwrap_err();
     assert_eq!(error.code, ErrorCode::NotFound);
-    assert!(error.message.contains("waits on card") && error.hint.unwrap().contains(&card.short()));
+    assert!(error.message.contains("it is on card") && error.hint.unwrap().contains(&card.short()));
     let winner = Some(refused.to_hex());
     let answer = done(bed.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "the brand changed") }));
     let new = answer.claim_id.unwrap();
@@ -209,7 +212,7 @@ fn the_id_of_a_refused_write_that_was_dropped_says_so() {
     let refused = bed.card(card).sides[0].claim.id;
     done(bed.resolve(card, order(CardAct::Discard, "a mistake")));
     let error = bed.engine.claim(&refused.to_hex()).unwrap_err();
-    assert!(error.message.contains("was dropped"), "{error:?}");
+    assert!(error.message.contains("was discarded"), "{error:?}");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn a_warned_write_waits_in_the_inbox_until_somebody_looked_at_it() {
     bed.retract(late, "no");
     assert_eq!(groups(&bed), []);
     let nothing = stale(bed.engine.reviewed(on(early, "fine")).unwrap());
-    assert!(nothing.message.contains("no notice"), "{}", nothing.message);
+    assert!(nothing.message.contains("no unread notice"), "{}", nothing.message);
 }
 
 #[test]

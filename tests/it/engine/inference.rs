@@ -9,7 +9,7 @@ use ergo::{
     api::AuditRequest,
     domain::verdict::RuleId,
     guard::{
-        Weights,
+        JudgeWeights,
         weights::{Thresholds, built_in},
     },
     infer::{FakeModels, InferError, ModelRole, Models, Priority},
@@ -20,7 +20,7 @@ use super::*;
 /// A judge that goes by the cross-encoder alone, and lets every pair that shares words come to it.
 pub(super) fn trusting() -> Guard {
     let thresholds = Thresholds { block: 0.9, warn: 0.6, ..Thresholds::default() };
-    let mut weights = Weights { thresholds, rules: built_in().rules.clone(), ..Weights::default() };
+    let mut weights = JudgeWeights { thresholds, rules: built_in().rules.clone(), ..JudgeWeights::default() };
     weights.weights = [("margin".to_owned(), 10.0)].into();
     weights.gate.overlap = 0.05;
     Guard::default().with_weights(weights)
@@ -105,7 +105,7 @@ fn a_model_that_fails_costs_a_warning_and_no_write() {
     let second = stored(bed.try_remember(LATE, "one look is enough"));
     let warning = &second.warnings[0];
     assert_eq!(warning.code, "stage_skipped");
-    assert!(warning.message.contains("language inference") && warning.message.contains("7 ms"), "{}", warning.message);
+    assert!(warning.message.contains("NLI model") && warning.message.contains("7 ms"), "{}", warning.message);
     assert_eq!(bed.engine.counts().unwrap().guard.skipped, 1);
 }
 
@@ -263,7 +263,7 @@ fn vectors_of_another_model_cost_a_warning_and_are_left_alone() {
 /// A judge that asks the language model about whatever the cross-encoder half believes, and believes the language model.
 fn deepening() -> Guard {
     let mut weights = trusting().weights().clone();
-    weights.deep = ergo::guard::weights::Deep {
+    weights.deep = ergo::guard::weights::DeepWeights {
         gate: 0.1,
         most: 2,
         intercept: 0.0,

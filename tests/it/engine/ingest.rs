@@ -51,7 +51,7 @@ fn a_piece_is_found_with_its_line_and_is_no_answer_to_why() {
     assert_eq!(found(&bed, "where does the nightly backup go"), [("docs/guide.md".to_owned(), 1, piece)]);
     let answer = recall(&bed, "where does the nightly backup go", None);
     assert!(answer.hits.is_empty() && answer.verdict == RecallVerdict::Reference, "{answer:?}");
-    assert!(answer.notes.iter().any(|note| note.contains("a file that was taken in does")), "{answer:?}");
+    assert!(answer.notes.iter().any(|note| note.contains("but an ingested file does")), "{answer:?}");
     assert!(answer.references[0].cosine.is_some(), "it has a vector");
     let why = WhyRequest {
         org_id: "acme".into(),

@@ -7,6 +7,7 @@ mod batch;
 mod bundles;
 mod calibrate;
 mod cards;
+mod doubts;
 mod exceptions;
 mod facts;
 mod inbox;

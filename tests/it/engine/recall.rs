@@ -163,7 +163,7 @@ fn a_reason_that_the_embedder_cannot_take_holds_up_nothing() {
     bed.remember("Tags are signed", "void");
     while bed.engine.fill_reasons().unwrap() {}
     assert!(!bed.engine.reasons_wait());
-    // One that fails is asked again, later; another one than the store's is not asked at all.
+    // One that fails is asked again, later; `--filter` does not use another one than the store's at all.
     bed.remember("Sheds are red", "rust");
     let dead = FakeModels::new()
         .embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "ended with signal 11".into() }));
@@ -182,7 +182,7 @@ fn a_missing_or_dead_embedder_costs_its_part_and_no_answer() {
         (statements(&answer), answer.by_meaning, answer.verdict),
         (vec!["Revert a release"], false, RecallVerdict::Known)
     );
-    assert!(answer.notes[0].contains("by words alone") && answer.notes[0].contains("embedder"), "{:?}", answer.notes);
+    assert!(answer.notes[0].contains("by words only") && answer.notes[0].contains("embedder"), "{:?}", answer.notes);
     let dead = FakeModels::new()
         .embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "ended with signal 11".into() }));
     let bed = bed.reopen_with_models(Guard::default(), Arc::new(dead));

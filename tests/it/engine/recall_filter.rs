@@ -167,7 +167,10 @@ fn a_model_behind_an_address_chooses_too_and_every_way_to_fail_has_its_name() {
         let (answer, _) = through(&address);
         served.join().unwrap();
         assert_eq!((answer.method.as_str(), answer.hits.len()), (method, 3), "{status} {content}");
-        assert!(answer.notes.iter().any(|note| note.starts_with("Not chosen by the language model: ")), "{answer:?}");
+        assert!(
+            answer.notes.iter().any(|note| note.starts_with("The language model did not filter these results: ")),
+            "{answer:?}"
+        );
     }
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert_eq!(through(&format!("http://{gone}/v1")).0.method, "fallback_unreachable");

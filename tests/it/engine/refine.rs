@@ -96,7 +96,7 @@ fn no_answer_no_norm_and_no_model_leave_the_rules_norm_and_say_so() {
     let answers = [
         ("did not answer with a norm", Ok("I'm sorry, I can't help with that.".to_owned())),
         ("did not answer with a norm", Ok(r#"{"modality": "must", "subj"#.to_owned())),
-        ("longer than any norm", Ok("x".repeat(5_000))),
+        ("too long to be a norm", Ok("x".repeat(5_000))),
         ("did not answer within", Err(timeout())),
     ];
     let plain = {

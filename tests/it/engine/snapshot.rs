@@ -21,7 +21,7 @@ fn the_last_page_is_shown_at_once_and_says_that_something_changed() {
     stored(bed.engine.remember(fact("The port of the store is 5432")).unwrap());
     let first = snapshot(&bed, |_| ());
     assert_eq!((first.claims, first.shown, first.stale), (2, 2, false));
-    assert!(first.snapshot.starts_with("# acme/api: 2 in force\n\n## Decisions\n\n- We deploy from laptops ("));
+    assert!(first.snapshot.starts_with("# acme/api: 2 active claims\n\n## Decisions\n\n- We deploy from laptops ("));
     assert!(first.tokens > 10 && first.snapshot.contains(&old.short()));
     let then = bed.clock.load(Ordering::Relaxed);
     bed.clock.fetch_add(1000, Ordering::Relaxed);
@@ -47,7 +47,7 @@ fn what_was_redacted_is_not_even_on_the_last_page() {
 #[test]
 fn an_empty_scope_has_a_page_and_a_budget_has_bounds() {
     let bed = Bed::new();
-    assert_eq!(snapshot(&bed, |_| ()).snapshot, "# acme/api: 0 in force\n");
+    assert_eq!(snapshot(&bed, |_| ()).snapshot, "# acme/api: 0 active claims\n");
     for tokens in [0, 99, 20_001] {
         let query = SnapshotQuery {
             org_id: "acme".into(),

@@ -98,7 +98,7 @@ fn an_exception_that_nothing_stands_against_is_none() {
     let forced = RememberRequest { force_exception: Some("to be sure".into()), ..request(BLUE, "safe") };
     let outcome = stored(bed.engine.remember(forced).unwrap());
     assert!(!bed.claim(outcome.claim_id).flags.excepted);
-    assert!(outcome.warnings[0].message.contains("no exception"));
+    assert!(outcome.warnings[0].message.contains("no contradicting claim was found. If it is an exception"));
 }
 
 #[test]

@@ -150,6 +150,6 @@ fn a_limit_on_file_sizes_costs_the_writes_that_do_not_fit_and_nothing_else() {
     assert_eq!(home.record().pid, daemon.pid());
     home.run(["claims"]).ok();
     let doctor = home.run(["doctor"]).stdout;
-    assert!(doctor.contains("files of the daemon may have 1 MiB at most") && doctor.contains("ulimit -f"), "{doctor}");
+    assert!(doctor.contains("the daemon's files are limited to 1 MiB") && doctor.contains("ulimit -f"), "{doctor}");
     assert_eq!(daemon.terminate(), Some(0), "it ends as it should");
 }

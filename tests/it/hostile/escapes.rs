@@ -243,8 +243,8 @@ fn no_verb_lets_escape_bytes_of_others_through() {
         &["sync", "admit", &bad, "--words", &bad],
         &["sync", "deny", &bad],
         &["sync", "address", &bad, &bad],
-        &["sync", "card", "--out", "card.ergo"],
-        &["sync", "approve", "card.ergo", "--out", "grant.ergo", "--yes"],
+        &["sync", "request", "--out", "request.ergo"],
+        &["sync", "approve", "request.ergo", "--out", "grant.ergo", "--yes"],
         &["sync", "map", &scope, "acme/api"],
         &["sync", "export", "out.ergo"],
         &["sync", "export", "out.ergo", "--force", "--open"],
@@ -320,7 +320,7 @@ fn names_that_cannot_be_seen_are_refused_where_they_are_made() {
         for args in [
             &["sync", "create", &name][..],
             &["sync", "create", "platform", "--device", &name],
-            &["sync", "card", "--out", "card.ergo", "--device", &name],
+            &["sync", "request", "--out", "request.ergo", "--device", &name],
             &[&fact[..], &["--key", &name]].concat(),
             &[&fact[..], &["--env", &name]].concat(),
             &[&fact[..], &["--team", &name]].concat(),
@@ -340,7 +340,10 @@ fn names_that_cannot_be_seen_are_refused_where_they_are_made() {
     let person = TestHome::with_config(&CONFIG.replace("bob", "b\\u202eob"));
     let _persons = person.daemon();
     let output = person.run(["remember", "The wiki is up.", "--kind", "fact"]);
-    assert!(output.code == Some(2) && output.stderr.contains("`who` contains U+202E"), "{output:?}");
+    assert!(
+        output.code == Some(2) && output.stderr.contains("`who` contains the invisible character U+202E"),
+        "{output:?}"
+    );
     home.run(["sync", "create", "platform"]).ok();
     let output = home.run(["sync", "rename", "bo\u{2066}at"]);
     assert!(output.code == Some(2) && output.stderr.contains("U+2066"), "{output:?}");

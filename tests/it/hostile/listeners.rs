@@ -100,14 +100,14 @@ fn cogitos_listener_asks_for_the_token_that_the_settings_name() {
     assert!(!home.log().contains("listening for clients of cogito-ergo"), "{}", home.log());
     let told = home.run(["doctor"]);
     assert_eq!(told.code, Some(4), "{told:?}");
-    assert!(told.stdout.contains("nothing listens for clients of cogito-ergo"), "{told:?}");
+    assert!(told.stdout.contains("the listener for clients of cogito-ergo is off"), "{told:?}");
 }
 
 #[test]
 fn the_doctor_says_who_may_write_through_cogitos_listener() {
     let home = TestHome::with_config("[daemon]\ntcp = false\n[compat.cogito]\nlisten = \"127.0.0.1:0\"\n");
     let told = home.run(["doctor"]).ok().stdout;
-    assert!(told.contains("every local user may read and write") && told.contains("token_file"), "{told}");
+    assert!(told.contains("every local user can read and write") && told.contains("token_file"), "{told}");
 }
 
 /// Begins to follow the daemon's changes, and gives the status once it came.

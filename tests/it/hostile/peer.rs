@@ -12,7 +12,7 @@ use ergo::{
     },
     engine::{Engine, EngineConfig},
     guard::StructuralPairCheck,
-    store::{Act, Draft, Ref, RosterDraft, Store},
+    store::{Act, EventDraft, Ref, RosterDraft, Store},
     sync::transfer,
 };
 
@@ -136,7 +136,7 @@ impl Hostile {
         store.commit_roster(draft).unwrap().0
     }
 
-    fn act(&mut self, store: &mut Store, now: u64, drafts: Vec<Draft>) -> Vec<EventId> {
+    fn act(&mut self, store: &mut Store, now: u64, drafts: Vec<EventDraft>) -> Vec<EventId> {
         let (who, agent) = (evil("ada"), Some(evil("claude")));
         let op = self.op();
         store.commit(Act { scope: place(), identity: None, who, agent, op, now, drafts }).unwrap().created
@@ -144,13 +144,13 @@ impl Hostile {
 
     /// Writes claims of all kinds and states.
     fn write(&mut self) {
-        let claim = |kind, subject, modality| Draft {
+        let claim = |kind, subject, modality| EventDraft {
             claim_kind: Some(kind),
             body: body(subject, modality),
-            ..Draft::new(EventKind::Assert, [])
+            ..EventDraft::new(EventKind::Assert, [])
         };
         let on = |kind, target: EventId| {
-            let mut draft = Draft::new(kind, [Ref::Id(target)]);
+            let mut draft = EventDraft::new(kind, [Ref::Id(target)]);
             draft.body.reason = Some(evil("on reflection"));
             draft
         };
@@ -166,11 +166,13 @@ impl Hostile {
                 claim(ClaimKind::Rejection, "kafka", Modality::MustNot),
             ],
         );
-        let next = Draft { targets: vec![Ref::Id(made[2])], ..claim(ClaimKind::Constraint, "release", Modality::Must) };
-        self.act(&mut store, now + 1, vec![Draft { kind: EventKind::Supersede, ..next }]);
+        let next =
+            EventDraft { targets: vec![Ref::Id(made[2])], ..claim(ClaimKind::Constraint, "release", Modality::Must) };
+        self.act(&mut store, now + 1, vec![EventDraft { kind: EventKind::Supersede, ..next }]);
         self.act(&mut store, now + 2, vec![on(EventKind::Retract, made[3])]);
         let fact = Body { key: Some(evil("port")), ..body("port", Modality::Must) };
-        let fact = Draft { claim_kind: Some(ClaimKind::Fact), body: fact, ..Draft::new(EventKind::FactSet, []) };
+        let fact =
+            EventDraft { claim_kind: Some(ClaimKind::Fact), body: fact, ..EventDraft::new(EventKind::FactSet, []) };
         self.act(&mut store, now + 3, vec![fact]);
         // Dated ahead: the victim keeps it in quarantine.
         self.act(&mut store, now + 3_000_000_000_000, vec![claim(ClaimKind::Decision, "clock", Modality::Must)]);

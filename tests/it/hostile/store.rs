@@ -158,9 +158,9 @@ fn a_store_that_is_swapped_under_the_daemon_acknowledges_nothing() {
     fs::rename(home.work().join("copy.db"), home.paths().store()).unwrap();
     let error = write(&home, "Logs are JSON.").unwrap_err();
     assert_eq!(error.code, ErrorCode::Unavailable, "{error:?}");
-    assert!(error.message.contains("another file took the place of the store"), "{error:?}");
+    assert!(error.message.contains("was replaced by another file"), "{error:?}");
     let (told, _) = doctor(&home);
-    assert!(told.contains("another file took the place"), "{told}");
+    assert!(told.contains("was replaced by another file"), "{told}");
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn a_store_that_is_cut_under_the_daemon_acknowledges_nothing_and_is_called_damag
     fs::File::options().write(true).open(home.paths().store()).unwrap().set_len(0).unwrap();
     let error = write(&home, "Logs are JSON.").unwrap_err();
     assert_eq!(error.code, ErrorCode::Damaged, "{error:?}");
-    assert!(error.message.contains("the store is damaged") && error.message.contains("to 0 while"), "{error:?}");
-    assert!(error.hint.as_deref().unwrap_or_default().contains("put a backup in the place"), "{error:?}");
+    assert!(error.message.contains("the store is damaged") && error.message.contains("to 0 bytes while"), "{error:?}");
+    assert!(error.hint.as_deref().unwrap_or_default().contains("replace ergo.db with a backup"), "{error:?}");
     let (told, hint) = doctor(&home);
     assert!(told.contains("the store is damaged") && hint.contains("backup"), "{told} {hint}");
 }
@@ -198,7 +198,7 @@ fn damage_that_a_write_meets_is_called_damage_and_no_defect() {
     assert_eq!(error.code, ErrorCode::Damaged, "{error:?}");
     assert!(error.message.contains("the store is damaged"), "{error:?}");
     let hint = error.hint.unwrap_or_default();
-    assert!(hint.contains("put a backup in the place") && !hint.contains("defect"), "{hint}");
+    assert!(hint.contains("replace ergo.db with a backup") && !hint.contains("bug in ergo"), "{hint}");
     let (told, _) = doctor(&home);
     assert!(told.contains("events") || told.contains("damaged"), "{told}");
 }

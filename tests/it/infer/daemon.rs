@@ -68,7 +68,7 @@ fn a_write_whose_worker_is_stopped_is_stored_with_a_warning_and_the_next_one_is_
     let then = diagnose(&home).models;
     assert!(then.workers[0].restarts == 1 && then.failures.contains_key("timeout"), "{then:?}");
     let doctor = home.run(["doctor"]);
-    for word in ["embedder is", "tiny-nli", "computed by CPU", "restarted 1 time", "timeout"] {
+    for word in ["embedder: minilm-l6", "tiny-nli", "on CPU", "restarted 1 time", "timeout"] {
         assert!(doctor.stdout.contains(word), "{word}: {}", doctor.stdout);
     }
     drop(daemon);

@@ -92,12 +92,12 @@ fn a_model_for_something_else_is_refused() {
     let set = ModelSet { embedder: None, nli: built_in(ModelRole::Embedder), llm: built_in(ModelRole::Embedder) };
     let pool = pool(dir.path(), set);
     let error = pool.classify(&[("a".into(), "b".into())], LONG).unwrap_err();
-    assert!(error.to_string().contains("no classifier"), "{error}");
+    assert!(error.to_string().contains("not a classifier"), "{error}");
     let error = pool.generate(&Prompt::default(), "root ::= \"a\"", 1, LONG).unwrap_err();
     assert!(error.to_string().contains("not a language model"), "{error}");
     pool.change(ModelSet { nli: Some(file(&llm)), ..ModelSet::default() });
     let error = pool.classify(&[("a".into(), "b".into())], LONG).unwrap_err();
-    assert!(error.to_string().contains("no classifier"), "{error}");
+    assert!(error.to_string().contains("not a classifier"), "{error}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_worker_ends_with_its_daemon() {
     let mut worker = begin();
     drop(worker.stdin.take());
     until("it ends", || worker.try_wait().unwrap().is_some());
-    // Spoken to in another language: it ends, and does not take memory for a length that was only claimed.
+    // Spoken to in another language: it ends, and does not accept the method memory for a length that was only claimed.
     let mut worker = begin();
     worker.stdin.take().unwrap().write_all(&[0xff; 64]).unwrap();
     until("it ends", || worker.try_wait().unwrap().is_some());

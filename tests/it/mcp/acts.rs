@@ -138,7 +138,7 @@ fn an_agent_takes_back_its_own_acts_the_last_one_first() {
     let done = client.tool("ergo_undo", json!({}));
     assert!(done["summary"].as_str().unwrap().contains("tabs in Go"), "{done}");
     let said = client.refusal("ergo_undo", json!({}));
-    assert!(said.contains("there is no act of yours to undo"), "{said}");
+    assert!(said.contains("you have no act to undo"), "{said}");
     let claims = home.run(["claims"]).ok().stdout;
     assert!(claims.contains("LF line ends") && !claims.contains("Go files"), "{claims}");
 }

@@ -1,5 +1,7 @@
 //! Exceptions, dismissals and changes, as an agent meets them through the tools.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::client::McpClient;
@@ -9,7 +11,14 @@ const RULE: &str = "The canary must be blue.";
 const ODD: &str = "The canary must be red.";
 
 fn remember(client: &mut McpClient, statement: &str, reason: &str) -> String {
-    let stored = client.tool("ergo_remember", json!({"statement": statement, "reason": reason}));
+    let mut stored = client.tool("ergo_remember", json!({"statement": statement, "reason": reason}));
+    if stored["result"] == "consider" {
+        let doubts = stored["doubts"].as_array().unwrap();
+        let verdicts: BTreeMap<_, _> =
+            doubts.iter().map(|doubt| (doubt["id"].as_str().unwrap(), "compatible")).collect();
+        let judged = json!({"token": stored["token"], "verdicts": verdicts, "because": "Both hold."});
+        stored = client.tool("ergo_judge", judged);
+    }
     assert_eq!(stored["result"], "stored", "{stored}");
     stored["claim_id"].as_str().unwrap().to_owned()
 }
@@ -25,7 +34,7 @@ fn an_exception_says_which_side_is_the_rule_and_why() {
     let mut client = McpClient::usual(&home);
     let rule = remember(&mut client, RULE, "Red is for alarms.");
     let refused = client.tool("ergo_remember", json!({"statement": ODD, "reason": "It is seen from afar."}));
-    let way = refused["ways_on"].as_array().unwrap().iter().find(|way| way["way"] == "exception").unwrap();
+    let way = refused["ways_to_continue"].as_array().unwrap().iter().find(|way| way["way"] == "exception").unwrap();
     // The way on is a call that can be made with what it names.
     let forced = client.tool(
         "ergo_remember",
@@ -83,7 +92,7 @@ fn a_dismissal_keeps_its_reason_and_the_refused_id_leads_to_the_claim() {
     let card = client.tool("ergo_conflicts", json!({"card": refused["card_id"]}));
     let candidate = card["sides"][0]["id"].clone();
     let said = client.refusal("ergo_history", json!({"claim": candidate}));
-    assert!(said.contains("waits on card") && said.contains("ergo_resolve") && !said.contains("`ergo "), "{said}");
+    assert!(said.contains("it is on card") && said.contains("ergo_resolve") && !said.contains("`ergo "), "{said}");
     let done = client.tool(
         "ergo_resolve",
         json!({"card": refused["card_id"], "act": "dismiss", "reason": "There are two canaries."}),

@@ -1,6 +1,6 @@
 //! Ten agents at one daemon: what is acknowledged is stored, once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ergo::api::ClaimsQuery;
 use serde_json::json;
@@ -48,7 +48,15 @@ fn ten_clients_at_once_lose_nothing_and_double_nothing() {
             answers
                 .iter()
                 .filter_map(|heard| {
-                    let answer = &heard["result"]["structuredContent"];
+                    let mut answer = heard["result"]["structuredContent"].clone();
+                    if answer["result"] == "consider" {
+                        let doubts = answer["doubts"].as_array().unwrap();
+                        let ids = doubts.iter().map(|doubt| doubt["id"].as_str().unwrap().to_owned());
+                        let verdicts: BTreeMap<_, _> = ids.map(|id| (id, "compatible")).collect();
+                        let judged =
+                            json!({"token": answer["token"], "verdicts": verdicts, "because": "Other things."});
+                        answer = client.tool("ergo_judge", judged);
+                    }
                     // Sentences that are so alike the guard may take for a contradiction; it must not do anything else.
                     assert!(answer["result"] == "stored" || answer["result"] == "conflict", "{heard}");
                     answer["claim_id"].as_str().map(str::to_owned)

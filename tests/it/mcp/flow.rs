@@ -32,14 +32,15 @@ fn remember_conflict_supersede_why() {
     assert_eq!((&conflict["rule"], &conflict["tier"]), (&json!("opposing_modality"), &json!("block")), "{conflict}");
     assert!(conflict["stage"].is_string(), "{conflict}");
     assert!(!conflict["words"].as_array().unwrap().is_empty(), "{conflict}");
-    let ways: Vec<&str> = refused["ways_on"].as_array().unwrap().iter().map(|w| w["way"].as_str().unwrap()).collect();
+    let ways: Vec<&str> =
+        refused["ways_to_continue"].as_array().unwrap().iter().map(|w| w["way"].as_str().unwrap()).collect();
     assert_eq!(ways, ["cancel", "supersede", "narrow", "exception"]);
     let cards = client.tool("ergo_conflicts", json!({}));
     assert_eq!((&cards["total"], &cards["cards"][0]["card"]), (&json!(1), &refused["card_id"]));
     let card = client.tool("ergo_conflicts", json!({"card": refused["card_id"]}));
     assert_eq!(card["sides"].as_array().unwrap().len(), 2, "{card}");
 
-    let targets = &refused["ways_on"][1]["targets"];
+    let targets = &refused["ways_to_continue"][1]["targets"];
     let replaced = client.tool(
         "ergo_supersede",
         json!({"targets": targets, "statement": NEW, "reason": "The new contract forbids it."}),
@@ -144,7 +145,7 @@ fn a_file_is_taken_in_found_and_taken_out_again() {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, "# Backups\n\nThe nightly backup goes to the vault in Bonn.\n").unwrap();
     let taken = client.tool("ergo_ingest", json!({"path": "docs/backups.md"}));
-    assert_eq!((&taken["path"], &taken["pieces"], &taken["added"]), (&json!("docs/backups.md"), &json!(1), &json!(1)));
+    assert_eq!((&taken["path"], &taken["chunks"], &taken["added"]), (&json!("docs/backups.md"), &json!(1), &json!(1)));
     let again = client.tool("ergo_ingest", json!({"path": file.display().to_string()}));
     assert_eq!((&again["added"], &again["kept"]), (&json!(0), &json!(1)), "{again}");
     let found = client.tool("ergo_recall", json!({"query": "where does the nightly backup go"}));
@@ -154,7 +155,7 @@ fn a_file_is_taken_in_found_and_taken_out_again() {
 
     std::fs::remove_file(&file).unwrap();
     let gone = client.tool("ergo_ingest", json!({"path": "docs/backups.md"}));
-    assert_eq!((&gone["pieces"], &gone["taken_out"]), (&json!(0), &json!(1)), "{gone}");
+    assert_eq!((&gone["chunks"], &gone["removed"]), (&json!(0), &json!(1)), "{gone}");
     let found = client.tool("ergo_recall", json!({"query": "where does the nightly backup go"}));
     assert!(found.get("references").or(found.get("answer_in_file")).is_none(), "{found}");
     let said = client.refusal("ergo_ingest", json!({"path": "docs/backups.md"}));
@@ -172,7 +173,8 @@ fn claims_and_chains_are_resources_and_open_conflicts_a_prompt() {
     let _daemon = home.daemon();
     let mut client = McpClient::usual(&home);
     let none = client.request("prompts/get", json!({"name": "review_conflicts"}));
-    assert!(none["result"]["messages"][0]["content"]["text"].as_str().unwrap().contains("No conflict"), "{none}");
+    let text = none["result"]["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(text.contains("There are no open conflicts in claude-code/work."), "{none}");
     client.tool("ergo_remember", json!({"statement": OLD, "reason": "We know it."}));
     client.tool("ergo_remember", json!({"statement": NEW, "reason": "Cost."}));
 
@@ -219,7 +221,7 @@ fn claims_and_chains_are_resources_and_open_conflicts_a_prompt() {
     assert_eq!(list["result"]["prompts"][0]["title"], "Review open conflicts");
     let prompt = client.request("prompts/get", json!({"name": "review_conflicts"}));
     let text = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap();
-    assert!(text.contains("1 conflicts") || text.contains("1 conflict"), "{text}");
+    assert!(text.contains("Open conflicts in claude-code/work: 1."), "{text}");
     assert_eq!(client.request("prompts/get", json!({"name": "x"}))["error"]["code"], -32602);
 }
 

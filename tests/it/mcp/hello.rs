@@ -56,12 +56,12 @@ fn a_version_that_nobody_knows_gets_the_last_with_a_handshake() {
 }
 
 #[test]
-fn the_minimal_profile_has_five_tools() {
+fn the_minimal_profile_has_six_tools() {
     let home = TestHome::new();
     let mut client = McpClient::greeted(&home, &["--no-spawn", "--profile", "minimal"], BEFORE[0], json!({}));
     let mut list = names(&client.request("tools/list", json!({})));
     list.sort();
-    assert_eq!(list, ["ergo_conflicts", "ergo_recall", "ergo_remember", "ergo_supersede", "ergo_why"]);
+    assert_eq!(list, ["ergo_conflicts", "ergo_judge", "ergo_recall", "ergo_remember", "ergo_supersede", "ergo_why"]);
 }
 
 #[test]

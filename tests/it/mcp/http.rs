@@ -32,7 +32,7 @@ fn each_request_stands_alone_and_says_its_scope() {
     assert_eq!(answer["result"]["serverInfo"]["name"], "ergo", "{answer}");
 
     let list = message(&post(&home, &[], &json!({"jsonrpc": "2.0", "id": 3, "method": "resources/list"})));
-    assert_eq!(list["result"]["resources"], json!([]), "of all projects: {list}");
+    assert_eq!(list["result"]["resources"], json!([]), "of all scopes: {list}");
 
     let meta = json!({"io.modelcontextprotocol/protocolVersion": CURRENT,
         "io.modelcontextprotocol/clientInfo": {"name": "web", "version": "1"},

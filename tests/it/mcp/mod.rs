@@ -4,6 +4,7 @@ mod acts;
 mod beside;
 pub(crate) mod client;
 mod crowd;
+mod doubts;
 mod flow;
 mod hello;
 mod hostile;

@@ -41,7 +41,7 @@ fn a_person_replaces_keeps_or_declines() {
         &mut client,
         |question| json!({"action": "accept", "content": {"choice": choice(question, "supersede"), "reason": "The contract changed."}}),
     );
-    assert_eq!(done["a_person_decided"], "supersede", "{done}");
+    assert_eq!(done["decided_by_user"], "supersede", "{done}");
     let why = client.tool("ergo_why", json!({"question": "billing database"}));
     assert_eq!(
         (&why["answer"]["statement"], &why["replaced"][0]["replaced_because"]),
@@ -51,11 +51,11 @@ fn a_person_replaces_keeps_or_declines() {
     let mut client = McpClient::greeted(&home, &["--scope", "acme/two"], BEFORE[1], can());
     let kept =
         asked(&mut client, |question| json!({"action": "accept", "content": {"choice": choice(question, "cancel")}}));
-    assert_eq!((&kept["result"], &kept["a_person_decided"]), (&json!("conflict"), &json!("cancel")), "{kept}");
+    assert_eq!((&kept["result"], &kept["decided_by_user"]), (&json!("conflict"), &json!("cancel")), "{kept}");
 
     let mut client = McpClient::greeted(&home, &["--scope", "acme/three"], BEFORE[1], can());
     let declined = asked(&mut client, |_| json!({"action": "decline"}));
-    assert_eq!((&declined["result"], declined.get("a_person_decided")), (&json!("conflict"), None), "{declined}");
+    assert_eq!((&declined["result"], declined.get("decided_by_user")), (&json!("conflict"), None), "{declined}");
 
     let mut client = McpClient::greeted(&home, &["--scope", "acme/four", "--no-ask"], BEFORE[1], can());
     client.tool("ergo_remember", json!({"statement": OLD, "reason": "We know it."}));
@@ -79,7 +79,7 @@ fn in_the_current_protocol_the_question_is_a_result_and_its_answer_comes_with_th
         "action": "accept", "content": {"choice": choice(&question["params"], "exception"), "reason": "Both run for a month."},
     }});
     let done = client.request("tools/call", again);
-    assert_eq!(done["result"]["structuredContent"]["a_person_decided"], "exception", "{done}");
+    assert_eq!(done["result"]["structuredContent"]["decided_by_user"], "exception", "{done}");
     let cards = client.tool("ergo_conflicts", json!({}));
     assert_eq!(cards["total"], 0, "{cards}");
 }

@@ -82,13 +82,13 @@ fn a_damaged_or_lost_file_is_told_and_can_be_fetched_again() {
     assert!(verify.stdout.contains("damaged") && verify.stdout.contains("ergo models pull tiny"), "{verify:?}");
     assert_eq!(serves(&home, "llm")["model"], serde_json::Value::Null, "it falls back to the default: nothing");
     let doctor = home.run(["doctor"]).ok();
-    assert!(doctor.stdout.contains("tiny cannot serve as llm") && doctor.stdout.contains("damaged"), "{doctor:?}");
+    assert!(doctor.stdout.contains("tiny cannot be used as llm") && doctor.stdout.contains("damaged"), "{doctor:?}");
     server.then([Does::Serve]);
     home.run(["models", "pull", "tiny"]).ok();
     assert_eq!(serves(&home, "llm")["model"], "tiny");
     fs::remove_file(target(&home)).unwrap();
     let list = home.run(["models", "list"]).ok();
-    assert!(list.stdout.contains("gone") && list.stdout.contains("Problem:"), "{list:?}");
+    assert!(list.stdout.contains("its file is missing") && list.stdout.contains("Problem:"), "{list:?}");
     fs::write(home.paths().models().join("models.json"), "{").unwrap();
     let broken = home.run(["models", "list"]);
     assert!(broken.code == Some(4) && broken.stderr.contains("models.json is damaged"), "{broken:?}");

@@ -120,7 +120,7 @@ fn another_file_is_refused_and_nothing_of_it_stays() {
     let (_, server, home) = setting([Does::Other(other), Does::Other(vec![7; 10])]);
     let output = pull(&home, &[]);
     assert_eq!(output.code, Some(4));
-    assert!(output.stderr.contains("SHA-256") && output.stderr.contains("removed"), "{output:?}");
+    assert!(output.stderr.contains("SHA-256") && output.stderr.contains("was deleted"), "{output:?}");
     let output = pull(&home, &[]);
     assert_eq!(output.code, Some(4));
     assert!(output.stderr.contains("has 10 bytes"), "{output:?}");
@@ -208,6 +208,6 @@ fn a_full_disk_is_told_and_the_part_makes_room() {
     let output = child.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(4), "{told}");
-    assert!(told.contains("is full") && told.contains("removed"), "{told}");
+    assert!(told.contains("is full") && told.contains("was removed"), "{told}");
     assert_eq!(left(&home), Vec::<String>::new());
 }

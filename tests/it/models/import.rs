@@ -49,7 +49,10 @@ fn a_file_of_the_catalogue_is_recognised_by_its_hash() {
     assert_eq!((model["state"].as_str(), model["licence"].as_str()), (Some("in_use"), Some("MIT")));
     assert_eq!(model["sha256"], sha256(&file));
     let renamed = home.run(["models", "import", "whatever.bin", "--name", "mine"]);
-    assert!(renamed.code == Some(2) && renamed.stderr.contains("its hash identifies it as tiny"), "{renamed:?}");
+    assert!(
+        renamed.code == Some(2) && renamed.stderr.contains("the file is the catalogue's model tiny"),
+        "{renamed:?}"
+    );
     let again = home.run(["models", "import", "whatever.bin", "--json"]).ok();
     assert_eq!(again.json()["result"], "already_installed");
     let inside = home.run(["models", "import", asset("minilm-l6-q8_0.gguf").to_str().unwrap(), "--json"]).ok();
@@ -70,7 +73,7 @@ fn an_own_model_is_loaded_and_asked_before_it_is_accepted() {
     let home = TestHome::new();
     let model = own_embedder(&home);
     let output = home.run(["models", "import", "Own Embedder.gguf"]).ok();
-    assert!(output.stderr.contains("384 numbers a sentence"), "{output:?}");
+    assert!(output.stderr.contains("384 dimensions"), "{output:?}");
     let own = listed(&home, "own-embedder");
     assert_eq!((own["state"].as_str(), own["licence"].as_str()), (Some("installed"), Some("apache-2.0")));
     write_tiny_llm(&home.work().join("writer.gguf"), 7);
@@ -81,7 +84,7 @@ fn an_own_model_is_loaded_and_asked_before_it_is_accepted() {
     assert!(taken.code == Some(2) && taken.stderr.contains("another model is named own-embedder"), "{taken:?}");
     write_tiny_nli(&home.work().join("chance.gguf"));
     let chance = home.run(["models", "import", "chance.gguf"]);
-    assert!(chance.code == Some(2) && chance.stderr.contains("its labels must mean"), "{chance:?}");
+    assert!(chance.code == Some(2) && chance.stderr.contains("Its labels must mean"), "{chance:?}");
     // The header is whole, and the numbers behind it are not.
     fs::write(home.work().join("cut.gguf"), &model[..model.len() / 2]).unwrap();
     let cut = home.run(["models", "import", "cut.gguf"]);
@@ -119,9 +122,9 @@ fn a_running_daemon_takes_up_what_is_chosen_and_what_is_lost() {
     assert!(matches!(&stored, WriteOutcome::Stored(_)), "{stored:?}");
     let (name, problems) = embedder();
     assert_eq!(name, "minilm-l6");
-    assert!(problems[0].contains("own-embedder cannot serve") && problems[0].contains("is gone"), "{problems:?}");
+    assert!(problems[0].contains("own-embedder cannot be used") && problems[0].contains("is missing"), "{problems:?}");
     let doctor = home.run(["doctor"]).ok();
-    assert!(doctor.stdout.contains("own-embedder cannot serve"), "{doctor:?}");
+    assert!(doctor.stdout.contains("own-embedder cannot be used"), "{doctor:?}");
     fs::write(home.paths().config, "[daemon]\ntcp = false\n[models]\nembedder = 5\n").unwrap();
     let error = block_on(home.client().reload_models()).unwrap_err().to_string();
     assert!(error.contains("config.toml:4"), "{error}");
@@ -137,5 +140,5 @@ fn the_models_of_this_machine_are_measured() {
     assert_eq!((value["models"][0]["model"].as_str(), timings.len()), (Some("minilm-l6"), 3));
     assert!(timings.iter().all(|timing| timing["p50_ms"].as_f64().unwrap() > 0.0), "{value}");
     let none = home.run(["models", "bench", "llm"]);
-    assert!(none.code == Some(2) && none.stderr.contains("no model serves as llm"), "{none:?}");
+    assert!(none.code == Some(2) && none.stderr.contains("no model has the role llm"), "{none:?}");
 }

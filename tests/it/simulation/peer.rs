@@ -20,7 +20,7 @@ use ergo::{
         roster::RosterChange,
     },
     engine::{Engine, EngineConfig},
-    store::{Act, ClaimFilter, ClaimRow, Draft, Reader, Ref, RosterDraft, StoreError, SyncImport, SyncImported},
+    store::{Act, ClaimFilter, ClaimRow, EventDraft, Reader, Ref, RosterDraft, StoreError, SyncImport, SyncImported},
     sync::transfer,
 };
 
@@ -139,7 +139,7 @@ impl Peer {
     }
 
     /// Does something in a scope.
-    pub(super) fn act(&mut self, place: &str, draft: Draft) {
+    pub(super) fn act(&mut self, place: &str, draft: EventDraft) {
         let (op, now) = (self.op(), self.pass(1_000));
         let act =
             Act { scope: scope(place), identity: None, who: self.name(), agent: None, op, now, drafts: vec![draft] };
@@ -237,7 +237,7 @@ impl Peer {
 }
 
 /// A decision about a subject; two with different values contradict each other.
-pub(super) fn decision(subject: &str, value: &str) -> Draft {
+pub(super) fn decision(subject: &str, value: &str) -> EventDraft {
     let body = Body {
         statement: Some(format!("{subject} must be {value}")),
         reason: Some(format!("{subject} was measured")),
@@ -250,20 +250,20 @@ pub(super) fn decision(subject: &str, value: &str) -> Draft {
         }]),
         ..Body::default()
     };
-    Draft { claim_kind: Some(ClaimKind::Decision), body, ..Draft::new(EventKind::Assert, []) }
+    EventDraft { claim_kind: Some(ClaimKind::Decision), body, ..EventDraft::new(EventKind::Assert, []) }
 }
 
-pub(super) fn fact(key: &str, value: &str, replaces: impl IntoIterator<Item = ClaimId>) -> Draft {
+pub(super) fn fact(key: &str, value: &str, replaces: impl IntoIterator<Item = ClaimId>) -> EventDraft {
     let body = Body { key: Some(key.into()), statement: Some(format!("{key} is {value}")), ..Body::default() };
-    Draft {
+    EventDraft {
         claim_kind: Some(ClaimKind::Fact),
         body,
-        ..Draft::new(EventKind::FactSet, replaces.into_iter().map(Ref::Id))
+        ..EventDraft::new(EventKind::FactSet, replaces.into_iter().map(Ref::Id))
     }
 }
 
-pub(super) fn on(kind: EventKind, targets: &[EventId]) -> Draft {
-    let mut draft = Draft::new(kind, targets.iter().copied().map(Ref::Id));
+pub(super) fn on(kind: EventKind, targets: &[EventId]) -> EventDraft {
+    let mut draft = EventDraft::new(kind, targets.iter().copied().map(Ref::Id));
     draft.body.reason = Some("it happened".into());
     draft
 }

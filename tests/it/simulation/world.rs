@@ -9,7 +9,7 @@ use ergo::{
         replica::SetDigest,
         roster::{Grant, Granted, Role, RosterChange},
     },
-    store::Draft,
+    store::EventDraft,
 };
 
 use super::{
@@ -170,11 +170,11 @@ impl World {
         let subject = ["port", "cache", "queue"][self.random.below(3)];
         let value = self.random.below(4).to_string();
         let target = self.random.pick(&active).map(|claim| claim.id);
-        let draft: Option<Draft> = match (self.random.below(100), target) {
+        let draft: Option<EventDraft> = match (self.random.below(100), target) {
             (0..45, _) => Some(decision(subject, &value)),
             (45..60, Some(target)) => {
                 let new = decision(subject, &value);
-                Some(Draft { kind: EventKind::Supersede, targets: vec![ergo::store::Ref::Id(target)], ..new })
+                Some(EventDraft { kind: EventKind::Supersede, targets: vec![ergo::store::Ref::Id(target)], ..new })
             }
             (60..70, Some(target)) => Some(on(EventKind::Retract, &[target])),
             (70..85, _) => {

@@ -4,12 +4,12 @@ use std::{fs, sync::Arc};
 
 use ergo::{
     domain::{ClaimId, EventKind, OpId, derive::local},
-    store::{Act, ClaimFilter, Draft, Ref, Store, StoreError},
+    store::{Act, ClaimFilter, EventDraft, Ref, Store, StoreError},
 };
 
 use super::support::{Fixture, Plain, body, decision, fact, key, local_kind, on, open, scope, supersede, undo};
 
-fn act(op: u8, drafts: Vec<Draft>) -> Act {
+fn act(op: u8, drafts: Vec<EventDraft>) -> Act {
     Act {
         scope: scope("api"),
         identity: None,
@@ -30,8 +30,12 @@ fn an_act_that_fails_leaves_nothing() {
     beyond.targets = vec![Ref::Draft(7)];
     let mut huge = decision("cache", "on");
     huge.body.reason = Some("x".repeat(40_000));
-    let bad =
-        [beyond, huge, Draft::new(EventKind::Retract, []), Draft::new(EventKind::Unknown("roster.add".into()), [])];
+    let bad = [
+        beyond,
+        huge,
+        EventDraft::new(EventKind::Retract, []),
+        EventDraft::new(EventKind::Unknown("roster.add".into()), []),
+    ];
     for (n, bad) in bad.into_iter().enumerate() {
         let drafts = vec![decision("other", "1"), bad];
         assert!(f.store.commit(act(200 + n as u8, drafts)).is_err());

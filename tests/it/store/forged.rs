@@ -8,9 +8,9 @@ use ergo::{
         event::EventError,
         norm::IndexTerms,
         roster::RosterChange,
-        verdict::{Carried, Evidence, PairCheck},
+        verdict::{ComparedClaim, Evidence, PairCheck},
     },
-    store::{Options, Store, StoreError, SyncImport},
+    store::{Store, StoreError, StoreOptions, SyncImport},
 };
 
 use super::{
@@ -26,7 +26,7 @@ impl PairCheck for Spy {
         Plain.version()
     }
 
-    fn contradiction(&self, ours: Carried<'_>, theirs: Carried<'_>) -> Option<Evidence> {
+    fn contradiction(&self, ours: ComparedClaim<'_>, theirs: ComparedClaim<'_>) -> Option<Evidence> {
         Plain.contradiction(ours, theirs)
     }
 
@@ -46,7 +46,8 @@ fn a_forged_event_never_reaches_the_projector_not_even_in_what_is_rolled_back() 
     assert!(all.len() > 200, "so many that they are checked on another thread");
     let seen = Arc::new(Mutex::new(Vec::new()));
     let path = a.dir.path().join("ergo.db");
-    a.store = Store::open_with(&path, key(1), Arc::new(Spy(Arc::clone(&seen))), Options { durable: false }).unwrap();
+    a.store =
+        Store::open_with(&path, key(1), Arc::new(Spy(Arc::clone(&seen))), StoreOptions { durable: false }).unwrap();
     let import = |events| SyncImport { team, from: None, events, document: None, peer: None, now: 1_800_000_000_000 };
     let known: Vec<EventId> = a.events().iter().map(|event| event.id).collect();
 

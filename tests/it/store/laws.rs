@@ -5,7 +5,7 @@ use ergo::{
         Body, CardId, ClaimKind, EventId, EventKind, OpId, ResolveAct, SignedEvent,
         derive::{Projection, local, project},
     },
-    store::{Draft, Ref},
+    store::{EventDraft, Ref},
 };
 use proptest::prelude::*;
 
@@ -119,7 +119,7 @@ impl History {
         self.fixture.store.reader().claim(&claim).unwrap().map(|row| row.live_acts).unwrap_or_default()
     }
 
-    fn drafts(&self, step: &Step) -> Option<Vec<Draft>> {
+    fn drafts(&self, step: &Step) -> Option<Vec<EventDraft>> {
         let decision = |s: u8, v: u8| claim(ClaimKind::Decision, body(&subject(s), &value(v), true));
         Some(match step {
             Step::Assert(s, v, must) => vec![claim(ClaimKind::Constraint, body(&subject(*s), &value(*v), *must))],

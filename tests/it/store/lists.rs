@@ -2,7 +2,7 @@
 
 use ergo::{
     domain::{ClaimKind, EventKind, Status, norm::IndexTerms, verdict::PairCheck},
-    store::{CandidateQuery, ClaimFilter, Draft, StoreError},
+    store::{CandidateQuery, ClaimFilter, EventDraft, StoreError},
 };
 
 use super::support::{Fixture, Plain, body, claim, decision, fact, on, scope};
@@ -89,7 +89,7 @@ fn texts(f: &Fixture, words: &str) -> Vec<String> {
     f.store.reader().search(&filter, words, 10, None).unwrap().items.into_iter().map(|row| row.statement).collect()
 }
 
-fn plain(statement: &str, reason: &str) -> Draft {
+fn plain(statement: &str, reason: &str) -> EventDraft {
     let mut draft = decision("x", "1");
     draft.body.norms = None;
     draft.body.statement = Some(statement.into());

@@ -2,7 +2,7 @@
 
 use ergo::{
     domain::{CardId, ClaimKind, EventKind, ResolveAct, Status, derive::CardKind, derive::local},
-    store::{CardFilter, CardStatus, Lookup, Ref},
+    store::{CardFilter, CardState, Lookup, Ref},
 };
 
 use super::support::{Fixture, body, claim, decision, fact, local_kind, on, scope, supersede, undo};
@@ -145,7 +145,7 @@ fn a_narrowed_claim_is_not_opposed_again_to_what_it_was_narrowed_against() {
     assert!(open_cards(&f).is_empty());
 }
 
-fn refused(subject: &str, opposed: &[ergo::domain::ClaimId]) -> ergo::store::Draft {
+fn refused(subject: &str, opposed: &[ergo::domain::ClaimId]) -> ergo::store::EventDraft {
     let mut draft = on(local_kind(local::REFUSED), opposed, "");
     draft.claim_kind = Some(ClaimKind::Decision);
     draft.body = body(subject, "81", true);
@@ -188,7 +188,7 @@ fn a_candidate_that_is_stored_settles_its_card_and_an_undo_opens_it_again() {
     settled.body.data = Some(r#"{"act":"dismiss"}"#.into());
     let done = f.act(vec![decision("port", "81"), resolve, settled]);
     assert!(open_cards(&f).is_empty());
-    let filter = CardFilter { status: CardStatus::Settled, ..CardFilter::default() };
+    let filter = CardFilter { status: CardState::Settled, ..CardFilter::default() };
     let cards = f.store.reader().cards(&filter, 50, None).unwrap().items;
     assert_eq!(cards.len(), 1, "the candidate's card shows it, and no second one");
     assert_eq!(cards[0].settled.as_ref().unwrap().act, "dismiss");
@@ -211,8 +211,8 @@ fn a_snoozed_card_is_put_off_and_comes_back_by_itself() {
     let at = |now, status| {
         f.store.reader().cards(&CardFilter { now, status, ..CardFilter::default() }, 9, None).unwrap().total
     };
-    assert_eq!((at(until - 1, CardStatus::Snoozed), at(until - 1, CardStatus::Open)), (1, 0));
-    assert_eq!((at(until, CardStatus::Snoozed), at(until, CardStatus::Open)), (0, 1));
+    assert_eq!((at(until - 1, CardState::Snoozed), at(until - 1, CardState::Open)), (1, 0));
+    assert_eq!((at(until, CardState::Snoozed), at(until, CardState::Open)), (0, 1));
 }
 
 #[test]

@@ -8,9 +8,9 @@ use ergo::{
         Body, ClaimId, ClaimKind, EventId, EventKind, Norm, OpId, Scope, SignedEvent,
         derive::local,
         norm::{IndexTerms, Modality, SubjectKind},
-        verdict::{Carried, Evidence, PairCheck, RuleId},
+        verdict::{ComparedClaim, Evidence, PairCheck, RuleId},
     },
-    store::{Act, Committed, Draft, Options, Ref, Store},
+    store::{Act, Committed, EventDraft, Ref, Store, StoreOptions},
 };
 use tempfile::TempDir;
 
@@ -22,7 +22,7 @@ impl PairCheck for Plain {
         1
     }
 
-    fn contradiction(&self, ours: Carried<'_>, theirs: Carried<'_>) -> Option<Evidence> {
+    fn contradiction(&self, ours: ComparedClaim<'_>, theirs: ComparedClaim<'_>) -> Option<Evidence> {
         let opposed = |a: &Norm, b: &Norm| {
             a.subject == b.subject
                 && (a.modality != b.modality || (a.value.is_some() && b.value.is_some() && a.value != b.value))
@@ -59,7 +59,7 @@ pub fn key(n: u8) -> SigningKey {
 }
 
 pub fn open(path: &Path) -> Store {
-    Store::open_with(path, key(1), Arc::new(Plain), Options { durable: false }).unwrap()
+    Store::open_with(path, key(1), Arc::new(Plain), StoreOptions { durable: false }).unwrap()
 }
 
 pub fn scope(name: &str) -> Scope {
@@ -83,31 +83,31 @@ pub fn body(subject: &str, value: &str, must: bool) -> Body {
     }
 }
 
-pub fn claim(kind: ClaimKind, body: Body) -> Draft {
-    Draft { claim_kind: Some(kind), body, ..Draft::new(EventKind::Assert, []) }
+pub fn claim(kind: ClaimKind, body: Body) -> EventDraft {
+    EventDraft { claim_kind: Some(kind), body, ..EventDraft::new(EventKind::Assert, []) }
 }
 
-pub fn decision(subject: &str, value: &str) -> Draft {
+pub fn decision(subject: &str, value: &str) -> EventDraft {
     claim(ClaimKind::Decision, body(subject, value, true))
 }
 
-pub fn fact(name: &str, value: &str, replaces: impl IntoIterator<Item = ClaimId>) -> Draft {
+pub fn fact(name: &str, value: &str, replaces: impl IntoIterator<Item = ClaimId>) -> EventDraft {
     let body = Body { key: Some(name.into()), statement: Some(format!("{name} is {value}")), ..Body::default() };
-    Draft {
+    EventDraft {
         claim_kind: Some(ClaimKind::Fact),
         body,
-        ..Draft::new(EventKind::FactSet, replaces.into_iter().map(Ref::Id))
+        ..EventDraft::new(EventKind::FactSet, replaces.into_iter().map(Ref::Id))
     }
 }
 
-pub fn on(kind: EventKind, targets: &[EventId], reason: &str) -> Draft {
-    let mut draft = Draft::new(kind, targets.iter().copied().map(Ref::Id));
+pub fn on(kind: EventKind, targets: &[EventId], reason: &str) -> EventDraft {
+    let mut draft = EventDraft::new(kind, targets.iter().copied().map(Ref::Id));
     draft.body.reason = Some(reason.into());
     draft
 }
 
-pub fn supersede(targets: &[ClaimId], new: Draft) -> Draft {
-    Draft { kind: EventKind::Supersede, targets: targets.iter().copied().map(Ref::Id).collect(), ..new }
+pub fn supersede(targets: &[ClaimId], new: EventDraft) -> EventDraft {
+    EventDraft { kind: EventKind::Supersede, targets: targets.iter().copied().map(Ref::Id).collect(), ..new }
 }
 
 pub fn local_kind(kind: &str) -> EventKind {
@@ -115,7 +115,7 @@ pub fn local_kind(kind: &str) -> EventKind {
 }
 
 /// The drafts that undo an act.
-pub fn undo(store: &Store, op: &OpId) -> Vec<Draft> {
+pub fn undo(store: &Store, op: &OpId) -> Vec<EventDraft> {
     let events = store.reader().op(op).unwrap();
     let (here, shared): (Vec<_>, Vec<_>) = events.iter().partition(|event| matches!(event.kind, EventKind::Local(_)));
     let mut drafts = Vec::new();
@@ -137,7 +137,7 @@ impl Fixture {
     pub fn of(device: u8) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ergo.db");
-        let store = Store::open_with(&path, key(device), Arc::new(Plain), Options { durable: false }).unwrap();
+        let store = Store::open_with(&path, key(device), Arc::new(Plain), StoreOptions { durable: false }).unwrap();
         Self { dir, store, now: 1_700_000_000_000, ops: 0 }
     }
 
@@ -153,7 +153,7 @@ impl Fixture {
         OpId(id)
     }
 
-    pub fn act_in(&mut self, place: &str, drafts: Vec<Draft>) -> Committed {
+    pub fn act_in(&mut self, place: &str, drafts: Vec<EventDraft>) -> Committed {
         self.now += 1_000;
         let act = Act {
             scope: scope(place),
@@ -167,11 +167,11 @@ impl Fixture {
         self.store.commit(act).unwrap()
     }
 
-    pub fn act(&mut self, drafts: Vec<Draft>) -> Committed {
+    pub fn act(&mut self, drafts: Vec<EventDraft>) -> Committed {
         self.act_in("api", drafts)
     }
 
-    pub fn add(&mut self, draft: Draft) -> ClaimId {
+    pub fn add(&mut self, draft: EventDraft) -> ClaimId {
         self.act(vec![draft]).created[0]
     }
 

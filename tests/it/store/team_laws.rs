@@ -116,7 +116,7 @@ impl World {
     }
 }
 
-fn on_(kind: EventKind, id: EventId) -> ergo::store::Draft {
+fn on_(kind: EventKind, id: EventId) -> ergo::store::EventDraft {
     on(kind, &[id], "since")
 }
 

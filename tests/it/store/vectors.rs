@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs};
 
 use ergo::{
     domain::{ClaimId, EventKind},
-    store::{Act, Neighbour, NeighbourQuery, Ref, Spot, StoreError, VectorModel},
+    store::{Act, Neighbour, NeighbourQuery, Ref, RowNumber, StoreError, VectorModel},
 };
 use proptest::{prelude::*, test_runner::TestCaseResult};
 
@@ -157,7 +157,7 @@ fn reasoned(f: &mut Fixture, n: u64, reason: &str) -> ClaimId {
     id
 }
 
-fn spots(f: &Fixture, ids: &[ClaimId]) -> Vec<Spot> {
+fn spots(f: &Fixture, ids: &[ClaimId]) -> Vec<RowNumber> {
     let near = f.store.reader().near(&scope("api"), &model(384), &vector(1, 384), 99).unwrap();
     let rows = f.store.reader().bare_at(&near.iter().map(|(spot, _)| *spot).collect::<Vec<_>>()).unwrap();
     ids.iter().map(|id| near[rows.iter().position(|row| row.id == *id).unwrap()].0).collect()

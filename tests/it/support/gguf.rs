@@ -60,6 +60,11 @@ pub(crate) fn write_tiny_llm(path: &Path, seed: u32) {
 
 /// Writes a cross-encoder of the BERT form, with one layer, that tells entailment, neutral and contradiction apart by chance.
 pub(crate) fn write_tiny_nli(path: &Path) {
+    write_tiny_classifier(path, &["entailment", "neutral", "contradiction"]);
+}
+
+/// Writes such a cross-encoder with these outputs.
+pub(crate) fn write_tiny_classifier(path: &Path, outputs: &[&str]) {
     let tokens: Vec<String> = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
         .map(str::to_owned)
         .into_iter()
@@ -67,7 +72,8 @@ pub(crate) fn write_tiny_nli(path: &Path) {
         .collect();
     let vocabulary = tokens.len() as u64;
     let types = (0..tokens.len()).map(|at| if at < 5 { 3 } else { 1 }).collect();
-    let classes = ["entailment", "neutral", "contradiction"].map(str::to_owned).to_vec();
+    let many = outputs.len() as u64;
+    let outputs = outputs.iter().map(|&output| output.to_owned()).collect();
     let metadata = [
         ("general.architecture", Value::Text("bert")),
         ("general.name", Value::Text("tiny-nli")),
@@ -79,7 +85,7 @@ pub(crate) fn write_tiny_nli(path: &Path) {
         ("bert.attention.layer_norm_epsilon", Value::F32(1e-12)),
         ("bert.attention.causal", Value::Bool(false)),
         ("bert.pooling_type", Value::U32(4)),
-        ("bert.classifier.output_labels", Value::Texts(classes)),
+        ("bert.classifier.output_labels", Value::Texts(outputs)),
         ("tokenizer.ggml.model", Value::Text("bert")),
         ("tokenizer.ggml.pre", Value::Text("default")),
         ("tokenizer.ggml.tokens", Value::Texts(tokens)),
@@ -118,8 +124,8 @@ pub(crate) fn write_tiny_nli(path: &Path) {
         ("blk.0.layer_output_norm.bias", vec![WIDTH]),
         ("cls.weight", vec![WIDTH, WIDTH]),
         ("cls.bias", vec![WIDTH]),
-        ("cls.output.weight", vec![WIDTH, 3]),
-        ("cls.output.bias", vec![3]),
+        ("cls.output.weight", vec![WIDTH, many]),
+        ("cls.output.bias", vec![many]),
     ];
     write(path, 1, &metadata, &tensors);
 }

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use ergo::{
     api::{ClaimsQuery, SyncStatus},
     domain::{Body, ClaimKind, EventKind, OpId, Scope},
-    store::{Act, Draft, Store},
+    store::{Act, EventDraft, Store},
 };
 use serde_json::Value;
 
@@ -153,9 +153,9 @@ impl Laptop {
     /// The other comes in by files: neither learns where the other is.
     pub(crate) fn takes_in_by_file(&self, other: &Laptop) {
         let file = |name: &str| self.home.path().join(format!("{}.{name}", other.who)).to_str().unwrap().to_owned();
-        let (card, grant) = (file("card"), file("grant"));
-        other.json(&["sync", "card", "--out", &card, "--device", &other.name()]);
-        self.json(&["sync", "approve", &card, "--out", &grant, "--yes"]);
+        let (request, grant) = (file("request"), file("grant"));
+        other.json(&["sync", "request", "--out", &request, "--device", &other.name()]);
+        self.json(&["sync", "approve", &request, "--out", &grant, "--yes"]);
         let joined = other.json(&["sync", "join", &grant, "--yes"]);
         assert_eq!(joined["state"], "joined", "{joined}");
     }
@@ -198,7 +198,7 @@ pub(crate) fn write_facts(store: &mut Store, who: &str, names: &str, count: usiz
             let name = format!("{names}{}", batch * 1_000 + n);
             let statement = Some(format!("{name} is up."));
             let body = Body { key: Some(name), statement, ..Body::default() };
-            Draft { claim_kind: Some(ClaimKind::Fact), body, ..Draft::new(EventKind::FactSet, []) }
+            EventDraft { claim_kind: Some(ClaimKind::Fact), body, ..EventDraft::new(EventKind::FactSet, []) }
         });
         let mut op = [batch as u8 + 1; 16];
         for (byte, name) in op.iter_mut().zip(names.bytes()) {

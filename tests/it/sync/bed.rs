@@ -14,7 +14,7 @@ use ergo::{
         roster::{Grant, Granted, Role, RosterChange},
     },
     engine::{Engine, EngineConfig},
-    store::{Act, DocumentChunk, Draft, RosterDraft},
+    store::{Act, DocumentChunk, EventDraft, RosterDraft},
     sync::{
         frame, index,
         session::{
@@ -182,7 +182,7 @@ impl Node {
             let fact = |m: usize| {
                 let (key, statement) = (format!("host{n}-{m}"), format!("host{n}-{m} is up."));
                 let body = Body { key: Some(key), statement: Some(statement), ..Body::default() };
-                Draft { claim_kind: Some(ClaimKind::Fact), body, ..Draft::new(EventKind::FactSet, []) }
+                EventDraft { claim_kind: Some(ClaimKind::Fact), body, ..EventDraft::new(EventKind::FactSet, []) }
             };
             let mut op = [0xaa; 16];
             op[0] = u8::try_from(n).unwrap();

@@ -175,7 +175,7 @@ async fn a_revoked_device_learns_by_whom_and_is_disconnected() {
     let out = roster.member(&b.node.device()).unwrap().out.unwrap();
     assert_eq!(out.by, a.node.device(), "it knows who did it");
     let end = b.node.engine.team_end(team).unwrap().unwrap();
-    assert!(!end.left && end.says.contains("put this device out of acme"), "{end:?}");
+    assert!(!end.left && end.says.contains("revoked this device from acme"), "{end:?}");
     a.service.stop().await;
     b.service.stop().await;
 }
@@ -193,8 +193,9 @@ async fn a_device_revoked_while_away_is_rejected_at_the_handshake() {
     b.listening().await;
     b.knows(&a).await;
     let refused = |status: &NetworkStatus| {
-        let problem =
-            |peer: &PeerStatus| peer.problem.clone().is_some_and(|problem| problem.message.contains("not_paired"));
+        let problem = |peer: &PeerStatus| {
+            peer.problem.clone().is_some_and(|problem| problem.message.contains("does not accept this device"))
+        };
         status.peers.iter().any(problem)
     };
     let status = b.until("b is refused at the handshake", refused).await;

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CardFacts, Item, Set};
+use super::{CardFacts, EventSet, ProjectedEvent};
 use crate::domain::{
     CardId, ClaimId, EventId, EventKind, ResolveAct, Scope,
-    derive::{CardKind, Contest, card_of, group_of, is_local_kind, local, local_note, pairs},
+    derive::{CardKind, Contest, card_of, group_of, is_local_kind, is_unstored, local, local_note, pairs},
     verdict::PairCheck,
 };
 
-impl<'a> Set<'a> {
+impl<'a> EventSet<'a> {
     pub(super) fn find_notes(&mut self) {
         for (id, item) in &self.events {
             let EventKind::Local(kind) = &item.kind else { continue };
@@ -58,10 +58,12 @@ impl<'a> Set<'a> {
             let scope = &item.header.scope;
             let members: BTreeSet<ClaimId> = self.members(item.header).into_iter().collect();
             match &item.kind {
-                EventKind::Local(kind) if kind == local::REFUSED => {
+                EventKind::Local(_) if is_unstored(&item.kind) => {
                     let candidate = group_of(*id, item.header);
-                    if self.events.get(&candidate).is_some_and(|first| is_candidate(first, scope)) {
-                        add(CardKind::Refused, scope, members.into_iter().chain([candidate]).collect(), true, card);
+                    if let Some(first) = self.events.get(&candidate).filter(|first| is_candidate(first, scope)) {
+                        let held = is_local_kind(&first.kind, local::HELD);
+                        let kind = if held { CardKind::Held } else { CardKind::Refused };
+                        add(kind, scope, members.into_iter().chain([candidate]).collect(), true, card);
                     }
                 }
                 EventKind::Local(kind) if kind == local::PROPOSED && !members.is_empty() => {
@@ -98,17 +100,17 @@ impl<'a> Set<'a> {
         pairs(&members).any(|(one, other)| check.contradiction(self.carried(&one), self.carried(&other)).is_some())
     }
 
-    fn notes(&self, card: CardId) -> impl Iterator<Item = (EventId, &Item<'a>)> {
+    fn notes(&self, card: CardId) -> impl Iterator<Item = (EventId, &ProjectedEvent<'a>)> {
         self.notes.get(&card).into_iter().flatten().map(|id| (*id, &self.events[id]))
     }
 
     /// Settlement, mootness and snooze, which apply to cards of every kind.
     fn finish(&self, id: CardId, card: &mut CardFacts) {
         let notes = || self.notes(id).filter(|(_, item)| item.header.scope == card.scope);
-        let key = |(event, item): (EventId, &Item<'_>)| (item.header.clock, event);
+        let key = |(event, item): (EventId, &ProjectedEvent<'_>)| (item.header.clock, event);
         let mut settled = notes().filter(|(_, item)| is_settling(item)).map(key).max();
         let active = card.members.iter().filter(|member| self.active(member)).count();
-        if card.kind == CardKind::Refused {
+        if matches!(card.kind, CardKind::Refused | CardKind::Held) {
             card.open &= settled.is_none();
         } else if card.kind == CardKind::Proposed {
             card.open &= settled.is_none() && active > 0;
@@ -124,17 +126,17 @@ impl<'a> Set<'a> {
             notes().filter(|(_, item)| is_local_kind(&item.kind, local::SNOOZE)).max_by_key(|note| key(*note));
         card.snoozed_until = snoozed.and_then(|(_, item)| local_note(item.body.as_ref()).until);
         card.moot = match card.kind {
-            CardKind::Refused | CardKind::Proposed => active == 0,
+            CardKind::Refused | CardKind::Held | CardKind::Proposed => active == 0,
             _ => !card.open && active < 2,
         };
         card.settled = if card.open { None } else { settled.map(|(_, event)| event) };
     }
 }
 
-fn is_candidate(item: &Item<'_>, scope: &Scope) -> bool {
-    is_local_kind(&item.kind, local::REFUSED) && item.header.scope == *scope && item.header.seen.is_empty()
+fn is_candidate(item: &ProjectedEvent<'_>, scope: &Scope) -> bool {
+    is_unstored(&item.kind) && item.header.scope == *scope && item.header.seen.is_empty()
 }
 
-fn is_settling(item: &Item<'_>) -> bool {
+fn is_settling(item: &ProjectedEvent<'_>) -> bool {
     is_local_kind(&item.kind, local::SETTLED) || is_local_kind(&item.kind, local::DISCARD)
 }

@@ -5,30 +5,30 @@ use std::{
     convert::Infallible,
 };
 
-use super::{ClaimFacts, Item, Set};
+use super::{ClaimFacts, EventSet, ProjectedEvent};
 use crate::domain::{
     ClaimId, DeviceId, EventId, EventKind, Flags, Header, Norm, OpId, ResolveAct, Scope, Status,
     derive::{
-        Act, ClaimState, Contest, Lineage, Premise, Rest, Settlement, causes, claim_state, contest, contest_of_key,
-        pairs, state::claim_kind,
+        ActOnClaim, ClaimState, Contest, Lineage, Premise, PremisesOf, Settlement, causes, claim_state,
+        claim_state::claim_kind, contest, contest_of_key, pairs,
     },
-    verdict::{Carried, PairCheck},
+    verdict::{ComparedClaim, PairCheck},
 };
 
 /// The line of succession within one scope.
-struct Line<'a> {
-    set: &'a Set<'a>,
+struct SuccessionLine<'a> {
+    set: &'a EventSet<'a>,
     scope: &'a Scope,
 }
 
-impl Line<'_> {
+impl SuccessionLine<'_> {
     fn state(&self, claim: &ClaimId) -> Option<&ClaimState> {
         let state = self.set.states.get(claim)?;
         (self.set.events.get(claim)?.header.scope == *self.scope).then_some(state)
     }
 }
 
-impl Lineage for Line<'_> {
+impl Lineage for SuccessionLine<'_> {
     type Error = Infallible;
 
     fn successors(&self, claim: &ClaimId) -> Result<Vec<ClaimId>, Infallible> {
@@ -44,8 +44,8 @@ impl Lineage for Line<'_> {
     }
 }
 
-impl Set<'_> {
-    fn is_claim(item: &Item<'_>) -> bool {
+impl EventSet<'_> {
+    fn is_claim(item: &ProjectedEvent<'_>) -> bool {
         item.header.creates_claim() && !matches!(item.kind, EventKind::Unknown(_))
     }
 
@@ -55,10 +55,10 @@ impl Set<'_> {
             if !Self::is_claim(item) {
                 continue;
             }
-            let acts: Vec<Act> = self
+            let acts: Vec<ActOnClaim> = self
                 .pointing_at(id)
                 .filter(|(from, _)| self.effective(from))
-                .filter_map(|(from, by)| Act::of(*id, item.header, from, by.header))
+                .filter_map(|(from, by)| ActOnClaim::of(*id, item.header, from, by.header))
                 .collect();
             self.states.insert(*id, claim_state(self.effective(id), &acts));
             created.entry((item.header.op, item.header.author)).or_default().push(*id);
@@ -134,8 +134,8 @@ impl Set<'_> {
             .collect()
     }
 
-    fn rests(&self) -> BTreeMap<ClaimId, Rest> {
-        let mut rests: BTreeMap<ClaimId, Rest> = BTreeMap::new();
+    fn rests(&self) -> BTreeMap<ClaimId, PremisesOf> {
+        let mut rests: BTreeMap<ClaimId, PremisesOf> = BTreeMap::new();
         for (id, item) in &self.events {
             if !self.effective(id) {
                 continue;
@@ -178,14 +178,14 @@ impl Set<'_> {
         for (id, state) in &self.states {
             let header = self.events[id].header;
             if claim_kind(header).is_guarded() {
-                let Ok(contest) = contest(*id, &state.live, &Line { set: self, scope: &header.scope });
+                let Ok(contest) = contest(*id, &state.live, &SuccessionLine { set: self, scope: &header.scope });
                 found.extend(contest.map(|contest| (Some(*id), header.scope.clone(), contest)));
             } else if let (Status::Active, Some(key)) = (state.status, header.key_hash) {
                 keys.entry((&header.scope, key)).or_default().push(*id);
             }
         }
         for ((scope, _), facts) in keys {
-            let Ok(contest) = contest_of_key(facts, &Line { set: self, scope });
+            let Ok(contest) = contest_of_key(facts, &SuccessionLine { set: self, scope });
             found.extend(contest.map(|contest| (None, scope.clone(), contest)));
         }
         found
@@ -219,10 +219,15 @@ impl Set<'_> {
         found.into_iter().collect()
     }
 
-    pub(super) fn carried(&self, id: &EventId) -> Carried<'_> {
-        let Some(item) = self.events.get(id) else { return Carried::default() };
+    pub(super) fn carried(&self, id: &EventId) -> ComparedClaim<'_> {
+        let Some(item) = self.events.get(id) else { return ComparedClaim::default() };
         let statement = item.body.as_ref().and_then(|body| body.statement.as_deref()).unwrap_or_default();
-        Carried { kind: claim_kind(item.header), statement, norms: self.norms(id), written: item.header.clock.wall }
+        ComparedClaim {
+            kind: claim_kind(item.header),
+            statement,
+            norms: self.norms(id),
+            written: item.header.clock.wall,
+        }
     }
 
     fn norms(&self, id: &EventId) -> &[Norm] {

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Item, Set};
+use super::{EventSet, ProjectedEvent};
 use crate::domain::{
     EventId, EventKind, Header,
-    derive::{group_of, is_effective, is_local, is_local_kind, is_redact, is_undo, local},
+    derive::{group_of, is_effective, is_local, is_local_kind, is_redact, is_undo, is_unstored, local},
 };
 
-impl Set<'_> {
+impl EventSet<'_> {
     pub(super) fn find_undone(&mut self) {
         let mut memo: HashMap<EventId, bool> = HashMap::new();
         // Undo events are few: each is decided after those that undo it, without recursion.
@@ -33,7 +33,7 @@ impl Set<'_> {
         self.undone = memo.into_iter().filter(|(_, effective)| !effective).map(|(id, _)| id).collect();
     }
 
-    fn same_log(&self, id: &EventId, item: &Item<'_>) -> bool {
+    fn same_log(&self, id: &EventId, item: &ProjectedEvent<'_>) -> bool {
         self.events.get(id).is_some_and(|other| is_local(other.header) == is_local(item.header))
     }
 
@@ -49,12 +49,14 @@ impl Set<'_> {
         for (id, item) in &self.events {
             let EventKind::Local(kind) = &item.kind else { continue };
             let copies = match kind.as_str() {
-                // What the guard said quotes the claims that it compared.
+                // The guard's evidence quotes the claims that it compared.
                 local::EVIDENCE | local::FOUND => {
                     item.header.targets.iter().any(|target| self.redacts(&named, item.header, target))
                 }
                 // A candidate that became a claim, or was refused again, has the same words.
-                local::REFUSED => self.candidate_redacted(&named, item.header, group_of(*id, item.header)),
+                local::REFUSED | local::HELD => {
+                    self.candidate_redacted(&named, item.header, group_of(*id, item.header))
+                }
                 _ => false,
             };
             if copies {
@@ -74,7 +76,7 @@ impl Set<'_> {
         self.events.get(target).is_some_and(|item| {
             item.header.scope == header.scope
                 && (named.contains(target)
-                    || is_local_kind(&item.kind, local::REFUSED)
+                    || is_unstored(&item.kind)
                         && self.candidate_redacted(named, item.header, group_of(*target, item.header)))
         })
     }

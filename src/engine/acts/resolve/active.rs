@@ -16,7 +16,7 @@ use crate::{
         },
         find, wording,
     },
-    store::{CardRow, ClaimRow, Draft, Ref},
+    store::{CardRow, ClaimRow, EventDraft, Ref},
 };
 
 pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
@@ -65,11 +65,16 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
                 };
             }
             let statements: Vec<&str> = sides.iter().map(|row| row.statement.as_str()).collect();
-            let verb =
-                if resolution.act == CardAct::Exception { "Kept both as an exception:" } else { "No contradiction:" };
+            let verb = if resolution.act == CardAct::Exception {
+                "Kept both as an exception:"
+            } else {
+                "Dismissed, no contradiction:"
+            };
             (let_stand(context, &sides, resolution.act).into_iter().collect(), wording::summary(verb, &statements))
         }
-        CardAct::Discard | CardAct::Snooze => return Err(ApiError::internal("a local act was sent the wrong way")),
+        CardAct::Discard | CardAct::Snooze => {
+            return Err(ApiError::internal("internal error: a local act was routed to the shared log"));
+        }
     };
     drafts.push(record(card, resolution, exception));
     if card.kind == CardKind::Found {
@@ -79,7 +84,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
 }
 
 /// The notice of an agent that lets all sides stand.
-fn let_stand(context: &ActContext<'_>, sides: &[ClaimRow], act: CardAct) -> Option<Draft> {
+fn let_stand(context: &ActContext<'_>, sides: &[ClaimRow], act: CardAct) -> Option<EventDraft> {
     let newest = sides.iter().max_by_key(|row| row.clock)?;
     let others = sides.iter().filter(|row| row.id != newest.id).map(|row| row.id);
     notice::of_card(context, Ref::Id(newest.id), others, act == CardAct::Dismiss)
@@ -87,12 +92,15 @@ fn let_stand(context: &ActContext<'_>, sides: &[ClaimRow], act: CardAct) -> Opti
 
 /// What an act that stores a text comes to.
 enum Stored {
-    Drafts(Vec<Draft>, String),
+    Drafts(Vec<EventDraft>, String),
     Refused(Box<Refused>),
 }
 
 /// The events by which one side stays, what they do in a sentence, what gives way, and to which statement.
-fn keep(sides: &[ClaimRow], resolution: &Resolution) -> Result<(Vec<Draft>, String, Vec<ClaimRow>, String), ApiError> {
+fn keep(
+    sides: &[ClaimRow],
+    resolution: &Resolution,
+) -> Result<(Vec<EventDraft>, String, Vec<ClaimRow>, String), ApiError> {
     let winner = pick("winner", resolution.side("winner")?, sides)?;
     let losers: Vec<ClaimRow> = sides.iter().filter(|row| row.id != winner.id).cloned().collect();
     if losers.is_empty() {
@@ -158,7 +166,7 @@ fn store(
     Ok(Stored::Drafts(drafts, summary))
 }
 
-fn record(card: &CardRow, resolution: &Resolution, first: Option<ClaimId>) -> Draft {
+fn record(card: &CardRow, resolution: &Resolution, first: Option<ClaimId>) -> EventDraft {
     let act = match resolution.act {
         CardAct::Retract => ResolveAct::Retract,
         CardAct::Narrow => ResolveAct::Narrow,

@@ -5,7 +5,7 @@ use crate::{
     api::ApiError,
     domain::EventKind,
     engine::{act_context::ActContext, acts::refuse, wording},
-    store::{CardRow, Draft, Ref},
+    store::{CardRow, EventDraft, Ref},
 };
 
 /// The longest that a card can be put off: one year, in milliseconds.
@@ -14,21 +14,22 @@ const MAX_SNOOZE: u64 = 366 * 24 * 60 * 60 * 1000;
 pub(super) fn snooze(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
     let until = resolution
         .until
-        .ok_or_else(|| ApiError::field("until", "to put a card off needs `until`: when it comes back"))?;
+        .ok_or_else(|| ApiError::field("until", "snoozing a card needs `until`: when to show it again"))?;
     if until <= context.now {
         return Err(
             ApiError::field("until", "`until` is not in the future").hint("give milliseconds since 1970-01-01 UTC")
         );
     }
     if until - context.now > MAX_SNOOZE {
-        return Err(ApiError::field("until", "`until` is more than a year away")
-            .hint("give milliseconds since 1970-01-01 UTC; to drop the card, settle it"));
+        return Err(ApiError::field("until", "`until` is more than a year away").hint(
+            "give milliseconds since 1970-01-01 UTC, at most a year ahead; to close the card for good, settle it",
+        ));
     }
     let targets = card.candidate.map_or_else(|| card.members.clone(), |candidate| vec![candidate]);
-    let mut draft = Draft::new(EventKind::Local("snooze".into()), targets.into_iter().map(Ref::Id));
+    let mut draft = EventDraft::new(EventKind::Local("snooze".into()), targets.into_iter().map(Ref::Id));
     draft.body.data = Some(serde_json::json!({ "card": card.id, "until": until }).to_string());
     draft.body.reason = Some(resolution.reason.clone()).filter(|reason| !reason.is_empty());
-    Ok(Settling::plan(vec![draft], format!("Put card {} off", card.id.short())))
+    Ok(Settling::plan(vec![draft], format!("Snoozed card {}", card.id.short())))
 }
 
 pub(super) fn discard(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {

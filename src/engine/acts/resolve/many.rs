@@ -12,17 +12,17 @@ use crate::{
     domain::{
         ClaimId, EventKind, Norm, Qualifiers, Scope, Status,
         derive::local,
-        verdict::{Carried, PairCheck},
+        verdict::{ComparedClaim, PairCheck},
     },
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
         find,
         request_hash::request_hash,
-        validate, view, wording,
+        validate, wording,
     },
     guard::StructuralPairCheck,
-    store::{CardRow, Draft, Ref},
+    store::{CardRow, EventDraft, Ref},
 };
 
 /// `POST /conflicts/resolve`.
@@ -45,11 +45,11 @@ fn checked(request: &ResolveManyRequest) -> Result<(), ApiError> {
         return Err(ApiError::field("cards", format!("{} cards: expected 1 to {MAX_CARDS}", request.cards.len())));
     }
     match (request.act, &request.keep) {
-        (CardAct::Supersede, None) => Err(ApiError::field("keep", "to supersede needs `keep`: which side stays")
-            .hint("`first`, `second`, or the side of a `source` or `writer`")),
+        (CardAct::Supersede, None) => Err(ApiError::field("keep", "`supersede` needs `keep`: which side to keep")
+            .hint("`first` (the new claim), `second` (the existing claim), or the claims of a `source` or `writer`")),
         (CardAct::Retract | CardAct::Narrow, _) => Err(ApiError::field(
             "act",
-            format!("{} is another act on each card: settle them one by one", request.act.as_str()),
+            format!("{} needs different details for each card: settle the cards one by one", request.act.as_str()),
         )),
         _ => Ok(()),
     }
@@ -78,7 +78,7 @@ fn resolution(request: &ResolveManyRequest, card: &CardView) -> Result<Resolutio
     let given = Some(request.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     let reason = given.or_else(known).unwrap_or_default();
     if reason.is_empty() && request.act != CardAct::Snooze {
-        return Err(ApiError::field("reason", "no reason is known for it: give one"));
+        return Err(ApiError::field("reason", "this card has no recorded reason: give one"));
     }
     Resolution::checked(&ResolveRequest {
         caller: request.caller.clone(),
@@ -116,8 +116,8 @@ fn side<'a>(card: &'a CardView, keep: &Keep) -> Result<&'a CardSide, ApiError> {
     };
     match (fits.pop(), fits.is_empty()) {
         (Some(one), true) => Ok(one),
-        (None, _) => Err(ApiError::field("keep", format!("no side is {whose}"))),
-        (Some(_), false) => Err(ApiError::field("keep", format!("more than one side is {whose}"))),
+        (None, _) => Err(ApiError::field("keep", format!("no claim on this card is {whose}"))),
+        (Some(_), false) => Err(ApiError::field("keep", format!("more than one claim on this card is {whose}"))),
     }
 }
 
@@ -132,11 +132,11 @@ struct Batch<'a, 's> {
     context: &'a mut ActContext<'s>,
     request: &'a ResolveManyRequest,
     scope: Scope,
-    drafts: Vec<Draft>,
+    drafts: Vec<EventDraft>,
     /// Claims that give way by the plans so far.
     gone: HashSet<ClaimId>,
     /// Claims that the plans so far store.
-    made: Vec<Draft>,
+    made: Vec<EventDraft>,
 }
 
 impl<'a, 's> Batch<'a, 's> {
@@ -187,7 +187,10 @@ impl<'a, 's> Batch<'a, 's> {
     /// Whether the card is settled by this act, and in what way, or why not.
     fn planned(&mut self, row: &CardRow, view: &CardView, rev: Option<u64>) -> Result<(bool, String), ApiError> {
         if row.scope != self.scope {
-            return Ok((false, format!("it belongs to {}: one act settles cards of one scope", row.scope)));
+            return Ok((
+                false,
+                format!("skipped: it belongs to {}, and one request settles cards of one scope", row.scope),
+            ));
         }
         if let Some(lost) = row.members.iter().find(|member| self.gone.contains(member)) {
             return Ok(self.changed_under(row, view, lost));
@@ -198,7 +201,12 @@ impl<'a, 's> Batch<'a, 's> {
             Plan::Answer(answer) => return Ok((false, left(&answer))),
         };
         if let Some(against) = self.opposes(&settling) {
-            return Ok((false, format!("the guard is against it: another of these cards stores {against}")));
+            return Ok((
+                false,
+                format!(
+                    "the guard refused it: it contradicts or repeats {against}, which another of these cards stores"
+                ),
+            ));
         }
         let Settling { drafts, summary, .. } = settling;
         self.take(drafts);
@@ -207,23 +215,29 @@ impl<'a, 's> Batch<'a, 's> {
 
     /// What becomes of a card of which an earlier plan has taken away a claim.
     fn changed_under(&self, row: &CardRow, view: &CardView, lost: &ClaimId) -> (bool, String) {
-        let derived = view::card_kind(row.kind) == CardKind::Contradiction;
+        let derived = row.kind == CardKind::Contradiction;
         let left = view
             .sides
             .iter()
             .filter(|side| side.claim.status == Status::Active && !self.gone.contains(&side.claim.id))
             .count();
         if derived && left < 2 {
-            return (true, "settled with the others: only one of its claims is left".to_owned());
+            return (true, "settled by the others: only one of its claims is still active".to_owned());
         }
-        (false, format!("claim {} gives way by another of these cards: look at it again", lost.short()))
+        (
+            false,
+            format!(
+                "claim {} was replaced or retracted by another of these cards: look at this card again",
+                lost.short()
+            ),
+        )
     }
 
     /// The statement stored by an earlier plan that a new one contradicts or repeats.
     fn opposes(&self, settling: &Settling) -> Option<String> {
         let check = StructuralPairCheck;
         let now = self.context.now;
-        let new: Vec<&Draft> = settling.drafts.iter().filter(|draft| stores(draft)).collect();
+        let new: Vec<&EventDraft> = settling.drafts.iter().filter(|draft| stores(draft)).collect();
         let against = self.made.iter().find(|earlier| {
             new.iter().any(|draft| {
                 draft.body.statement == earlier.body.statement
@@ -234,7 +248,7 @@ impl<'a, 's> Batch<'a, 's> {
     }
 
     /// Takes over a plan: what it says of its own drafts it says of them where they stand now.
-    fn take(&mut self, drafts: Vec<Draft>) {
+    fn take(&mut self, drafts: Vec<EventDraft>) {
         let offset = self.drafts.len();
         let moved = |reference: Ref| match reference {
             Ref::Draft(at) => Ref::Draft(at + offset),
@@ -258,15 +272,15 @@ impl<'a, 's> Batch<'a, 's> {
 }
 
 /// Whether a draft creates a claim.
-fn stores(draft: &Draft) -> bool {
+fn stores(draft: &EventDraft) -> bool {
     let creates = matches!(draft.kind, EventKind::Assert | EventKind::FactSet | EventKind::Supersede);
     creates && draft.successor.is_none()
 }
 
-fn carried(draft: &Draft, written: u64) -> Carried<'_> {
+fn carried(draft: &EventDraft, written: u64) -> ComparedClaim<'_> {
     let norms: &[Norm] = draft.body.norms.as_deref().unwrap_or_default();
     let statement = draft.body.statement.as_deref().unwrap_or_default();
-    Carried { kind: draft.claim_kind.unwrap_or_default(), statement, norms, written }
+    ComparedClaim { kind: draft.claim_kind.unwrap_or_default(), statement, norms, written }
 }
 
 /// Why a card is left as it is, from the answer that it would have got alone.
@@ -276,20 +290,20 @@ fn left(answer: &WriteOutcome) -> String {
         WriteOutcome::Conflict(refused) => {
             let why = refused.conflicts.first().map(|conflict| conflict.evidence.sentence.trim());
             format!(
-                "the guard is against it: {}",
+                "the guard refused it: {}",
                 why.filter(|why| !why.is_empty()).unwrap_or("it contradicts an active claim")
             )
         }
         WriteOutcome::Done(done) => done.summary.clone(),
         WriteOutcome::Proposed(proposed) => proposed.summary.clone(),
-        WriteOutcome::Stored(_) => "nothing was done".to_owned(),
+        WriteOutcome::Stored(_) | WriteOutcome::Consider(_) => "nothing was done".to_owned(),
     }
 }
 
 fn told(request: &ResolveManyRequest, settled: usize, of: usize) -> String {
     let verb = match (request.act, request.dry_run) {
-        (CardAct::Snooze, false) => "Put off",
-        (CardAct::Snooze, true) => "Would put off",
+        (CardAct::Snooze, false) => "Snoozed",
+        (CardAct::Snooze, true) => "Would snooze",
         (_, false) => "Settled",
         (_, true) => "Would settle",
     };
@@ -312,7 +326,7 @@ fn replayed(context: &ActContext<'_>, request: &ResolveManyRequest) -> Result<Re
     for card in &request.cards {
         let view = context.card_view(&find::card(context.reader(), "cards", &validate::id("cards", &card.id)?)?.id)?;
         let settled = view.summary.status != crate::api::CardStatus::Open;
-        let summary = if settled { "done before, at the first try" } else { "it was left as it is" };
+        let summary = if settled { "done by the earlier request" } else { "left unchanged by the earlier request" };
         let (card, headline) = (view.summary.id, view.summary.headline);
         items.push(ResolvedCard { card, headline, settled, summary: summary.to_owned() });
     }
@@ -320,7 +334,10 @@ fn replayed(context: &ActContext<'_>, request: &ResolveManyRequest) -> Result<Re
     Ok(ResolvedMany {
         op_id: context.op,
         scope: first.scope.clone(),
-        summary: format!("Done before, at the first try: {}", told(request, settled, items.len()).to_lowercase()),
+        summary: format!(
+            "Already done by an earlier request with this `op_id`: {}",
+            told(request, settled, items.len()).to_lowercase()
+        ),
         items,
         needs_review: Vec::new(),
         dry_run: false,

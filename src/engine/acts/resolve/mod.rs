@@ -15,12 +15,12 @@ use crate::{
         Engine,
         act_context::{ActContext, WriteScope},
         find, guard_calls,
-        judgement::IncomingClaim,
+        guard_result::IncomingClaim,
         model_results::ModelResults,
         request_hash::request_hash,
-        validate, view,
+        validate,
     },
-    store::{CardRow, ClaimRow, Draft},
+    store::{CardRow, ClaimRow, EventDraft},
 };
 
 /// `POST /conflicts/{id}/resolve`.
@@ -57,7 +57,7 @@ enum Plan {
 
 /// The events that settle a card.
 struct Settling {
-    drafts: Vec<Draft>,
+    drafts: Vec<EventDraft>,
     /// What they do, in one sentence.
     summary: String,
     warnings: Vec<Warning>,
@@ -67,7 +67,7 @@ struct Settling {
 
 impl Settling {
     /// Events about which the guard says nothing more.
-    fn plan(drafts: Vec<Draft>, summary: String) -> Plan {
+    fn plan(drafts: Vec<EventDraft>, summary: String) -> Plan {
         Plan::Commit(Self { drafts, summary, warnings: Vec::new(), change: None })
     }
 }
@@ -83,14 +83,14 @@ fn plan(
         return Ok(Plan::Answer(Box::new(stale)));
     }
     must_be_enabled(context, card, resolution.act)?;
-    match (resolution.act, view::card_kind(card.kind)) {
+    match (resolution.act, card.kind) {
         (CardAct::Snooze, _) => local::snooze(context, card, resolution),
         (CardAct::Discard, _) => local::discard(context, card, resolution),
         (act, CardKind::Proposed) => {
             let (drafts, summary) = super::propose::settle(context, card, act, &resolution.reason)?;
             Ok(Settling::plan(drafts, summary))
         }
-        (_, CardKind::Refused) => refused::settle(context, card, resolution),
+        (_, CardKind::Refused | CardKind::Held) => refused::settle(context, card, resolution),
         _ => active::settle(context, card, resolution),
     }
 }
@@ -174,7 +174,7 @@ impl Resolution {
             (None, act) => {
                 return Err(ApiError::field(
                     "reason",
-                    format!("to settle a card by {} needs a `reason`", act.as_str()),
+                    format!("settling a card with {} needs a `reason`", act.as_str()),
                 )
                 .hint("say why; it stays in the history"));
             }
@@ -216,7 +216,7 @@ fn stale(context: &ActContext<'_>, card: &CardRow, expect_rev: Option<u64>) -> R
     let message = if !card.open {
         match &card.settled {
             Some(by) => format!("card {short} was settled by {} ({}); nothing was done", by.who, by.act),
-            None => format!("card {short} is settled: what contradicted each other is no longer active"),
+            None => format!("card {short} is settled: its claims are no longer both active"),
         }
     } else if expect_rev.is_some_and(|rev| rev != card.rev) {
         format!("card {short} changed since it was shown; nothing was done")
@@ -247,12 +247,12 @@ fn pick<'a>(field: &str, prefix: &str, sides: &'a [ClaimRow]) -> Result<&'a Clai
         (Some(row), None) => Ok(row),
         (None, _) => {
             let named = find::named(prefix);
-            Err(ApiError::field(field, format!("claim {named} is not on this card, or no longer in force"))
+            Err(ApiError::field(field, format!("claim {named} is not on this card, or no longer active"))
                 .hint("`ergo conflicts` shows the claims on a card"))
         }
         (Some(_), Some(_)) => {
             let mut error =
-                ApiError::new(ErrorCode::Ambiguous, format!("{prefix} fits more than one claim on this card"))
+                ApiError::new(ErrorCode::Ambiguous, format!("{prefix} matches more than one claim on this card"))
                     .hint("give more digits of the id");
             error.field = Some(field.to_owned());
             error.candidates = sides.iter().map(|row| row.id.to_hex()).filter(|id| id.starts_with(prefix)).collect();
@@ -282,11 +282,11 @@ fn on_record(
     act: crate::domain::ResolveAct,
     first: Option<crate::domain::ClaimId>,
     reason: &str,
-) -> Draft {
+) -> EventDraft {
     let mut members = card.members.clone();
     members.sort_by_key(|member| Some(*member) != first);
     let members = members.into_iter().map(crate::store::Ref::Id);
-    let mut draft = Draft::new(EventKind::Resolve(act), members);
+    let mut draft = EventDraft::new(EventKind::Resolve(act), members);
     draft.body.reason = Some(reason.to_owned());
     draft
 }

@@ -14,10 +14,10 @@ use crate::{
             refused_write::{RefusedWrite, Rewording, must_narrow},
             retract,
         },
-        judgement::Judgement,
+        guard_result::GuardResult,
         wording,
     },
-    store::{CardRow, ClaimRow, Draft, Ref},
+    store::{CardRow, ClaimRow, EventDraft, Ref},
 };
 
 pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
@@ -28,7 +28,9 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
         CardAct::Retract => retract_side(context, card, resolution, &refused_write),
         CardAct::Narrow => narrow(context, card, resolution, &refused_write),
         CardAct::Exception | CardAct::Dismiss => keep_both(context, card, resolution, &refused_write),
-        CardAct::Discard | CardAct::Snooze => Err(ApiError::internal("a local act was sent the wrong way")),
+        CardAct::Discard | CardAct::Snooze => {
+            Err(ApiError::internal("internal error: a local act was routed to the shared log"))
+        }
     }
 }
 
@@ -38,8 +40,8 @@ pub(super) fn must_be_excepted(context: &ActContext<'_>, act: CardAct) -> Result
         return Ok(());
     }
     let what = if act == CardAct::Exception { "an exception" } else { "a dismissal" };
-    Err(needs_person(format!("{what} needs a person here: agents may only propose"))
-        .hint("it waits on its card; ask a person to run `ergo tui`"))
+    Err(needs_person(format!("{what} needs a person's approval here: agents may only propose"))
+        .hint("the write is kept on its card; ask a person to run `ergo tui` and settle it"))
 }
 
 /// Refuses an agent that would retract a person's claim, if agents may only propose.
@@ -68,7 +70,7 @@ fn supersede(
     };
     if winner.id != refused_write.row.id {
         let summary = format!(
-            "{} stands; {} was dropped",
+            "Kept {}; discarded {}",
             wording::quote(&winner.statement),
             wording::quote(&refused_write.row.statement)
         );
@@ -157,8 +159,8 @@ fn narrow(
 }
 
 /// The event that says which claims hold side by side since one of them was narrowed.
-fn narrowing(members: Vec<Ref>, resolution: &Resolution) -> Draft {
-    let mut draft = Draft::new(EventKind::Resolve(ResolveAct::Narrow), members);
+fn narrowing(members: Vec<Ref>, resolution: &Resolution) -> EventDraft {
+    let mut draft = EventDraft::new(EventKind::Resolve(ResolveAct::Narrow), members);
     draft.body.reason = Some(resolution.reason.clone());
     draft
 }
@@ -187,7 +189,7 @@ fn keep_both(
             let first = if target == refused_write.row.id { Ref::Draft(0) } else { Ref::Id(target) };
             members.sort_by_key(|member| *member != first);
         }
-        let mut draft = Draft::new(EventKind::Resolve(act), members);
+        let mut draft = EventDraft::new(EventKind::Resolve(act), members);
         draft.body.reason = Some(resolution.reason.clone());
         extra.after.push(draft);
         extra.after.extend(notice::of_card(context, Ref::Draft(0), against, !exception));
@@ -199,7 +201,7 @@ fn keep_both(
 #[derive(Default)]
 struct Extra {
     /// Events of the same act, after those of the claim.
-    after: Vec<Draft>,
+    after: Vec<EventDraft>,
     /// Claims that this act settles, so that the guard does not ask about them again.
     aside: Vec<ClaimId>,
     /// What was done to the other side.
@@ -228,7 +230,7 @@ fn store(
     if let Some(id) = duplicate.filter(|id| !exclude.contains(id)) {
         return Err(ApiError::new(
             ErrorCode::Stale,
-            format!("claim {} says exactly this already and is active", id.short()),
+            format!("the active claim {} already says exactly this", id.short()),
         )
         .hint("discard the refused write: nothing is lost"));
     }
@@ -256,7 +258,7 @@ fn told(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
     }
 }
 
-fn refuse(card: &CardRow, judged: Judgement) -> Plan {
+fn refuse(card: &CardRow, judged: GuardResult) -> Plan {
     Plan::Answer(Box::new(WriteOutcome::Conflict(Refused {
         ways_on: wording::ways_on(&judged.conflicts, false),
         conflicts: judged.conflicts,

@@ -12,8 +12,8 @@ use crate::{
     },
     infer::{Call, Endpoint, EndpointError, InferError, ModelRole, Prompt},
     recall::{
-        expect::{self, Words},
-        filter, known, numbers,
+        answer_model, filter, numbers,
+        query_likelihood::{self, LikelihoodPrompt},
     },
 };
 
@@ -34,7 +34,7 @@ pub(super) fn choose(engine: &Engine, question: &str, findings: &mut RecallFindi
     match chosen {
         Ok(()) => "filter",
         Err(Fallback(method, why)) => {
-            findings.notes.push(format!("Not chosen by the language model: {why}."));
+            findings.notes.push(format!("The language model did not filter these results: {why}."));
             method
         }
     }
@@ -56,7 +56,7 @@ fn point(
     for found in &mut findings.found {
         // The model says that it answers, whatever its words. How often it is right was not measured: no more is said than that this is enough.
         found.answers = true;
-        found.probability = found.probability.max(known::built_in().by_meaning.known_from);
+        found.probability = found.probability.max(answer_model::built_in().by_meaning.known_from);
     }
     Ok(())
 }
@@ -88,8 +88,8 @@ pub(super) fn weighing(
     let active = |found: &FoundClaim| found.row.status == Status::Active;
     let alike = findings.found.iter().take_while(|found| active(found) == active(first));
     let mut scores: Vec<f64> = alike.map(|found| found.score.total).collect();
-    let expectation = expect::built_in();
-    scores.truncate(expectation.weights.doubted(&scores));
+    let expectation = query_likelihood::built_in();
+    scores.truncate(expectation.weights.candidates_to_weigh(&scores));
     if scores.is_empty() {
         return Ok(None);
     }
@@ -105,7 +105,7 @@ pub(super) fn weighing(
 fn weigh(engine: &Engine, question: &str, findings: &mut RecallFindings) -> Result<(), Fallback> {
     let Some(weighing) = weighing(engine, question, findings)? else { return Ok(()) };
     let Weighing { scores, likelihoods, nothing, above } = weighing;
-    let expectation = expect::built_in();
+    let expectation = query_likelihood::built_in();
     let order = expectation.weights.order(&scores, &likelihoods);
     let best = order.first().and_then(|(place, _)| likelihoods.get(*place)).copied().unwrap_or(nothing);
     let odds = expectation.known.log_odds(above, best - nothing);
@@ -113,7 +113,7 @@ fn weigh(engine: &Engine, question: &str, findings: &mut RecallFindings) -> Resu
     let ordered = order.iter().filter_map(|(place, _)| weighed.get_mut(*place)?.take());
     findings.found.splice(..0, ordered);
     for (place, found) in findings.found.iter_mut().enumerate() {
-        let probability = known::logistic(odds);
+        let probability = answer_model::logistic(odds);
         found.probability = if place == 0 { probability } else { found.probability.min(probability) };
         found.answers = found.probability >= KNOWN_FROM;
     }
@@ -123,7 +123,7 @@ fn weigh(engine: &Engine, question: &str, findings: &mut RecallFindings) -> Resu
 /// How much a note makes the local model expect a question.
 struct Expected<'a> {
     engine: &'a Engine,
-    words: &'a Words,
+    words: &'a LikelihoodPrompt,
     question: &'a str,
     until: Instant,
 }
@@ -133,8 +133,9 @@ impl Expected<'_> {
     fn after(&self, note: &str) -> Result<f64, Fallback> {
         let prompt = Prompt::few_shot(&self.words.system, self.words.examples(), self.words.about(note));
         let call = Call::foreground(self.until.saturating_duration_since(Instant::now()));
-        let tokens = self.engine.models.likelihood(&prompt, &Words::asked(self.question), call)?;
-        expect::mean(&tokens).ok_or_else(|| llm_choice::unread("it answered with something other than probabilities"))
+        let tokens = self.engine.models.likelihood(&prompt, &LikelihoodPrompt::asked(self.question), call)?;
+        query_likelihood::mean(&tokens)
+            .ok_or_else(|| llm_choice::unread("it answered with something other than probabilities"))
     }
 }
 
@@ -144,7 +145,7 @@ fn ask(engine: &Engine, endpoint: &Endpoint, prompt: &Prompt) -> Result<String, 
     let now = (engine.config.clock)();
     let mut writer = engine.writer.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(error) = writer.note_contact(endpoint.address(), "language model", now) {
-        tracing::warn!(%error, "an address that was contacted could not be written down");
+        tracing::warn!(%error, "cannot record a contacted address");
     }
     answer
 }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use crate::{
     recall::{
         Question,
-        rank::{Known, Weights},
+        rerank::{QuestionWeights, TermCounts},
     },
-    store::{Spot, WordLists, WordQuery},
+    store::{RowNumber, WordLists, WordQuery},
 };
 
 /// The most claims that are read for one word, and for one that stands for it.
@@ -35,12 +35,12 @@ impl Queries {
         let own = question.terms.iter().map(|term| add(&term.stems, PER_WORD)).collect();
         let others =
             question.terms.iter().map(|term| term.others.iter().map(|other| add(other, PER_OTHER)).collect()).collect();
-        Self { all, own, others, together: question.together().to_vec() }
+        Self { all, own, others, together: question.adjacent().to_vec() }
     }
 
-    pub(super) fn known(&self, question: &Question, lists: &WordLists) -> Vec<Known> {
+    pub(super) fn known(&self, question: &Question, lists: &WordLists) -> Vec<TermCounts> {
         let claims = |at: &usize| lists.lists.get(*at).map_or(0, |list| list.claims);
-        let known = |place: usize| Known {
+        let known = |place: usize| TermCounts {
             own: self.own.get(place).map_or(0, claims),
             others: self.others.get(place).map_or_else(Vec::new, |others| others.iter().map(claims).collect()),
         };
@@ -48,9 +48,13 @@ impl Queries {
     }
 
     /// Every list of a word with what the word weighs.
-    pub(super) fn weighed<'a>(&'a self, lists: &'a WordLists, weights: &'a Weights<'_>) -> Vec<(f64, &'a [Spot])> {
+    pub(super) fn weighed<'a>(
+        &'a self,
+        lists: &'a WordLists,
+        weights: &'a QuestionWeights<'_>,
+    ) -> Vec<(f64, &'a [RowNumber])> {
         let list = |at: usize| lists.lists.get(at).map_or(&[][..], |list| list.spots.as_slice());
-        let mut all: Vec<(f64, &[Spot])> =
+        let mut all: Vec<(f64, &[RowNumber])> =
             self.own.iter().zip(weights.own()).map(|(at, own)| (own, list(*at))).collect();
         for (term, others) in self.others.iter().enumerate() {
             all.extend(others.iter().zip(weights.others(term)).map(|(at, other)| (*other, list(*at))));
@@ -62,11 +66,11 @@ impl Queries {
     }
 
     /// The claims of each sub-query whose terms stand together.
-    pub(super) fn sub_lists(&self, lists: &WordLists) -> Vec<Vec<Spot>> {
+    pub(super) fn sub_lists(&self, lists: &WordLists) -> Vec<Vec<RowNumber>> {
         let own = |place: &usize| self.own.get(*place).and_then(|at| lists.lists.get(*at));
-        let mut all: Vec<Vec<Spot>> = Vec::new();
+        let mut all: Vec<Vec<RowNumber>> = Vec::new();
         for places in &self.together {
-            let mut counts: HashMap<Spot, usize> = HashMap::new();
+            let mut counts: HashMap<RowNumber, usize> = HashMap::new();
             for spot in places.iter().filter_map(own).flat_map(|list| &list.spots) {
                 *counts.entry(*spot).or_default() += 1;
             }

@@ -8,11 +8,12 @@ use crate::{
     domain::ClaimKind,
     engine::model_results::Embedding,
     recall::{
-        Question, floor, fuse,
-        known::{self, Evidence, Figures},
-        rank::{Candidate, Score, Weights},
+        Question,
+        answer_model::{self, AnswerEvidence, AnswerFeatures},
+        floor, fuse,
+        rerank::{QuestionWeights, RankedClaim, Score},
     },
-    store::{ChunkRow, Reader, Spot, StoreError},
+    store::{ChunkRow, Reader, RowNumber, StoreError},
 };
 
 /// How high a piece is supposed to stand in the fused lists: as the best claim does in the middle.
@@ -39,8 +40,8 @@ impl RecallRun<'_> {
         }
         let lists = reader.chunk_lists(scope, &queries.all)?;
         let known = queries.known(question, &lists);
-        let weights = Weights::new(question, lists.claims, &known);
-        let by_words: Vec<Spot> = fuse::by_weight(queries.weighed(&lists, &weights))
+        let weights = QuestionWeights::new(question, lists.claims, &known);
+        let by_words: Vec<RowNumber> = fuse::by_weight(queries.weighed(&lists, &weights))
             .into_iter()
             .take(BY_EACH)
             .map(|(spot, _)| spot)
@@ -54,20 +55,20 @@ impl RecallRun<'_> {
             },
             None => Vec::new(),
         };
-        let by_meaning: Vec<Spot> = near.iter().map(|(spot, _)| *spot).collect();
+        let by_meaning: Vec<RowNumber> = near.iter().map(|(spot, _)| *spot).collect();
         let fused = fuse::reciprocal([by_words.as_slice(), by_meaning.as_slice()]);
-        let pool: Vec<Spot> = fused.into_iter().map(|(spot, _)| spot).collect();
-        let crowd = super::verdict::crowd(&near);
-        let mut cosines: HashMap<Spot, f32> = near.into_iter().collect();
+        let pool: Vec<RowNumber> = fused.into_iter().map(|(spot, _)| spot).collect();
+        let crowd = super::recall_verdict::crowd(&near);
+        let mut cosines: HashMap<RowNumber, f32> = near.into_iter().collect();
         if let Some(vector) = vector {
-            let rest: Vec<Spot> = pool.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
+            let rest: Vec<RowNumber> = pool.iter().filter(|spot| !cosines.contains_key(spot)).copied().collect();
             let found = reader.spot_cosines(&vector.model, &vector.numbers, &rest).unwrap_or_default();
             cosines.extend(rest.into_iter().zip(found).filter_map(|(spot, cosine)| Some((spot, cosine?))));
         }
-        let rank = |(spot, row): (Spot, ChunkRow)| {
+        let rank = |(spot, row): (RowNumber, ChunkRow)| {
             let cosine = cosines.get(&spot).copied();
             let source = row.place.source();
-            let candidate = Candidate {
+            let candidate = RankedClaim {
                 statement: &row.text,
                 reason: None,
                 source: Some(&source),
@@ -83,15 +84,24 @@ impl RecallRun<'_> {
         };
         let mut ranked: Vec<(Score, Option<f32>, ChunkRow)> = reader.chunks_at(&pool)?.into_iter().map(rank).collect();
         let (by_meaning, unknown) = (vector.is_some(), weights.unknown());
-        let known = known::built_in().weights(by_meaning);
+        let known = answer_model::built_in().weights(by_meaning);
         let probability = |score: &Score, cosine: Option<f32>| {
             // Pieces of one file say much the same: that one is ahead of another, or first in all lists, tells nothing.
-            let evidence =
-                Evidence { score, cosine, with_reason: cosine, unknown, lead: None, fused: USUAL_FUSED, crowd, raise };
-            known.probability(&Figures::of(&evidence))
+            let evidence = AnswerEvidence {
+                score,
+                cosine,
+                with_reason: cosine,
+                unknown,
+                lead: None,
+                fused: USUAL_FUSED,
+                crowd,
+                raise,
+            };
+            known.probability(&AnswerFeatures::of(&evidence))
         };
         ranked.retain(|(score, cosine, _)| {
-            floor::above(&floor::Evidence { score, cosine: *cosine, by_meaning, unknown, lead: None, raise }) >= 0.0
+            floor::margin(&floor::FloorEvidence { score, cosine: *cosine, by_meaning, unknown, lead: None, raise })
+                >= 0.0
                 || probability(score, *cosine) >= known.known_from
         });
         ranked.sort_by(|a, b| b.0.total.total_cmp(&a.0.total).then(b.2.id.cmp(&a.2.id)));

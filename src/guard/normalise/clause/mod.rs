@@ -1,21 +1,21 @@
-//! Clauses: what is required, allowed or forbidden of what, and what merely surrounds it.
+//! Clauses: what a statement requires, allows or forbids, with subject, conditions and exceptions.
 
+mod main_clause;
 mod segment;
-mod stance;
 
-use segment::{Role, Segment, segments};
-use stance::{begins_with_stance, is_participle, is_verb, main_clause};
+use main_clause::{begins_with_stance, is_participle, is_verb, main_clause};
+use segment::{Segment, SegmentRole, segments};
 
 use super::{
     cue::Cue,
-    item::{Item, ItemKind},
+    lexical_item::{Item, ItemKind},
 };
 use crate::{
     domain::norm::Modality,
     guard::lexicon::{WordClass, lexicon},
 };
 
-/// One stance of a statement. The lists are indexes into the items.
+/// A clause with one stance. The lists are indexes into the items.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clause {
     pub(crate) modality: Modality,
@@ -27,49 +27,49 @@ pub(crate) struct Clause {
     pub(crate) subject: Vec<usize>,
     /// Content under the stance.
     pub(crate) core: Vec<usize>,
-    /// Content of the sentence around it: conditions, what a contrast is set against.
+    /// Content of the rest of the sentence: conditions, and the preferred option of a contrast.
     pub(crate) context: Vec<usize>,
     /// The part of the context that is a condition.
     pub(crate) conditions: Vec<usize>,
-    /// "both".
+    /// Whether it contains "both".
     pub(crate) both: bool,
     /// The finite or governed verb.
     pub(crate) verb: Option<usize>,
-    /// The thing spoken of: head of the subject, else of the object.
+    /// The head of the subject, else of the object.
     pub(crate) head: Option<usize>,
     /// The head of what follows the verb.
     pub(crate) object: Option<usize>,
-    /// What an exception takes out.
+    /// Content of exceptions.
     pub(crate) exceptions: Vec<usize>,
-    /// It was set aside: "rather than X".
+    /// Whether it names the rejected option of a contrast: "rather than X".
     pub(crate) contrast: bool,
-    /// The clause that it was set aside for, by its number.
+    /// The index of the clause with the preferred option.
     pub(crate) chosen: Option<usize>,
-    /// "only".
+    /// Whether it contains "only".
     pub(crate) only: bool,
-    /// "also".
+    /// Whether it contains "also".
     pub(crate) also: bool,
-    /// It stands under a condition.
+    /// Whether it has a condition.
     pub(crate) conditional: bool,
-    /// "never", "any", "all", "always".
+    /// Whether it contains "never", "any", "all" or "always".
     pub(crate) universal: bool,
-    /// No subject, verb first.
+    /// Whether it begins with the verb and has no subject.
     pub(crate) imperative: bool,
 }
 
 impl Clause {
-    /// Whether the clause speaks of an ability or a content, of which there can be several.
+    /// Returns whether the verb allows several objects: what something supports or contains.
     pub(crate) fn is_open(&self, items: &[Item]) -> bool {
         self.verb.is_some_and(|verb| lexicon().class(WordClass::OpenVerb).contains(items[verb].key.as_str()))
     }
 
-    /// Every content item that belongs to the clause.
+    /// Returns the content items of the clause and its context.
     pub(crate) fn all(&self) -> impl Iterator<Item = usize> + '_ {
         self.subject.iter().chain(&self.core).chain(&self.context).copied()
     }
 }
 
-/// The label of a statement that defines a thing or a case: what stands before its first colon or dash.
+/// Returns the label of a statement that defines a thing or a case: the words before its first colon or dash.
 pub(crate) fn label(items: &[Item]) -> Vec<u64> {
     let Some(end) = items.iter().position(|i| matches!(i.kind, ItemKind::Punct(':' | '—' | '–'))) else {
         return Vec::new();
@@ -83,7 +83,7 @@ pub(crate) fn label(items: &[Item]) -> Vec<u64> {
     label.iter().filter(|i| i.is_content()).map(|i| i.id ^ u64::from(i.opposite)).collect()
 }
 
-/// The clauses of a statement.
+/// Returns the clauses of a statement.
 pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
     let segments = segments(items);
     let content =
@@ -92,26 +92,26 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
     let mut last_main: Option<(usize, usize)> = None;
     for (index, segment) in segments.iter().enumerate() {
         match segment.role {
-            Role::Main => {
+            SegmentRole::Main => {
                 let mut clause = main_clause(items, segment.from, segment.to);
                 if clause.core.is_empty() && clause.subject.is_empty() {
                     continue;
                 }
                 for other in segments.iter().filter(|s| s.sentence == segment.sentence) {
-                    if matches!(other.role, Role::Condition | Role::Setting) {
+                    if matches!(other.role, SegmentRole::Condition | SegmentRole::Setting) {
                         clause.context.extend(content(other));
-                        if other.role == Role::Condition {
+                        if other.role == SegmentRole::Condition {
                             clause.conditions.extend(content(other));
                             clause.conditional = true;
                         }
                     }
                 }
-                for other in segments[index + 1..].iter().take_while(|s| s.role != Role::Main) {
-                    if other.role == Role::Exception {
+                for other in segments[index + 1..].iter().take_while(|s| s.role != SegmentRole::Main) {
+                    if other.role == SegmentRole::Exception {
                         clause.exceptions.extend(content(other));
                     }
                 }
-                // "and cannot be pushed to": the subject stands in the clause before; "(never committed)": everything does.
+                // "and cannot be pushed to": the subject is in the previous clause; "(never committed)": everything is.
                 if let Some((previous, sentence)) = last_main
                     && sentence == segment.sentence
                     && clause.subject.is_empty()
@@ -137,7 +137,7 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                         clause.context.extend(before.all());
                     }
                 }
-                // "…, are forbidden" without its subject: nobody can say of what.
+                // "…, are forbidden": the subject is unknown.
                 if clause.subject.is_empty()
                     && clause.core.iter().all(|at| clause.stance.first().is_some_and(|stance| stance < at))
                     && clause.stance.first().is_some_and(|at| {
@@ -148,7 +148,7 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                 {
                     continue;
                 }
-                // "…, not X": set aside, as "rather than X" is.
+                // "…, not X" rejects X, as "rather than X" does.
                 if clause.negative
                     && !clause.context.is_empty()
                     && clause.core.iter().all(|at| !is_verb(&items[*at]) && !is_participle(&items[*at]))
@@ -162,7 +162,7 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                 last_main = Some((out.len(), segment.sentence));
                 out.push(clause);
             }
-            Role::Contrast => {
+            SegmentRole::Contrast => {
                 let core = content(segment);
                 let Some((chosen, _)) = last_main.filter(|(_, sentence)| *sentence == segment.sentence) else {
                     continue;
@@ -187,7 +187,11 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                     ..Clause::default()
                 });
             }
-            Role::Condition | Role::Reason | Role::Exception | Role::Setting | Role::Aside => {}
+            SegmentRole::Condition
+            | SegmentRole::Reason
+            | SegmentRole::Exception
+            | SegmentRole::Setting
+            | SegmentRole::Aside => {}
         }
     }
     out

@@ -1,41 +1,41 @@
-//! Where a statement falls apart into segments, and how each relates to its sentence.
+//! Divides a statement into segments, and finds the role of each in its sentence.
 
 use super::{Cue, Item, ItemKind};
 
-/// How a segment relates to its sentence.
+/// The role of a segment in its sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum SegmentRole {
     Main,
     Condition,
     Reason,
     Exception,
     Contrast,
-    /// "In this project, …": where the rest holds.
+    /// "In this project, …": where the sentence holds.
     Setting,
-    /// In parentheses, without a stance of its own.
+    /// A parenthesis without a stance of its own.
     Aside,
 }
 
 /// A run of items of one sentence.
 pub(super) struct Segment {
-    pub(super) role: Role,
+    pub(super) role: SegmentRole,
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) sentence: usize,
 }
 
-/// Marks that end a segment wherever they stand.
+/// Returns whether a mark always ends a segment.
 fn is_hard(mark: char) -> bool {
     matches!(mark, '.' | '!' | '?' | ';' | ':' | '(' | ')' | '—' | '–' | '\n')
 }
 
-fn role(cue: Option<Cue>) -> Role {
+fn role(cue: Option<Cue>) -> SegmentRole {
     match cue {
-        Some(Cue::If) => Role::Condition,
-        Some(Cue::Because) => Role::Reason,
-        Some(Cue::Except) => Role::Exception,
-        Some(Cue::Instead | Cue::Without) => Role::Contrast,
-        _ => Role::Main,
+        Some(Cue::If) => SegmentRole::Condition,
+        Some(Cue::Because) => SegmentRole::Reason,
+        Some(Cue::Except) => SegmentRole::Exception,
+        Some(Cue::Instead | Cue::Without) => SegmentRole::Contrast,
+        _ => SegmentRole::Main,
     }
 }
 
@@ -43,7 +43,7 @@ fn is_and(item: &Item) -> bool {
     item.kind == ItemKind::Stop && matches!(item.lower.as_str(), "and" | "or" | "then" | "nor")
 }
 
-/// Whether a comma at `at` joins clauses rather than words of a list.
+/// Returns whether a comma at `at` separates clauses rather than words of a list.
 fn joins_clauses(items: &[Item], at: usize, conditional: bool) -> bool {
     let mut next = at + 1;
     while items.get(next).is_some_and(is_and) {
@@ -52,7 +52,7 @@ fn joins_clauses(items: &[Item], at: usize, conditional: bool) -> bool {
     if conditional {
         return true;
     }
-    // ", with X and no Y" goes on with the clause.
+    // ", with X and no Y" continues the clause.
     if items.get(next).is_some_and(|i| is_preposition(i) && i.lower != "to") {
         return false;
     }
@@ -97,8 +97,8 @@ pub(super) fn is_auxiliary(word: &str) -> bool {
     )
 }
 
-/// "over" sets aside only after "prefer".
-fn sets_aside(items: &[Item], from: usize, at: usize) -> bool {
+/// Returns whether a contrast cue applies: "over" is one only after "prefer".
+fn is_contrast(items: &[Item], from: usize, at: usize) -> bool {
     items[at].lower != "over"
         || items[from..at]
             .iter()
@@ -111,7 +111,7 @@ fn sets_aside(items: &[Item], from: usize, at: usize) -> bool {
             })
 }
 
-/// The segments of a statement, in its order.
+/// Returns the segments of a statement, in order.
 pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
     let mut out = Vec::new();
     let (mut from, mut sentence) = (0, 0);
@@ -120,16 +120,16 @@ pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
         if items[from..to].iter().any(|i| !matches!(i.kind, ItemKind::Punct(_))) {
             let mut role = role(lead);
             let stance = items[from..to].iter().any(|i| i.cue().is_some_and(Cue::is_stance));
-            if role == Role::Main && !stance {
+            if role == SegmentRole::Main && !stance {
                 if from > 0 && items[from - 1].kind == ItemKind::Punct('(') {
-                    role = Role::Aside;
+                    role = SegmentRole::Aside;
                 } else if items.get(to).is_some_and(|i| i.kind == ItemKind::Punct(','))
                     && items[from..to]
                         .iter()
                         .find(|i| !matches!(i.kind, ItemKind::Punct(_)))
                         .is_some_and(is_preposition)
                 {
-                    role = Role::Setting;
+                    role = SegmentRole::Setting;
                 }
             }
             out.push(Segment { role, from, to, sentence });
@@ -149,15 +149,15 @@ pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
                 (from, lead) = (at + 1, None);
             }
             ItemKind::Cue(cue @ (Cue::If | Cue::Because | Cue::Except | Cue::Instead | Cue::But | Cue::Without)) => {
-                if cue == Cue::Instead && !sets_aside(items, from, at) {
+                if cue == Cue::Instead && !is_contrast(items, from, at) {
                     continue;
                 }
                 if items[from..at].iter().any(Item::is_content) || lead.is_some() {
                     close(from, at, lead, sentence, &mut out);
                 }
-                // "Although it is slow, …": granted, not stated.
-                let granted = matches!(item.lower.as_str(), "although" | "though" | "whereas");
-                (from, lead) = (at + 1, Some(if granted { Cue::Because } else { cue }));
+                // "Although it is slow, …" concedes something; it is not the statement.
+                let concessive = matches!(item.lower.as_str(), "although" | "though" | "whereas");
+                (from, lead) = (at + 1, Some(if concessive { Cue::Because } else { cue }));
             }
             ItemKind::Stop
                 if is_and(item)

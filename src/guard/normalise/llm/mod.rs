@@ -1,8 +1,8 @@
-//! The language model as a normaliser, as data: what it is asked (`assets/prompts/normalise.toml`), the grammar that holds its answer
-//! (`assets/grammars/norm.gbnf`), how that answer is read, and what of it is believed. Who asks it lives elsewhere.
+//! The language model as a normaliser: the prompt (`assets/prompts/normalise.toml`), the grammar of its answer
+//! (`assets/grammars/norm.gbnf`), parsing the answer, and merging it with the rules' norms. The engine asks the model.
 
+mod merge;
 mod reading;
-mod reconcile;
 #[cfg(test)]
 mod tests;
 
@@ -13,8 +13,8 @@ use serde::Deserialize;
 use super::RULES_VERSION;
 use crate::domain::norm::{Norm, SubjectKind};
 
-pub use reading::{Reading, Unread};
-pub(in crate::guard) use reconcile::reconcile;
+pub(in crate::guard) use merge::merge_reading;
+pub use reading::{Reading, ReadingError};
 
 /// The grammar of an answer, in llama.cpp's form; its root is `root`.
 pub const GRAMMAR: &str = include_str!("../../../../assets/grammars/norm.gbnf");
@@ -24,14 +24,14 @@ const PROMPT: &str = include_str!("../../../../assets/prompts/normalise.toml");
 /// The most tokens of an answer: twice what a long one has.
 pub const MAX_TOKENS: usize = 120;
 
-/// The longest statement that a language model is asked about, in characters. What is longer is prose, or several rules at once, and a part of
-/// it may say the opposite of the whole.
+/// The longest statement that a language model is asked about, in characters. Longer ones are prose or several rules, whose
+/// parts may say the opposite of the whole.
 const MAX_ASKED: usize = 600;
 
-/// What a language model is asked about a statement, with examples.
+/// The prompt for the norm of a statement, with examples.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Guide {
+pub struct NormPrompt {
     /// The instruction.
     pub system: String,
     #[serde(rename = "example")]
@@ -45,7 +45,7 @@ struct Example {
     norm: String,
 }
 
-static GUIDE: LazyLock<Guide> = LazyLock::new(|| toml::from_str(PROMPT).unwrap_or_default());
+static NORM_PROMPT: LazyLock<NormPrompt> = LazyLock::new(|| toml::from_str(PROMPT).unwrap_or_default());
 
 /// Twelve hexadecimal digits of the prompt and the grammar together.
 static EDITION: LazyLock<String> = LazyLock::new(|| {
@@ -54,33 +54,33 @@ static EDITION: LazyLock<String> = LazyLock::new(|| {
     hasher.finalize().to_hex().chars().take(12).collect()
 });
 
-/// The instruction and examples that are built in.
-pub fn guide() -> &'static Guide {
-    &GUIDE
+/// Returns the built-in prompt.
+pub fn norm_prompt() -> &'static NormPrompt {
+    &NORM_PROMPT
 }
 
-impl Guide {
-    /// The examples: a statement, and the right answer.
+impl NormPrompt {
+    /// Returns the examples, each a statement with its answer.
     pub fn examples(&self) -> impl Iterator<Item = (&str, &str)> {
         self.examples.iter().map(|example| (example.statement.as_str(), example.norm.as_str()))
     }
 
-    /// What is asked about a statement; `None` where it is too long to be asked about.
+    /// Returns the question about a statement, or `None` if it is too long or empty.
     pub fn about(&self, statement: &str) -> Option<String> {
         let one_line = statement.split_whitespace().collect::<Vec<_>>().join(" ");
         (!one_line.is_empty() && one_line.chars().count() <= MAX_ASKED).then_some(one_line)
     }
 }
 
-/// The name and version of the normaliser that a language model makes together with the rules: another model, prompt or grammar is another one.
-/// `sha256` is the model file's, in hexadecimal digits, empty where nobody computed it.
+/// Returns the name and version of the rules combined with a language model. It changes with the model, the prompt and the grammar.
+/// `sha256` is the model file's, in hexadecimal digits; empty if unknown.
 pub fn version(model: &str, sha256: &str) -> String {
     let hash = sha256.get(..8).unwrap_or(sha256);
     format!("{RULES_VERSION}+llm/{}:{model}@{hash}", *EDITION)
 }
 
-/// Whether the rules' norms leave a language model something to read: not where they are one certain norm with a subject and what it is set or
-/// limited to. An answer takes seconds, and could only cast doubt there.
+/// Returns whether a language model can add something to the rules' norms. It cannot if they are one certain norm with a subject and
+/// a value or limit: an answer takes seconds, and could only make the norm less certain.
 pub fn is_open(norms: &[Norm]) -> bool {
     let [norm] = norms else { return true };
     norm.subject_kind != SubjectKind::Present
@@ -88,7 +88,7 @@ pub fn is_open(norms: &[Norm]) -> bool {
         || (norm.value.is_none() && norm.limit.is_none())
 }
 
-/// Whether norms of this version were made by the present rules, with a language model or without.
+/// Returns whether norms of this version were made by the current rules, with or without a language model.
 pub fn is_current(version: &str) -> bool {
     version.strip_prefix(RULES_VERSION).is_some_and(|rest| rest.is_empty() || rest.starts_with('+'))
 }

@@ -1,4 +1,4 @@
-//! What a language model answered, read strictly: anything that is not one norm of the grammar is no answer.
+//! Parses a language model's answer strictly: anything but one norm of the grammar is an error.
 
 use serde::{Deserialize, Deserializer};
 
@@ -10,13 +10,13 @@ const MAX_ANSWER: usize = 1024;
 /// The longest text in an answer, in characters; the grammar allows 48.
 const MAX_TEXT: usize = 64;
 
-/// What a language model made of a statement. Its words are not trusted: only those that stand in the statement count.
+/// A norm that a language model read. Its words are not trusted: only those of the statement count.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
     /// The stance.
     pub modality: Modality,
-    /// What the statement is about; `None` where it rules nothing.
+    /// The subject of the statement; `None` if it states no rule.
     #[serde(deserialize_with = "nullable")]
     pub subject: Option<String>,
     /// The state verb, one of the lexicon's.
@@ -33,43 +33,43 @@ pub struct Reading {
     pub team: Option<String>,
 }
 
-/// The key must be there; its value may be `null`.
+/// Requires a key, whose value may be `null`.
 fn nullable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Option::deserialize(deserializer)
 }
 
-/// Why an answer is none.
+/// Why an answer is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unread {
-    /// Chatter, a refusal, an answer that was cut off, or keys and words that no norm has.
+pub enum ReadingError {
+    /// Prose, a refusal, a truncated answer, or unknown keys and values.
     #[error("the language model did not answer with a norm")]
-    NoNorm,
+    NotANorm,
     /// Longer than any norm.
-    #[error("the language model's answer is longer than any norm")]
+    #[error("the language model's answer is too long to be a norm")]
     TooLong,
 }
 
 impl Reading {
-    /// Reads an answer.
+    /// Parses an answer.
     ///
     /// # Errors
-    /// [`Unread`] for anything but one norm.
-    pub fn parse(answer: &str) -> Result<Self, Unread> {
+    /// [`ReadingError`] for anything but one norm.
+    pub fn parse(answer: &str) -> Result<Self, ReadingError> {
         if answer.len() > MAX_ANSWER {
-            return Err(Unread::TooLong);
+            return Err(ReadingError::TooLong);
         }
-        let reading: Self = serde_json::from_str(answer).map_err(|_| Unread::NoNorm)?;
+        let reading: Self = serde_json::from_str(answer).map_err(|_| ReadingError::NotANorm)?;
         let texts = [&reading.subject, &reading.object, &reading.value, &reading.env, &reading.team];
         for text in texts.into_iter().flatten() {
             if text.chars().count() > MAX_TEXT {
-                return Err(Unread::TooLong);
+                return Err(ReadingError::TooLong);
             }
             if text.trim().is_empty() || text.chars().any(char::is_control) {
-                return Err(Unread::NoNorm);
+                return Err(ReadingError::NotANorm);
             }
         }
         if reading.object.as_deref().is_some_and(|state| !lexicon().is_state(state)) {
-            return Err(Unread::NoNorm);
+            return Err(ReadingError::NotANorm);
         }
         Ok(reading)
     }

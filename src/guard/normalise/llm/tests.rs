@@ -1,4 +1,4 @@
-//! What is asked, what counts as an answer, and what of an answer is believed.
+//! Tests of the prompt, of parsing answers and of merging them.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -30,9 +30,9 @@ fn answer(modality: &str, subject: &str, value: Option<&str>) -> String {
 }
 
 #[test]
-fn the_examples_are_norms_of_the_grammar_whose_words_stand_in_their_statement() {
-    let examples: Vec<(&str, &str)> = guide().examples().collect();
-    assert!(examples.len() >= 8 && guide().system.contains("subject"), "{} examples", examples.len());
+fn the_examples_are_norms_of_the_grammar_with_words_of_their_statement() {
+    let examples: Vec<(&str, &str)> = norm_prompt().examples().collect();
+    assert!(examples.len() >= 8 && norm_prompt().system.contains("subject"), "{} examples", examples.len());
     for (statement, norm) in examples {
         let reading = Reading::parse(norm).unwrap_or_else(|error| panic!("{norm}: {error}"));
         let keys: Vec<usize> = ["modality", "subject", "object", "value"]
@@ -43,7 +43,7 @@ fn the_examples_are_norms_of_the_grammar_whose_words_stand_in_their_statement() 
         for words in [&reading.subject, &reading.value].into_iter().flatten() {
             assert!(statement.to_lowercase().contains(&words.to_lowercase()), "“{words}” is not in “{statement}”");
         }
-        assert_eq!(guide().about(statement).as_deref(), Some(statement));
+        assert_eq!(norm_prompt().about(statement).as_deref(), Some(statement));
     }
 }
 
@@ -56,7 +56,7 @@ fn the_grammar_has_every_state_of_the_lexicon_and_no_other() {
     assert!(states.len() > 30 && unknown.is_empty(), "{unknown:?}");
     let listed = include_str!("../../../../assets/lexicon/states.txt");
     let names = listed.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(':'));
-    // One whose verbs are synonyms of another's never comes about.
+    // A state whose verbs are all synonyms of another's verbs is unreachable.
     for (name, _) in names.filter(|(name, _)| lexicon().is_state(name)) {
         assert!(states.contains(&name), "{name}");
     }
@@ -83,17 +83,17 @@ fn a_version_names_rules_prompt_model_and_file() {
 #[case::blank("{\"modality\": \"must\", \"subject\": \" \", \"object\": null, \"value\": null}")]
 #[case::control("{\"modality\": \"must\", \"subject\": \"a\\u0007\", \"object\": null, \"value\": null}")]
 #[case::list("[{\"modality\": \"must\"}]")]
-fn what_is_no_norm_is_no_answer(#[case] text: &str) {
-    assert_eq!(Reading::parse(text), Err(Unread::NoNorm), "{text}");
+fn anything_but_a_norm_is_an_error(#[case] text: &str) {
+    assert_eq!(Reading::parse(text), Err(ReadingError::NotANorm), "{text}");
 }
 
 #[test]
-fn what_is_longer_than_a_norm_is_no_answer() {
-    assert_eq!(Reading::parse(&answer("must", &"long ".repeat(20), None)), Err(Unread::TooLong));
-    assert_eq!(Reading::parse(&" ".repeat(2_000)), Err(Unread::TooLong));
-    assert_eq!(guide().about(&"word ".repeat(200)), None);
-    assert_eq!(guide().about("  \n "), None);
-    assert_eq!(guide().about("one\n\ttwo").as_deref(), Some("one two"));
+fn a_text_longer_than_a_norm_is_an_error() {
+    assert_eq!(Reading::parse(&answer("must", &"long ".repeat(20), None)), Err(ReadingError::TooLong));
+    assert_eq!(Reading::parse(&" ".repeat(2_000)), Err(ReadingError::TooLong));
+    assert_eq!(norm_prompt().about(&"word ".repeat(200)), None);
+    assert_eq!(norm_prompt().about("  \n "), None);
+    assert_eq!(norm_prompt().about("one\n\ttwo").as_deref(), Some("one two"));
 }
 
 #[rstest]
@@ -104,11 +104,11 @@ fn what_is_longer_than_a_norm_is_no_answer() {
 #[case::no_subject("Nobody needs to ask before that.", true)]
 #[case::question("Should the importer try port 80?", true)]
 #[case::two_rules("Use a blue canary, and never store card numbers.", true)]
-fn a_model_is_asked_where_the_rules_leave_something_open(#[case] statement: &str, #[case] open: bool) {
+fn a_model_is_asked_if_the_rules_leave_something_open(#[case] statement: &str, #[case] open: bool) {
     assert_eq!(is_open(&ruled(statement)), open, "{:?}", ruled(statement));
 }
 
-/// Explicit words of the statement stand, whatever the model says; and it is no doubt that the model was wrong.
+/// Explicit words of the statement take precedence over the model, and the norm stays certain.
 #[rstest]
 #[case::never("Logs must never contain user emails.", "must", Modality::MustNot)]
 #[case::not("Do not commit secrets.", "must", Modality::MustNot)]
@@ -117,7 +117,7 @@ fn a_model_is_asked_where_the_rules_leave_something_open(#[case] statement: &str
 #[case::need_not("Reviewers need not run the tests.", "must", Modality::MayNot)]
 #[case::required("Every release must carry a signature.", "must_not", Modality::Must)]
 #[case::allowed("Guests may read the handbook.", "must_not", Modality::May)]
-fn explicit_words_overrule_the_models_stance(#[case] statement: &str, #[case] read: &str, #[case] stance: Modality) {
+fn explicit_words_override_the_models_stance(#[case] statement: &str, #[case] read: &str, #[case] stance: Modality) {
     let plain = ruled(statement);
     let subject = plain[0].words[0].clone();
     let norms = refined(statement, &answer(read, &subject, None), &[]);
@@ -148,7 +148,7 @@ fn a_limit_stays_a_limit() {
 }
 
 #[test]
-fn a_value_that_the_rules_do_not_see_is_added_and_uncertain() {
+fn a_value_that_only_the_model_finds_is_added_as_uncertain() {
     let statement = "We draw our charts with vega.";
     assert_eq!(ruled(statement)[0].value, None);
     let norms = refined(statement, &answer("must", "charts", Some("vega")), &[]);
@@ -165,14 +165,14 @@ fn a_value_that_the_rules_do_not_see_is_added_and_uncertain() {
 #[case::the_verb("Deploy the charts with vega.", "deploy")]
 #[case::a_sentence("We draw the charts of the quarter with vega.", "quarter with vega draw")]
 #[case::of_an_ability("The exporter supports parquet.", "parquet")]
-fn a_value_that_cannot_be_one_is_left(#[case] statement: &str, #[case] value: &str) {
+fn an_impossible_value_is_ignored(#[case] statement: &str, #[case] value: &str) {
     let subject = ruled(statement)[0].words[0].clone();
     let norms = refined(statement, &answer("must", &subject, Some(value)), &[]);
     assert_eq!(norms[0].value, ruled(statement)[0].value, "{norms:?}");
 }
 
 #[test]
-fn another_value_than_the_rules_read_is_doubted_and_not_taken() {
+fn a_different_value_lowers_the_confidence_and_is_not_used() {
     let statement = "Backups are kept for 30 days in the vault.";
     let norms = refined(statement, &answer("must", "backups", Some("vault")), &[]);
     assert_eq!(
@@ -184,7 +184,7 @@ fn another_value_than_the_rules_read_is_doubted_and_not_taken() {
 }
 
 #[test]
-fn a_drifted_subject_is_brought_back_and_an_invented_one_is_left() {
+fn a_wrong_subject_is_corrected_and_an_invented_one_ignored() {
     let statement = "Deploys go through the canary stage.";
     for drifted in ["deployments", "Deploy", "the deploys"] {
         assert_eq!(refined(statement, &answer("must", drifted, None), &[])[0].subject, "deploy", "{drifted}");
@@ -194,7 +194,7 @@ fn a_drifted_subject_is_brought_back_and_an_invented_one_is_left() {
 }
 
 #[test]
-fn what_the_rules_took_for_the_subject_may_be_its_value() {
+fn the_rules_subject_may_be_the_models_value() {
     let norms = refined("Use Postgres for storage.", &answer("must", "storage", Some("Postgres")), &[]);
     assert_eq!(norms.len(), 2, "{norms:?}");
     assert_eq!((norms[0].clone(), norms[0].confidence), (ruled("Use Postgres for storage.")[0].clone(), None));
@@ -204,7 +204,7 @@ fn what_the_rules_took_for_the_subject_may_be_its_value() {
 }
 
 #[test]
-fn of_two_subjects_the_one_that_the_scope_knows_counts() {
+fn the_subject_that_the_scope_knows_takes_precedence() {
     let statement = "Tests of the ledger run twice.";
     let own = ruled(statement)[0].subject.clone();
     assert_eq!(own, "test");
@@ -218,7 +218,7 @@ fn of_two_subjects_the_one_that_the_scope_knows_counts() {
 }
 
 #[test]
-fn questions_rule_nothing_and_a_missing_subject_is_believed_where_words_allow_it() {
+fn questions_state_nothing_and_a_missing_subject_needs_words_of_an_idea() {
     let none = r#"{"modality": "may", "subject": null, "object": null, "value": null}"#;
     let kind = |statement: &str| refined(statement, none, &[])[0].subject_kind;
     assert_eq!(kind("Should we move the ledger to Postgres?"), SubjectKind::Missing);
@@ -230,7 +230,7 @@ fn questions_rule_nothing_and_a_missing_subject_is_believed_where_words_allow_it
 }
 
 #[test]
-fn what_the_writer_says_of_place_stands() {
+fn the_writers_qualifiers_take_precedence() {
     let text = r#"{"modality": "must", "subject": "index", "object": null, "value": null, "env": "staging"}"#;
     let reading = Reading::parse(text).unwrap();
     let said = Qualifiers { env: Some("prod".into()), ..Qualifiers::default() };
@@ -242,7 +242,7 @@ fn what_the_writer_says_of_place_stands() {
 }
 
 #[test]
-fn a_rejection_is_turned_once() {
+fn a_rejection_is_negated_once() {
     let reading = Reading::parse(&answer("must", "storage", Some("Postgres"))).unwrap();
     let of = |statement: &str| {
         Guard::refine_claim(ClaimKind::Rejection, statement, &Qualifiers::default(), &reading, &|_| false)
@@ -264,7 +264,7 @@ fn words() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_is_read_the_norms_are_grounded_few_and_never_bolder(
+    fn merged_norms_are_grounded_few_and_no_more_certain(
         statement in words(), subject in words(), value in words(),
         modality in prop::sample::select(vec!["must", "should", "may", "must_not", "should_not", "may_not"]),
     ) {
@@ -279,7 +279,7 @@ proptest! {
         for norm in &norms {
             let lower = statement.to_lowercase();
             prop_assert!(norm.words.iter().all(|words| lower.contains(&words.to_lowercase())), "{norm:?}");
-            // What is certain is what the rules read by themselves.
+            // Certain norms are those of the rules.
             prop_assert!(norm.confidence.is_some() || rules.contains(norm), "{norm:?} of {rules:?}");
         }
         let stances = |norms: &[Norm]| norms.iter().map(|norm| norm.modality).collect::<std::collections::BTreeSet<_>>();

@@ -164,7 +164,7 @@ fn another_file_is_refused_and_removed() {
     place.wanted.sha256 = digest::of_bytes(b"another");
     let error = place.fetch(&mut Script::new([Does::Rest])).unwrap_err();
     assert!(matches!(error, FetchError::OtherHash { .. }), "{error}");
-    assert!(error.to_string().contains("removed"));
+    assert!(error.to_string().contains("deleted"));
     assert_eq!((place.part(), place.wanted.target.exists()), (None, false));
     let mut place = Place::new();
     let error = place.fetch(&mut Script::new([Does::Size(35)])).unwrap_err();

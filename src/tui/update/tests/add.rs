@@ -39,6 +39,7 @@ fn a_claim_is_added_from_any_screen() {
         dry_run: false,
         superseded: vec![],
         warnings: vec![],
+        doubts: Vec::new(),
     };
     let ticket = written(&out).unwrap().0;
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Outcome(Box::new(WriteOutcome::Stored(stored))))));

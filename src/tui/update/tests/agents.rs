@@ -84,7 +84,7 @@ fn setup_is_shown_first_and_written_after_another_key() {
     let out = press(&mut state, "a");
     assert!(written(&out).is_none());
     let Some(Overlay::Confirm(confirm)) = &state.overlay else { panic!("{:?}", state.overlay) };
-    assert!(confirm.effect.starts_with("2 files"), "{}", confirm.effect);
+    assert!(confirm.effect.starts_with("This changes 2 files."), "{}", confirm.effect);
     assert!(written(&press(&mut state, "a")).is_none(), "the key that asked does not answer");
     let (ticket, write) = written(&press(&mut state, "y")).unwrap();
     assert_eq!(write, WriteRequest::Setup { remove: false });
@@ -101,7 +101,7 @@ fn nothing_to_write_and_an_app_that_may_not_write_say_so() {
     page.text = Some("Claude Code: knows nothing of ergo. Nothing changes.".into());
     press(&mut state, "a");
     assert!(matches!(state.overlay, Some(Overlay::Page(_))));
-    assert!(state.toasts.last().unwrap().text.contains("nothing would change"));
+    assert!(state.toasts.last().unwrap().text.contains("there is nothing to remove"));
     let mut state = at(Screen::Agents);
     state.settings.read_only = true;
     press(&mut state, "i a");
@@ -124,7 +124,7 @@ fn vectors_are_made_step_by_step_until_all_are_there() {
     };
     let ticket = reembed(&press(&mut state, "e")).unwrap();
     press(&mut state, "e");
-    assert!(state.toasts.last().unwrap().text.contains("they are already being made"));
+    assert!(state.toasts.last().unwrap().text.contains("the vectors are already being recomputed"));
     let half = Reembedded { model: "mini".into(), done: 40, total: 90, finished: false };
     let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Reembedded(half.clone()))));
     assert_eq!(state.models.reembed, Some(half.clone()));
@@ -132,7 +132,7 @@ fn vectors_are_made_step_by_step_until_all_are_there() {
     let all = Reembedded { done: 90, finished: true, ..half };
     let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Reembedded(all))));
     assert_eq!((reembed(&out), state.models.reembed.is_none()), (None, true));
-    assert!(state.toasts.last().unwrap().text.contains("All 90 vectors"));
+    assert!(state.toasts.last().unwrap().text.contains("Recomputed all 90 vectors"));
 }
 
 #[test]

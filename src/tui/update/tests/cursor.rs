@@ -48,6 +48,7 @@ fn what_was_written_in_place_of_a_claim_is_under_the_cursor() {
         dry_run: false,
         superseded: vec![],
         warnings: vec![],
+        doubts: Vec::new(),
     };
     let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Outcome(Box::new(WriteOutcome::Stored(stored))))));
     settle(&mut state, out);

@@ -44,7 +44,7 @@ fn marked_cards_are_previewed_confirmed_and_undone_as_one() {
     step(&mut state, Msg::Reply(ticket, Ok(answer_to(&preview, &[2]))));
     let Some(Overlay::Confirm(confirm)) = &state.overlay else { panic!("no preview") };
     assert_eq!((confirm.list.len(), confirm.on_yes), (2, false), "Cancel has the focus");
-    assert!(confirm.effect.contains("1 stay as they are"), "{}", confirm.effect);
+    assert!(confirm.effect.contains("One card is not changed"), "{}", confirm.effect);
     for _ in 0..20 {
         state.now += 30;
         assert!(written(&step(&mut state, Msg::Key(KeyPress::parse("enter").unwrap()))).is_none());

@@ -89,7 +89,7 @@ fn a_team_is_never_called_in_sync_while_something_was_not_let_in() {
     state.peers.accept(status, vec![]);
     assert_eq!(state.peers.attention(), 2);
     let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
-    assert!(shown.contains("2 not accepted") && !shown.contains("in sync"), "{shown}");
+    assert!(shown.contains("2 in quarantine") && !shown.contains("in sync"), "{shown}");
     // Nor while a peer did not admitted what this device brought.
     let mut status = sync_status();
     let peer = status.teams[0].peers.iter_mut().find(|peer| !peer.you && peer.connected).unwrap();
@@ -103,9 +103,9 @@ fn a_team_is_never_called_in_sync_while_something_was_not_let_in() {
 fn someone_at_the_door_is_announced_on_every_screen() {
     let mut state = app(SIZE, Opening::default());
     let change =
-        Change { act: "sync.pending".into(), summary: "eve-laptop wants to join core".into(), ..Change::default() };
+        Change { act: "sync.pending".into(), summary: "eve-laptop asks to join core".into(), ..Change::default() };
     step(&mut state, Msg::Live(Live::Change(Box::new(change))));
-    assert!(toasts(&state).contains("eve-laptop wants to join core. 4 shows the words to compare."));
+    assert!(toasts(&state).contains("eve-laptop asks to join core. 4 shows the words to compare."));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_copied_device_is_told_in_words_and_the_team_is_not_called_in_sync() {
     ];
     state.peers.accept(status, vec![]);
     let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
-    assert!(shown.contains("a device was copied") && !shown.contains("in sync"), "{shown}");
+    assert!(shown.contains("a device's store was copied") && !shown.contains("in sync"), "{shown}");
     assert!(shown.contains("wrote two different events") && shown.contains("ergo sync revoke"), "{shown}");
     assert_eq!(state.peers.attention(), 1);
 }
@@ -135,7 +135,7 @@ fn who_was_put_out_reads_by_whom_and_what_stays() {
         vec![crate::api::TeamStatus { ended: Some(ended), ..crate::api::TeamStatus::new(status.teams[0].id, "core") }];
     state.peers.accept(status, vec![]);
     let shown = crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
-    assert!(shown.contains("you were removed") && shown.contains("What it holds stays here"), "{shown}");
+    assert!(shown.contains("this device was revoked") && shown.contains("What it holds stays here"), "{shown}");
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn a_palette_in_which_nothing_fits_says_so() {
     press(&mut state, "? x y z z y q");
     let screen =
         crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
-    assert!(screen.contains("No command fits “xyzzyq”. ctrl-u clears what was typed"), "{screen}");
+    assert!(screen.contains("No command matches “xyzzyq”. ctrl-u clears what was typed"), "{screen}");
     press(&mut state, "enter");
     assert!(state.overlay.is_none());
 }

@@ -91,7 +91,7 @@ fn what_an_agent_did_is_not_undone_by_that_key() {
     page.items = vec![event(3, "assert", Some("x"))];
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Log(page))));
     assert!(question(&state).is_none());
-    assert!(toasts(&state).contains("You did nothing that can be undone"), "{}", toasts(&state));
+    assert!(toasts(&state).contains("You have no act to undo"), "{}", toasts(&state));
 }
 
 #[test]

@@ -1,0 +1,102 @@
+//! What a person does to a team: the engine does it, and the sync service is told.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use super::{Teams, joins::device_name};
+use crate::{
+    api::{
+        AddressRequest, AdoptRequest, ApiError, BindRequest, CreateTeamRequest, GrantRequest, LeaveRequest,
+        QuarantineRequest, QuarantinedList, QuarantinedQuery, RenameRequest, RevokeRequest, SyncStatus, TeamDone,
+        TeamView,
+    },
+    engine::Engine,
+};
+
+impl Teams {
+    /// Creates a team.
+    pub(in crate::daemon) async fn create(&self, mut request: CreateTeamRequest) -> Result<TeamView, ApiError> {
+        request.device_name = Some(device_name(request.device_name.as_deref())?);
+        let team = self.engine(move |engine| engine.create_team(&request)).await?;
+        self.changed(&team.summary).await;
+        Ok(team)
+    }
+
+    /// Renames a device or a team.
+    pub(in crate::daemon) async fn rename(&self, request: RenameRequest) -> Result<TeamDone, ApiError> {
+        self.act(move |engine| engine.rename_in_team(&request)).await
+    }
+
+    /// Changes the grant of a device.
+    pub(in crate::daemon) async fn grant(&self, request: GrantRequest) -> Result<TeamDone, ApiError> {
+        self.act(move |engine| engine.grant_in_team(&request)).await
+    }
+
+    /// Revokes a device.
+    pub(in crate::daemon) async fn revoke(&self, request: RevokeRequest) -> Result<TeamDone, ApiError> {
+        self.act(move |engine| engine.revoke_from_team(&request)).await
+    }
+
+    /// Leaves a team. The other devices learn of it while they are connected.
+    pub(in crate::daemon) async fn leave(self: &Arc<Self>, request: LeaveRequest) -> Result<TeamDone, ApiError> {
+        let done = self.act(move |engine| engine.leave_team(&request)).await?;
+        // The invitations of the team are void: the pairing window may close.
+        Arc::clone(self).update_window().await;
+        Ok(done)
+    }
+
+    /// Shares claims that were written before.
+    pub(in crate::daemon) async fn adopt(&self, request: AdoptRequest) -> Result<TeamDone, ApiError> {
+        self.act(move |engine| engine.adopt_into_team(&request)).await
+    }
+
+    /// Binds a scope of a team to another local name.
+    pub(in crate::daemon) async fn bind(&self, request: BindRequest) -> Result<TeamDone, ApiError> {
+        self.act(move |engine| engine.bind_scope(&request)).await
+    }
+
+    /// Accepts events from quarantine, for the whole team.
+    pub(in crate::daemon) async fn accept(&self, request: QuarantineRequest) -> Result<TeamDone, ApiError> {
+        self.act(move |engine| engine.accept_quarantined(&request)).await
+    }
+
+    /// Discards events from quarantine, on this device.
+    pub(in crate::daemon) async fn discard(&self, request: QuarantineRequest) -> Result<TeamDone, ApiError> {
+        self.act(move |engine| engine.discard_quarantined(&request)).await
+    }
+
+    /// Lists the quarantine.
+    pub(in crate::daemon) async fn quarantined(&self, query: QuarantinedQuery) -> Result<QuarantinedList, ApiError> {
+        self.engine(move |engine| engine.quarantined(&query)).await
+    }
+
+    /// Stores an address of a device, and dials it.
+    pub(in crate::daemon) async fn address(&self, request: AddressRequest) -> Result<SyncStatus, ApiError> {
+        let address: SocketAddr = request.address.trim().parse().map_err(|_| {
+            let message =
+                format!("invalid address “{}”: expected IP:PORT, such as 192.168.1.20:47120", request.address);
+            ApiError::field("address", message).hint("`ergo sync status` on that device shows where it listens")
+        })?;
+        let mut found = Err(ApiError::not_found("this device is in no team"));
+        for team in self.teams().await? {
+            match team.other(&request.device, self.me()) {
+                Ok(member) => {
+                    self.service.add_address(member.device, address).await;
+                    found = Ok(());
+                }
+                Err(error) if found.is_err() => found = Err(error),
+                Err(_) => {}
+            }
+        }
+        found?;
+        self.status().await
+    }
+
+    async fn act(
+        &self,
+        act: impl FnOnce(&Engine) -> Result<TeamDone, ApiError> + Send + 'static,
+    ) -> Result<TeamDone, ApiError> {
+        let done = self.engine(act).await?;
+        self.changed(&done.summary).await;
+        Ok(done)
+    }
+}

@@ -1,0 +1,199 @@
+//! Judgements: what a judge said of two claims that may contradict each other.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    claim::{ClaimKind, Qualifiers},
+    clock::Hlc,
+    event::{Body, EventKind, Header},
+    id::EventId,
+};
+
+/// What a judge says of a new claim and an existing one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PairVerdict {
+    /// Both cannot hold, and it is not said which one does.
+    Contradicts,
+    /// The new claim holds in place of the existing one.
+    Replaces,
+    /// Both say the same.
+    Same,
+    /// Both hold.
+    Compatible,
+}
+
+impl PairVerdict {
+    /// Every verdict, in the order of display.
+    pub const ALL: [Self; 4] = [Self::Contradicts, Self::Replaces, Self::Same, Self::Compatible];
+
+    /// The word used on the wire, in the event's kind and on screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Contradicts => "contradicts",
+            Self::Replaces => "replaces",
+            Self::Same => "same",
+            Self::Compatible => "compatible",
+        }
+    }
+}
+
+impl fmt::Display for PairVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The text names no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown verdict (expected contradicts, replaces, same or compatible)")]
+pub struct UnknownVerdict;
+
+impl FromStr for PairVerdict {
+    type Err = UnknownVerdict;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|verdict| verdict.as_str() == text).ok_or(UnknownVerdict)
+    }
+}
+
+/// How likely a contradiction is, by the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DoubtBand {
+    /// Worth a mention: the write is stored, and the answer names the claim.
+    Mention,
+    /// Worth a question: with `consider` in the request, the write waits for a verdict.
+    Ask,
+}
+
+/// The hash of what a claim says: its kind, its statement without regard to spaces, and where and when it holds.
+pub fn words_hash(kind: ClaimKind, statement: &str, qualifiers: &Qualifiers) -> EventId {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"ergo/words/1");
+    let statement = statement.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Qualifiers { env, team, tenant, valid_from, valid_until } = qualifiers;
+    let qualifiers = [env, team, tenant, valid_from, valid_until].map(|text| text.as_deref().unwrap_or_default());
+    for part in [kind.as_str(), &statement].into_iter().chain(qualifiers) {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    EventId(*hasher.finalize().as_bytes())
+}
+
+/// The key under which the judgements of two claims are found, by the hashes of their words in any order.
+pub fn pair_key(one: &EventId, other: &EventId) -> EventId {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"ergo/judged-pair/1");
+    hasher.update(&one.min(other).0);
+    hasher.update(&one.max(other).0);
+    EventId(*hasher.finalize().as_bytes())
+}
+
+/// What a judgement's event says besides who, when, which verdict and why: JSON in its body.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JudgementData {
+    /// The hash of the new claim's words.
+    pub new: String,
+    /// The hash of the existing claim's words.
+    pub existing: String,
+    /// The language model that judged, if it was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+impl JudgementData {
+    /// The data of a judgement about claims with these words.
+    pub fn new(new: EventId, existing: EventId, model: Option<String>) -> Self {
+        Self { new: new.to_hex(), existing: existing.to_hex(), model }
+    }
+
+    /// Reads it from the body of a judgement; `None` if it was redacted or is malformed.
+    pub fn of(body: Option<&Body>) -> Option<Self> {
+        serde_json::from_str(body?.data.as_deref()?).ok()
+    }
+
+    /// The [`pair_key`] of both.
+    pub fn key(&self) -> Option<EventId> {
+        Some(pair_key(&self.new.parse().ok()?, &self.existing.parse().ok()?))
+    }
+}
+
+/// The key of the pair that an event judges; `None` for other events.
+pub fn judged_pair(header: &Header, body: Option<&Body>) -> Option<EventId> {
+    matches!(super::derive::understood(header), EventKind::Judgement(_)).then(|| JudgementData::of(body)?.key())?
+}
+
+/// A judgement of a pair, as far as it decides which of several holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairJudgement {
+    /// The event.
+    pub event: EventId,
+    /// When.
+    pub clock: Hlc,
+    /// What was said.
+    pub verdict: PairVerdict,
+    /// A person said it, without an agent.
+    pub by_person: bool,
+}
+
+/// Returns the judgement that holds among the effective ones of one pair, given in any order: the latest of a person, else the latest.
+pub fn standing(judgements: impl IntoIterator<Item = PairJudgement>) -> Option<PairJudgement> {
+    judgements.into_iter().max_by_key(|judgement| (judgement.by_person, judgement.clock, judgement.event))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_read_from_its_word() {
+        for verdict in PairVerdict::ALL {
+            assert_eq!(verdict.as_str().parse(), Ok(verdict));
+            assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.as_str());
+        }
+        assert_eq!("fine".parse::<PairVerdict>(), Err(UnknownVerdict));
+    }
+
+    #[test]
+    fn words_are_compared_without_spaces_and_with_where_they_hold() {
+        let plain = Qualifiers::default();
+        let here = Qualifiers { env: Some("staging".into()), ..Qualifiers::default() };
+        let hash = |kind, text: &str, at: &Qualifiers| words_hash(kind, text, at);
+        let first = hash(ClaimKind::Decision, "Use  tabs\n", &plain);
+        assert_eq!(first, hash(ClaimKind::Decision, "Use tabs", &plain));
+        assert_ne!(first, hash(ClaimKind::Decision, "Use tabs", &here));
+        assert_ne!(first, hash(ClaimKind::Rejection, "Use tabs", &plain));
+        let other = hash(ClaimKind::Decision, "Use spaces", &plain);
+        assert_eq!(pair_key(&first, &other), pair_key(&other, &first));
+    }
+
+    fn judgement() -> impl Strategy<Value = PairJudgement> {
+        (any::<u8>(), 0..4_u64, 0..4_usize, any::<bool>()).prop_map(|(id, wall, verdict, by_person)| PairJudgement {
+            event: EventId([id; 32]),
+            clock: Hlc { wall, count: 0 },
+            verdict: PairVerdict::ALL[verdict],
+            by_person,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_holds_does_not_depend_on_the_order(mut all in prop::collection::vec(judgement(), 0..8)) {
+            // One event says one thing.
+            all.sort_by_key(|judgement| judgement.event);
+            all.dedup_by_key(|judgement| judgement.event);
+            let first = standing(all.clone());
+            all.reverse();
+            prop_assert_eq!(standing(all.clone()), first);
+            all.sort_by_key(|judgement| (judgement.clock, judgement.verdict));
+            prop_assert_eq!(standing(all.clone()), first);
+            prop_assert!(first.is_none_or(|first| first.by_person || all.iter().all(|other| !other.by_person)));
+        }
+    }
+}

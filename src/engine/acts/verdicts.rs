@@ -1,0 +1,494 @@
+//! `judge`: verdicts on the claims that a held write may contradict.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    new_claim::NewClaim,
+    refuse,
+    refused_write::{RefusedWrite, Rewording},
+    replay,
+};
+use crate::{
+    api::{ApiError, Caller, DoubtBand, JudgeRequest, Proposed, Stale, Warning, WriteOutcome},
+    domain::{
+        ClaimId, EventId, EventKind, Finding, OpId, PairVerdict, Tier, Verdict,
+        derive::{CardKind, local},
+        judgement::JudgementData,
+        verdict::{Confidence, Evidence, Relation, RuleId, Stage},
+    },
+    engine::{
+        Engine,
+        act_context::{ActContext, WriteScope},
+        find, guard_calls,
+        guard_result::IncomingClaim,
+        model_results::ModelResults,
+        question::{self, HeldQuestion, words_of},
+        request_hash::request_hash,
+        validate, view, wording,
+    },
+    store::{CardRow, ClaimRow, EventDraft, Reader, Ref},
+};
+
+/// The most verdicts of one request: no question has more claims.
+const MAX_VERDICTS: usize = 16;
+
+/// `POST /judge`.
+pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Result<WriteOutcome, ApiError> {
+    validate::actor(&request.caller)?;
+    let order = Order::checked(request)?;
+    let token = validate::id("token", &request.token)?;
+    let results = ask_models(engine, &token).unwrap_or_default();
+    engine.act_with_models(&request.caller, request_hash("judge", request), results, |context| {
+        if let Some(answer) = replay::write(context)? {
+            return Ok(answer);
+        }
+        let card = find::card(context.reader(), "token", &token)?;
+        if card.kind != CardKind::Held {
+            return Err(no_question(&token));
+        }
+        if !card.open {
+            return answered_already(context, &card);
+        }
+        let question = HeldQuestion::of(context.reader(), &card)?;
+        let verdicts = order.verdicts(&question)?;
+        context.answer(card, &question, verdicts, &order)
+    })
+}
+
+/// Stores one held write whose time is over, with a card for a person; whether there was one.
+pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiError> {
+    let now = (engine.config.clock)();
+    let due = {
+        let reader = engine.readers.lend();
+        let mut due = None;
+        for card in question::held_cards(&reader, None)? {
+            if waits_until(&reader, &card)?.is_some_and(|until| until <= now) {
+                due = Some(card);
+                break;
+            }
+        }
+        due
+    };
+    let Some(card) = due else { return Ok(false) };
+    let caller = Caller {
+        org_id: card.scope.org_id.clone(),
+        project: card.scope.project.clone(),
+        who: card.who.clone(),
+        agent: card.agent.clone(),
+        op_id: None,
+        identity: None,
+    };
+    let token = card.id.to_hex();
+    let results = ask_models(engine, &token).unwrap_or_default();
+    engine.act_with_models(&caller, None, results, |context| {
+        let card = find::card_row(context.reader(), &card.id)?;
+        if card.open {
+            let question = HeldQuestion::of(context.reader(), &card)?;
+            context.answer(card, &question, BTreeMap::new(), &Order::default())?;
+        }
+        Ok(true)
+    })
+}
+
+/// When the next held write is to be stored, in milliseconds since the Unix epoch.
+pub(in crate::engine) fn next_unanswered(engine: &Engine) -> Result<Option<u64>, ApiError> {
+    let reader = engine.readers.lend();
+    let mut next = None;
+    for card in question::held_cards(&reader, None)? {
+        if let Some(until) = waits_until(&reader, &card)? {
+            next = Some(next.map_or(until, |known: u64| known.min(until)));
+        }
+    }
+    Ok(next)
+}
+
+/// Until when a held write waits for its writer. What somebody answered and took back waits for a person instead, and of a redacted one there is
+/// nothing to store.
+fn waits_until(reader: &Reader, card: &CardRow) -> Result<Option<u64>, ApiError> {
+    let candidate = card.candidate.map(|id| reader.candidate(&id)).transpose()?.flatten();
+    if candidate.is_none_or(|row| row.flags.redacted) || reader.was_settled(card)? {
+        return Ok(None);
+    }
+    Ok(Some(HeldQuestion::of(reader, card)?.until))
+}
+
+/// The 404 for a token that names another card.
+fn no_question(token: &str) -> ApiError {
+    let mut error = ApiError::not_found(format!("{} names no question", find::named(token)))
+        .hint("send the `token` of the answer `consider`");
+    error.field = Some("token".to_owned());
+    error
+}
+
+/// The answer if somebody was faster: what came of it.
+pub(super) fn answered_already(context: &ActContext<'_>, card: &CardRow) -> Result<WriteOutcome, ApiError> {
+    let claim = find::stored_as(context.reader(), card)?;
+    let became = match &claim {
+        Some(row) => format!("{} is stored as claim {}", wording::quote(&row.statement), row.id.short()),
+        None => "the write was not stored".to_owned(),
+    };
+    let message = match &card.settled {
+        Some(by) => {
+            let who = by.agent.as_deref().unwrap_or(&by.who);
+            format!("this question was already answered by {who} ({}): {became}; nothing was done", by.act)
+        }
+        None => format!("this question is no longer open: {became}; nothing was done"),
+    };
+    Ok(WriteOutcome::Stale(Stale {
+        message,
+        claim: claim.map(|row| Box::new(view::claim(row, &context.today))),
+        heads: Vec::new(),
+        card: Some(Box::new(context.card_view(&card.id)?)),
+        can_reinstate: false,
+    }))
+}
+
+/// What models say of a held write, before the lock is taken: what they said when it was held is still known, as a rule.
+fn ask_models(engine: &Engine, token: &str) -> Result<Vec<ModelResults>, ApiError> {
+    let (scope, row) = {
+        let reader = engine.readers.lend();
+        let card = find::card(&reader, "token", token)?;
+        let row = card.candidate.map(|id| reader.candidate(&id)).transpose()?.flatten();
+        (card.scope, row)
+    };
+    let Some(row) = row else { return Ok(Vec::new()) };
+    let normalised = guard_calls::normalise(&engine.guard, row.kind, &row.statement, &row.qualifiers);
+    Ok(vec![engine.ask_models(&IncomingClaim {
+        scope: &scope,
+        kind: row.kind,
+        statement: &row.statement,
+        source: row.source.as_deref(),
+        normalised: &normalised,
+        exclude: &[],
+    })])
+}
+
+/// A request to judge, checked. Without verdicts nobody answered.
+#[derive(Default)]
+struct Order {
+    verdicts: BTreeMap<String, PairVerdict>,
+    because: Option<String>,
+    model: Option<String>,
+}
+
+impl Order {
+    fn checked(request: &JudgeRequest) -> Result<Self, ApiError> {
+        if request.unanswered && !request.verdicts.is_empty() {
+            return Err(ApiError::field("unanswered", "`unanswered` and `verdicts` exclude each other"));
+        }
+        if !request.unanswered && request.verdicts.is_empty() {
+            return Err(ApiError::field("verdicts", "`verdicts` is empty")
+                .hint("give a verdict for each claim in question: contradicts, replaces, same or compatible"));
+        }
+        if request.verdicts.len() > MAX_VERDICTS {
+            return Err(ApiError::field("verdicts", format!("at most {MAX_VERDICTS} verdicts are taken at once")));
+        }
+        let because = validate::optional("because", request.because.as_deref())?;
+        if because.is_none() && !request.unanswered {
+            return Err(ApiError::field("because", "verdicts need a `because`")
+                .hint("say why in one sentence; it stays on the record"));
+        }
+        let mut verdicts = BTreeMap::new();
+        for (id, verdict) in &request.verdicts {
+            verdicts.insert(validate::id("verdicts", id)?, *verdict);
+        }
+        Ok(Self { verdicts, because, model: validate::optional_name("model", request.model.as_deref())? })
+    }
+
+    /// The verdict on each claim in question.
+    fn verdicts(&self, question: &HeldQuestion) -> Result<BTreeMap<ClaimId, PairVerdict>, ApiError> {
+        let mut found = BTreeMap::new();
+        let mut unknown = Vec::new();
+        let wrong = |message: String| {
+            let mut error = ApiError::field("verdicts", message).hint("name the claims of the question, each once");
+            error.candidates = question.doubts.iter().map(|doubt| doubt.id.to_hex()).collect();
+            error
+        };
+        for (prefix, verdict) in &self.verdicts {
+            let mut fits = question.doubts.iter().filter(|doubt| doubt.id.to_hex().starts_with(prefix));
+            match (fits.next(), fits.next()) {
+                (Some(doubt), None) => {
+                    if found.insert(doubt.id, *verdict).is_some() {
+                        return Err(wrong(format!("claim {} has two verdicts", doubt.id.short())));
+                    }
+                }
+                (Some(_), Some(_)) => {
+                    return Err(wrong(format!("{} fits more than one claim of the question", find::named(prefix))));
+                }
+                (None, _) => unknown.push(find::named(prefix)),
+            }
+        }
+        if !unknown.is_empty() {
+            return Err(wrong(format!("not in this question: {}", unknown.join(", "))));
+        }
+        let missing: Vec<String> = question
+            .doubts
+            .iter()
+            .filter(|doubt| !self.verdicts.is_empty() && doubt.band == DoubtBand::Ask && !found.contains_key(&doubt.id))
+            .map(|doubt| doubt.id.short())
+            .collect();
+        if !missing.is_empty() {
+            return Err(wrong(format!("no verdict on {}", missing.join(", "))));
+        }
+        Ok(found)
+    }
+}
+
+/// An answered question: what the act that follows from it says on the record, besides its own events.
+pub(in crate::engine) struct Answered {
+    card: CardRow,
+    verdicts: BTreeMap<ClaimId, PairVerdict>,
+    /// The claims in question that nobody judged; each gets a card.
+    unjudged: Vec<ClaimRow>,
+    /// The hash of what each claim in question says.
+    words: BTreeMap<ClaimId, EventId>,
+    /// The hash of what the held write says.
+    new: EventId,
+    source: Option<String>,
+    because: Option<String>,
+    model: Option<String>,
+    /// How the card is settled.
+    outcome: &'static str,
+    /// The claim that the held write turned out to be.
+    pub(in crate::engine) became: Option<ClaimId>,
+}
+
+impl Answered {
+    /// Whether a claim was part of the question.
+    pub(in crate::engine) fn names(&self, id: &ClaimId) -> bool {
+        self.words.contains_key(id)
+    }
+
+    /// Its events. `stores`: the first draft of the act is the claim that is stored.
+    pub(in crate::engine) fn drafts(self, stores: bool) -> Vec<EventDraft> {
+        let became = if stores { Some(Ref::Draft(0)) } else { self.became.map(Ref::Id) };
+        let mut drafts = Vec::new();
+        for (id, verdict) in &self.verdicts {
+            let Some(existing) = self.words.get(id) else { continue };
+            let new = became.filter(|new| *new != Ref::Id(*id));
+            let mut draft = EventDraft::new(EventKind::Judgement(*verdict), new.into_iter().chain([Ref::Id(*id)]));
+            draft.body.reason.clone_from(&self.because);
+            draft.body.source.clone_from(&self.source);
+            draft.body.data = serde_json::to_string(&JudgementData::new(self.new, *existing, self.model.clone())).ok();
+            drafts.push(draft);
+        }
+        if stores {
+            drafts.extend(self.unjudged.iter().map(unjudged));
+        }
+        drafts.push(refuse::settled(&self.card, self.outcome, became, self.because));
+        drafts
+    }
+}
+
+/// Opens a card for a person: nobody said how the claim that is stored relates to this one.
+fn unjudged(row: &ClaimRow) -> EventDraft {
+    let sentence = format!("Nobody has said whether this contradicts {}.", wording::quote(&row.statement));
+    let evidence = Evidence {
+        stage: Stage::Judge,
+        rule: RuleId::Unanswered,
+        relation: Relation::Uncertain,
+        confidence: Confidence::Low,
+        sentence,
+        ..Evidence::default()
+    };
+    let finding = Finding { claim: row.id, tier: Tier::Warn, score: 0.0, evidence };
+    let verdict = Verdict { tier: Tier::Warn, findings: vec![finding], compared: 1, ..Verdict::default() };
+    let mut draft = EventDraft::new(EventKind::Local(local::FOUND.into()), [Ref::Draft(0), Ref::Id(row.id)]);
+    draft.body.data = Some(refuse::verdict_data(&verdict));
+    draft
+}
+
+/// What becomes of a held write by the verdicts on claims that are in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Consequence {
+    /// It is refused.
+    Refuse,
+    /// It is what a stored claim says.
+    Observe,
+    /// It waits on a card until a person agrees that it replaces a person's claim.
+    Propose,
+    /// It is stored, and replaces what it replaces.
+    Store,
+}
+
+/// What follows from some verdicts. `proposes`: the judge is an agent that may not replace a person's claim, and one is to be replaced.
+pub(in crate::engine) fn consequence(verdicts: impl IntoIterator<Item = PairVerdict>, proposes: bool) -> Consequence {
+    let said: BTreeSet<PairVerdict> = verdicts.into_iter().collect();
+    if said.contains(&PairVerdict::Contradicts) {
+        Consequence::Refuse
+    } else if proposes {
+        Consequence::Propose
+    } else if said.contains(&PairVerdict::Same) {
+        Consequence::Observe
+    } else {
+        Consequence::Store
+    }
+}
+
+impl ActContext<'_> {
+    fn answer(
+        &mut self,
+        card: CardRow,
+        question: &HeldQuestion,
+        verdicts: BTreeMap<ClaimId, PairVerdict>,
+        order: &Order,
+    ) -> Result<WriteOutcome, ApiError> {
+        let write_scope = WriteScope::at(&card.scope);
+        let held: RefusedWrite = self.refused_write(&card)?;
+        let of = |wanted: PairVerdict| -> Vec<ClaimRow> {
+            let said = held.opposed.iter().filter(|row| verdicts.get(&row.id) == Some(&wanted));
+            said.cloned().collect()
+        };
+        let [contradicted, replaced, same] =
+            [PairVerdict::Contradicts, PairVerdict::Replaces, PairVerdict::Same].map(of);
+        let persons = replaced.iter().find(|row| row.agent.is_none()).filter(|_| self.may_only_propose()).cloned();
+        let in_force = held.opposed.iter().filter_map(|row| verdicts.get(&row.id).copied());
+        let consequence = consequence(in_force, persons.is_some());
+
+        let mut replaces = held.wanted();
+        replaces.extend(replaced.iter().filter(|row| !held.proposal.supersedes.contains(&row.id)).cloned());
+        let change_reason = order.because.clone().filter(|_| !replaced.is_empty());
+        let claim = self.claim_from_refused(&held, replaces, Rewording { change_reason, ..Rewording::default() })?;
+        let mut words = BTreeMap::new();
+        for doubt in &question.doubts {
+            words.insert(doubt.id, words_of(&find::row(self.reader(), &doubt.id)?));
+        }
+        let nobody = verdicts.is_empty();
+        let asked =
+            |row: &&ClaimRow| question.doubts.iter().any(|doubt| doubt.id == row.id && doubt.band == DoubtBand::Ask);
+        let mut on_record = verdicts.clone();
+        if consequence == Consequence::Propose {
+            // A person decides: until then nothing is said about what it replaces.
+            on_record.retain(|_, verdict| *verdict != PairVerdict::Replaces);
+        }
+        self.answered = Some(Answered {
+            unjudged: held.opposed.iter().filter(asked).filter(|_| nobody).cloned().collect(),
+            words,
+            new: words_of(&held.row),
+            source: held.row.source.clone(),
+            because: order.because.clone(),
+            model: order.model.clone(),
+            outcome: match consequence {
+                _ if nobody => "unanswered",
+                Consequence::Refuse => PairVerdict::Contradicts.as_str(),
+                Consequence::Observe => PairVerdict::Same.as_str(),
+                Consequence::Propose => "proposed",
+                Consequence::Store if replaced.is_empty() => PairVerdict::Compatible.as_str(),
+                Consequence::Store => PairVerdict::Replaces.as_str(),
+            },
+            verdicts: on_record,
+            became: None,
+            card,
+        });
+        let because = order.because.as_deref().unwrap_or_default();
+        match (consequence, same.first(), persons) {
+            (Consequence::Refuse, ..) => self.refuse_by(&write_scope, &claim, &contradicted, because),
+            (Consequence::Propose, _, Some(theirs)) => self.propose_to_replace(&write_scope, &claim, &theirs, because),
+            (Consequence::Observe, Some(same), _) => self.store_duplicate(&write_scope, &claim, same.id, false),
+            _ => {
+                let mut outcome = self.store_claim(&write_scope, &claim, false)?;
+                if let WriteOutcome::Stored(stored) = &mut outcome
+                    && nobody
+                {
+                    let message =
+                        "stored without an answer: a person is asked how it relates to the claims in question";
+                    stored.warnings.push(Warning::new("unanswered", message));
+                }
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// Refuses a write that its judge says contradicts others, as the guard would.
+    fn refuse_by(
+        &mut self,
+        write_scope: &WriteScope,
+        claim: &NewClaim,
+        contradicted: &[ClaimRow],
+        because: &str,
+    ) -> Result<WriteOutcome, ApiError> {
+        let mut judged = self.judge(&claim.incoming(write_scope, &claim.replaced()))?;
+        let by = self.actor.agent.clone().unwrap_or_else(|| self.actor.who.clone());
+        for row in contradicted {
+            judged.refuse_by_verdict(row, self.view(&row.id)?, &by, because);
+        }
+        self.count(&judged, false);
+        self.refuse(write_scope, claim, judged, false, false)
+    }
+
+    /// Keeps a write that an agent says replaces a person's claim, until a person decides.
+    fn propose_to_replace(
+        &mut self,
+        write_scope: &WriteScope,
+        claim: &NewClaim,
+        theirs: &ClaimRow,
+        because: &str,
+    ) -> Result<WriteOutcome, ApiError> {
+        let mut judged = self.judge(&claim.incoming(write_scope, &claim.replaced()))?;
+        let by = self.actor.agent.clone().unwrap_or_default();
+        judged.propose_by_verdict(theirs, self.view(&theirs.id)?, &by, because);
+        let op_id: OpId = self.op;
+        match self.refuse(write_scope, claim, judged, false, false)? {
+            WriteOutcome::Conflict(refused) => {
+                let Some(card_id) = refused.card_id else {
+                    return Err(ApiError::internal("the card of a proposal is missing"));
+                };
+                let (old, new) = (wording::quote(&theirs.statement), wording::quote(&claim.draft.statement));
+                Ok(WriteOutcome::Proposed(Proposed {
+                    op_id,
+                    scope: refused.scope,
+                    summary: format!(
+                        "Proposed: replace {old} by {new}. It stands until a person decides on card {}",
+                        card_id.short()
+                    ),
+                    card_id,
+                    claim: Box::new(self.view(&theirs.id)?),
+                    known: false,
+                }))
+            }
+            other => Ok(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use PairVerdict::{Compatible, Contradicts, Replaces, Same};
+
+    #[rstest]
+    #[case::compatible(&[Compatible, Compatible], false, Consequence::Store)]
+    #[case::replaces(&[Compatible, Replaces], false, Consequence::Store)]
+    #[case::same(&[Compatible, Same, Replaces], false, Consequence::Observe)]
+    #[case::contradicts(&[Compatible, Same, Replaces, Contradicts], false, Consequence::Refuse)]
+    #[case::none_in_force(&[], false, Consequence::Store)]
+    #[case::agent_replaces_a_persons(&[Replaces, Same], true, Consequence::Propose)]
+    #[case::agent_contradicts_a_persons(&[Replaces, Contradicts], true, Consequence::Refuse)]
+    fn the_strongest_verdict_decides(
+        #[case] verdicts: &[PairVerdict],
+        #[case] proposes: bool,
+        #[case] expected: Consequence,
+    ) {
+        assert_eq!(consequence(verdicts.iter().copied(), proposes), expected);
+    }
+
+    #[test]
+    fn every_claim_to_be_asked_about_needs_a_verdict_and_no_other_has_one() {
+        let doubt = |n: u8, band| question::QuestionDoubt { id: EventId([n; 32]), band };
+        let question =
+            HeldQuestion { doubts: vec![doubt(0x1a, DoubtBand::Ask), doubt(0x2b, DoubtBand::Mention)], until: 0 };
+        let order = |said: &[(&str, PairVerdict)]| Order {
+            verdicts: said.iter().map(|(id, verdict)| ((*id).to_owned(), *verdict)).collect(),
+            ..Order::default()
+        };
+        let found = order(&[("1a1a", Same)]).verdicts(&question).unwrap();
+        assert_eq!(found, [(EventId([0x1a; 32]), Same)].into());
+        let error = order(&[("1a1a", Same), ("ffff", Compatible)]).verdicts(&question).unwrap_err();
+        assert!(error.message.contains("ffff") && error.candidates.len() == 2, "{error:?}");
+        let error = order(&[("2b2b", Same)]).verdicts(&question).unwrap_err();
+        assert!(error.message.contains("1a1a1a1a1a"), "{error:?}");
+        assert!(order(&[("1a1a", Same), ("1a1a1a", Same)]).verdicts(&question).is_err());
+    }
+}

@@ -1,0 +1,301 @@
+//! The guard's judgement of a write, with the stored claims that it names.
+
+use std::sync::atomic::Ordering;
+
+use super::{
+    act_context::ActContext,
+    guard_calls::{self, NormalisedStatement},
+    model_results::ModelResults,
+    question::{self, ClaimInDoubt},
+    view, wording,
+};
+use crate::{
+    api::{ApiError, ClaimView, Conflict, Doubt, DoubtBand, Warning},
+    domain::{
+        ClaimId, ClaimKind, Finding, Scope, Status, Tier, Verdict,
+        verdict::{Confidence, Evidence, Relation, RuleId, Stage},
+    },
+    guard::{Guard, JudgeContext, MAX_BY_WORDS, NormedClaim},
+    store::{CandidateQuery, ClaimRow, Reader},
+};
+
+/// How many of the claims that a write was compared with are named if none of them opposes it.
+const NEAREST: usize = 3;
+
+/// The guard's judgement of one write.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GuardResult {
+    pub(super) verdict: Verdict,
+    /// The findings, with their claims; the strongest first.
+    pub(super) conflicts: Vec<Conflict>,
+    /// What the writer is told if it is stored.
+    pub(super) warnings: Vec<Warning>,
+    /// A stage failed, so that nothing was compared.
+    pub(super) ungated: bool,
+    /// The first few of the claims that it was compared with, the nearest first.
+    pub(super) nearest: Vec<ClaimId>,
+    /// The guarded claims that it was compared with.
+    pub(super) compared: Vec<ClaimRow>,
+    /// Those that it may contradict, the likeliest first.
+    pub(super) doubts: Vec<ClaimInDoubt>,
+}
+
+impl GuardResult {
+    /// Whether the write is refused.
+    pub(super) fn blocks(&self) -> bool {
+        self.verdict.tier == Tier::Block
+    }
+
+    /// The claims to which it can be an exception: those that refuse it, else the one against which the guard warns most.
+    pub(super) fn opposed(&self) -> Vec<ClaimId> {
+        if self.blocks() {
+            return self.blocking();
+        }
+        self.conflicts.first().map(|conflict| conflict.claim.id).into_iter().collect()
+    }
+
+    /// Whether its writer is to be asked before it is in force.
+    pub(super) fn must_ask(&self) -> bool {
+        self.doubts.iter().any(|doubt| doubt.band == DoubtBand::Ask)
+    }
+
+    /// The claims that it may contradict, as clients get them.
+    pub(super) fn doubt_views(&self) -> Vec<Doubt> {
+        self.doubts.iter().map(|doubt| question::doubt(&doubt.row, doubt.band)).collect()
+    }
+
+    /// Refuses it since a judge said that it contradicts a claim.
+    pub(super) fn refuse_by_verdict(&mut self, row: &ClaimRow, claim: ClaimView, by: &str, because: &str) {
+        let sentence = format!("{by} judged that it contradicts {}: {because}", wording::quote(&row.statement));
+        self.add_block(row.id, claim, Relation::Contradiction, sentence);
+    }
+
+    /// Refuses it, for now, since an agent proposes that it replaces a person's claim.
+    pub(super) fn propose_by_verdict(&mut self, row: &ClaimRow, claim: ClaimView, by: &str, because: &str) {
+        let sentence = format!("{by} proposes that it replaces {}: {because}", wording::quote(&row.statement));
+        self.add_block(row.id, claim, Relation::Uncertain, sentence);
+    }
+
+    fn add_block(&mut self, id: ClaimId, claim: ClaimView, relation: Relation, sentence: String) {
+        if self.blocking().contains(&id) {
+            return;
+        }
+        let evidence = Evidence {
+            stage: Stage::Judge,
+            rule: RuleId::Judged,
+            relation,
+            confidence: Confidence::High,
+            sentence,
+            ..Evidence::default()
+        };
+        let finding = Finding { claim: id, tier: Tier::Block, score: 1.0, evidence };
+        self.verdict.tier = Tier::Block;
+        self.verdict.findings.retain(|known| known.claim != id);
+        self.verdict.findings.insert(0, finding.clone());
+        self.conflicts.retain(|known| known.claim.id != id);
+        self.conflicts.insert(0, view::conflict(finding, claim));
+    }
+
+    /// The claims that refuse it.
+    pub(super) fn blocking(&self) -> Vec<ClaimId> {
+        self.conflicts
+            .iter()
+            .filter(|conflict| conflict.tier == Tier::Block)
+            .map(|conflict| conflict.claim.id)
+            .collect()
+    }
+}
+
+/// How many facts a guarded write is compared with, at most.
+const MAX_FACTS: usize = 5;
+
+/// What is about to be stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IncomingClaim<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) kind: ClaimKind,
+    pub(super) statement: &'a str,
+    /// Where it comes from.
+    pub(super) source: Option<&'a str>,
+    pub(super) normalised: &'a NormalisedStatement,
+    /// Claims that are to give way: not compared.
+    pub(super) exclude: &'a [ClaimId],
+}
+
+impl IncomingClaim<'_> {
+    /// As the guard compares it.
+    pub(super) fn candidate(&self) -> NormedClaim {
+        NormedClaim {
+            id: None,
+            kind: self.kind,
+            statement: self.statement.to_owned(),
+            norms: self.normalised.norms.clone(),
+            normaliser: self.normalised.version.clone(),
+            source: self.source.map(str::to_owned),
+        }
+    }
+
+    /// The active guarded claims that share words with it, the likeliest first.
+    pub(super) fn by_words(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
+        Ok(reader.candidates(&CandidateQuery {
+            scope: self.scope.clone(),
+            terms: Guard::index_terms(&self.normalised.norms, self.statement),
+            exclude: self.exclude.to_vec(),
+            facts: false,
+            limit: MAX_BY_WORDS,
+        })?)
+    }
+
+    /// The active facts that share most words with it; none for a fact, which replaces others by its key.
+    pub(super) fn facts(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
+        if !self.kind.is_guarded() {
+            return Ok(Vec::new());
+        }
+        Ok(reader.candidates(&CandidateQuery {
+            scope: self.scope.clone(),
+            terms: Guard::index_terms(&self.normalised.norms, self.statement),
+            exclude: self.exclude.to_vec(),
+            facts: true,
+            limit: MAX_FACTS,
+        })?)
+    }
+
+    /// Whether a stored claim is one that it may be compared with.
+    pub(super) fn meets(&self, row: &ClaimRow) -> bool {
+        row.status == Status::Active
+            && row.kind.is_guarded()
+            && row.scope == *self.scope
+            && !self.exclude.contains(&row.id)
+    }
+}
+
+impl ActContext<'_> {
+    /// Compares a write with the active claims of its scope, and a guarded one with facts too: those warn.
+    pub(super) fn judge(&self, incoming: &IncomingClaim<'_>) -> Result<GuardResult, ApiError> {
+        if !incoming.kind.is_guarded() && incoming.normalised.warning.is_some() {
+            return Ok(GuardResult::default());
+        }
+        if let Some(warning) = &incoming.normalised.warning {
+            return Ok(GuardResult { warnings: vec![warning.clone()], ungated: true, ..GuardResult::default() });
+        }
+        let mut rows = incoming.by_words(self.reader())?;
+        let by_words = rows.len();
+        let mut results = self.results(incoming.statement);
+        for id in results.missing(&rows) {
+            rows.extend(self.reader().claim(&id)?.filter(|row| incoming.meets(row)));
+        }
+        let mut rows = results.shortlist(incoming, rows, by_words);
+        rows.extend(incoming.facts(self.reader())?);
+        self.compare(incoming, &rows, &mut results)
+    }
+
+    fn compare(
+        &self,
+        incoming: &IncomingClaim<'_>,
+        rows: &[ClaimRow],
+        results: &mut ModelResults,
+    ) -> Result<GuardResult, ApiError> {
+        let ungated =
+            |warning: Box<Warning>| GuardResult { warnings: vec![*warning], ungated: true, ..GuardResult::default() };
+        let stored = self.engine.as_read(self.reader(), rows)?;
+        let (ours, against) =
+            match results.parse(incoming.candidate()).and_then(|ours| Ok((ours, results.parse_all(stored)?))) {
+                Ok(parsed) => parsed,
+                Err(warning) => return Ok(ungated(warning)),
+            };
+        let said = results.said(rows);
+        let heard = said.iter().any(|said| said.inference.is_some());
+        let shift = if heard { self.engine.threshold_shift(self.reader(), incoming.scope, self.now)? } else { 0.0 };
+        let under = JudgeContext { today: &self.today, scores: &said, threshold_shift: shift };
+        let verdict = match guard_calls::judge(&self.engine.guard, &ours, &against, under) {
+            Ok(mut verdict) => {
+                verdict.skipped = skipped(results, &verdict, rows, || {
+                    guard_calls::select_for_inference(&self.engine.guard, &ours, &against, under)
+                });
+                verdict
+            }
+            Err(warning) => return Ok(ungated(warning)),
+        };
+        let mut conflicts = Vec::new();
+        for finding in &verdict.findings {
+            conflicts.push(view::conflict(finding.clone(), self.view(&finding.claim)?));
+        }
+        let mut warnings: Vec<Warning> =
+            conflicts.iter().filter(|c| c.tier == Tier::Warn).map(|conflict| softer(incoming.kind, conflict)).collect();
+        warnings.extend(results.warning().or_else(|| guard_calls::skipped(&verdict)));
+        let nearest = rows.iter().take(NEAREST).map(|row| row.id).collect();
+        let doubts = match verdict.tier {
+            Tier::Block => Vec::new(),
+            _ => guard_calls::doubts(&self.engine.guard, &ours, &against, under),
+        };
+        let doubts =
+            doubts.into_iter().map(|pair| ClaimInDoubt { row: rows[pair.at].clone(), band: pair.band }).collect();
+        let compared = rows.iter().filter(|row| row.kind.is_guarded() && incoming.kind.is_guarded()).cloned().collect();
+        Ok(GuardResult { verdict, conflicts, warnings, ungated: false, nearest, compared, doubts })
+    }
+
+    /// Counts what became of a guarded write. `excepted`: it was stored as an exception to a rule.
+    pub(super) fn count(&self, judged: &GuardResult, excepted: bool) {
+        let counters = &self.engine.counters;
+        let counter = match judged.verdict.tier {
+            _ if excepted => &counters.exception,
+            _ if judged.ungated => &counters.ungated,
+            Tier::Clean => &counters.clean,
+            Tier::Warn => &counters.warn,
+            Tier::Block => &counters.block,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What the verdict says of stages that did not run: a model that failed always; one that is not installed if a finding could have been
+/// another; and claims that appeared since the models were asked, which only happens when two write at the same moment.
+fn skipped(
+    results: &ModelResults,
+    verdict: &Verdict,
+    rows: &[ClaimRow],
+    worth: impl Fn() -> Vec<usize>,
+) -> Vec<String> {
+    if results.failed() {
+        return results.skipped();
+    }
+    if !results.infers() {
+        let matters = verdict.tier != Tier::Clean && !worth().is_empty();
+        return if matters { results.skipped() } else { Vec::new() };
+    }
+    if rows.iter().all(|row| results.saw(&row.id)) {
+        return Vec::new();
+    }
+    let late = worth().into_iter().map(|at| rows[at].id).filter(|id| !results.saw(id));
+    late.map(|id| {
+        format!(
+            "claim {} was written at the same moment and was compared by the rules only, without the models",
+            id.short()
+        )
+    })
+    .collect()
+}
+
+/// A stored claim as the guard compares it.
+pub(super) fn candidate(row: &ClaimRow) -> NormedClaim {
+    let normaliser = row.normaliser.clone().unwrap_or_default();
+    let (statement, norms) = (row.statement.clone(), row.norms.clone());
+    NormedClaim { id: Some(row.id), kind: row.kind, statement, norms, normaliser, source: row.source.clone() }
+}
+
+/// What a writer is told of a claim that a write of some kind may contradict.
+fn softer(kind: ClaimKind, conflict: &Conflict) -> Warning {
+    let said = conflict.evidence.sentence.trim();
+    let theirs = &conflict.claim;
+    let message = if !kind.is_guarded() || !theirs.kind.is_guarded() {
+        // Which of the two is out of date, only a person can say.
+        format!("this may contradict the {} {}. {said}", theirs.kind.as_str(), super::wording::quote(&theirs.statement))
+            .trim_end()
+            .to_owned()
+    } else if said.is_empty() {
+        format!("this may contradict {}", super::wording::quote(&conflict.claim.statement))
+    } else {
+        said.to_owned()
+    };
+    Warning { conflict: Some(conflict.clone()), ..Warning::new("softer_conflict", message) }
+}

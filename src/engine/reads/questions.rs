@@ -1,0 +1,21 @@
+//! Writes that wait for verdicts.
+
+use crate::{
+    api::{ApiError, Questions, QuestionsQuery},
+    engine::{Engine, question, validate},
+};
+
+/// `GET /questions`.
+pub(in crate::engine) fn questions(engine: &Engine, query: &QuestionsQuery) -> Result<Questions, ApiError> {
+    let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
+    let reader = engine.readers.lend();
+    let mut items = Vec::new();
+    for card in question::held_cards(&reader, scope.as_ref())? {
+        let by_who = query.who.as_ref().is_none_or(|who| *who == card.who);
+        let by_agent = query.agent.as_ref().is_none_or(|agent| card.agent.as_ref() == Some(agent));
+        if by_who && by_agent {
+            items.push(question::consider(&reader, &card, false)?);
+        }
+    }
+    Ok(Questions { items })
+}

@@ -1,0 +1,81 @@
+//! Whether what was found answers, and how probably.
+
+use super::{FoundClaim, RecallMeans, RecallQuery, RecallRun};
+use crate::{
+    api::{ApiError, RecallRequest, RecallVerdict},
+    domain::{ClaimId, Scope},
+    engine::{Engine, guard_calls},
+    recall::{
+        answer_model::{self, AnswerFeatures},
+        floor,
+    },
+    store::RowNumber,
+};
+
+/// How many claims after the best tell what is near whatever is asked.
+const CROWD: usize = 9;
+
+/// The claims among which the answer is looked for if the probability is fitted: what an agent is shown.
+const SHOWN_FIRST: usize = 3;
+
+/// What is known of the best claim that a question finds, and the ids of the first few; `None` if it finds none. For measurements.
+pub(in crate::engine) fn figures(
+    engine: &Engine,
+    request: &RecallRequest,
+    ways: RecallMeans,
+) -> Result<Option<(AnswerFeatures, Vec<ClaimId>)>, ApiError> {
+    let wanted = RecallQuery { ways, ..RecallQuery::new(request)? };
+    let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
+    let findings = RecallRun { engine, wanted: &wanted, now, today: guard_calls::day(now) }.find()?;
+    let first = findings.found.iter().take(SHOWN_FIRST).map(|found| found.row.id).collect();
+    Ok(findings.found.first().map(|found| (found.figures, first)))
+}
+
+/// Whether a question is answered. `reference_answers`: a file that was taken in does.
+pub(super) fn of(found: &[FoundClaim], reference_answers: bool, by_meaning: bool) -> RecallVerdict {
+    let probability = found.iter().map(|found| found.probability).fold(0.0, f64::max);
+    let weights = answer_model::built_in().weights(by_meaning);
+    if found.iter().any(|found| found.answers) {
+        RecallVerdict::Known
+    } else if reference_answers {
+        RecallVerdict::Reference
+    } else if found.is_empty() || probability < weights.nothing_below {
+        RecallVerdict::Nothing
+    } else {
+        RecallVerdict::Nearest
+    }
+}
+
+/// What a person or an agent is told if no claim is known to answer.
+pub(super) fn note(verdict: RecallVerdict, scope: &Scope, none: bool) -> Option<String> {
+    match verdict {
+        RecallVerdict::Known => None,
+        RecallVerdict::Reference => Some("No claim answers this, but an ingested file does.".to_owned()),
+        RecallVerdict::Nearest => Some(format!("No claim in {scope} certainly answers this; these are the nearest.")),
+        RecallVerdict::Nothing if none => Some(format!("Nothing in {scope} is about this.")),
+        RecallVerdict::Nothing => Some(format!("Nothing in {scope} is about this; the nearest claims follow anyway.")),
+    }
+}
+
+/// The mean cosine of the nearest claims after the best; 0 if there are none.
+pub(super) fn crowd(near: &[(RowNumber, f32)]) -> f64 {
+    let next: Vec<f64> = near.iter().skip(1).take(CROWD).map(|(_, cosine)| f64::from(*cosine)).collect();
+    if next.is_empty() { 0.0 } else { next.iter().sum::<f64>() / next.len() as f64 }
+}
+
+/// Says of each claim how probably it answers.
+pub(super) fn weigh_up(found: &mut [FoundClaim], by_meaning: bool, unknown: f64, crowd: f64, raise: f64) {
+    let weights = answer_model::built_in().weights(by_meaning);
+    let total = |at: usize| found.get(at).map_or(0.0, |found: &FoundClaim| found.score.total);
+    let lead = total(0) - total(1);
+    for (place, found) in found.iter_mut().enumerate() {
+        let lead = Some(if place == 0 { lead } else { 0.0 });
+        let FoundClaim { ref score, cosine, with_reason, fused, .. } = *found;
+        let floor = floor::FloorEvidence { score, cosine, by_meaning, unknown, lead, raise };
+        let evidence = answer_model::AnswerEvidence { score, cosine, with_reason, unknown, lead, fused, crowd, raise };
+        let figures = AnswerFeatures::of(&evidence);
+        (found.above, found.figures) = (floor::margin(&floor), figures);
+        found.probability = weights.probability(&figures);
+        found.answers = found.probability >= weights.known_from;
+    }
+}

@@ -1,0 +1,373 @@
+//! What a person does to a team.
+
+use super::team_act::{self, TeamAct, device_named, device_word, scope_of, team_named};
+use crate::{
+    api::{
+        AdoptRequest, ApiError, BindRequest, BoundScope, Caller, CreateTeamRequest, ErrorCode, GrantRequest,
+        LeaveRequest, RenameRequest, RevokeRequest, TeamDone, TeamView,
+    },
+    domain::{
+        DeviceId, EventId, Roster, Scope, SignedEvent,
+        roster::{Grant, Granted, MAX_DEVICES, Role, RosterChange},
+        text::escape,
+    },
+    engine::{Engine, request_hash::request_hash, validate},
+};
+
+/// Cuts and heads that one event carries at most, so that it stays well below an event's largest size.
+const PER_EVENT: usize = 100;
+
+impl Engine {
+    /// Makes a team with this device as its admin, and shares scopes with their history.
+    pub fn create_team(&self, request: &CreateTeamRequest) -> Result<TeamView, ApiError> {
+        let name = validate::required_name("name", &request.name)?;
+        let device_name = validate::required_name("device_name", request.device_name.as_deref().unwrap_or_default())?;
+        let scopes =
+            request.scopes.iter().map(|scope| scope_of("scopes", Some(scope))).collect::<Result<Vec<_>, _>>()?;
+        self.team_act(&request.caller, request_hash("create_team", request), |act| {
+            for scope in &scopes {
+                free(act, scope)?;
+            }
+            let person = validate::required_name("who", &request.caller.who)?;
+            let team = act.commit(None, RosterChange::Create { name: name.clone(), person, device_name }, None)?;
+            for scope in &scopes {
+                adopt(act, team, scope, None)?;
+            }
+            let summary = match scopes.len() {
+                0 => format!("Created the team {name}; it shares no scopes yet"),
+                1 => format!("Created the team {name}, which shares {}", scopes[0]),
+                count => format!("Created the team {name}, which shares {count} scopes"),
+            };
+            act.view(team, summary)
+        })
+    }
+
+    /// Joins a team by its roster, which names this device; binds its scopes as `map` says, and shares the history of those that
+    /// are brought.
+    pub fn join_team(
+        &self,
+        caller: &Caller,
+        team: EventId,
+        roster: &[SignedEvent],
+        from: Option<DeviceId>,
+        map: &[BoundScope],
+        bring: &[Scope],
+    ) -> Result<TeamView, ApiError> {
+        self.team_act(caller, request_hash("join_team", &(team, map, bring)), |act| {
+            let now = act.now;
+            let done = act.store.join_team(team, roster, from, now)?;
+            act.took(done);
+            for bound in map {
+                let local = scope_of("local", Some(&bound.local))?;
+                act.store.bind_scope(team, &bound.scope, &local)?;
+            }
+            for scope in bring {
+                let scope = scope_of("bring", Some(scope))?;
+                // Whoever joins may not know their role yet; `ergo sync status` says what stays here.
+                if closed(act, team, &scope)?.is_some() {
+                    continue;
+                }
+                let roster = act.roster(team)?;
+                adopt(act, team, &scope, Some(&roster))?;
+            }
+            let name = act.roster(team)?.name().to_owned();
+            act.view(team, format!("Joined the team {}", escape(&name)))
+        })
+    }
+
+    /// Lets a device in, or in again. Returns with the roster besides, which the device needs to join.
+    pub fn add_member(
+        &self,
+        caller: &Caller,
+        in_team: Option<&str>,
+        device: DeviceId,
+        person: &str,
+        name: &str,
+        grant: &Grant,
+    ) -> Result<(TeamDone, Vec<SignedEvent>), ApiError> {
+        let (person, name) = (validate::required("person", person)?, validate::required("name", name)?);
+        let may = minicbor::to_vec(grant).unwrap_or_default();
+        self.team_act(caller, request_hash("add_member", &(in_team, device, &person, &name, may)), |act| {
+            let team = team_named(act.reader(), in_team)?;
+            let roster = act.as_admin(team, "admit devices")?;
+            known_scopes(&roster, &grant.scopes)?;
+            if !roster.is_member(&device) {
+                has_room(&roster)?;
+            }
+            let summary = format!("Admitted {} to the team {}", escape(&name), escape(roster.name()));
+            act.commit(Some(team), RosterChange::Add { device, person, name, grant: grant.clone() }, None)?;
+            Ok((act.answer(team, summary, Vec::new()), act.reader().roster_events(&team)?))
+        })
+    }
+
+    /// Gives a device, or the team, another name.
+    pub fn rename_in_team(&self, request: &RenameRequest) -> Result<TeamDone, ApiError> {
+        let name = validate::required_name("name", &request.name)?;
+        self.team_act(&request.caller, request_hash("rename_in_team", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let roster = act.roster(team)?;
+            let device = match &request.device {
+                Some(text) => Some(device_named(&roster, text)?),
+                None => None,
+            };
+            if device.is_none_or(|member| member.device != act.me) {
+                act.as_admin(team, "rename the team and its devices")?;
+            }
+            let summary =
+                format!("{} is now called {name}", escape(device.map_or(roster.name(), |member| &member.name)));
+            let device = device.map(|member| member.device);
+            act.commit(Some(team), RosterChange::Rename { device, name }, None)?;
+            Ok(act.answer(team, summary, Vec::new()))
+        })
+    }
+
+    /// Says what a device may do from now on. What it wrote until now stays.
+    pub fn grant_in_team(&self, request: &GrantRequest) -> Result<TeamDone, ApiError> {
+        self.team_act(&request.caller, request_hash("grant_in_team", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let roster = act.as_admin(team, "change roles")?;
+            let member = device_named(&roster, &request.device)?;
+            if !roster.is_member(&member.device) {
+                return Err(ApiError::field(
+                    "device",
+                    format!("{} no longer belongs to the team", escape(&member.name)),
+                )
+                .hint("invite it again"));
+            }
+            let grant = Grant {
+                role: request.role.unwrap_or(member.grant.role),
+                scopes: request.scopes.as_deref().map_or_else(|| member.grant.scopes.clone(), granted),
+            };
+            known_scopes(&roster, &grant.scopes)?;
+            if grant.role < Role::Admin {
+                not_the_last_admin(&roster, &member.device)?;
+            }
+            let cuts =
+                if grant.covers(&member.grant) { Vec::new() } else { act.reader().cuts_of(&team, &member.device)? };
+            let summary = format!("{} now has the role {}", escape(&member.name), grant.role);
+            let device = member.device;
+            for cuts in in_parts(cuts) {
+                act.commit(Some(team), RosterChange::Grant { device, grant: grant.clone(), cuts }, None)?;
+            }
+            Ok(act.answer(team, summary, Vec::new()))
+        })
+    }
+
+    /// Takes a device out. What it wrote and is here now stays; all else that it wrote or will write is put aside.
+    pub fn revoke_from_team(&self, request: &RevokeRequest) -> Result<TeamDone, ApiError> {
+        let reason = validate::required("reason", &request.reason)?;
+        self.team_act(&request.caller, request_hash("revoke_from_team", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let roster = act.as_admin(team, "revoke devices")?;
+            let member = device_named(&roster, &request.device)?;
+            if member.device == act.me {
+                return Err(ApiError::field("device", "this device cannot revoke itself")
+                    .hint("to leave the team, run `ergo sync leave`"));
+            }
+            if !roster.is_member(&member.device) {
+                return Ok(act.answer(
+                    team,
+                    format!("{} no longer belongs to the team", escape(&member.name)),
+                    Vec::new(),
+                ));
+            }
+            let cuts = act.reader().cuts_of(&team, &member.device)?;
+            let summary = format!("Revoked {} from the team {}", escape(&member.name), escape(roster.name()));
+            let device = member.device;
+            for cuts in in_parts(cuts) {
+                act.commit(Some(team), RosterChange::Revoke { device, cuts }, Some(reason.clone()))?;
+            }
+            let warnings =
+                vec![format!("{} keeps what it has already received; that cannot be undone", escape(&member.name))];
+            Ok(act.answer(team, summary, warnings))
+        })
+    }
+
+    /// This device leaves. What it holds stays here, unshared from now on.
+    pub fn leave_team(&self, request: &LeaveRequest) -> Result<TeamDone, ApiError> {
+        self.team_act(&request.caller, request_hash("leave_team", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let roster = act.roster(team)?;
+            if roster.members().any(|member| member.device != act.me && roster.is_member(&member.device)) {
+                not_the_last_admin(&roster, &act.me)?;
+            }
+            let cuts = act.reader().cuts_of(&team, &act.me)?;
+            // The first says that it leaves; after it, no further word of this device counts.
+            act.commit(Some(team), RosterChange::Leave { cuts }, None)?;
+            let summary = format!("Left the team {}; this device keeps what it has", escape(roster.name()));
+            Ok(act.answer(team, summary, Vec::new()))
+        })
+    }
+
+    /// Shares the history of a scope: a new one of the team, or what was written here before it was the team's.
+    pub fn adopt_into_team(&self, request: &AdoptRequest) -> Result<TeamDone, ApiError> {
+        let scope = scope_of("scope", request.scope.as_ref())?;
+        self.team_act(&request.caller, request_hash("adopt_into_team", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            let roster = act.roster(team)?;
+            if let Some(name) = closed(act, team, &scope)? {
+                let device = roster.member(&act.me).map_or_else(|| "DEVICE".to_owned(), device_word);
+                let hint = format!("ask an admin to run `ergo sync grant {device} --role writer`, then run this again");
+                let message = format!("this device may not write in {name}: its peers would not accept the events");
+                return Err(ApiError::new(ErrorCode::Forbidden, message).hint(hint));
+            }
+            let taken = adopt(act, team, &scope, Some(&roster))?;
+            let summary = match taken {
+                0 => {
+                    format!("{} already shares {scope}; nothing more to share from this device", escape(roster.name()))
+                }
+                _ => format!("{} shares {scope} with its history", escape(roster.name())),
+            };
+            Ok(act.answer(team, summary, Vec::new()))
+        })
+    }
+
+    /// Keeps a scope of the team under another name here.
+    pub fn bind_scope(&self, request: &BindRequest) -> Result<TeamDone, ApiError> {
+        let name = request.scope.clone().ok_or_else(|| ApiError::field("scope", "`scope` is missing"))?;
+        let local = scope_of("local", request.local.as_ref())?;
+        self.team_act(&request.caller, request_hash("bind_scope", request), |act| {
+            let team = team_named(act.reader(), request.in_team.as_deref())?;
+            act.store.bind_scope(team, &name, &local)?;
+            Ok(act.answer(team, format!("The team's scope {name} is called {local} on this device"), Vec::new()))
+        })
+    }
+
+    /// Whether another device can be let into a team: else an error that says what to do.
+    pub fn room_in_team(&self, roster: &Roster) -> Result<(), ApiError> {
+        has_room(roster)
+    }
+
+    /// A team as this device sees it.
+    pub fn team_view(&self, team: EventId) -> Result<TeamView, ApiError> {
+        self.readers.lend().snapshot(|reader| team_act::view(reader, &self.device(), team, String::new()))
+    }
+
+    /// The team that somebody means: by id, prefix or name; the only one if nothing is said.
+    pub fn team_named(&self, text: Option<&str>) -> Result<EventId, ApiError> {
+        self.readers.lend().snapshot(|reader| team_named(reader, text))
+    }
+}
+
+/// The team's name of a scope here in which it takes nothing that this device writes.
+fn closed(act: &TeamAct<'_>, team: EventId, local: &Scope) -> Result<Option<Scope>, ApiError> {
+    let bound = act.reader().team_of(local)?.filter(|(of, _)| *of == team);
+    let roster = act.roster(team)?;
+    Ok(bound.map(|(_, name)| name).filter(|name| !roster.may_write(&act.me, name)))
+}
+
+/// Shares a scope by its name here. Returns how many chains of its history were ingested.
+///
+/// A scope that the team has is another's too: there, whoever is no admin brings what this device wrote.
+fn adopt(act: &mut TeamAct<'_>, team: EventId, local: &Scope, roster: Option<&Roster>) -> Result<usize, ApiError> {
+    let bound = act.reader().team_of(local)?;
+    let name = match &bound {
+        Some((of, name)) if *of == team => name.clone(),
+        Some(_) => return Err(taken(local)),
+        None => local.clone(),
+    };
+    let known = roster.is_some_and(|roster| roster.shares(&name));
+    if bound.is_none() {
+        if known {
+            return Err(ApiError::field(
+                "scope",
+                format!("the team's scope {name} already has another name on this device"),
+            )
+            .hint(
+                "use its name on this device (`ergo sync status` shows it), or change that name with `ergo sync map`",
+            ));
+        }
+        act.as_admin(team, "add scopes to the team")?;
+    }
+    let mut heads = act.reader().heads_of(local)?;
+    if act.roster(team)?.role(&act.me) != Some(Role::Admin) {
+        heads.retain(|head| head.author == act.me);
+    }
+    // What was written under another name than the team's cannot be told apart from it by the others.
+    if name != *local {
+        heads.clear();
+    }
+    let count = heads.len();
+    if count == 0 && known {
+        return Ok(0);
+    }
+    let identity = act.reader().scope_identity(local)?;
+    for heads in in_parts(heads) {
+        let change = RosterChange::Adopt { scope: name.clone(), identity: identity.clone(), heads };
+        act.commit(Some(team), change, None)?;
+    }
+    Ok(count)
+}
+
+/// Refuses a scope that another team has.
+fn free(act: &TeamAct<'_>, scope: &Scope) -> Result<(), ApiError> {
+    match act.reader().team_of(scope)? {
+        Some(_) => Err(taken(scope)),
+        None => Ok(()),
+    }
+}
+
+fn taken(scope: &Scope) -> ApiError {
+    ApiError::field("scope", format!("{scope} belongs to another team already"))
+        .hint("a scope belongs to one team at most")
+}
+
+/// Refuses if a team has as many devices as it may.
+fn has_room(roster: &Roster) -> Result<(), ApiError> {
+    if roster.size() < MAX_DEVICES {
+        return Ok(());
+    }
+    let message = format!("{} has {} devices, the most that a team may have", escape(roster.name()), roster.size());
+    Err(ApiError::new(ErrorCode::BadRequest, message)
+        .hint("revoke one that is no longer used: `ergo sync peers` lists them, `ergo sync revoke DEVICE` revokes one"))
+}
+
+fn not_the_last_admin(roster: &Roster, device: &DeviceId) -> Result<(), ApiError> {
+    let admin = |device: &DeviceId| roster.role(device) == Some(Role::Admin);
+    if !admin(device) || roster.members().any(|member| member.device != *device && admin(&member.device)) {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        ErrorCode::BadRequest,
+        format!("{} needs at least one admin, and this is the last one", escape(roster.name())),
+    )
+    .hint("make another device admin first: `ergo sync grant DEVICE --role admin`"))
+}
+
+fn known_scopes(roster: &Roster, granted: &Granted) -> Result<(), ApiError> {
+    let Granted::Only(scopes) = granted else { return Ok(()) };
+    match scopes.iter().find(|scope| !roster.shares(scope)) {
+        Some(scope) => Err(ApiError::field("scopes", format!("{} does not share {scope}", escape(roster.name())))
+            .hint("`ergo sync status` lists the scopes that it shares; `ergo sync adopt` shares another one")),
+        None => Ok(()),
+    }
+}
+
+/// Scopes as requests name them: none is all.
+fn granted(scopes: &[Scope]) -> Granted {
+    match scopes {
+        [] => Granted::All,
+        scopes => Granted::Only(scopes.iter().cloned().collect()),
+    }
+}
+
+/// Parts that fit into an event each; one part if there is nothing.
+fn in_parts<T: Clone>(all: Vec<T>) -> Vec<Vec<T>> {
+    if all.is_empty() {
+        return vec![all];
+    }
+    all.chunks(PER_EVENT).map(<[T]>::to_vec).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_hold_everything_once_and_there_is_always_one() {
+        assert_eq!(in_parts::<u8>(vec![]), [Vec::<u8>::new()]);
+        let all: Vec<usize> = (0..=PER_EVENT * 2).collect();
+        let parts = in_parts(all.clone());
+        assert_eq!((parts.len(), parts.concat()), (3, all));
+    }
+}

@@ -1,0 +1,200 @@
+//! New files that appear whole or not at all.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{CWD, RenameFlags, renameat_with},
+    io::Errno,
+};
+
+/// What follows the target's name in a draft's.
+const MARK: &str = ".partial-";
+
+/// Random bytes in a draft's name.
+const RANDOM: usize = 6;
+
+/// What SQLite puts beside a file that it writes.
+const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+/// How often a name is tried anew, when someone clears it away as a leftover at the same moment.
+const TRIES: usize = 5;
+
+/// A file that is being written beside its target, for its owner alone.
+///
+/// It is called `TARGET.partial-` and twelve hex digits, and is locked while its writer lives. What a killed writer
+/// leaves is removed by the next
+/// draft for the same target; a draft that is dropped removes itself.
+#[derive(Debug)]
+pub struct DraftFile {
+    file: File,
+    path: PathBuf,
+    target: PathBuf,
+    published: bool,
+}
+
+impl DraftFile {
+    /// Makes an empty draft beside its target, and removes those that killed writers left there.
+    ///
+    /// # Errors
+    /// Where the folder cannot be written.
+    pub fn beside(target: &Path) -> io::Result<Self> {
+        clear_leftovers(target);
+        for _ in 0..TRIES {
+            let mut random = [0; RANDOM];
+            getrandom::fill(&mut random).map_err(io::Error::other)?;
+            let mut name = target.as_os_str().to_owned();
+            name.push(format!("{MARK}{}", hex::encode(random)));
+            let path = PathBuf::from(name);
+            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+            // If the file system has no locks, no draft is ever taken for a leftover.
+            let _unlocked = file.try_lock();
+            if path.exists() {
+                return Ok(Self { file, path, target: target.to_owned(), published: false });
+            }
+        }
+        Err(io::Error::other("its temporary file was removed repeatedly, by another program"))
+    }
+
+    /// The file, open for writing.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The draft's own path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until the content is on the disk.
+    ///
+    /// # Errors
+    /// Those of the system: the content may be lost.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    /// Waits for the disk and gives the file its name, which must be free unless `replace` is set.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`], and those of the system. Nothing is left behind then.
+    pub fn publish(mut self, replace: bool) -> io::Result<()> {
+        self.sync()?;
+        if replace {
+            fs::rename(&self.path, &self.target)?;
+        } else {
+            rename_new(&self.path, &self.target)?;
+        }
+        self.published = true;
+        // The name must survive a power cut too. Where a folder cannot be synced, the file's own sync is all there is.
+        let _unsynced = File::open(folder_of(&self.target)).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+}
+
+impl Drop for DraftFile {
+    fn drop(&mut self) {
+        if !self.published {
+            remove(&self.path);
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Removes a draft, with what SQLite put beside it.
+fn remove(path: &Path) {
+    for ending in COMPANIONS {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        let _none = fs::remove_file(PathBuf::from(name));
+    }
+    // If this fails, the file's name marks it as a leftover.
+    let _left = fs::remove_file(path);
+}
+
+/// Removes the drafts of killed writers: those whose lock nobody holds.
+fn clear_leftovers(target: &Path) {
+    let Some(name) = target.file_name() else { return };
+    let begins = [name.as_encoded_bytes(), MARK.as_bytes()].concat();
+    let Ok(entries) = fs::read_dir(folder_of(target)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(rest) = name.as_encoded_bytes().strip_prefix(&*begins) else { continue };
+        if rest.len() != 2 * RANDOM || !rest.iter().all(u8::is_ascii_hexdigit) {
+            continue;
+        }
+        if super::open(&entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// Renames to a name that must be free.
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems cannot do both in one step; of those, some know links.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => match fs::hard_link(from, to) {
+            Ok(()) => {
+                let _second_name = fs::remove_file(from);
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+            Err(_) if fs::symlink_metadata(to).is_err() => fs::rename(from, to),
+            Err(_) => Err(Errno::EXIST.into()),
+        },
+        other => Ok(other?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    #[test]
+    fn a_file_appears_whole_and_private_and_replaces_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.ergo");
+        let make = |text: &str| {
+            let draft = DraftFile::beside(&target).unwrap();
+            draft.file().write_all(text.as_bytes()).unwrap();
+            draft
+        };
+        drop(make("given up"));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        make("one").publish(false).unwrap();
+        assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(make("two").publish(false).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&target).unwrap(), "one");
+        make("two").publish(true).unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "two");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn leftovers_of_killed_writers_go_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in ["a.partial-0123456789ab", "a.partial-0123456789ab-journal"] {
+            fs::write(at(name), "left").unwrap();
+        }
+        for name in ["a.partial-mine", "b.partial-0123456789ab", "a.partial-0123456789abc"] {
+            fs::write(at(name), "kept").unwrap();
+        }
+        let running = DraftFile::beside(&at("a")).unwrap();
+        let second = DraftFile::beside(&at("a")).unwrap();
+        assert!(running.path().exists() && second.path().exists(), "a draft of a living writer stays");
+        drop((running, second));
+        let mut left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["a.partial-0123456789abc", "a.partial-mine", "b.partial-0123456789ab"]);
+    }
+}

@@ -1,0 +1,74 @@
+//! Whether a path stays within a folder after its links are followed.
+
+use std::{
+    fs,
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+/// Whether the target of a path is within a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathTarget {
+    /// Within the folder: the real path.
+    Inside(PathBuf),
+    /// Outside of it: the real path.
+    Outside(PathBuf),
+}
+
+/// Follows the links of a path and returns whether it stays within `root`. A file that does not exist yet is judged by its folder.
+///
+/// # Errors
+/// Where links go in circles, or a folder on the way cannot be entered.
+pub fn locate(root: &Path, path: &Path) -> io::Result<PathTarget> {
+    let real = real_path(path)?;
+    Ok(if real.starts_with(fs::canonicalize(root)?) { PathTarget::Inside(real) } else { PathTarget::Outside(real) })
+}
+
+/// Follows the links of a path, whose last parts need not exist.
+///
+/// # Errors
+/// Where links go in circles, or a folder on the way cannot be entered.
+pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(error) };
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            match fs::read_link(path) {
+                // A link to what is not there yet: writing to it makes its target.
+                Ok(target) => real_path(&folder.join(target)),
+                Err(_) => Ok(real_path(folder)?.join(name)),
+            }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_out_of_a_folder_are_found_also_where_nothing_is_there_yet() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(dir.path()).unwrap();
+        let root = top.join("project");
+        fs::create_dir_all(root.join("docs")).unwrap();
+        fs::create_dir(top.join("elsewhere")).unwrap();
+        fs::write(top.join("secret"), "").unwrap();
+        fs::write(root.join("docs/a"), "").unwrap();
+        symlink("../secret", root.join("out")).unwrap();
+        symlink("docs/a", root.join("in")).unwrap();
+        symlink("../elsewhere", root.join("folder")).unwrap();
+        symlink("../elsewhere/new", root.join("dangling")).unwrap();
+        symlink("circle", root.join("circle")).unwrap();
+        let at = |name: &str| locate(&root, &root.join(name)).unwrap();
+        assert_eq!(at("in"), PathTarget::Inside(root.join("docs/a")));
+        assert_eq!(at("docs/none/new"), PathTarget::Inside(root.join("docs/none/new")));
+        assert_eq!(at("out"), PathTarget::Outside(top.join("secret")));
+        assert_eq!(at("folder/new"), PathTarget::Outside(top.join("elsewhere/new")));
+        assert_eq!(at("dangling"), PathTarget::Outside(top.join("elsewhere/new")));
+        assert!(locate(&root, &root.join("circle")).is_err());
+    }
+}

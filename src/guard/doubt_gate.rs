@@ -1,0 +1,279 @@
+//! The gate: which of the claims near a write may contradict it, so that its writer is asked about them.
+//!
+//! A contradiction is possible where two claims speak of the same decision. A logistic regression over a few features of the pair gives the
+//! probability. It is made to miss little, so it refuses nothing.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Guard, JudgeContext, MAX_CANDIDATES, features, has_expired,
+    judge::{ParsedClaim, Ruling},
+    nli::PairScores,
+    weights::{JudgeProvenance, log_odds, probability},
+};
+use crate::domain::{ClaimKind, DoubtBand, Norm, verdict::Relation};
+
+/// The most claims of one write that are in doubt.
+pub const MAX_DOUBTS: usize = 5;
+
+/// The most claims that are mentioned beside those that are asked about.
+const MAX_MENTIONED: usize = 2;
+
+/// The names of the features, in their order. All lie near -1 to 1.
+pub const GATE_FEATURES: [&str; 12] = [
+    "rank",
+    "cosine",
+    "overlap",
+    "containment",
+    "same_subject",
+    "same_object",
+    "strength",
+    "polarity",
+    "contradiction",
+    "entailment",
+    "related",
+    "gate",
+];
+
+/// The features of one pair, by [`GATE_FEATURES`].
+pub type GateFeatures = [f32; GATE_FEATURES.len()];
+
+/// The gate's two regressions, as `assets/gate.toml` has them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GateWeights {
+    /// The least probability by words alone from which a cross-encoder is asked about a pair that the judge leaves out.
+    pub infer: f32,
+    /// If a cross-encoder scored the pair.
+    pub models: GateRegression,
+    /// By words alone.
+    pub words: GateRegression,
+    /// Where the weights come from.
+    pub provenance: JudgeProvenance,
+}
+
+/// One regression with its thresholds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GateRegression {
+    /// The least probability from which the writer is asked.
+    pub ask: f32,
+    /// The least probability from which a claim is mentioned.
+    pub mention: f32,
+    /// The weight of each feature, by its name, and of `intercept`.
+    pub weights: BTreeMap<String, f32>,
+}
+
+impl Default for GateRegression {
+    fn default() -> Self {
+        // Without weights nothing is in doubt.
+        Self { ask: 1.1, mention: 1.1, weights: BTreeMap::new() }
+    }
+}
+
+impl GateRegression {
+    /// The probability that a contradiction is possible.
+    pub fn score(&self, features: &GateFeatures) -> f32 {
+        if self.weights.is_empty() { 0.0 } else { probability(log_odds(&self.weights, &GATE_FEATURES, features)) }
+    }
+
+    fn band(&self, score: f32) -> Option<DoubtBand> {
+        match score {
+            _ if score >= self.ask => Some(DoubtBand::Ask),
+            _ if score >= self.mention => Some(DoubtBand::Mention),
+            _ => None,
+        }
+    }
+}
+
+static WEIGHTS: LazyLock<GateWeights> =
+    LazyLock::new(|| toml::from_str(include_str!("../../assets/gate.toml")).unwrap_or_default());
+
+/// The weights that are built in.
+pub fn built_in() -> &'static GateWeights {
+    &WEIGHTS
+}
+
+/// A claim in doubt, by its place among those that a write was compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DoubtfulPair {
+    /// Its place.
+    pub at: usize,
+    /// The probability that a contradiction is possible.
+    pub score: f32,
+    /// What follows from it.
+    pub band: DoubtBand,
+}
+
+impl Guard {
+    /// The same guard with other weights of the gate; for measuring.
+    #[must_use]
+    pub fn with_gate(mut self, gate: GateWeights) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    /// Returns which of `against` a cross-encoder should be asked about besides those of [`Guard::select_for_inference`], so that the gate can
+    /// tell whether they are in doubt. Indexes into `against`.
+    pub fn select_for_gate(
+        &self,
+        incoming: &ParsedClaim,
+        against: &[Arc<ParsedClaim>],
+        under: JudgeContext<'_>,
+        selected: &[usize],
+    ) -> Vec<usize> {
+        let possible = self.possible(incoming, against, under).filter(|(at, ruling)| {
+            let features = gate_features(*at, ruling, incoming, &against[*at], &under.scores(*at));
+            !ruling.norms_contradict && !selected.contains(at) && self.gate.words.score(&features) >= self.gate.infer
+        });
+        possible.map(|(at, _)| at).take(MAX_CANDIDATES).collect()
+    }
+
+    /// Returns which of `against`, the likeliest candidate first, may be contradicted: those that the writer is asked about, and those that are
+    /// mentioned.
+    pub fn doubts(
+        &self,
+        incoming: &ParsedClaim,
+        against: &[Arc<ParsedClaim>],
+        under: JudgeContext<'_>,
+    ) -> Vec<DoubtfulPair> {
+        let scored = self.possible(incoming, against, under).map(|(at, ruling)| {
+            let scores = under.scores(at);
+            // From a shift of 1 on the cross-encoder is not the one that the weights were fitted for.
+            let heard = scores.heard().is_some() && under.threshold_shift < 1.0;
+            let features = gate_features(at, &ruling, incoming, &against[at], &scores);
+            (at, if heard { &self.gate.models } else { &self.gate.words }.score(&features), heard)
+        });
+        select(scored, &self.gate)
+    }
+
+    /// The features of each pair that may be in doubt, by its place in `against`. For fitting.
+    pub fn gate_features(
+        &self,
+        incoming: &ParsedClaim,
+        against: &[Arc<ParsedClaim>],
+        under: JudgeContext<'_>,
+    ) -> Vec<(usize, GateFeatures)> {
+        let features =
+            |(at, ruling): (usize, Ruling)| (at, gate_features(at, &ruling, incoming, &against[at], &under.scores(at)));
+        self.possible(incoming, against, under).map(features).collect()
+    }
+
+    /// The guarded claims that the rules leave open, with what they find.
+    fn possible<'a>(
+        &'a self,
+        incoming: &'a ParsedClaim,
+        against: &'a [Arc<ParsedClaim>],
+        under: JudgeContext<'a>,
+    ) -> impl Iterator<Item = (usize, Ruling)> + 'a {
+        against
+            .iter()
+            .enumerate()
+            .filter(move |(_, theirs)| {
+                let kinds = [incoming.claim().kind, theirs.claim().kind];
+                kinds.into_iter().all(ClaimKind::is_guarded) && !has_expired(theirs.claim(), under.today)
+            })
+            .map(move |(at, theirs)| (at, self.apply_rules(incoming, theirs)))
+            .filter(|(_, ruling)| !is_harmless(ruling))
+    }
+}
+
+/// Whether the rules say for certain that both claims hold beside each other.
+pub(crate) fn is_harmless(ruling: &Ruling) -> bool {
+    ruling.compatible && !ruling.hint && matches!(ruling.evidence.relation, Relation::Coexist | Relation::Consistent)
+}
+
+/// The features of a pair. `rank`: its place among the candidates, 0 for the likeliest.
+pub(crate) fn gate_features(
+    rank: usize,
+    ruling: &Ruling,
+    ours: &ParsedClaim,
+    theirs: &ParsedClaim,
+    scores: &PairScores,
+) -> GateFeatures {
+    let (overlap, containment) = features::shared(&ours.parsed, &theirs.parsed);
+    let flag = |is: bool| f32::from(u8::from(is));
+    let shares = |text: fn(&Norm) -> Option<&str>| {
+        let own = ours.norms.iter().filter_map(text).filter(|text| !text.is_empty());
+        own.into_iter().any(|own| theirs.norms.iter().any(|norm| text(norm) == Some(own)))
+    };
+    let (contradiction, entailment) = scores.heard().map_or((0.0, 0.0), |inference| {
+        let mean = |[forward, backward]: [f32; 2]| features::squash(f32::midpoint(forward, backward));
+        (mean(inference.contradiction()), mean(inference.entailment()))
+    });
+    [
+        1.0 / (1.0 + rank as f32),
+        scores.cosine.unwrap_or(overlap.sqrt()),
+        overlap,
+        containment,
+        flag(shares(|norm| Some(norm.subject.as_str()))),
+        flag(shares(|norm| norm.object.as_deref())),
+        ruling.strength,
+        flag(features::negative(&ours.parsed) != features::negative(&theirs.parsed)),
+        contradiction,
+        entailment,
+        // Whichever of both: a contradiction or an entailment is about the same thing.
+        contradiction.max(entailment),
+        scores.gate().map_or(0.0, |gate| {
+            let gate = gate.clamp(1e-4, 1.0 - 1e-4);
+            features::squash((gate / (1.0 - gate)).ln())
+        }),
+    ]
+}
+
+/// The pairs in doubt, the likeliest contradiction first, from the score of each pair that may be one and whether a cross-encoder was
+/// heard.
+pub(crate) fn select(scored: impl IntoIterator<Item = (usize, f32, bool)>, weights: &GateWeights) -> Vec<DoubtfulPair> {
+    let mut found: Vec<DoubtfulPair> = scored
+        .into_iter()
+        .filter_map(|(at, score, heard)| {
+            let band = if heard { &weights.models } else { &weights.words }.band(score)?;
+            Some(DoubtfulPair { at, score, band })
+        })
+        .collect();
+    found.sort_by(|a, b| b.band.cmp(&a.band).then(b.score.total_cmp(&a.score)).then(a.at.cmp(&b.at)));
+    let mut mentioned = 0;
+    found.retain(|pair| {
+        mentioned += usize::from(pair.band == DoubtBand::Mention);
+        pair.band == DoubtBand::Ask || mentioned <= MAX_MENTIONED
+    });
+    found.truncate(MAX_DOUBTS);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_whole() {
+        let read: GateWeights = toml::from_str(include_str!("../../assets/gate.toml")).unwrap();
+        assert_eq!(&read, built_in());
+        for regression in [&read.models, &read.words] {
+            assert!(regression.weights.contains_key("intercept"));
+            for name in regression.weights.keys() {
+                assert!(name == "intercept" || GATE_FEATURES.contains(&name.as_str()), "{name} is no feature");
+            }
+            assert!(regression.mention <= regression.ask && regression.ask <= 1.0);
+        }
+    }
+
+    #[test]
+    fn few_are_asked_about_and_fewer_mentioned() {
+        let regression = GateRegression { ask: 0.5, mention: 0.2, weights: BTreeMap::new() };
+        let weights = GateWeights { models: regression.clone(), words: regression, ..GateWeights::default() };
+        let doubts = |scores: &[f32]| -> Vec<(usize, DoubtBand)> {
+            let scored = scores.iter().enumerate().map(|(at, score)| (at, *score, true));
+            select(scored, &weights).into_iter().map(|pair| (pair.at, pair.band)).collect()
+        };
+        use DoubtBand::{Ask, Mention};
+        assert_eq!(doubts(&[0.1, 0.3, 0.9, 0.25, 0.4]), [(2, Ask), (4, Mention), (1, Mention)]);
+        assert_eq!(doubts(&[0.6; 9]).len(), MAX_DOUBTS);
+        assert_eq!(doubts(&[0.1; 9]), []);
+    }
+}

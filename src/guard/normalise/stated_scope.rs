@@ -1,0 +1,122 @@
+//! Where a statement says that it holds: environment, team or role, tenant.
+
+use super::lexical_item::{Item, ItemKind};
+use crate::guard::lexicon::{WordClass, lexicon};
+
+/// Where a statement says that it holds; several names of one kind are alternatives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StatedScope {
+    pub(crate) envs: Vec<&'static str>,
+    pub(crate) roles: Vec<String>,
+    pub(crate) tenants: Vec<String>,
+}
+
+impl StatedScope {
+    /// Returns whether exactly one of them names an environment, a role or a tenant.
+    pub(crate) fn is_one_sided(&self, other: &Self) -> bool {
+        self.envs.is_empty() != other.envs.is_empty()
+            || self.roles.is_empty() != other.roles.is_empty()
+            || self.tenants.is_empty() != other.tenants.is_empty()
+    }
+
+    /// Returns whether both name something of one kind, and nothing in common.
+    pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
+        fn disjoint<T: PartialEq>(a: &[T], b: &[T]) -> bool {
+            !a.is_empty() && !b.is_empty() && !a.iter().any(|x| b.contains(x))
+        }
+        disjoint(&self.envs, &other.envs)
+            || disjoint(&self.roles, &other.roles)
+            || disjoint(&self.tenants, &other.tenants)
+    }
+}
+
+/// Returns the role that a word names.
+pub(crate) fn role(word: &str) -> Option<&'static str> {
+    let singular = word.strip_suffix('s').unwrap_or(word);
+    lexicon().class(WordClass::Role).get(singular).copied()
+}
+
+/// Returns the scope that a statement names.
+pub(crate) fn stated_scope(items: &[Item], subjects: &[usize]) -> StatedScope {
+    let mut scope = StatedScope::default();
+    let word = |at: usize| items.get(at).map_or("", |i| i.lower.as_str());
+    for (at, item) in items.iter().enumerate() {
+        if !matches!(item.kind, ItemKind::Content | ItemKind::Stop) || item.code {
+            continue;
+        }
+        let before = at.checked_sub(1).map_or("", word);
+        if let Some(env) = lexicon().environment(&item.lower) {
+            // "development dependencies" and "QA team" are not environments; "in development", "production runs", "prod cluster" are.
+            let next = word(at + 1);
+            let housed = matches!(
+                next,
+                "environment"
+                    | "environments"
+                    | "cluster"
+                    | "server"
+                    | "servers"
+                    | "machine"
+                    | "machines"
+                    | "stage"
+                    | "development"
+            );
+            let plain = match env {
+                "prod" | "staging" | "uat" => true,
+                // "Tests run in CI" names an environment; "CI runs clippy" and "the CI configuration" name a tool.
+                "ci" => {
+                    let earlier = if before == "the" { at.checked_sub(2).map_or("", word) } else { before };
+                    // "CI environment" is one item.
+                    item.end - item.start > item.lower.len()
+                        || matches!(earlier, "in" | "on" | "inside" | "outside" | "under")
+                            && !items.get(at + 1).is_some_and(Item::is_content)
+                }
+                "local" if item.lower != "local" => true,
+                "local" => false,
+                _ => matches!(before, "in" | "on" | "for" | "the" | "outside"),
+            } || housed;
+            if plain && next != "team" && !scope.envs.contains(&env) {
+                scope.envs.push(env);
+            }
+        } else if matches!(item.lower.as_str(), "test" | "demo" | "training")
+            && matches!(word(at + 1), "environment" | "environments" | "cluster" | "stage")
+        {
+            scope.envs.push(if item.lower == "test" { "test" } else { "demo" });
+        }
+        if matches!(item.lower.as_str(), "team" | "squad" | "department") && at > 0 && items[at - 1].is_content() {
+            scope.roles.push(format!("{} team", items[at - 1].key));
+        } else if matches!(word(at + 1), "team" | "squad") {
+            continue;
+        } else if let Some(role) = role(&item.lower)
+            && (subjects.contains(&at) || matches!(before, "for" | "by" | "to"))
+        {
+            scope.roles.push(role.to_owned());
+        }
+        if matches!(item.lower.as_str(), "tenant" | "customer" | "client")
+            && items.get(at + 1).is_some_and(|i| i.is_content() && (i.capital || i.code))
+        {
+            scope.tenants.push(items[at + 1].key.clone());
+        }
+    }
+    scope
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use crate::guard::normalise::parse;
+
+    #[rstest]
+    #[case::inside("Tests run in CI.", &["ci"])]
+    #[case::the("Secrets are masked in the CI.", &["ci"])]
+    #[case::on("Benchmarks are not run on CI.", &["ci"])]
+    #[case::housed("The CI environment has no network.", &["ci"])]
+    #[case::tool("CI runs clippy.", &[])]
+    #[case::its_job("Use GitHub Actions for CI.", &[])]
+    #[case::its_parts("Caches live in the CI configuration.", &[])]
+    #[case::production("Production runs Postgres.", &["prod"])]
+    #[case::a_role("Local variables are short.", &[])]
+    fn environments(#[case] statement: &str, #[case] expected: &[&str]) {
+        assert_eq!(parse(statement).stated_scope.envs, expected, "{statement}");
+    }
+}

@@ -1,0 +1,146 @@
+//! The comparison of norms from which conflict cards are derived, and the terms that the store indexes.
+
+use super::{
+    NormedClaim, PairScores, ParsedClaim, Stages, judge,
+    normalise::{
+        self,
+        lexical_item::{Item, ItemKind},
+    },
+    weights,
+};
+use crate::domain::{
+    ago::day,
+    norm::{IndexTerms, Norm, SubjectKind},
+    verdict::{ComparedClaim, Evidence, PairCheck, Relation, Tier},
+};
+
+/// The stage that gives the same result on every machine, from the events alone.
+const STRUCTURAL: Stages = Stages { structural: true, aligned: false };
+
+/// The version of the comparison.
+const VERSION: u32 = 2;
+
+/// The most terms of a statement that are indexed.
+const MAX_TERMS: usize = 64;
+
+/// The most phrases of a statement that are indexed.
+const MAX_PHRASES: usize = 48;
+
+/// How many of the following terms form a phrase with a term. An inserted word must not break the match.
+const NEAR: usize = 2;
+
+/// The structural comparison for the store.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StructuralPairCheck;
+
+impl PairCheck for StructuralPairCheck {
+    /// Returns the version. Changing the comparison or its weights needs another one; a test compares the weights.
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn contradiction(&self, ours: ComparedClaim<'_>, theirs: ComparedClaim<'_>) -> Option<Evidence> {
+        // Comparing norms is fast. Only if they contradict each other are the statements parsed and judged like a write.
+        let (comparison, ..) = judge::strongest(ours.norms, theirs.norms)?;
+        if comparison.relation != Relation::Contradiction {
+            return None;
+        }
+        let (a, b) = (claim_of(ours), claim_of(theirs));
+        if super::has_expired(&a, &day(theirs.written)) || super::has_expired(&b, &day(ours.written)) {
+            return None;
+        }
+        let (a, b) = (ParsedClaim::new(a), ParsedClaim::new(b));
+        let mut ruling = judge::apply_rules(&a, &b, STRUCTURAL);
+        judge::weigh(&mut ruling, &a, &b, &PairScores::default(), weights::built_in(), 0.0);
+        (ruling.norms_contradict && ruling.tier == Tier::Block).then_some(ruling.evidence)
+    }
+
+    fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms {
+        index_terms(norms, statement)
+    }
+}
+
+fn claim_of(carried: ComparedClaim<'_>) -> NormedClaim {
+    let (statement, norms) = (carried.statement.to_owned(), carried.norms.to_vec());
+    NormedClaim { kind: carried.kind, statement, norms, ..NormedClaim::default() }
+}
+
+pub(crate) fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {
+    let mut subjects: Vec<String> = norms.iter().map(|n| n.subject.clone()).filter(|s| !s.is_empty()).collect();
+    subjects.sort_unstable();
+    subjects.dedup();
+    let items = normalise::lex(statement);
+    let mut terms: Vec<String> = items
+        .iter()
+        .filter(|item| item.kind == ItemKind::Content)
+        .flat_map(|item| {
+            let set = item.alternative.map(|(set, _)| format!("#{}", super::lexicon::lexicon().set_name(set)));
+            std::iter::once(item.key.clone()).chain(set)
+        })
+        .take(MAX_TERMS)
+        .collect();
+    terms.sort_unstable();
+    terms.dedup();
+    let phrases = phrases(&items);
+    // Norms are compared within one subject and attribute: see `structural::compare`.
+    let mut pairs: Vec<String> = norms
+        .iter()
+        .filter(|norm| norm.subject_kind == SubjectKind::Present && !norm.subject.is_empty())
+        .map(|norm| format!("{}\u{1f}{}", norm.subject, norm.attribute.as_deref().unwrap_or_default()))
+        .collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    IndexTerms { subjects, pairs, terms, phrases }
+}
+
+/// Returns the pairs of nearby content words. A member of a set of exclusive alternatives is replaced by the set, because a
+/// contradicting claim names another member.
+fn phrases(items: &[Item]) -> Vec<String> {
+    let names: Vec<String> = items
+        .iter()
+        .filter(|item| item.kind == ItemKind::Content)
+        .map(|item| match item.alternative {
+            Some((set, _)) => format!("#{}", super::lexicon::lexicon().set_name(set)),
+            None => item.key.clone(),
+        })
+        .collect();
+    let near = |at: usize| names.iter().skip(at + 1).take(NEAR).map(move |other| (at, other));
+    let mut phrases: Vec<String> = (0..names.len())
+        .flat_map(near)
+        .filter(|(at, other)| names[*at] != **other)
+        .map(|(at, other)| format!("{} {}", names[at].as_str().min(other), names[at].as_str().max(other)))
+        .take(MAX_PHRASES)
+        .collect();
+    phrases.sort_unstable();
+    phrases.dedup();
+    phrases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{VERSION, index_terms};
+    use crate::guard::weights;
+
+    /// Cards on every machine depend on these weights. To change them, increment the version and copy the new ones here.
+    #[test]
+    fn other_rule_weights_need_another_version() {
+        let rules: weights::RuleWeights = toml::from_str(
+            "block = 0.39\nwarn = 0.33885\n\
+             weights = {aligned = 1.7521, found = 3.1416, intercept = -4.4613, structural_contradiction = 1.7381}",
+        )
+        .unwrap();
+        assert_eq!((VERSION, &weights::built_in().rules), (2, &rules));
+    }
+
+    #[test]
+    fn what_contradicts_shares_phrases_whatever_its_value_and_order() {
+        let phrases = |text: &str| index_terms(&[], text).phrases;
+        let blue = phrases("The archive api must use a blue canary");
+        assert_eq!(blue, phrases("The archive api must use a red canary"));
+        assert!(blue.contains(&"api archiv".to_owned()), "{blue:?}");
+        let turned = phrases("A blue canary must be used by the api of the archive");
+        assert!(turned.iter().filter(|phrase| blue.contains(phrase)).count() >= 2, "{turned:?}");
+        assert!(phrases(&"word number ".repeat(1000)).len() <= super::MAX_PHRASES);
+        assert!(phrases("").is_empty());
+    }
+}

@@ -1,0 +1,344 @@
+//! Applies a changed roster: decides anew which events are accepted and which are quarantined.
+//!
+//! What this device wrote itself is never taken from it: where the team does not take it, it is not shared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{
+    Team, ledger,
+    ledger::chain_of,
+    quarantine,
+    scopes::{self, BoundTeamScope},
+};
+use crate::{
+    domain::{
+        DeviceId, EventId, Header, Roster, SignedEvent,
+        replica::Chain,
+        roster::{Admission, Refusal},
+        verdict::PairCheck,
+    },
+    store::{
+        Result, StoreError, log,
+        project::{Changes, Projector, forget_cards},
+        vectors,
+    },
+};
+
+/// An event that is in the log and that the team does not take.
+pub(super) struct WithdrawnEvent {
+    pub(super) n: i64,
+    pub(super) event: SignedEvent,
+    pub(super) refusal: Refusal,
+    from: Option<DeviceId>,
+    received_at: u64,
+}
+
+/// Decides anew which events of the log are shared. Answers those of others that have to leave it.
+pub(super) fn reconcile(db: &Connection, team: &Team, roster: &Roster, me: &DeviceId) -> Result<Vec<WithdrawnEvent>> {
+    let mut withdrawn = Vec::new();
+    for bound in scopes::of_team(db, team.n)?.into_iter().filter(|bound| !bound.is_roster) {
+        let mut changed = false;
+        let chains = chains(db, &bound)?;
+        for chain in &chains {
+            let admission = roster.admission(&bound.name, chain);
+            for left in beyond(db, &bound, chain, &admission, roster)? {
+                if chain.author == *me {
+                    changed = true;
+                    db.prepare_cached("UPDATE events SET shared = NULL WHERE n = ?1")?.execute([left.n])?;
+                } else {
+                    withdrawn.push(left);
+                }
+            }
+        }
+        changed |= share(db, team, roster, &bound, me, chains.is_empty())?;
+        if changed {
+            ledger::recount(db, bound.n)?;
+        }
+    }
+    Ok(withdrawn)
+}
+
+/// The chains of a scope that are shared.
+fn chains(db: &Connection, bound: &BoundTeamScope) -> Result<Vec<Chain>> {
+    let mut read = db.prepare_cached("SELECT author, epoch, adopted FROM chains WHERE shared = ?1")?;
+    let rows = read.query_map([bound.n], |row| {
+        Ok(Chain { author: DeviceId(row.get(0)?), epoch: row.get::<_, i64>(1)?.cast_unsigned(), adopted: row.get(2)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The shared events of a chain that are not taken: those beyond what is, and those beside it.
+fn beyond(
+    db: &Connection,
+    bound: &BoundTeamScope,
+    chain: &Chain,
+    admission: &Admission,
+    roster: &Roster,
+) -> Result<Vec<WithdrawnEvent>> {
+    let Some(refusal) = admission.refusal else { return Ok(Vec::new()) };
+    let first = admission.upto.last().map_or(0, |(seq, _)| *seq);
+    let mut read = db.prepare_cached(
+        "SELECT n, header, signature, salt, body, received_from, received_at FROM events
+         WHERE shared = ?1 AND author = ?2 AND epoch = ?3
+            AND team IS (SELECT CASE WHEN ?4 THEN NULL ELSE team END FROM team_scopes WHERE n = ?1)
+            AND (seq >= ?5 OR seq IN (
+                SELECT seq FROM forks WHERE shared = ?1 AND author = ?2 AND epoch = ?3 AND adopted = ?4))
+         ORDER BY seq, id",
+    )?;
+    let chain_is = params![bound.n, chain.author.0, chain.epoch.cast_signed(), chain.adopted, first.cast_signed()];
+    let rows = read.query_map(chain_is, |row| {
+        Ok((row.get(0)?, log::read_signed(row)?, row.get::<_, Option<[u8; 32]>>(5)?, row.get::<_, i64>(6)?))
+    })?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (n, event, from, received_at) = row?;
+        let event = event.map_err(|error| StoreError::Damaged(error.to_string()))?;
+        let taken = roster.accepted().contains(&event.id)
+            || admission.of(event.header.seq, &event.id).is_ok()
+                && !is_beside(db, admission, event.header.seq, &event.id)?;
+        if !taken {
+            let (from, received_at) = (from.map(DeviceId), received_at.unsigned_abs());
+            found.push(WithdrawnEvent { n, event, refusal, from, received_at });
+        }
+    }
+    Ok(found)
+}
+
+/// Whether an event lies beside the chain that leads to the last events which are taken. Where that chain is not known all
+/// the way, it does not. Asked only of places where a chain forks: it walks back from the end.
+pub(super) fn is_beside(db: &Connection, admission: &Admission, place: u64, event: &EventId) -> Result<bool> {
+    if admission.refusal.is_none() || admission.upto.is_empty() {
+        return Ok(false);
+    }
+    for (seq, last) in admission.upto.iter().filter(|(seq, _)| *seq >= place) {
+        let (mut at, mut id) = (*seq, *last);
+        while at > place {
+            let Some(header) = header_of(db, &id)? else { return Ok(false) };
+            let Some(prev) = header.prev.filter(|_| header.seq == at) else { break };
+            (at, id) = (at - 1, prev);
+        }
+        if id == *event {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether another event stands in the same place of a chain, in the log or in quarantine.
+pub(super) fn has_sibling(db: &Connection, team: &Team, shared: i64, event: &SignedEvent) -> Result<bool> {
+    let (chain, header) = (chain_of(event), &event.header);
+    if ledger::at(db, shared, &chain, header.seq)?.iter().any(|id| *id != event.id) {
+        return Ok(true);
+    }
+    let mut read = db.prepare_cached(
+        "SELECT 1 FROM quarantined WHERE team = ?1 AND author = ?2 AND epoch = ?3 AND seq = ?4 AND org = ?5
+         AND project = ?6 AND id <> ?7",
+    )?;
+    Ok(read.exists(params![
+        team.n,
+        header.author.0,
+        header.epoch.cast_signed(),
+        header.seq.cast_signed(),
+        header.scope.org_id,
+        header.scope.project,
+        event.id.0
+    ])?)
+}
+
+/// A header, of an event in the log or in quarantine.
+fn header_of(db: &Connection, id: &EventId) -> Result<Option<Header>> {
+    if let Some(event) = log::load_id(db, id)? {
+        return Ok(Some(event.header));
+    }
+    let mut read = db.prepare_cached("SELECT header FROM quarantined WHERE id = ?1")?;
+    let mut rows = read.query([id.0])?;
+    Ok(match rows.next()? {
+        Some(row) => minicbor::decode(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?).ok(),
+        None => None,
+    })
+}
+
+/// Shares what is here and was not shared: adopted chains, and what this device wrote before it might; in a scope that was just
+/// bound, whatever the team takes.
+fn share(
+    db: &Connection,
+    team: &Team,
+    roster: &Roster,
+    bound: &BoundTeamScope,
+    me: &DeviceId,
+    fresh: bool,
+) -> Result<bool> {
+    let mut changed = false;
+    let mut wanted: BTreeSet<Chain> = roster
+        .adopted()
+        .filter(|(scope, _)| **scope == bound.name)
+        .map(|(_, head)| Chain { author: head.author, epoch: head.epoch, adopted: true })
+        .collect();
+    let mut read = db.prepare_cached("SELECT DISTINCT epoch FROM events WHERE author = ?1 AND team = ?2")?;
+    for epoch in read.query_map(params![me.0, team.n], |row| row.get::<_, i64>(0))? {
+        wanted.insert(Chain { author: *me, epoch: epoch?.cast_unsigned(), adopted: false });
+    }
+    if fresh {
+        let mut read =
+            db.prepare_cached("SELECT DISTINCT author, epoch FROM events WHERE scope = ?1 AND log = 0 AND team = ?2")?;
+        let rows = read.query_map([bound.scope, team.n], |row| {
+            Ok(Chain { author: DeviceId(row.get(0)?), epoch: row.get::<_, i64>(1)?.cast_unsigned(), adopted: false })
+        })?;
+        for chain in rows {
+            wanted.insert(chain?);
+        }
+    }
+    let mut read = db.prepare_cached(
+        "SELECT n, id, seq, header FROM events WHERE author = ?1 AND epoch = ?2 AND scope = ?3 AND log = 0 AND team IS ?4
+         AND shared IS NULL ORDER BY seq",
+    )?;
+    let mut write = db.prepare_cached(
+        "UPDATE events SET shared = ?2, documented = EXISTS (SELECT 1 FROM document_entries WHERE event = events.id)
+         WHERE n = ?1",
+    )?;
+    for chain in wanted {
+        let admission = roster.admission(&bound.name, &chain);
+        let number = (!chain.adopted).then_some(team.n);
+        let mut rows = read.query(params![chain.author.0, chain.epoch.cast_signed(), bound.scope, number])?;
+        let mut found: Vec<(i64, EventId, u64)> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (id, seq) = (log::id_at(row, 1)?, row.get::<_, i64>(2)?.cast_unsigned());
+            let bytes = row.get_ref(3)?.as_blob().map_err(rusqlite::Error::from)?;
+            let header: Header = minicbor::decode(bytes).map_err(|error| StoreError::Damaged(error.to_string()))?;
+            // A scope here may hold events from before it was bound, under its own name.
+            if header.scope == bound.name {
+                found.push((row.get(0)?, id, seq));
+            }
+        }
+        for (at, (n, id, seq)) in found.iter().enumerate() {
+            let forks = [at.wrapping_sub(1), at + 1].iter().any(|by| found.get(*by).is_some_and(|(.., s)| s == seq));
+            let taken = admission.of(*seq, id).is_ok() && !(forks && is_beside(db, &admission, *seq, id)?);
+            if taken || roster.accepted().contains(id) {
+                write.execute([*n, bound.n])?;
+                changed = true;
+            }
+        }
+    }
+    Ok(changed)
+}
+
+/// From so many events on, what refers to them is looked up in indexes.
+const MANY: usize = 32;
+
+/// What refers to events and claims, and is never asked for by them but here. SQLite looks for rows that refer to one which goes, in the
+/// whole table where there is no index; keeping these would cost every write.
+const REFERENCES: [(&str, &str); 5] = [
+    ("leaving_postings", "postings (claim)"),
+    ("leaving_phrases", "phrases (claim)"),
+    ("leaving_acts", "live_acts (act)"),
+    ("leaving_authors", "cards (author)"),
+    ("leaving_settled", "cards (settled)"),
+];
+
+/// Moves events from the log to the quarantine, and takes back what they did in the projections. Answers what changed there.
+pub(super) fn withdraw(
+    db: &Connection,
+    check: &dyn PairCheck,
+    team: &Team,
+    events: &[WithdrawnEvent],
+) -> Result<Changes> {
+    // Rows that refer to each other go one after the other.
+    db.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+    let indexes = if events.len() < MANY { &REFERENCES[..0] } else { &REFERENCES[..] };
+    for (name, column) in indexes {
+        db.execute_batch(&format!("CREATE INDEX {name} ON {column}"))?;
+    }
+    log::note_moved(db)?;
+    let mut projector = Projector::new(db, check)?;
+    let leaving = projector.leave(events.iter().map(|left| left.n).collect::<BTreeSet<_>>())?;
+    let mut lost: BTreeMap<i64, Vec<(Chain, EventId)>> = BTreeMap::new();
+    let mut scopes: BTreeSet<i64> = BTreeSet::new();
+    for left in events {
+        let mut read = db.prepare_cached("SELECT scope, shared FROM events WHERE n = ?1")?;
+        let place = read.query_row([left.n], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)));
+        // Named twice: it is gone already.
+        let Some((scope, shared)) = place.optional()? else { continue };
+        quarantine::put(db, team, &left.event, left.refusal, left.from, left.received_at)?;
+        vectors::forget(db, left.n)?;
+        db.prepare_cached("DELETE FROM edges WHERE src = ?1")?.execute([left.n])?;
+        db.prepare_cached("DELETE FROM events WHERE n = ?1")?.execute([left.n])?;
+        scopes.insert(scope);
+        if let Some(shared) = shared {
+            lost.entry(shared).or_default().push((chain_of(&left.event), left.event.id));
+        }
+    }
+    projector.gone(&leaving)?;
+    let changes = projector.finish()?;
+    forget_cards(db)?;
+    for scope in scopes {
+        db.prepare_cached(
+            "UPDATE scopes SET latest = coalesce((SELECT max(wall) FROM events WHERE scope = scopes.n), 0) WHERE n = ?1",
+        )?
+        .execute([scope])?;
+    }
+    for (shared, events) in lost {
+        ledger::subtract(db, shared, &events)?;
+    }
+    for (name, _) in indexes {
+        db.execute_batch(&format!("DROP INDEX {name}"))?;
+    }
+    Ok(changes)
+}
+
+/// An event of the log that is to leave it, with what is known of its arrival.
+pub(super) fn leaving(db: &Connection, id: &EventId, refusal: Refusal) -> Result<Option<WithdrawnEvent>> {
+    let mut read = db.prepare_cached(
+        "SELECT n, header, signature, salt, body, received_from, received_at FROM events WHERE id = ?1",
+    )?;
+    let mut rows = read.query([id.0])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let event = log::read_signed(row)?.map_err(|error| StoreError::Damaged(error.to_string()))?;
+    Ok(Some(WithdrawnEvent {
+        n: row.get(0)?,
+        event,
+        refusal,
+        from: row.get::<_, Option<[u8; 32]>>(5)?.map(DeviceId),
+        received_at: row.get::<_, i64>(6)?.unsigned_abs(),
+    }))
+}
+
+/// Events in quarantine that the team takes now, in the order of their chains.
+pub(super) fn readmitted(
+    db: &Connection,
+    team: &Team,
+    roster: &Roster,
+    now: u64,
+) -> Result<Vec<super::sync_rows::QuarantinedRow>> {
+    let mut found = Vec::new();
+    for row in quarantine::all(db, team)? {
+        match super::intake::decide(db, team, roster, &row.event, now)? {
+            Ok(()) => found.push(row),
+            Err(refusal) if refusal != row.refusal => {
+                quarantine::put(db, team, &row.event, refusal, row.from, row.received_at)?;
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(found)
+}
+
+/// This device does not belong to the team any more: nothing is shared, and the scopes are its own again.
+pub(super) fn leave(db: &Connection, team: &Team, now: u64) -> Result<()> {
+    db.prepare_cached("UPDATE teams SET left_at = ?2 WHERE n = ?1 AND left_at IS NULL")?
+        .execute(params![team.n, log::wall(now)])?;
+    for bound in scopes::of_team(db, team.n)?.into_iter().filter(|bound| !bound.is_roster) {
+        for sql in [
+            "DELETE FROM documents WHERE shared = ?1",
+            "UPDATE events SET shared = NULL, documented = 0 WHERE shared = ?1",
+            "DELETE FROM chains WHERE shared = ?1",
+            "DELETE FROM forks WHERE shared = ?1",
+            "DELETE FROM team_scopes WHERE n = ?1",
+        ] {
+            db.prepare_cached(sql)?.execute([bound.n])?;
+        }
+    }
+    db.prepare_cached("DELETE FROM invites WHERE team = ?1")?.execute([team.n])?;
+    Ok(())
+}

@@ -1,0 +1,297 @@
+//! Reads on behalf of peers: ends of chains, pages of events, bodies.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{Connection, Row, params};
+
+use super::{
+    bound,
+    ledger::{self, at},
+    sync_rows::{Fork, LogEntry, LogEntryCursor, LogEntryPage, SyncCursor, SyncPage, TeamRow},
+};
+use crate::{
+    domain::{
+        DeviceId, EventId, Hlc, Roster, Scope, SignedEvent,
+        event::SealedBody,
+        replica::{Chain, ChainEnd, Month},
+    },
+    store::{
+        Reader, Result, StoreError,
+        log::{self, id_at, optional_id_at},
+    },
+};
+
+/// Columns of a [`LogEntry`].
+const ENTRY: &str = "SELECT n, id, wall, tick, header, signature FROM events";
+
+fn read_entry(row: &Row<'_>) -> rusqlite::Result<(LogEntryCursor, LogEntry)> {
+    let (n, wall, tick) = (row.get(0)?, row.get::<_, i64>(2)?, row.get(3)?);
+    let entry = LogEntry {
+        id: id_at(row, 1)?,
+        clock: Hlc { wall: wall.unsigned_abs(), count: tick },
+        header: row.get(4)?,
+        signature: row.get(5)?,
+    };
+    Ok((LogEntryCursor { wall, tick, n }, entry))
+}
+
+impl Reader {
+    /// The teams that this device belongs or belonged to, by the time of joining.
+    pub fn teams(&self) -> Result<Vec<TeamRow>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached("SELECT id, joined_at, left_at FROM teams ORDER BY n")?;
+            let rows = read.query_map([], |row| {
+                let left: Option<i64> = row.get(2)?;
+                Ok((id_at(row, 0)?, row.get::<_, i64>(1)?.unsigned_abs(), left.map(i64::unsigned_abs)))
+            })?;
+            let mut teams = Vec::new();
+            for row in rows {
+                let (id, joined_at, left_at) = row?;
+                let roster: Option<Roster> = reader.roster(&id)?;
+                let Some(roster) = roster else { continue };
+                teams.push(TeamRow {
+                    id,
+                    name: roster.name().to_owned(),
+                    roster_scope: roster.scope().clone(),
+                    joined_at,
+                    left_at,
+                });
+            }
+            Ok(teams)
+        })
+    }
+
+    /// How far each chain of a team's scope is known here, by chain.
+    pub fn vector(&self, team: &EventId, scope: &Scope) -> Result<Vec<ChainEnd>> {
+        match bound(&self.db, team, scope)? {
+            Some(shared) => vector(&self.db, shared),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Up to `limit` events of a team's scope that a peer with `vector` lacks.
+    ///
+    /// Where a chain forks, both sides are among them, and a chain of which the other has another end comes whole: what is
+    /// there already is harmless.
+    pub fn events_after(
+        &self,
+        team: &EventId,
+        scope: &Scope,
+        vector: &[ChainEnd],
+        cursor: Option<&SyncCursor>,
+        limit: usize,
+    ) -> Result<SyncPage> {
+        self.snapshot(|reader| {
+            let Some(shared) = bound(&reader.db, team, scope)? else { return Ok(SyncPage::default()) };
+            let theirs: HashMap<Chain, &ChainEnd> = vector.iter().map(|end| (end.chain, end)).collect();
+            let mut page = SyncPage::default();
+            for end in self::vector(&reader.db, shared)? {
+                let chain = end.chain;
+                if cursor.is_some_and(|cursor| chain < cursor.chain) {
+                    continue;
+                }
+                let from = if let Some(cursor) = cursor.filter(|cursor| cursor.chain == chain) {
+                    (cursor.seq, cursor.n)
+                } else {
+                    let first = first_lacking(&reader.db, shared, &chain, theirs.get(&chain).copied())?;
+                    for fork in ledger::forks_of(&reader.db, shared, &chain)? {
+                        for id in fork.events.iter().filter(|_| fork.seq < first) {
+                            page.events.extend(signed(&reader.db, id)?);
+                        }
+                    }
+                    (first, 0)
+                };
+                read_chain(&reader.db, shared, &chain, from, limit, &mut page)?;
+                if page.next.is_some() {
+                    break;
+                }
+            }
+            Ok(page)
+        })
+    }
+
+    /// The signed parts of a month's events in a team's scope, by their clock.
+    pub fn entries(
+        &self,
+        team: &EventId,
+        scope: &Scope,
+        month: Month,
+        cursor: Option<&LogEntryCursor>,
+        limit: usize,
+    ) -> Result<LogEntryPage> {
+        let Some(shared) = bound(&self.db, team, scope)? else { return Ok(LogEntryPage::default()) };
+        let (first, next) = month.bounds();
+        let last = log::wall(next.saturating_sub(u64::from(next < u64::MAX)));
+        let after = cursor.copied().unwrap_or(LogEntryCursor { wall: log::wall(first), tick: 0, n: 0 });
+        let mut read = self.db.prepare_cached(&format!(
+            "{ENTRY} WHERE shared = ?1 AND (wall, tick, n) > (?2, ?3, ?4) AND wall <= ?5 ORDER BY wall, tick, n LIMIT ?6"
+        ))?;
+        let rows = read
+            .query_map(params![shared, after.wall, after.tick, after.n, last, limit.saturating_add(1)], read_entry)?;
+        let mut found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        let more = found.len() > limit;
+        found.truncate(limit);
+        Ok(LogEntryPage {
+            next: found.last().filter(|_| more).map(|(cursor, _)| *cursor),
+            entries: found.into_iter().map(|(_, entry)| entry).collect(),
+        })
+    }
+
+    /// The months in which a team's scope has events, the earliest first.
+    pub fn months(&self, team: &EventId, scope: &Scope) -> Result<Vec<Month>> {
+        let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
+        let mut read = self.db.prepare_cached("SELECT min(wall) FROM events WHERE shared = ?1 AND wall >= ?2")?;
+        let mut months = Vec::new();
+        let mut from = 0;
+        loop {
+            let first: Option<i64> = read.query_row(params![shared, log::wall(from)], |row| row.get(0))?;
+            let Some(first) = first else { return Ok(months) };
+            let month = Month::of(Hlc { wall: first.unsigned_abs(), count: 0 });
+            months.push(month);
+            match month.bounds().1 {
+                u64::MAX => return Ok(months),
+                next => from = next,
+            }
+        }
+    }
+
+    /// Events of a team's scope that stand in no document, by their clock. Rosters have no documents.
+    pub fn undocumented(&self, team: &EventId, scope: &Scope, limit: usize) -> Result<Vec<LogEntry>> {
+        let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
+        if crate::domain::roster::is_roster_scope(scope) {
+            return Ok(Vec::new());
+        }
+        let mut read = self
+            .db
+            .prepare_cached(&format!("{ENTRY} WHERE shared = ?1 AND documented = 0 ORDER BY wall, n LIMIT ?2"))?;
+        let rows = read.query_map(params![shared, limit], |row| Ok(read_entry(row)?.1))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Which of these events are here, in the log or in quarantine.
+    pub fn known(&self, events: &[EventId]) -> Result<HashSet<EventId>> {
+        let mut read = self
+            .db
+            .prepare_cached("SELECT 1 FROM events WHERE id = ?1 UNION ALL SELECT 1 FROM quarantined WHERE id = ?1")?;
+        let mut known = HashSet::new();
+        for id in events {
+            if read.exists([id.0])? {
+                known.insert(*id);
+            }
+        }
+        Ok(known)
+    }
+
+    /// The bodies of those of these events that a team shares in a scope; `None` for one that was redacted or never came.
+    pub fn bodies(
+        &self,
+        team: &EventId,
+        scope: &Scope,
+        events: &[EventId],
+    ) -> Result<Vec<(EventId, Option<SealedBody>)>> {
+        let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
+        let mut read = self.db.prepare_cached("SELECT salt, body FROM events WHERE id = ?1 AND shared = ?2")?;
+        let mut found = Vec::new();
+        for id in events {
+            let mut rows = read.query(params![id.0, shared])?;
+            if let Some(row) = rows.next()? {
+                let (salt, bytes): (Option<[u8; 16]>, Option<Vec<u8>>) = (row.get(0)?, row.get(1)?);
+                found.push((*id, salt.zip(bytes).map(|(salt, bytes)| SealedBody { salt, bytes })));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Events of a team's scope whose body is not here, although no redaction that is here names them.
+    pub fn missing_bodies(&self, team: &EventId, scope: &Scope, limit: usize) -> Result<Vec<EventId>> {
+        let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
+        let mut read = self.db.prepare_cached(
+            "SELECT id FROM events WHERE shared = ?1 AND body IS NULL AND NOT EXISTS (
+                SELECT 1 FROM edges x JOIN events r ON r.n = x.src AND r.kind = 'redact' AND r.scope = events.scope
+                WHERE x.dst = events.id AND x.role = 0)
+             ORDER BY n LIMIT ?2",
+        )?;
+        let rows = read.query_map(params![shared, limit], |row| id_at(row, 0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Where chains of a team fork, in every scope that is bound here.
+    pub fn forks(&self, team: &EventId) -> Result<Vec<Fork>> {
+        let mut read = self.db.prepare_cached(
+            "SELECT f.shared, f.author, f.epoch, f.adopted, f.seq FROM forks f JOIN team_scopes s ON s.n = f.shared
+             JOIN teams t ON t.n = s.team WHERE t.id = ?1 ORDER BY f.shared, f.author, f.epoch, f.adopted, f.seq",
+        )?;
+        let rows = read.query_map([team.0], |row| {
+            let chain = Chain {
+                author: DeviceId(row.get(1)?),
+                epoch: row.get::<_, i64>(2)?.cast_unsigned(),
+                adopted: row.get(3)?,
+            };
+            Ok((row.get::<_, i64>(0)?, chain, row.get::<_, i64>(4)?.cast_unsigned()))
+        })?;
+        rows.map(|row| {
+            let (shared, chain, seq) = row?;
+            ledger::fork(&self.db, shared, chain, seq)
+        })
+        .collect()
+    }
+}
+
+fn vector(db: &Connection, shared: i64) -> Result<Vec<ChainEnd>> {
+    let mut read = db.prepare_cached("SELECT author, epoch, adopted, next, head FROM chains WHERE shared = ?1")?;
+    let rows = read.query_map([shared], |row| {
+        let chain =
+            Chain { author: DeviceId(row.get(0)?), epoch: row.get::<_, i64>(1)?.cast_unsigned(), adopted: row.get(2)? };
+        Ok(ChainEnd { chain, next: row.get::<_, i64>(3)?.cast_unsigned(), head: optional_id_at(row, 4)? })
+    })?;
+    let mut ends = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    ends.sort_unstable_by_key(|end| end.chain);
+    Ok(ends)
+}
+
+/// The first place of a chain that the other lacks: 0 where its end is none of ours.
+fn first_lacking(db: &Connection, shared: i64, chain: &Chain, theirs: Option<&ChainEnd>) -> Result<u64> {
+    let Some(theirs) = theirs.filter(|end| end.next > 0) else { return Ok(0) };
+    let ours = at(db, shared, chain, theirs.next - 1)?;
+    let other = !ours.is_empty() && theirs.head.is_none_or(|head| !ours.contains(&head));
+    Ok(if other { 0 } else { theirs.next })
+}
+
+fn signed(db: &Connection, id: &EventId) -> Result<Option<SignedEvent>> {
+    let mut read = db.prepare_cached("SELECT header, signature, salt, body FROM events WHERE id = ?1")?;
+    let mut rows = read.query([id.0])?;
+    Ok(match rows.next()? {
+        Some(row) => Some(log::read_signed(row)?.map_err(|error| StoreError::Damaged(error.to_string()))?),
+        None => None,
+    })
+}
+
+/// Adds events of a chain to a page from a place on, and returns where the next page begins once the page is full.
+fn read_chain(
+    db: &Connection,
+    shared: i64,
+    chain: &Chain,
+    (seq, n): (u64, i64),
+    limit: usize,
+    page: &mut SyncPage,
+) -> Result<()> {
+    let mut read = db.prepare_cached(
+        "SELECT n, seq, header, signature, salt, body FROM events
+         WHERE shared = ?1 AND author = ?2 AND epoch = ?3
+            AND team IS (SELECT CASE WHEN ?4 THEN NULL ELSE team END FROM team_scopes WHERE n = ?1)
+            AND seq >= ?5 AND (seq > ?5 OR n > ?6)
+         ORDER BY seq, n",
+    )?;
+    let chain_is = params![shared, chain.author.0, chain.epoch.cast_signed(), chain.adopted, seq.cast_signed(), n];
+    let mut rows = read.query(chain_is)?;
+    let mut last = (seq, n);
+    while let Some(row) = rows.next()? {
+        if page.events.len() >= limit {
+            page.next = Some(SyncCursor { chain: *chain, seq: last.0, n: last.1 });
+            return Ok(());
+        }
+        last = (row.get::<_, i64>(1)?.cast_unsigned(), row.get(0)?);
+        page.events.push(log::read_signed(row)?.map_err(|error| StoreError::Damaged(error.to_string()))?);
+    }
+    Ok(())
+}

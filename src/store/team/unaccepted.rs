@@ -1,0 +1,72 @@
+//! Events that this device wrote in the scopes of a team and that no other device accepts: they stay here.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{Reader, Result, Team, scopes, sync_rows::UnacceptedEvents};
+use crate::{
+    domain::{DeviceId, EventId, Roster, replica::Chain},
+    store::log,
+};
+
+impl Reader {
+    /// The events that `me`, this device, wrote in scopes of a team and that the team does not take, by scope and reason.
+    ///
+    /// Costs the chains of this device and what is kept back, not what is shared: those events are read that lie beyond what is taken.
+    pub fn kept_back(&self, team: &EventId, roster: &Roster, me: &DeviceId) -> Result<Vec<UnacceptedEvents>> {
+        self.snapshot(|reader| {
+            let db = &reader.db;
+            let Some(team) = Team::known(db, *team)?.filter(|team| team.left_at.is_none()) else {
+                return Ok(Vec::new());
+            };
+            let epochs = epochs(db, me)?;
+            let mut found: Vec<UnacceptedEvents> = Vec::new();
+            for bound in scopes::of_team(db, team.n)?.into_iter().filter(|bound| !bound.is_roster) {
+                for (epoch, adopted) in epochs.iter().flat_map(|epoch| [(*epoch, true), (*epoch, false)]) {
+                    let chain = Chain { author: *me, epoch: epoch.cast_unsigned(), adopted };
+                    let admission = roster.admission(&bound.name, &chain);
+                    let Some(refusal) = admission.refusal else { continue };
+                    let first = admission.upto.last().map_or(0, |(seq, _)| seq + 1);
+                    let number = (!adopted).then_some(team.n);
+                    let events = beyond(db, me, (epoch, bound.scope, number), first.cast_signed())?;
+                    match found.iter_mut().find(|kept| kept.scope == bound.name && kept.refusal == refusal) {
+                        _ if events == 0 => {}
+                        Some(kept) => kept.events += events,
+                        None => {
+                            let local = log::scope_named(db, bound.scope)?;
+                            found.push(UnacceptedEvents { scope: bound.name.clone(), local, refusal, events });
+                        }
+                    }
+                }
+            }
+            Ok(found)
+        })
+    }
+}
+
+/// The epochs in which a device wrote: one, unless its store was copied. Each is sought in the index, so that its events are not read.
+fn epochs(db: &Connection, author: &DeviceId) -> Result<Vec<i64>> {
+    let mut read =
+        db.prepare_cached("SELECT epoch FROM events WHERE author = ?1 AND epoch > ?2 ORDER BY epoch LIMIT 1")?;
+    let mut first = db.prepare_cached("SELECT epoch FROM events WHERE author = ?1 ORDER BY epoch LIMIT 1")?;
+    let mut next: Option<i64> = first.query_row([author.0], |row| row.get(0)).optional()?;
+    let mut found = Vec::new();
+    while let Some(epoch) = next {
+        found.push(epoch);
+        next = read.query_row(params![author.0, epoch], |row| row.get(0)).optional()?;
+    }
+    Ok(found)
+}
+
+/// How many events of a chain from a place on are not shared.
+fn beyond(
+    db: &Connection,
+    author: &DeviceId,
+    (epoch, scope, team): (i64, i64, Option<i64>),
+    first: i64,
+) -> Result<usize> {
+    let mut read = db.prepare_cached(
+        "SELECT count(*) FROM events WHERE author = ?1 AND epoch = ?2 AND scope = ?3 AND log = 0 AND team IS ?4
+         AND seq >= ?5 AND shared IS NULL",
+    )?;
+    Ok(read.query_row(params![author.0, epoch, scope, team, first], |row| row.get(0))?)
+}

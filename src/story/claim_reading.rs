@@ -1,0 +1,354 @@
+//! What the story reads in one claim: its topic, the things whose use it ends, its versions and amounts, and whether it mentions a change.
+
+use std::collections::BTreeSet;
+
+use super::StoryClaim;
+use crate::guard::{
+    lexicon::{WordClass, lexicon},
+    normalise::{
+        Parsed,
+        lexical_item::{Item, ItemKind},
+    },
+};
+
+/// The most words of a phrase that count.
+const PHRASE: usize = 5;
+
+/// A claim with at most this many content words says little besides its choice.
+const SHORT: usize = 3;
+
+/// The least weight of an item that counts towards the topic.
+const MIN_WEIGHT: f32 = 0.6;
+
+/// Prepositions before a thing that is no longer used: "away from X", "off X".
+const AWAY: &[&str] = &["from", "off"];
+
+/// What the story reads in one claim.
+pub(super) struct ClaimReading {
+    /// The members of sets of exclusive alternatives that it asserts.
+    chosen: BTreeSet<(u16, u16)>,
+    /// The keys by which it is found: its topic, and the sets that it chooses from.
+    pub(super) keys: BTreeSet<Key>,
+    /// The ids of the content words that it asserts: neither denied nor ended by the claim itself.
+    asserted: BTreeSet<u64>,
+    /// The ids of all content words with enough weight.
+    pub(super) topic: BTreeSet<u64>,
+    /// The things whose use it ends.
+    pub(super) ended: Vec<Ended>,
+    /// The versions that it states.
+    versions: Vec<Version>,
+    /// The amounts that it states.
+    amounts: Vec<Amount>,
+    /// For "X is the Y of Z": the words of X, and those of the role that only X has.
+    unique_role: Option<(BTreeSet<u64>, BTreeSet<u64>)>,
+    /// Whether it says that something was brought back.
+    pub(super) returns: bool,
+    /// Whether it says that it settles a question.
+    pub(super) settles: bool,
+    /// Whether it is about the past.
+    pub(super) past: bool,
+    /// Whether it states an exception.
+    pub(super) excepts: bool,
+}
+
+/// What claims on one topic have in common.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    /// A content word.
+    Word(u64),
+    /// A set of exclusive alternatives.
+    Choice(u16),
+}
+
+/// A thing whose use a claim ends.
+pub(super) struct Ended {
+    /// The words that name it. A claim that contains all of them is about the same thing.
+    pub(super) names: BTreeSet<u64>,
+    /// Whether the claim names the replacement.
+    pub(super) replaced: bool,
+}
+
+/// A version of something.
+struct Version {
+    /// The words before it, one of which names the product.
+    product: BTreeSet<u64>,
+    /// Its numbers, the major one first.
+    numbers: Vec<u64>,
+}
+
+/// An amount of something.
+#[derive(PartialEq)]
+struct Amount {
+    /// Its base unit, or else the id of the counted word.
+    of: (&'static str, u64),
+    /// The value in the base unit, as a decimal number.
+    value: String,
+}
+
+impl ClaimReading {
+    pub(super) fn of(line: &StoryClaim) -> Self {
+        let parsed = &line.claim.parsed;
+        let words: Vec<Word<'_>> = words(&parsed.text);
+        let has = |class| words.iter().any(|word| lexicon().class(class).contains(word.text.as_str()));
+        let ended = ended(parsed, &words);
+        let gone: BTreeSet<u64> = ended.iter().flat_map(|e| e.names.iter().copied()).collect();
+        let denied: BTreeSet<usize> = parsed
+            .clauses
+            .iter()
+            .filter(|clause| clause.negative)
+            .flat_map(|clause| clause.core.iter().chain(&clause.subject).copied())
+            .collect();
+        let content = |at: &usize| parsed.items[*at].is_content() && parsed.items[*at].weight >= MIN_WEIGHT;
+        let asserted: BTreeSet<u64> = (0..parsed.items.len())
+            .filter(|at| parsed.items[*at].is_content() && !denied.contains(at))
+            .map(|at| parsed.items[at].id)
+            .filter(|id| !gone.contains(id))
+            .collect();
+        let topic: BTreeSet<u64> = (0..parsed.items.len()).filter(content).map(|at| parsed.items[at].id).collect();
+        let chosen: BTreeSet<(u16, u16)> = parsed
+            .items
+            .iter()
+            .filter(|item| asserted.contains(&item.id))
+            .filter_map(|item| item.alternative)
+            .collect();
+        let words_of_topic = topic.iter().copied().map(Key::Word);
+        let keys = words_of_topic.chain(chosen.iter().map(|(set, _)| Key::Choice(*set))).collect();
+        Self {
+            chosen,
+            keys,
+            asserted,
+            topic,
+            versions: versions(&parsed.items),
+            amounts: amounts(&parsed.items),
+            unique_role: unique_role(parsed),
+            returns: has(WordClass::Returning),
+            settles: has(WordClass::Settling),
+            past: has(WordClass::Past),
+            excepts: has(WordClass::Excepting),
+            ended,
+        }
+    }
+
+    /// Returns whether it asserts that this thing is used.
+    pub(super) fn asserts(&self, thing: &Ended) -> bool {
+        !thing.names.is_empty() && thing.names.is_subset(&self.asserted)
+    }
+
+    /// Returns the share of the shorter topic that the two have in common, 0 to 1.
+    pub(super) fn overlap(&self, other: &Self) -> f32 {
+        let least = self.topic.len().min(other.topic.len());
+        if least == 0 {
+            return 0.0;
+        }
+        let shared = self.topic.intersection(&other.topic).count();
+        #[expect(clippy::cast_precision_loss, reason = "a few dozen words at most")]
+        let share = shared as f32 / least as f32;
+        share
+    }
+
+    /// Returns whether both state different amounts of the same thing, on the same topic.
+    pub(super) fn states_other_amount_than(&self, other: &Self) -> bool {
+        let [ours] = self.amounts.as_slice() else { return false };
+        let [theirs] = other.amounts.as_slice() else { return false };
+        let shared = self.topic.intersection(&other.topic).count();
+        ours.of == theirs.of && ours.value != theirs.value && shared >= 2 && self.overlap(other) >= 0.5
+    }
+
+    /// Returns whether both give one unique role to different things: "X is the source of truth for Z", "Y is the source of truth for Z".
+    pub(super) fn is_rival_of(&self, other: &Self) -> bool {
+        self.unique_role
+            .as_ref()
+            .zip(other.unique_role.as_ref())
+            .is_some_and(|(a, b)| a.1 == b.1 && a.0.is_disjoint(&b.0))
+    }
+
+    /// Returns whether it states a higher version of a product than the other, and no lower or equal one.
+    pub(super) fn has_newer_version_than(&self, other: &Self) -> bool {
+        let same = |a: &Version, b: &Version| {
+            2 * a.product.intersection(&b.product).count() >= a.product.len().min(b.product.len()).max(1)
+        };
+        other.versions.iter().any(|old| {
+            self.versions.iter().any(|new| same(new, old) && new.numbers > old.numbers)
+                && !self.versions.iter().any(|new| same(new, old) && new.numbers <= old.numbers)
+        })
+    }
+
+    /// Returns whether both choose different members of one set of exclusive alternatives for the same thing: they have most of their topic in
+    /// common, or say little else.
+    pub(super) fn is_another_choice_than(&self, other: &Self) -> bool {
+        let same_set = self.chosen.iter().any(|(set, _)| other.chosen.iter().any(|(theirs, _)| set == theirs));
+        let short = self.topic.len().max(other.topic.len()) <= SHORT;
+        same_set && !self.chooses_same_as(other) && (short || self.overlap(other) >= 0.5)
+    }
+
+    /// Returns whether both choose the same member of a set of exclusive alternatives.
+    pub(super) fn chooses_same_as(&self, other: &Self) -> bool {
+        !self.chosen.is_disjoint(&other.chosen)
+    }
+}
+
+/// A word of the text, in lower case, with its byte range.
+struct Word<'a> {
+    text: String,
+    start: usize,
+    end: usize,
+    /// The punctuation mark after it.
+    mark: Option<&'a str>,
+}
+
+fn words(text: &str) -> Vec<Word<'_>> {
+    // `@deprecated` and code are names and not English words.
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '-' | '_' | '.' | '@' | '`');
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(start) = text[at..].find(inside).map(|i| at + i) {
+        let end = text[start..].find(|c| !inside(c)).map_or(text.len(), |i| start + i);
+        let trimmed = text[start..end].trim_end_matches('.');
+        let stop = start + trimmed.len();
+        let mark = text[stop..].chars().next().filter(|c| matches!(c, '.' | ',' | ';' | ':' | '(' | ')'));
+        let mark = mark.map(|c| &text[stop..stop + c.len_utf8()]);
+        if !trimmed.is_empty() {
+            out.push(Word { text: trimmed.to_lowercase(), start, end: stop, mark });
+        }
+        at = end;
+    }
+    out
+}
+
+/// Returns the things whose use a claim ends: "X was removed", "we dropped X", "moved from X to Y", "X no longer …", "X is gone".
+fn ended(parsed: &Parsed, words: &[Word<'_>]) -> Vec<Ended> {
+    let mut out = Vec::new();
+    let word = |at: usize| words.get(at).map_or("", |w| w.text.as_str());
+    let is = |class, at: usize| lexicon().class(class).contains(word(at));
+    let mut push = |range: (usize, usize), replaced: bool| {
+        let names = thing(parsed, range);
+        if !names.is_empty() {
+            out.push(Ended { names, replaced });
+        }
+    };
+    for at in 0..words.len() {
+        let is_be = |at: usize| matches!(word(at), "is" | "are" | "was" | "were" | "been" | "be" | "being" | "got");
+        let clause_start = (0..at).rev().find(|i| words[*i].mark.is_some() || word(*i) == "and").map_or(0, |i| i + 1);
+        let before = || (words[clause_start].start, words[at].start);
+        let after = |from: usize| {
+            let stops = |i: &usize| {
+                words[*i].mark.is_some()
+                    || matches!(
+                        word(i + 1),
+                        "and" | "in" | "because" | "with" | "for" | "to" | "as" | "by" | "last" | "on"
+                    )
+            };
+            let last = (from..words.len()).find(stops).unwrap_or(words.len().saturating_sub(1));
+            words.get(from).map(|first| (first.start, words[last.max(from)].end))
+        };
+        if (clause_start..at).any(|i| is(WordClass::Unreal, i)) {
+            continue;
+        }
+        if is(WordClass::Ended, at) {
+            let passive = (at.saturating_sub(2)..at).any(is_be);
+            // "deprecated endpoints" names a kind of endpoints and ends nothing.
+            if !passive && !(at.saturating_sub(2)..at).any(|i| is(WordClass::Doer, i)) {
+                continue;
+            }
+            let range = if passive { Some(before()) } else { after(at + 1) };
+            // "replaced by Y", "dropped X in favour of Y", "retired X; Y instead" name the replacement.
+            let by = matches!(word(at), "replaced" | "superseded")
+                && (at + 1..words.len()).any(|i| matches!(word(i), "by" | "with"));
+            let favour = (at + 1..words.len()).any(|i| matches!(word(i), "favour" | "favor" | "instead"));
+            if (word(at) != "left" || !passive)
+                && let Some(range) = range
+            {
+                push(range, by || favour);
+            }
+        } else if is(WordClass::Moved, at) {
+            let from = (at + 1..(at + 8).min(words.len())).find(|i| AWAY.contains(&word(*i)));
+            if let Some(from) = from.filter(|from| (at..*from).all(|i| words[i].mark.is_none())) {
+                let to = (from + 1..words.len()).any(|i| matches!(word(i), "to" | "onto"));
+                if let Some(range) = after(from + 1) {
+                    push(range, to);
+                }
+            }
+        } else if word(at) == "longer" && at > 0 && word(at - 1) == "no" && at > 1 {
+            push((words[clause_start.min(at - 2)].start, words[at - 1].start), false);
+        } else if word(at) == "gone" && at > 0 && is_be(at - 1) {
+            push(before(), false);
+        } else if word(at) == "using"
+            && at > 0
+            && matches!(word(at - 1), "stopped" | "stop" | "quit")
+            && let Some(range) = after(at + 1)
+        {
+            push(range, false);
+        }
+    }
+    out
+}
+
+/// Returns the words that name the thing in this byte range: its proper names if there are any, else its content words.
+fn thing(parsed: &Parsed, range: (usize, usize)) -> BTreeSet<u64> {
+    let items: Vec<&Item> = parsed
+        .items
+        .iter()
+        .filter(|item| item.kind == ItemKind::Content && item.start >= range.0 && item.end <= range.1)
+        .take(PHRASE)
+        .collect();
+    let is_name = |item: &&&Item| item.code || item.alternative.is_some() || item.capital && item.start > 0;
+    let names: BTreeSet<u64> = items.iter().filter(is_name).map(|item| item.id).collect();
+    if !names.is_empty() {
+        return names;
+    }
+    items.iter().filter(|item| item.weight >= MIN_WEIGHT).map(|item| item.id).collect()
+}
+
+/// Returns versions with the words before them: "Postgres 14", "http client to 1.4.2".
+fn versions(items: &[Item]) -> Vec<Version> {
+    let mut out = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        // "Postgres 17 needs …" names a version, "has 17 workers" counts.
+        let named = at > 0
+            && items[at - 1].kind == ItemKind::Content
+            && (items[at - 1].capital || items[at - 1].alternative.is_some());
+        let counts = !named && items.get(at + 1).is_some_and(|next| next.kind == ItemKind::Content);
+        let unit = item.quantity.as_ref().is_some_and(|quantity| !quantity.base.is_empty());
+        let Some(numbers) = version(&item.lower).filter(|numbers| !unit && (numbers.len() > 1 || !counts)) else {
+            continue;
+        };
+        let before = items[..at].iter().rev().take_while(|item| !matches!(item.kind, ItemKind::Punct(_)));
+        let product: BTreeSet<u64> =
+            before.take(6).filter(|item| item.kind == ItemKind::Content).take(3).map(|item| item.id).collect();
+        if !product.is_empty() {
+            out.push(Version { product, numbers });
+        }
+    }
+    out
+}
+
+/// Returns amounts with their unit or the counted word: "15 minutes", "three projects".
+fn amounts(items: &[Item]) -> Vec<Amount> {
+    let read = |(at, item): (usize, &Item)| {
+        let quantity = item.quantity.as_ref()?;
+        let counted = items.get(at + 1).filter(|next| next.kind == ItemKind::Content).map(|next| next.id);
+        let of = match (quantity.base, counted) {
+            ("", None) => return None,
+            ("", Some(counted)) => ("", counted),
+            (base, _) => (base, 0),
+        };
+        Some(Amount { of, value: quantity.value.clone() })
+    };
+    items.iter().enumerate().filter_map(read).collect()
+}
+
+/// Returns the words of X and of its role in "X is the source of truth for addresses".
+fn unique_role(parsed: &Parsed) -> Option<(BTreeSet<u64>, BTreeSet<u64>)> {
+    let at = parsed.text.find(" is the ")?;
+    let part = |within: &dyn Fn(&Item) -> bool| -> BTreeSet<u64> {
+        parsed.items.iter().filter(|item| item.kind == ItemKind::Content && within(item)).map(|item| item.id).collect()
+    };
+    let (subject, role) = (part(&|item| item.end <= at), part(&|item| item.start > at));
+    (!subject.is_empty() && role.len() >= 2).then_some((subject, role))
+}
+
+/// Returns the numbers of a version such as `14`, `1.4.2` or `v2`.
+fn version(word: &str) -> Option<Vec<u64>> {
+    let digits = word.strip_prefix('v').unwrap_or(word);
+    digits.split('.').map(|part| part.parse().ok()).collect()
+}

@@ -1,0 +1,109 @@
+//! Doubts over HTTP: a write is held, the daemon is killed, and the question is still there.
+
+use ergo::{
+    api::{Consider, JudgeRequest, QuestionsQuery, RememberRequest, WriteOutcome},
+    domain::PairVerdict,
+};
+
+use crate::{
+    support::{TestHome, block_on, caller, decision},
+    term::App,
+};
+
+const OLD: &str = "The weekly report goes to the finance team first";
+const NEW: &str = "The weekly report goes to the finance team as a draft";
+
+/// Without models the gate goes by words alone.
+const WITHOUT_MODELS: &str = "[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n";
+
+fn asking(statement: &str) -> RememberRequest {
+    RememberRequest { consider: true, ..decision(statement) }
+}
+
+fn considered(outcome: WriteOutcome) -> Consider {
+    match outcome {
+        WriteOutcome::Consider(consider) => consider,
+        other => panic!("not asked: {other:#?}"),
+    }
+}
+
+fn answer(question: &Consider, verdict: PairVerdict) -> JudgeRequest {
+    JudgeRequest {
+        caller: caller(),
+        token: question.token.clone(),
+        verdicts: question.doubts.iter().map(|doubt| (doubt.id.to_hex(), verdict)).collect(),
+        because: Some("read both".into()),
+        ..JudgeRequest::default()
+    }
+}
+
+#[test]
+fn a_question_outlives_the_daemon_and_is_answered_once() {
+    let home = TestHome::with_config(WITHOUT_MODELS);
+    let daemon = home.daemon();
+    let question = block_on(async {
+        let client = home.client();
+        client.remember(&decision(OLD)).await.unwrap();
+        considered(client.remember(&asking(NEW)).await.unwrap())
+    });
+    daemon.kill();
+    let _daemon = home.daemon();
+    block_on(async {
+        let client = home.client();
+        let waiting = client.questions(&QuestionsQuery::default()).await.unwrap().items;
+        assert_eq!(waiting.iter().map(|waiting| &waiting.token).collect::<Vec<_>>(), [&question.token]);
+        let stored = match client.judge(&answer(&question, PairVerdict::Compatible)).await.unwrap() {
+            WriteOutcome::Stored(stored) => stored,
+            other => panic!("not stored: {other:#?}"),
+        };
+        match client.judge(&answer(&question, PairVerdict::Contradicts)).await.unwrap() {
+            WriteOutcome::Stale(stale) => assert_eq!(stale.claim.unwrap().id, stored.claim_id),
+            other => panic!("answered twice: {other:#?}"),
+        }
+        assert!(client.questions(&QuestionsQuery::default()).await.unwrap().items.is_empty());
+    });
+}
+
+#[test]
+fn a_contradiction_is_a_refusal() {
+    let home = TestHome::with_config(WITHOUT_MODELS);
+    let _daemon = home.daemon();
+    block_on(async {
+        let client = home.client();
+        client.remember(&decision(OLD)).await.unwrap();
+        let question = considered(client.remember(&asking(NEW)).await.unwrap());
+        match client.judge(&answer(&question, PairVerdict::Contradicts)).await.unwrap() {
+            WriteOutcome::Conflict(refused) => assert!(refused.card_id.is_some()),
+            other => panic!("not refused: {other:#?}"),
+        }
+    });
+}
+
+#[test]
+fn a_person_at_a_terminal_answers_with_a_key() {
+    let home = TestHome::with_config(WITHOUT_MODELS);
+    let _daemon = home.daemon();
+    home.run(["remember", OLD, "--reason", "They plan by it."]).ok();
+    let mut terminal = App::command(&home, &["remember", NEW, "--reason", "They asked for it."]);
+    terminal.sees("k: keep both");
+    terminal.keys("x");
+    terminal.enter();
+    terminal.sees("press Ctrl-D");
+    terminal.keys("r");
+    terminal.enter();
+    let (good, screen) = terminal.ends();
+    assert!(good && screen.contains(OLD) && screen.contains("it replaces"), "{screen:?}");
+}
+
+#[test]
+fn without_a_terminal_a_write_is_stored_and_names_what_it_may_contradict() {
+    let home = TestHome::with_config(WITHOUT_MODELS);
+    let _daemon = home.daemon();
+    let old = home.run(["remember", OLD, "--reason", "They plan by it.", "--json"]).ok().json();
+    let new = home.run(["remember", NEW, "--reason", "They asked for it.", "--json"]).ok().json();
+    assert_eq!((&new["result"], &new["doubts"][0]["id"]), (&"stored".into(), &old["claim_id"]), "{new}");
+    home.run(["undo"]).ok();
+    let noted = home.run(["remember", NEW, "--reason", "They asked for it."]).ok();
+    assert!(noted.stderr.contains("It may contradict") && noted.stderr.contains(OLD), "{noted:?}");
+    assert!(!noted.stdout.contains(OLD), "{noted:?}");
+}

@@ -1,0 +1,248 @@
+//! Doubts: a write that may contradict others is held, its writer's verdicts decide, and what was judged is not asked again.
+
+use std::collections::BTreeMap;
+
+use ergo::{
+    api::{CardKind, CardStatus, Consider, DoubtBand, JudgeRequest, QuestionsQuery},
+    domain::{PairVerdict, Status},
+    guard::{GateWeights, doubt_gate::GateRegression},
+};
+
+use super::*;
+
+/// A gate that has every claim in doubt of which the words are compared.
+pub(super) fn doubting() -> Guard {
+    let weights = [("intercept".to_owned(), 3.0)].into();
+    let words = GateRegression { ask: 0.5, mention: 0.2, weights };
+    Guard::default().with_gate(GateWeights { words, ..GateWeights::default() })
+}
+
+fn bed_with(agents_may: AgentPolicy) -> Bed {
+    Bed::with(agents_may).reopen_with(doubting())
+}
+
+fn bed() -> Bed {
+    bed_with(AgentPolicy::Force)
+}
+
+const OLD: &str = "The weekly report goes to the finance team first";
+const NEW: &str = "The weekly report goes to the finance team as a draft";
+
+fn asking(statement: &str) -> RememberRequest {
+    RememberRequest { caller: agent(), consider: true, ..request(statement, "they asked for it") }
+}
+
+fn considered(outcome: WriteOutcome) -> Consider {
+    match outcome {
+        WriteOutcome::Consider(consider) => consider,
+        other => panic!("not asked: {other:#?}"),
+    }
+}
+
+fn ask(bed: &Bed, statement: &str) -> Consider {
+    considered(bed.engine.remember(asking(statement)).unwrap())
+}
+
+fn verdicts(token: &str, said: &[(ClaimId, PairVerdict)]) -> JudgeRequest {
+    JudgeRequest {
+        caller: agent(),
+        token: token.to_owned(),
+        verdicts: said.iter().map(|(id, verdict)| (id.short(), *verdict)).collect::<BTreeMap<_, _>>(),
+        because: Some("read both".into()),
+        model: Some("a-model".into()),
+        ..JudgeRequest::default()
+    }
+}
+
+fn judge(bed: &Bed, question: &Consider, id: ClaimId, verdict: PairVerdict) -> WriteOutcome {
+    bed.engine.judge(&verdicts(&question.token, &[(id, verdict)])).unwrap()
+}
+
+fn questions(bed: &Bed) -> usize {
+    bed.engine.questions(&QuestionsQuery::default()).unwrap().items.len()
+}
+
+fn active(bed: &Bed) -> Vec<String> {
+    let claims = bed.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items;
+    claims.into_iter().map(|claim| claim.statement).collect()
+}
+
+#[test]
+fn a_write_in_doubt_waits_and_one_that_cannot_wait_is_told() {
+    let bed = bed();
+    let old = bed.remember(OLD, "they plan by it");
+    let told = stored(bed.engine.remember(RememberRequest { dry_run: true, ..asking(NEW) }).unwrap());
+    assert_eq!(told.doubts.iter().map(|doubt| (doubt.id, doubt.band)).collect::<Vec<_>>(), [(old, DoubtBand::Ask)]);
+    let question = ask(&bed, NEW);
+    assert_eq!((question.doubts[0].id, question.doubts[0].statement.as_str()), (old, OLD));
+    assert_eq!(question.doubts[0].reason.as_deref(), Some("they plan by it"));
+    assert_eq!(active(&bed), [OLD]);
+    assert_eq!(bed.card(question.card_id).summary.kind, CardKind::Held);
+    // The same words again are the same question.
+    let again = ask(&bed, NEW);
+    assert_eq!((again.token, again.replayed), (question.token, true));
+    assert_eq!(questions(&bed), 1);
+    // Whoever does not wait stores it, and the question is gone.
+    let stored = stored(bed.try_remember(NEW, "they asked for it"));
+    assert_eq!((stored.doubts.len(), questions(&bed)), (1, 0));
+}
+
+#[test]
+fn compatible_is_stored_and_not_asked_again() {
+    let bed = bed();
+    let old = bed.remember(OLD, "they plan by it");
+    let question = ask(&bed, NEW);
+    let new = stored(judge(&bed, &question, old, PairVerdict::Compatible));
+    assert!(new.doubts.is_empty() && new.superseded.is_empty() && !new.duplicate, "{new:?}");
+    assert_eq!(active(&bed).len(), 2);
+    let history = bed.engine.history(&old.to_hex()).unwrap();
+    let judged = history.events.iter().find(|event| event.kind == "judgement.compatible").expect("a judgement");
+    assert_eq!((judged.reason.as_deref(), judged.agent.as_deref()), (Some("read both"), Some("claude")));
+    assert_eq!(judged.targets, [new.claim_id, old]);
+    // The same words are in doubt no more, once the claim is gone.
+    bed.retract(new.claim_id, "not yet");
+    assert!(stored(bed.engine.remember(asking(NEW)).unwrap()).doubts.is_empty());
+}
+
+#[test]
+fn the_same_is_not_stored_twice() {
+    let bed = bed();
+    let old = bed.remember(OLD, "they plan by it");
+    let question = ask(&bed, NEW);
+    let same = stored(judge(&bed, &question, old, PairVerdict::Same));
+    assert_eq!((same.claim_id, same.duplicate), (old, true));
+    assert_eq!(active(&bed), [OLD]);
+    let history = bed.engine.history(&old.to_hex()).unwrap();
+    assert!(history.events.iter().any(|event| event.kind == "judgement.same"));
+    let again = stored(bed.engine.remember(asking(NEW)).unwrap());
+    assert_eq!((again.claim_id, again.duplicate), (old, true));
+}
+
+#[test]
+fn what_replaces_supersedes_with_the_reason_given() {
+    let bed = bed();
+    let old = bed.remember(OLD, "they plan by it");
+    let question = ask(&bed, NEW);
+    let new = stored(judge(&bed, &question, old, PairVerdict::Replaces));
+    assert_eq!(new.superseded, [old]);
+    assert_eq!(bed.claim(old).status, Status::Superseded);
+    let history = bed.engine.history(&old.to_hex()).unwrap();
+    let reasons: Vec<_> = history.events.iter().filter(|event| event.kind == "supersede").collect();
+    assert_eq!(reasons[0].reason.as_deref(), Some("read both"));
+}
+
+#[test]
+fn what_contradicts_is_refused_also_when_it_comes_again() {
+    let bed = bed();
+    let old = bed.remember(OLD, "they plan by it");
+    let question = ask(&bed, NEW);
+    let refusal = refused(judge(&bed, &question, old, PairVerdict::Contradicts));
+    let card = refusal.card_id.expect("a card");
+    assert_eq!(bed.card(card).summary.kind, CardKind::Refused);
+    assert!(refusal.conflicts[0].evidence.sentence.contains("read both"));
+    assert_eq!(active(&bed), [OLD]);
+    assert_eq!(refused(bed.engine.remember(asking(NEW)).unwrap()).card_id, Some(card));
+    // A person settles it as any refusal.
+    done(bed.resolve(card, order(CardAct::Dismiss, "both hold")));
+    assert_eq!(active(&bed).len(), 2);
+}
+
+#[test]
+fn an_agent_that_may_only_propose_does_not_replace_a_persons_claim() {
+    let bed = bed_with(AgentPolicy::Propose);
+    let old = bed.remember(OLD, "they plan by it");
+    let question = ask(&bed, NEW);
+    let proposal = proposed(judge(&bed, &question, old, PairVerdict::Replaces));
+    assert_eq!((proposal.claim.id, active(&bed)), (old, vec![OLD.to_owned()]));
+    let candidate = bed.card(proposal.card_id).sides[0].claim.id;
+    let winner = ResolveRequest { winner: Some(candidate.to_hex()), ..order(CardAct::Supersede, "agreed") };
+    done(bed.resolve(proposal.card_id, winner));
+    assert_eq!(active(&bed), [NEW]);
+}
+
+#[test]
+fn wrong_answers_name_what_is_wrong() {
+    let bed = bed();
+    let old = bed.remember(OLD, "they plan by it");
+    let question = ask(&bed, NEW);
+    let other = bed.remember("Containers run as an ordinary user", "least privilege");
+    let error = bed.engine.judge(&verdicts(&question.token, &[(other, PairVerdict::Same)])).unwrap_err();
+    assert_eq!(error.field.as_deref(), Some("verdicts"));
+    assert!(error.message.contains(&other.short()) && error.candidates == [old.to_hex()], "{error:?}");
+    let empty = bed.engine.judge(&verdicts(&question.token, &[])).unwrap_err();
+    assert_eq!(empty.field.as_deref(), Some("verdicts"));
+    let mute = JudgeRequest { because: None, ..verdicts(&question.token, &[(old, PairVerdict::Same)]) };
+    assert_eq!(bed.engine.judge(&mute).unwrap_err().field.as_deref(), Some("because"));
+    assert!(bed.engine.judge(&verdicts("0123456789", &[(old, PairVerdict::Same)])).is_err());
+    assert_eq!(questions(&bed), 1);
+}
+
+#[test]
+fn a_question_has_one_answer_and_a_retry_gets_it_again() {
+    let bed = bed();
+    let old = bed.remember(OLD, "they plan by it");
+    let question = ask(&bed, NEW);
+    let mut first = verdicts(&question.token, &[(old, PairVerdict::Compatible)]);
+    first.caller.op_id = Some(op(9));
+    let new = stored(bed.engine.judge(&first).unwrap()).claim_id;
+    let again = stored(bed.engine.judge(&first).unwrap());
+    assert_eq!((again.claim_id, again.replayed), (new, true));
+    let late = stale(judge(&bed, &question, old, PairVerdict::Contradicts));
+    assert!(late.message.contains("already answered by claude (compatible)"), "{}", late.message);
+    assert_eq!(late.claim.expect("what came of it").id, new);
+}
+
+#[test]
+fn nobody_answers_and_the_write_is_stored_with_a_card() {
+    let bed = bed();
+    bed.remember(OLD, "they plan by it");
+    let question = ask(&bed, NEW);
+    assert!(!bed.engine.store_unanswered().unwrap());
+    // It survives a restart.
+    let bed = bed.reopen_with(doubting());
+    assert_eq!((questions(&bed), bed.engine.next_unanswered().unwrap()), (1, Some(question.until)));
+    bed.clock.store(question.until, Ordering::Relaxed);
+    assert!(bed.engine.store_unanswered().unwrap());
+    assert!(!bed.engine.store_unanswered().unwrap());
+    assert_eq!((active(&bed).len(), questions(&bed)), (2, 0));
+    let cards = bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
+    assert_eq!((cards.len(), cards[0].kind, cards[0].status), (1, CardKind::Found, CardStatus::Open));
+    assert!(cards[0].headline.contains("Nobody has said"), "{}", cards[0].headline);
+}
+
+#[test]
+fn a_session_that_ends_says_that_nobody_will_answer() {
+    let bed = bed();
+    bed.remember(OLD, "they plan by it");
+    let question = ask(&bed, NEW);
+    let request = JudgeRequest { unanswered: true, because: None, ..verdicts(&question.token, &[]) };
+    let stored = stored(bed.engine.judge(&request).unwrap());
+    assert!(stored.warnings.iter().any(|warning| warning.code == "unanswered"), "{:?}", stored.warnings);
+    assert_eq!(bed.open_cards(), 1);
+}
+
+#[test]
+fn an_answer_that_is_undone_leaves_the_question_to_a_person() {
+    let bed = bed();
+    let old = bed.remember(OLD, "they plan by it");
+    let question = ask(&bed, NEW);
+    let new = stored(judge(&bed, &question, old, PairVerdict::Replaces));
+    bed.engine.undo(UndoRequest { caller: caller(), target_op: Some(new.op_id) }).unwrap();
+    assert_eq!(active(&bed), [OLD]);
+    assert_eq!(bed.card(question.card_id).summary.status, CardStatus::Open);
+    bed.clock.store(question.until, Ordering::Relaxed);
+    assert!(!bed.engine.store_unanswered().unwrap());
+    // What was judged is not on the record any more: the question comes again.
+    assert_eq!(ask(&bed, NEW).token, question.token);
+}
+
+#[test]
+fn a_verdict_never_goes_around_a_refusal() {
+    let bed = bed();
+    let old = bed.remember("The gateway's port on host3 is documented in the wiki.", "people look there");
+    let question = ask(&bed, "The gateway's port is 8080 on host3.");
+    let opposed = bed.remember("The gateway's port is 9090 on host3.", "8080 is taken");
+    let refusal = refused(judge(&bed, &question, old, PairVerdict::Compatible));
+    assert!(refusal.conflicts.iter().any(|conflict| conflict.claim.id == opposed));
+    assert_eq!(questions(&bed), 0);
+}
