@@ -29,8 +29,8 @@ fn what_the_daemon_misses_is_named_as_an_argument() {
     insta::assert_snapshot!(told(&output), @r"
     exit 2
     --- stderr
-    Error: a decision needs a `--reason`, or it could not defend itself later
-    Hint: say why; or, for a plain fact that may change at any time, write it with `--kind fact`, which needs none
+    Error: a decision needs a `--reason`
+    Hint: say why it was decided; for a plain fact, use `--kind fact`, which needs no reason
     ");
     let output = home.run(["remember", "Deploy on green CI.", "--reason", "r", "--from", "soon"]);
     insta::assert_snapshot!(told(&output), @r"
