@@ -147,7 +147,7 @@ pub(super) fn check_host(headers: &HeaderMap, target: &Uri) -> Result<(), ApiErr
     }
     let hosts = headers.get_all(header::HOST).iter().map(|value| value.to_str().unwrap_or_default());
     for host in hosts.chain(target.authority().map(Authority::as_str)) {
-        if !is_local(host) {
+        if !is_loopback_host(host) {
             let message = format!(
                 "the Host header names “{}”, which is not this machine",
                 host.chars().take(80).collect::<String>()
@@ -180,7 +180,8 @@ fn check_type(request: &Request) -> Result<(), ApiError> {
     Err(ApiError::new(ErrorCode::UnsupportedMediaType, message).hint(format!("send `Content-Type: {wanted}`")))
 }
 
-fn is_local(host: &str) -> bool {
+/// Whether a `Host` header names this machine itself.
+fn is_loopback_host(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     let name = authority.host().trim_start_matches('[').trim_end_matches(']');
     !host.contains('@')
@@ -240,12 +241,12 @@ mod tests {
     #[test]
     fn local_hosts_are_names_and_addresses_of_this_machine() {
         for host in ["localhost", "LOCALHOST:1", "127.0.0.1:8788", "127.9.9.9", "[::1]:8788"] {
-            assert!(is_local(host), "{host}");
+            assert!(is_loopback_host(host), "{host}");
         }
         for host in
             ["", "evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "10.0.0.1:8788", "localhost@evil", "a b"]
         {
-            assert!(!is_local(host), "{host}");
+            assert!(!is_loopback_host(host), "{host}");
         }
     }
 

@@ -16,6 +16,7 @@ use iroh::{EndpointAddr, PublicKey, RelayUrl, TransportAddr};
 use iroh_tickets::{ParseError, Ticket as _};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
+use super::endpoint::is_local;
 use crate::domain::{DeviceId, EventId};
 
 /// The most addresses in a ticket: a machine with more has virtual ones.
@@ -187,19 +188,6 @@ impl fmt::Display for TicketAddress {
             Self::Relay(url) => f.write_str(url),
         }
     }
-}
-
-/// Whether an address belongs to this machine's networks: private, link-local, unique local or loopback.
-fn is_local(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => ip.is_private() || ip.is_link_local() || ip.is_loopback() || is_shared(ip),
-        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
-    }
-}
-
-/// Whether an address is in 100.64.0.0/10, which carriers and overlay networks use (RFC 6598).
-fn is_shared(ip: Ipv4Addr) -> bool {
-    matches!(ip.octets(), [100, 64..=127, ..])
 }
 
 fn checksum(body: &[u8]) -> [u8; 4] {

@@ -183,6 +183,9 @@ pub(super) fn network_error(error: &TransportError) -> ApiError {
         TransportError::NoAnswer(_) | TransportError::NoAddress => {
             "are both on the same network, and is the other's daemon running? Without a common network, `ergo sync request` pairs by files"
         }
+        TransportError::NotLocal(_) => {
+            "connect both devices to one network or VPN, or run `ergo sync mode internet` on both; `ergo sync request` pairs by files"
+        }
         TransportError::NotPaired => "the ticket is no longer valid: ask for a new one",
         _ => "`ergo sync status` says more",
     };

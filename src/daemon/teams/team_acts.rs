@@ -10,6 +10,7 @@ use crate::{
         TeamView,
     },
     engine::Engine,
+    sync::endpoint::{NetworkMode, TransportError, is_local},
 };
 
 impl Teams {
@@ -76,6 +77,10 @@ impl Teams {
                 format!("invalid address “{}”: expected IP:PORT, such as 192.168.1.20:47120", request.address);
             ApiError::field("address", message).hint("`ergo sync status` on that device shows where it listens")
         })?;
+        if self.service.status().mode == NetworkMode::Lan && !is_local(address.ip()) {
+            return Err(ApiError::field("address", TransportError::NotLocal(address.to_string()).to_string())
+                .hint("use the device's address on this network or VPN, or run `ergo sync mode internet` first"));
+        }
         let mut found = Err(ApiError::not_found("this device is in no team"));
         for team in self.teams().await? {
             match team.other(&request.device, self.me()) {

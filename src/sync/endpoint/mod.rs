@@ -3,8 +3,8 @@
 //! It reports every address that it contacts to the [`EndpointHandler`].
 //!
 //! Architecture Invariant: in LAN mode it uses no relay, asks no name server and maps no port. It only listens,
-//! dials members of the teams at known addresses, and, if there are members, speaks mDNS. So a laptop in a café
-//! reveals nothing beyond its network.
+//! dials members of the teams at known addresses of the local networks, and, if there are members, speaks mDNS.
+//! Connections from other addresses get no answer. So a laptop in a café reveals nothing beyond its network.
 
 mod access;
 mod discovery;
@@ -14,7 +14,7 @@ mod route;
 mod tests;
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fmt,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
@@ -56,7 +56,7 @@ const IDLE_TIMEOUT: VarInt = VarInt::from_u32(15_000);
 /// The code with which an unresponsive connection is closed.
 const UNRESPONSIVE: u32 = 410;
 
-/// Which services are contacted, and which addresses are announced and learned.
+/// Which services are contacted, and which addresses are announced, dialled and answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkMode {
     /// Nowhere.
@@ -138,6 +138,9 @@ pub enum TransportError {
     /// No address of the peer is known that this mode may use.
     #[error("no address of the peer is known")]
     NoAddress,
+    /// The mode is `lan` and all known addresses of the peer are outside of the local networks.
+    #[error("{0} is not on this network, and the sync mode `lan` contacts nothing outside of it")]
+    NotLocal(String),
     /// The peer did not answer.
     #[error("nobody answered at {0}")]
     NoAnswer(String),
@@ -200,7 +203,7 @@ impl Transport {
             handler.on_contact(&address, what);
         }
         tracing::info!(addresses = ?endpoint.bound_sockets(), mode = options.mode.as_str(), "listening for peers");
-        let accepting = tokio::spawn(accept(endpoint.clone(), Arc::clone(&handler))).abort_handle();
+        let accepting = tokio::spawn(accept(endpoint.clone(), options.mode, Arc::clone(&handler))).abort_handle();
         let watching = tokio::spawn(discovery::watch(endpoint.watch_addr(), Arc::clone(&handler))).abort_handle();
         Ok(Self { endpoint, options, access, handler, mdns: Mutex::default(), accepting, watching, _lease: lease })
     }
@@ -235,7 +238,7 @@ impl Transport {
         if self.options.mode == NetworkMode::Internet {
             return address;
         }
-        let local = address.addrs.into_iter().filter(|to| matches!(to, TransportAddr::Ip(ip) if is_local(ip.ip())));
+        let local = address.addrs.into_iter().filter(is_local_transport);
         EndpointAddr::from_parts(self.endpoint.id(), local)
     }
 
@@ -292,9 +295,17 @@ impl Transport {
         self.connect(inviter, ALPN_PAIR).await
     }
 
-    async fn connect(&self, to: EndpointAddr, alpn: &'static [u8]) -> Result<Connection, TransportError> {
-        if to.is_empty() && self.options.mode == NetworkMode::Lan {
-            return Err(TransportError::NoAddress);
+    async fn connect(&self, mut to: EndpointAddr, alpn: &'static [u8]) -> Result<Connection, TransportError> {
+        if self.options.mode == NetworkMode::Lan {
+            let (local, remote) = to.addrs.into_iter().partition::<BTreeSet<_>, _>(is_local_transport);
+            if local.is_empty() {
+                return Err(match remote.iter().next() {
+                    None => TransportError::NoAddress,
+                    Some(TransportAddr::Ip(address)) => TransportError::NotLocal(address.to_string()),
+                    Some(_) => TransportError::NotLocal("the relay of the peer".to_owned()),
+                });
+            }
+            to.addrs = local;
         }
         for address in &to.addrs {
             match address {
@@ -466,10 +477,16 @@ fn build(
 }
 
 /// Accepts connections until the endpoint closes. The access policy was applied during the handshake.
-async fn accept(endpoint: Endpoint, handler: Arc<dyn EndpointHandler>) {
+async fn accept(endpoint: Endpoint, mode: NetworkMode, handler: Arc<dyn EndpointHandler>) {
     while let Some(incoming) = endpoint.accept().await {
         let handler = Arc::clone(&handler);
         let from = TransportAddr::from(incoming.remote_addr());
+        if mode == NetworkMode::Lan && !is_local_transport(&from) {
+            // No answer, not even a refusal: in this mode no packet leaves the local networks.
+            tracing::debug!(?from, "ignored a connection from outside of the local networks");
+            incoming.ignore();
+            continue;
+        }
         tokio::spawn(async move {
             let Ok(accepting) = incoming.accept() else { return };
             match tokio::time::timeout(HANDSHAKE_TIMEOUT, accepting).await {
@@ -484,6 +501,11 @@ async fn accept(endpoint: Endpoint, handler: Arc<dyn EndpointHandler>) {
             }
         });
     }
+}
+
+/// Whether an address is on the local networks; a relay is not.
+fn is_local_transport(address: &TransportAddr) -> bool {
+    matches!(address, TransportAddr::Ip(address) if is_local(address.ip()))
 }
 
 /// Returns the device with this endpoint id.

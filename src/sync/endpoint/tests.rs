@@ -89,6 +89,28 @@ async fn members_connect_and_know_the_route() {
 }
 
 #[tokio::test]
+async fn lan_mode_dials_nothing_outside_of_the_local_networks() {
+    let (a, b) = (node(11).await, node(12).await);
+    a.transport.set_members([b.transport.device()]);
+    b.transport.set_members([a.transport.device()]);
+    // TEST-NET-2 (RFC 5737): public in form, and nobody's.
+    let public: SocketAddr = "198.51.100.7:47120".parse().unwrap();
+    let refused = a.transport.call(b.transport.device(), &[public]).await.unwrap_err();
+    assert_eq!(refused, TransportError::NotLocal(public.to_string()));
+    let relay = TransportAddr::Relay("https://relay.example.com".parse().unwrap());
+    let by_relay = EndpointAddr::from_parts(b.transport.endpoint.id(), [relay.clone()]);
+    assert!(matches!(a.transport.call_to_pair(by_relay).await, Err(TransportError::NotLocal(_))));
+    assert_eq!(a.handler.contacts.lock().unwrap().as_slice(), []);
+
+    let mut mixed = b.transport.address();
+    mixed.addrs.extend([TransportAddr::Ip(public), relay]);
+    a.transport.connect(mixed, ALPN_SYNC).await.unwrap();
+    assert_eq!(a.handler.contacts.lock().unwrap().as_slice(), [(b.addresses()[0].to_string(), "dialled")]);
+    a.transport.close().await;
+    b.transport.close().await;
+}
+
+#[tokio::test]
 async fn a_non_member_is_rejected_at_the_handshake_for_every_protocol() {
     let (a, mut b) = (node(3).await, node(4).await);
     a.transport.set_members([b.transport.device()]);

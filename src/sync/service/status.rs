@@ -102,6 +102,10 @@ impl PeerProblem {
                 ),
                 ..Self::transient(message)
             },
+            TransportError::NotLocal(_) => Self::persistent(
+                message,
+                "connect both devices to one network or VPN, or run `ergo sync mode internet` on both",
+            ),
             TransportError::Protocol(_) => Self::persistent(message, "install the same version of ergo on both devices"),
             TransportError::NoAnswer(_) => Self {
                 advice: Some("it may be off or on another network; ergo keeps trying".to_owned()),
@@ -188,6 +192,7 @@ mod tests {
             assert!(problem.advice.unwrap().contains(whose));
         }
         assert!(!PeerProblem::from_dial_error(&TransportError::NotPaired).transient);
+        assert!(!PeerProblem::from_dial_error(&TransportError::NotLocal("8.8.8.8:1".into())).transient);
         assert!(PeerProblem::from_dial_error(&TransportError::NoAnswer("10.0.0.1:1".into())).transient);
         assert!(PeerProblem::from_dial_error(&TransportError::NoAddress).advice.unwrap().contains("multicast"));
     }
