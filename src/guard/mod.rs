@@ -2,7 +2,6 @@
 //!
 //! Pure: no I/O and no clock, and no model is asked here: the models' scores of a pair come in as data ([`PairScores`]). Candidates come
 //! from the store's index, which is fed by [`Guard::index_terms`], and from the neighbours of the statement's vector.
-#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub(crate) mod align;
 pub(crate) mod correction;

@@ -126,7 +126,7 @@ fn everything_comes_from_the_registry() {
     let lock: toml::Table = root_file("Cargo.lock").parse().unwrap();
     for package in lock["package"].as_array().unwrap() {
         let source = package.get("source").and_then(|source| source.as_str());
-        let ours = matches!(package["name"].as_str(), Some("ergo" | "ergo-bench"));
+        let ours = matches!(package["name"].as_str(), Some("ergo" | "ergo-bench" | "ergo-core"));
         assert!(
             ours || source == Some("registry+https://github.com/rust-lang/crates.io-index"),
             "{} comes from {source:?}",

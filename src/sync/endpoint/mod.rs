@@ -8,6 +8,7 @@
 
 mod access;
 mod discovery;
+mod error;
 mod lease;
 mod route;
 #[cfg(test)]
@@ -26,7 +27,7 @@ use ed25519_dalek::SigningKey;
 use iroh::{
     Endpoint, EndpointAddr, EndpointId, NetReportConfig, RelayMode, RelayUrl, SecretKey, TransportAddr,
     endpoint::{
-        Connection, ConnectionError, PortmapperConfig, QuicTransportConfig, VarInt,
+        Connection, PortmapperConfig, QuicTransportConfig, VarInt,
         presets::{Minimal, N0},
     },
 };
@@ -35,6 +36,8 @@ use tokio::task::AbortHandle;
 pub use access::FORBIDDEN;
 use access::{AccessPolicy, PairingGuard};
 use discovery::Discovery;
+use error::connect_error;
+pub use error::{TransportError, close_error};
 use lease::Lease;
 pub use route::{PathKind, Route, Traffic, is_local};
 
@@ -119,40 +122,6 @@ pub trait EndpointHandler: Send + Sync + 'static {
     /// Packets went to, or came from, an address. `what` is `dialled`, `accepted`, `discovery`, `relay`,
     /// `directory` or `names`.
     fn on_contact(&self, address: &str, what: &'static str);
-}
-
-/// Why a connection or an endpoint failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TransportError {
-    /// Another process uses the key.
-    #[error(
-        "another process on this machine syncs with this device's key ({0}): stop it, or set ERGO_HOME to another folder for it"
-    )]
-    KeyInUse(PathBuf),
-    /// The relay's URL is invalid.
-    #[error("`sync.relay` is not an address such as https://relay.example.com: {0}")]
-    Relay(String),
-    /// The system refuses the port.
-    #[error("cannot listen for peers: {0}")]
-    Bind(String),
-    /// No address of the peer is known that this mode may use.
-    #[error("no address of the peer is known")]
-    NoAddress,
-    /// The mode is `lan` and all known addresses of the peer are outside of the local networks.
-    #[error("{0} is not on this network, and the sync mode `lan` contacts nothing outside of it")]
-    NotLocal(String),
-    /// The peer did not answer.
-    #[error("nobody answered at {0}")]
-    NoAnswer(String),
-    /// The peer does not accept this device.
-    #[error("the peer does not accept this device as a member of a shared team")]
-    NotPaired,
-    /// The peer does not speak this protocol.
-    #[error("the peer's ergo is too old or too new: {0}")]
-    Protocol(String),
-    /// The device is not a member, so it is not dialled.
-    #[error("that device is not a member of any team of this device")]
-    NotAMember,
 }
 
 /// A bound endpoint. Dropping it closes it; [`Transport::close`] also tells the peers.
@@ -375,36 +344,6 @@ pub fn remote_addresses(connection: &Connection) -> Vec<SocketAddr> {
         _ => None,
     };
     connection.paths().iter().filter_map(|path| ip(path.remote_addr())).collect()
-}
-
-/// Converts the reason of a closed connection.
-pub fn close_error(error: &ConnectionError) -> TransportError {
-    match error {
-        ConnectionError::ApplicationClosed(close) if close.error_code == FORBIDDEN.into() => TransportError::NotPaired,
-        ConnectionError::ConnectionClosed(_) | ConnectionError::VersionMismatch => {
-            TransportError::Protocol(error.to_string())
-        }
-        other => TransportError::NoAnswer(other.to_string()),
-    }
-}
-
-fn connect_error(error: &iroh::endpoint::ConnectError, shown: String) -> TransportError {
-    use iroh::endpoint::{ConnectError, ConnectWithOptsError};
-    match error {
-        ConnectError::Connect { source: ConnectWithOptsError::LocallyRejected { .. }, .. } => {
-            TransportError::NotAMember
-        }
-        ConnectError::Connect { source: ConnectWithOptsError::NoAddress { .. }, .. } => TransportError::NoAddress,
-        ConnectError::Connection { source, .. } => match close_error(source) {
-            TransportError::NoAnswer(_) => TransportError::NoAnswer(shown),
-            other => other,
-        },
-        other => {
-            let text = format!("{other:#}");
-            // The TLS alert for an unknown protocol.
-            if text.contains("120") { TransportError::Protocol(text) } else { TransportError::NoAnswer(shown) }
-        }
-    }
 }
 
 /// Returns the default port of a device: always the same, so that peers find it without mDNS, and below the
