@@ -70,7 +70,7 @@ pub struct ExportOutcome {
     pub team: EventId,
     /// Its name.
     pub team_name: String,
-    /// Whom it is sealed to; absent if it is open.
+    /// Whom it is encrypted for; absent if it is not encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed_to: Option<Vec<DeviceName>>,
     /// The events that it contains according to `since`, in words.
@@ -151,7 +151,7 @@ pub struct ImportOutcome {
     pub whole: bool,
     /// What of it could not be used, and why.
     pub problems: Vec<String>,
-    /// Scopes in it that are sealed to others.
+    /// Scopes in it that are encrypted for others.
     pub closed_scopes: u64,
     /// Events that are new here.
     pub stored: u64,

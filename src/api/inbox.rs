@@ -125,7 +125,7 @@ pub enum InboxItem {
 pub struct ReviewItem {
     /// The claim.
     pub claim: ClaimView,
-    /// The acts on what it rests on.
+    /// The acts on its premises.
     pub causes: Vec<EventView>,
 }
 

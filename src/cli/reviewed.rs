@@ -3,7 +3,7 @@
 use super::{CliError, Context, Exit, show};
 use crate::api::ActRequest;
 
-/// Confirm that a claim still holds after what it rests on changed, or the guard warned.
+/// Confirm that a claim still holds after a premise changed, or the guard warned.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "`ergo claims --needs-review` lists the claims to confirm.")]
 pub(crate) struct Args {

@@ -141,7 +141,7 @@ fn explained(error: FetchError, entry: &CatalogueEntry, setup: &ModelSetup) -> C
             entry.file, entry.publisher
         )),
         FetchError::DiskFull { done, total } => CliError::internal(format_args!(
-            "the disk of {folder} is full after {} of {}; the partial download was removed to keep space for the store",
+            "the disk of {folder} is full after {} of {}; the partial download was deleted to keep space for the store",
             bytes(done),
             bytes(total)
         ))

@@ -67,7 +67,7 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
 fn change(cause: &EventView, now: u64) -> String {
     let did = cause.verb();
     let mut out =
-        format!("{} {did} what it rests on, {}", author(&cause.who, cause.agent.as_deref()), ago(cause.at, now));
+        format!("{} {did} a premise, {}", author(&cause.who, cause.agent.as_deref()), ago(cause.at, now));
     if let Some(new) = &cause.statement {
         out = format!("{out}: “{new}”");
     }
@@ -97,7 +97,7 @@ impl Ui {
                 (card.id.short(), card.headline.clone(), rest)
             }
             InboxItem::Review(item) => {
-                let rest = item.causes.first().map_or_else(|| "what it rests on changed".into(), |c| change(c, now));
+                let rest = item.causes.first().map_or_else(|| "a premise changed".into(), |c| change(c, now));
                 (item.claim.id.short(), item.claim.statement.clone(), rest)
             }
             InboxItem::Notice(item) => {

@@ -70,7 +70,7 @@ pub(in crate::daemon) async fn export(
 #[utoipa::path(post, path = "/sync/import", tag = "sync", params(ImportQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses(
     (status = 200, body = ImportOutcome),
-    (status = 400, description = "Not a bundle, not sealed for this device, or from another team", body = ApiError)))]
+    (status = 400, description = "Not a bundle, not encrypted for this device, or from another team", body = ApiError)))]
 pub(in crate::daemon) async fn import(
     State(shared): State<SharedState>,
     QueryString(query): QueryString<ImportQuery>,

@@ -146,7 +146,7 @@ pub enum FetchError {
         /// The expected hash.
         wanted: Sha256,
     },
-    /// The disk is full. The part is removed, since the store is on the same disk and must be able to write.
+    /// The disk is full. The part is deleted, since the store is on the same disk and must be able to write.
     #[error(
         "the disk is full after {done} of {total} bytes; the partial download was deleted, so that the store still has room"
     )]
@@ -225,7 +225,7 @@ struct PartTag {
 /// Downloads a file. `pause` waits; `hear` receives the progress.
 ///
 /// # Errors
-/// [`FetchError`]. The part is kept for the next attempt, unless the error says that it was removed.
+/// [`FetchError`]. The part is kept for the next attempt, unless the error says that it was deleted.
 pub fn fetch(
     wanted: &FetchTarget,
     source: &mut dyn FileSource,
