@@ -66,8 +66,7 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
 /// Describes what an event did to what a claim rests on.
 fn change(cause: &EventView, now: u64) -> String {
     let did = cause.verb();
-    let mut out =
-        format!("{} {did} a premise, {}", author(&cause.who, cause.agent.as_deref()), ago(cause.at, now));
+    let mut out = format!("{} {did} a premise, {}", author(&cause.who, cause.agent.as_deref()), ago(cause.at, now));
     if let Some(new) = &cause.statement {
         out = format!("{out}: “{new}”");
     }
