@@ -66,30 +66,51 @@ impl Engine {
         Ok(vector)
     }
 
-    /// What the cross-encoder says of pairs (stored, incoming), both orders of those that are new in one batch.
-    pub(super) fn inferences(&self, pairs: &[(&str, &str)], call: Call) -> Result<Vec<Inference>, InferError> {
+    /// What the cross-encoder says of pairs (stored, incoming): of both orders of `pairs`, of one order of `one_way`. Those that are new
+    /// are asked in one batch.
+    pub(super) fn inferences(
+        &self,
+        pairs: &[(&str, &str)],
+        one_way: &[(&str, &str)],
+        call: Call,
+    ) -> Result<(Vec<Inference>, Vec<Inference>), InferError> {
         // Both orders were asked: the answer about a pair is that about its reverse, turned.
-        let keys: Vec<(Key, bool)> = pairs
-            .iter()
-            .map(|(stored, incoming)| {
-                let turned = stored > incoming;
-                let texts = if turned { [*incoming, *stored] } else { [*stored, *incoming] };
-                (self.key(ModelRole::Nli, &texts), turned)
-            })
-            .collect();
+        let turned = |(stored, incoming): &(&str, &str)| stored > incoming;
+        let key = |pair: &(&str, &str)| {
+            let texts = if turned(pair) { [pair.1, pair.0] } else { [pair.0, pair.1] };
+            self.key(ModelRole::Nli, &texts)
+        };
         let turn = |inference: Inference, turned: bool| if turned { inference.turned() } else { inference };
-        let known: Vec<Option<Inference>> =
-            keys.iter().map(|(key, turned)| Some(turn(self.answer_cache.inferences.get(key)?, *turned))).collect();
-        let asked: Vec<(&str, &str)> =
-            pairs.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(pair, _)| *pair).collect();
-        let mut fresh = if asked.is_empty() { Vec::new() } else { self.infer(&asked, call)? }.into_iter();
-        let mut out = Vec::with_capacity(pairs.len());
-        for ((key, turned), known) in keys.into_iter().zip(known) {
-            let Some(inference) = known.or_else(|| fresh.next()) else { break };
-            self.answer_cache.inferences.put(key, turn(inference, turned));
-            out.push(inference);
+        let one_way_key = |pair: &(&str, &str)| self.key(ModelRole::Nli, &[pair.0, pair.1, "one way"]);
+        let cache = &self.answer_cache.inferences;
+        let known: Vec<_> = pairs.iter().map(|pair| Some(turn(cache.get(&key(pair))?, turned(pair)))).collect();
+        let known_one_way: Vec<_> =
+            one_way.iter().map(|pair| cache.get(&one_way_key(pair)).or_else(|| cache.get(&key(pair)))).collect();
+        let new = |pairs: &[(&'_ str, &'_ str)], known: &[Option<Inference>]| -> Vec<usize> {
+            (0..pairs.len()).filter(|at| known[*at].is_none()).collect()
+        };
+        let (asked, asked_one_way) = (new(pairs, &known), new(one_way, &known_one_way));
+        let mut fresh = if asked.is_empty() && asked_one_way.is_empty() {
+            Vec::new()
+        } else {
+            let texts: Vec<_> = asked.iter().map(|at| pairs[*at]).collect();
+            let texts_one_way: Vec<_> = asked_one_way.iter().map(|at| one_way[*at]).collect();
+            self.infer(&texts, &texts_one_way, call)?
         }
-        Ok(out)
+        .into_iter();
+        let mut judged = Vec::with_capacity(pairs.len());
+        for (pair, known) in pairs.iter().zip(known) {
+            let Some(inference) = known.or_else(|| fresh.next()) else { break };
+            cache.put(key(pair), turn(inference, turned(pair)));
+            judged.push(inference);
+        }
+        let mut gated = Vec::with_capacity(one_way.len());
+        for (pair, known) in one_way.iter().zip(known_one_way) {
+            let Some(inference) = known.or_else(|| fresh.next()) else { break };
+            cache.put(one_way_key(pair), inference);
+            gated.push(inference);
+        }
+        Ok((judged, gated))
     }
 
     fn key(&self, role: ModelRole, texts: &[&str]) -> Key {

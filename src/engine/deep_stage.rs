@@ -150,14 +150,21 @@ impl Engine {
             exclude: &exclude,
         };
         let deeply = self.deepens(DeepMode::Background) || self.deepens(DeepMode::Inline);
-        let mut results = self.ask_models_within(&incoming, call, deeply.then_some(call));
+        let mut results = self.ask_models_within(&incoming, call, deeply.then_some(call), false);
         let rows = self.near_again(&incoming, &results)?;
         let Ok(ours) = results.parse(incoming.candidate()) else { return Ok(0) };
         let Ok(against) = results.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(0) };
+        let Ok(rulings) = results.rulings(&self.guard, &ours, &against) else { return Ok(0) };
         let said = results.said(&rows);
         let today = guard_calls::day((self.config.clock)());
         let shift = self.threshold_shift(&self.readers.lend(), &row.scope, (self.config.clock)())?;
-        let under = JudgeContext { today: &today, scores: &said, threshold_shift: shift };
+        let under = JudgeContext {
+            today: &today,
+            scores: &said,
+            rulings: &rulings,
+            threshold_shift: shift,
+            ..JudgeContext::default()
+        };
         let Ok(verdict) = guard_calls::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
         let mut pairs = Vec::new();
         for mut finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {

@@ -9,7 +9,7 @@ pub(super) use crate::domain::ago::day;
 use crate::{
     api::Warning,
     domain::{ClaimKind, Norm, Qualifiers, Tier, Verdict, verdict::Stage},
-    guard::{self, DoubtfulPair, Guard, JudgeContext, MAX_CANDIDATES, NormedClaim, PairScores, ParsedClaim},
+    guard::{self, DoubtfulPair, Guard, JudgeContext, MAX_CANDIDATES, NormedClaim, PairScores, ParsedClaim, Ruling},
 };
 
 /// The most bytes of norms that an event carries; what a statement says beyond that is not compared.
@@ -65,6 +65,15 @@ pub(super) fn parse(claim: NormedClaim) -> Result<Arc<ParsedClaim>, Box<Warning>
 /// [`parse`] of several claims.
 pub(super) fn parse_all(claims: Vec<NormedClaim>) -> Result<Vec<Arc<ParsedClaim>>, Box<Warning>> {
     claims.into_iter().map(parse).collect()
+}
+
+/// Applies the rules to a claim and each stored one, once. A failure is a warning, so that the claim is stored un-gated.
+pub(super) fn rulings(
+    guard: &Guard,
+    incoming: &ParsedClaim,
+    against: &[Arc<ParsedClaim>],
+) -> Result<Vec<Ruling>, Box<Warning>> {
+    catch_unwind(AssertUnwindSafe(|| guard.rulings(incoming, against))).map_err(|_| failed())
 }
 
 /// Judges a claim against stored ones. A failure is a warning, so that the claim is stored un-gated.

@@ -203,10 +203,20 @@ impl ActContext<'_> {
                 Ok(parsed) => parsed,
                 Err(warning) => return Ok(ungated(warning)),
             };
+        let rulings = match results.rulings(&self.engine.guard, &ours, &against) {
+            Ok(rulings) => rulings,
+            Err(warning) => return Ok(ungated(warning)),
+        };
         let said = results.said(rows);
         let heard = said.iter().any(|said| said.inference.is_some());
         let shift = if heard { self.engine.threshold_shift(self.reader(), incoming.scope, self.now)? } else { 0.0 };
-        let under = JudgeContext { today: &self.today, scores: &said, threshold_shift: shift };
+        let under = JudgeContext {
+            today: &self.today,
+            scores: &said,
+            rulings: &rulings,
+            infers: results.infers() && self.engine.nli_is_fitted(),
+            threshold_shift: shift,
+        };
         let verdict = match guard_calls::judge(&self.engine.guard, &ours, &against, under) {
             Ok(mut verdict) => {
                 verdict.skipped = skipped(results, &verdict, rows, || {

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller, Warning},
     domain::{ClaimId, Scope},
-    guard::{Inference, JudgeContext, MAX_BY_MEANING, NormedClaim, PairScores, ParsedClaim},
+    guard::{Guard, Inference, JudgeContext, MAX_BY_MEANING, NormedClaim, PairScores, ParsedClaim, Ruling},
     infer::{Call, InferError, ModelRole},
     store::{ClaimRow, NeighbourQuery, Reader, StoreError, VectorModel},
 };
@@ -49,6 +49,8 @@ pub(super) struct ModelResults {
     infers: bool,
     /// The statement and the claims that it was compared with, parsed.
     parsed: Vec<Arc<ParsedClaim>>,
+    /// What the rules find of pairs of these.
+    rulings: Vec<(Arc<ParsedClaim>, Arc<ParsedClaim>, Ruling)>,
 }
 
 /// A statement as a vector.
@@ -73,21 +75,23 @@ impl Engine {
     /// Asks the models about a write. Never fails: what could not be asked is named in the answer.
     pub(super) fn ask_models(&self, incoming: &IncomingClaim<'_>) -> ModelResults {
         let deeply = (self.config.deep == DeepMode::Inline).then_some(Call::foreground(deep_stage::BEFORE));
-        self.ask_models_within(incoming, Call::foreground(INLINE), deeply)
+        self.ask_models_within(incoming, Call::foreground(INLINE), deeply, false)
     }
 
-    /// [`Engine::ask_models`] with what the small models get, and the language model, if it is asked at all.
+    /// [`Engine::ask_models`] with what the small models get, and the language model, if it is asked at all. `gate`: the cross-encoder is asked
+    /// for the gate, too, since somebody can answer its question.
     pub(super) fn ask_models_within(
         &self,
         incoming: &IncomingClaim<'_>,
         call: Call,
         deeply: Option<Call>,
+        gate: bool,
     ) -> ModelResults {
         let mut results = ModelResults { statement: incoming.statement.to_owned(), ..ModelResults::default() };
         if !incoming.kind.is_guarded() || incoming.normalised.warning.is_some() {
             return results;
         }
-        if let Err(error) = self.collect_model_results(incoming, call, deeply, &mut results) {
+        if let Err(error) = self.collect_model_results(incoming, call, deeply, gate, &mut results) {
             // The store is asked again under the lock, which answers for it.
             tracing::warn!(%error, "cannot ask the models before the write");
         }
@@ -95,7 +99,8 @@ impl Engine {
     }
 
     /// [`Engine::ask_models`] for a request: nothing if it was done before or stands there already, or if it will be refused anyhow. If the
-    /// language model may be waited for, it refines the norms first; `keep` its answer, unless nothing is to be stored.
+    /// language model may be waited for, it refines the norms first; `keep` its answer, unless nothing is to be stored. `consider`: the writer
+    /// answers questions.
     pub(super) fn ask_models_for_write(
         &self,
         caller: &Caller,
@@ -103,6 +108,7 @@ impl Engine {
         normalised: &mut NormalisedStatement,
         targets: &[String],
         keep: bool,
+        consider: bool,
     ) -> Vec<ModelResults> {
         let plan = || -> Result<Option<(Scope, Vec<ClaimId>)>, ApiError> {
             let reader = self.readers.lend();
@@ -127,14 +133,16 @@ impl Engine {
             let claim = (draft.kind, statement.as_str(), &draft.qualifiers);
             unread = self.refine(&scope, claim, keep, normalised, Call::foreground(deep_stage::BEFORE)).err();
         }
-        let mut results = self.ask_models(&IncomingClaim {
+        let deeply = (self.config.deep == DeepMode::Inline).then_some(Call::foreground(deep_stage::BEFORE));
+        let incoming = IncomingClaim {
             scope: &scope,
             kind: draft.kind,
             statement,
             source: draft.source.as_deref(),
             normalised,
             exclude: &exclude,
-        });
+        };
+        let mut results = self.ask_models_within(&incoming, Call::foreground(INLINE), deeply, consider);
         if let Some(error) = unread {
             results.skip(self, "the language model's parse of the statement", &error);
         }
@@ -146,6 +154,7 @@ impl Engine {
         incoming: &IncomingClaim<'_>,
         call: Call,
         deeply: Option<Call>,
+        gate: bool,
         into: &mut ModelResults,
     ) -> Result<(), ApiError> {
         if self.models.info().roles.is_empty() {
@@ -171,24 +180,28 @@ impl Engine {
         let said: Vec<PairScores> =
             rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
         let today = guard_calls::day((self.config.clock)());
-        let under = JudgeContext { today: &today, scores: &said, threshold_shift: 0.0 };
+        let Ok(rulings) = into.rulings(&self.guard, &ours, &against) else { return Ok(()) };
+        let under = JudgeContext { today: &today, scores: &said, rulings: &rulings, ..JudgeContext::default() };
         let worth = guard_calls::select_for_inference(&self.guard, &ours, &against, under);
         // The gate looks at more pairs than the judge: in the same batch, and the judge goes on as if they had not been asked about.
-        let more = guard_calls::select_for_gate(&self.guard, &ours, &against, under, &worth);
+        let more = match gate && self.nli_is_fitted() {
+            true => guard_calls::select_for_gate(&self.guard, &ours, &against, under, &worth),
+            false => Vec::new(),
+        };
         if worth.is_empty() && more.is_empty() {
             into.infers = true;
             return Ok(());
         }
-        let pairs: Vec<(&str, &str)> =
-            worth.iter().chain(&more).map(|at| (against[*at].claim().statement.as_str(), incoming.statement)).collect();
-        match self.inferences(&pairs, call) {
-            Ok(inferences) => {
+        let pair = |at: &usize| (against[*at].claim().statement.as_str(), incoming.statement);
+        let (for_judge, for_gate): (Vec<_>, Vec<_>) =
+            (worth.iter().map(pair).collect(), more.iter().map(pair).collect());
+        match self.inferences(&for_judge, &for_gate, call) {
+            Ok((judged, gated)) => {
                 into.infers = true;
-                let mut inferences = inferences.into_iter();
-                for (at, inference) in worth.into_iter().zip(&mut inferences) {
+                for (at, inference) in worth.into_iter().zip(judged) {
                     into.said.entry(rows[at].id).or_default().inference = Some(inference);
                 }
-                for (at, inference) in more.into_iter().zip(inferences) {
+                for (at, inference) in more.into_iter().zip(gated) {
                     into.said.entry(rows[at].id).or_default().gate_inference = Some(inference);
                 }
             }
@@ -196,7 +209,7 @@ impl Engine {
         }
         if let Some(call) = deeply.filter(|_| into.infers && self.models.info().role(ModelRole::Llm).is_some()) {
             let said = into.said(&rows);
-            let under = JudgeContext { today: &today, scores: &said, threshold_shift: 0.0 };
+            let under = JudgeContext { today: &today, scores: &said, rulings: &rulings, ..JudgeContext::default() };
             for at in guard_calls::select_for_deep_stage(&self.guard, &ours, &against, under) {
                 match self.ask_deeply(&against[at].claim().statement, incoming.statement, call) {
                     Ok(odds) => into.said.entry(rows[at].id).or_default().deep = Some(odds),
@@ -293,27 +306,31 @@ impl Engine {
         Ok(())
     }
 
-    /// Both orders of each pair (stored, incoming), in one batch.
-    pub(super) fn infer(&self, pairs: &[(&str, &str)], call: Call) -> Result<Vec<Inference>, InferError> {
-        let both: Vec<(String, String)> = pairs
-            .iter()
-            .flat_map(|(stored, incoming)| {
-                [((*stored).to_owned(), (*incoming).to_owned()), ((*incoming).to_owned(), (*stored).to_owned())]
-            })
-            .collect();
-        let logits = self.models.classify(&both, call)?;
-        if logits.len() != both.len() {
+    /// What the cross-encoder says, in one batch: of both orders of each of `pairs` (stored, incoming), and of one order of each of
+    /// `one_way`.
+    pub(super) fn infer(
+        &self,
+        pairs: &[(&str, &str)],
+        one_way: &[(&str, &str)],
+        call: Call,
+    ) -> Result<Vec<Inference>, InferError> {
+        let owned = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        let both = pairs.iter().flat_map(|(stored, incoming)| [owned(stored, incoming), owned(incoming, stored)]);
+        let texts: Vec<_> = both.chain(one_way.iter().map(|(stored, incoming)| owned(stored, incoming))).collect();
+        let answers = self.models.classify(&texts, call)?;
+        if answers.len() != texts.len() {
             return Err(InferError::Refused(format!(
                 "the model gave {} answers for {} pairs",
-                logits.len(),
-                both.len()
+                answers.len(),
+                texts.len()
             )));
         }
-        self.counters.inferred.fetch_add(pairs.len() as u64, Ordering::Relaxed);
-        Ok(logits
+        self.counters.inferred.fetch_add((pairs.len() + one_way.len()) as u64, Ordering::Relaxed);
+        let (both, one_way) = answers.split_at(2 * pairs.len());
+        let judged = both
             .chunks_exact(2)
-            .map(|pair| Inference::of(pair[0].logits, pair[1].logits, [pair[0].gate, pair[1].gate]))
-            .collect())
+            .map(|pair| Inference::of(pair[0].logits, pair[1].logits, [pair[0].gate, pair[1].gate]));
+        Ok(judged.chain(one_way.iter().map(|answer| Inference::one_way(answer.logits, answer.gate))).collect())
     }
 }
 
@@ -340,6 +357,29 @@ impl ModelResults {
     /// [`ModelResults::parse`] of several claims.
     pub(super) fn parse_all(&mut self, claims: Vec<NormedClaim>) -> Result<Vec<Arc<ParsedClaim>>, Box<Warning>> {
         claims.into_iter().map(|claim| self.parse(claim)).collect()
+    }
+
+    /// What the rules find between a claim and others: applied once to each pair, before the lock or under it.
+    pub(super) fn rulings(
+        &mut self,
+        guard: &Guard,
+        ours: &Arc<ParsedClaim>,
+        against: &[Arc<ParsedClaim>],
+    ) -> Result<Vec<Ruling>, Box<Warning>> {
+        let mut rulings = Vec::with_capacity(against.len());
+        for theirs in against {
+            let known = self.rulings.iter().find(|(a, b, _)| Arc::ptr_eq(a, ours) && Arc::ptr_eq(b, theirs));
+            if let Some((.., ruling)) = known {
+                rulings.push(ruling.clone());
+                continue;
+            }
+            let fresh = guard_calls::rulings(guard, ours, std::slice::from_ref(theirs))?;
+            for ruling in fresh {
+                self.rulings.push((Arc::clone(ours), Arc::clone(theirs), ruling.clone()));
+                rulings.push(ruling);
+            }
+        }
+        Ok(rulings)
     }
 
     /// Whether it is about this statement.

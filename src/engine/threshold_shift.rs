@@ -23,13 +23,19 @@ const UNFITTED: f32 = 1.0;
 impl Engine {
     /// Returns what is added to the block threshold of inference in a scope.
     pub(super) fn threshold_shift(&self, reader: &Reader, scope: &Scope, now: u64) -> Result<f32, ApiError> {
-        let info = self.models.info();
-        let Some(nli) = info.role(ModelRole::Nli) else { return Ok(0.0) };
-        if nli.sha256 != self.guard.weights().provenance.nli {
+        if self.models.info().role(ModelRole::Nli).is_none() {
+            return Ok(0.0);
+        }
+        if !self.nli_is_fitted() {
             return Ok(UNFITTED);
         }
         let filter = CardFilter { scope: Some(scope.clone()), status: CardState::Settled, now, kinds: Vec::new() };
         Ok(shift(&reader.cards(&filter, LOOKED_AT, None)?.items))
+    }
+
+    /// Whether there is a cross-encoder, and the weights were fitted for it.
+    pub(super) fn nli_is_fitted(&self) -> bool {
+        self.models.info().role(ModelRole::Nli).is_some_and(|nli| nli.sha256 == self.guard.weights().provenance.nli)
     }
 }
 

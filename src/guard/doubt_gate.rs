@@ -4,6 +4,7 @@
 //! probability. It is made to miss little, so it refuses nothing.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     sync::{Arc, LazyLock},
 };
@@ -11,7 +12,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Guard, JudgeContext, MAX_CANDIDATES, features, has_expired,
+    Guard, JudgeContext, features, has_expired,
     judge::{ParsedClaim, Ruling},
     nli::PairScores,
     weights::{JudgeProvenance, log_odds, probability},
@@ -47,14 +48,27 @@ pub type GateFeatures = [f32; GATE_FEATURES.len()];
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GateWeights {
-    /// The least probability by words alone from which a cross-encoder is asked about a pair that the judge leaves out.
-    pub infer: f32,
+    /// Which pairs a cross-encoder is asked about for the gate.
+    pub first: GateFirstStage,
     /// If a cross-encoder scored the pair.
     pub models: GateRegression,
     /// By words alone.
     pub words: GateRegression,
     /// Where the weights come from.
     pub provenance: JudgeProvenance,
+}
+
+/// The regression that chooses the pairs for the cross-encoder: over words, ranks and cosines, since the model takes ten milliseconds
+/// for a pair.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GateFirstStage {
+    /// The least probability from which a pair is chosen.
+    pub least: f32,
+    /// The most pairs of one write, besides those that the judge asks about.
+    pub most: usize,
+    /// The weight of each feature, by its name, and of `intercept`.
+    pub weights: BTreeMap<String, f32>,
 }
 
 /// One regression with its thresholds.
@@ -79,7 +93,7 @@ impl Default for GateRegression {
 impl GateRegression {
     /// The probability that a contradiction is possible.
     pub fn score(&self, features: &GateFeatures) -> f32 {
-        if self.weights.is_empty() { 0.0 } else { probability(log_odds(&self.weights, &GATE_FEATURES, features)) }
+        score(&self.weights, features)
     }
 
     fn band(&self, score: f32) -> Option<DoubtBand> {
@@ -89,6 +103,11 @@ impl GateRegression {
             _ => None,
         }
     }
+}
+
+/// The probability by a regression; 0 without weights.
+fn score(weights: &BTreeMap<String, f32>, features: &GateFeatures) -> f32 {
+    if weights.is_empty() { 0.0 } else { probability(log_odds(weights, &GATE_FEATURES, features)) }
 }
 
 static WEIGHTS: LazyLock<GateWeights> =
@@ -119,7 +138,7 @@ impl Guard {
     }
 
     /// Returns which of `against` a cross-encoder should be asked about besides those of [`Guard::select_for_inference`], so that the gate can
-    /// tell whether they are in doubt. Indexes into `against`.
+    /// tell whether they are in doubt. Indexes into `against`, the likeliest first.
     pub fn select_for_gate(
         &self,
         incoming: &ParsedClaim,
@@ -127,11 +146,18 @@ impl Guard {
         under: JudgeContext<'_>,
         selected: &[usize],
     ) -> Vec<usize> {
-        let possible = self.possible(incoming, against, under).filter(|(at, ruling)| {
-            let features = gate_features(*at, ruling, incoming, &against[*at], &under.scores(*at));
-            !ruling.norms_contradict && !selected.contains(at) && self.gate.words.score(&features) >= self.gate.infer
-        });
-        possible.map(|(at, _)| at).take(MAX_CANDIDATES).collect()
+        let first = &self.gate.first;
+        let mut likely: Vec<(f32, usize)> = self
+            .possible(incoming, against, under)
+            .filter(|(at, ruling)| !ruling.norms_contradict && !selected.contains(at))
+            .map(|(at, ruling)| {
+                let features = gate_features(at, &ruling, incoming, &against[at], &under.scores(at));
+                (score(&first.weights, &features), at)
+            })
+            .filter(|(score, _)| *score >= first.least)
+            .collect();
+        likely.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        likely.into_iter().map(|(_, at)| at).take(first.most).collect()
     }
 
     /// Returns which of `against`, the likeliest candidate first, may be contradicted: those that the writer is asked about, and those that are
@@ -142,12 +168,17 @@ impl Guard {
         against: &[Arc<ParsedClaim>],
         under: JudgeContext<'_>,
     ) -> Vec<DoubtfulPair> {
-        let scored = self.possible(incoming, against, under).map(|(at, ruling)| {
+        // From a shift of 1 on the cross-encoder is not the one that the weights were fitted for.
+        let fitted = under.threshold_shift < 1.0;
+        let scored = self.possible(incoming, against, under).filter_map(|(at, ruling)| {
             let scores = under.scores(at);
-            // From a shift of 1 on the cross-encoder is not the one that the weights were fitted for.
-            let heard = scores.heard().is_some() && under.threshold_shift < 1.0;
+            let heard = fitted && scores.heard().is_some();
+            // Norms that contradict each other need no model.
+            if fitted && under.infers && !heard && !ruling.norms_contradict {
+                return None;
+            }
             let features = gate_features(at, &ruling, incoming, &against[at], &scores);
-            (at, if heard { &self.gate.models } else { &self.gate.words }.score(&features), heard)
+            Some((at, if heard { &self.gate.models } else { &self.gate.words }.score(&features), heard))
         });
         select(scored, &self.gate)
     }
@@ -159,8 +190,9 @@ impl Guard {
         against: &[Arc<ParsedClaim>],
         under: JudgeContext<'_>,
     ) -> Vec<(usize, GateFeatures)> {
-        let features =
-            |(at, ruling): (usize, Ruling)| (at, gate_features(at, &ruling, incoming, &against[at], &under.scores(at)));
+        let features = |(at, ruling): (usize, Cow<'_, Ruling>)| {
+            (at, gate_features(at, &ruling, incoming, &against[at], &under.scores(at)))
+        };
         self.possible(incoming, against, under).map(features).collect()
     }
 
@@ -170,7 +202,7 @@ impl Guard {
         incoming: &'a ParsedClaim,
         against: &'a [Arc<ParsedClaim>],
         under: JudgeContext<'a>,
-    ) -> impl Iterator<Item = (usize, Ruling)> + 'a {
+    ) -> impl Iterator<Item = (usize, Cow<'a, Ruling>)> + 'a {
         against
             .iter()
             .enumerate()
@@ -178,7 +210,7 @@ impl Guard {
                 let kinds = [incoming.claim().kind, theirs.claim().kind];
                 kinds.into_iter().all(ClaimKind::is_guarded) && !has_expired(theirs.claim(), under.today)
             })
-            .map(move |(at, theirs)| (at, self.apply_rules(incoming, theirs)))
+            .map(move |(at, theirs)| (at, self.ruling(incoming, theirs, under, at)))
             .filter(|(_, ruling)| !is_harmless(ruling))
     }
 }

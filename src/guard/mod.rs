@@ -29,7 +29,7 @@ pub use shortlist::{MAX_BY_MEANING, MAX_BY_WORDS, MAX_CANDIDATES, shortlist};
 pub use structural_pair_check::StructuralPairCheck;
 pub use weights::JudgeWeights;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use crate::domain::{
     claim::{ClaimKind, Qualifiers},
@@ -93,6 +93,10 @@ pub struct JudgeContext<'a> {
     pub today: &'a str,
     /// The models' scores of each pair, in the order of the existing claims; missing if no model was asked.
     pub scores: &'a [PairScores],
+    /// What [`Guard::rulings`] finds of each pair, in the same order; the rules are applied anew to a pair that is missing.
+    pub rulings: &'a [Ruling],
+    /// A cross-encoder answers, so that a pair without its scores was not worth asking about.
+    pub infers: bool,
     /// Added to the score from which inference blocks. It follows from how people settled earlier findings in this scope.
     pub threshold_shift: f32,
 }
@@ -177,7 +181,7 @@ impl Guard {
             }
             let scores = under.scores(at);
             verdict.inferred += usize::from(scores.inference.is_some());
-            let mut ruling = self.apply_rules(incoming, existing);
+            let mut ruling = self.ruling(incoming, existing, under, at).into_owned();
             judge::weigh(&mut ruling, incoming, existing, &scores, &self.weights, under.threshold_shift);
             // A contradiction with a fact only warns.
             if !(ours.kind.is_guarded() && theirs.kind.is_guarded()) {
@@ -210,7 +214,7 @@ impl Guard {
         under: JudgeContext<'_>,
     ) -> Vec<usize> {
         self.best(incoming, against, under, self.weights.gate.most, |theirs, scores, ruling| {
-            judge::inference_priority(&ruling, incoming, theirs, &scores, &self.weights.gate)
+            judge::inference_priority(ruling, incoming, theirs, &scores, &self.weights.gate)
         })
     }
 
@@ -222,8 +226,9 @@ impl Guard {
         against: &[Arc<ParsedClaim>],
         under: JudgeContext<'_>,
     ) -> Vec<usize> {
-        self.best(incoming, against, under, self.weights.deep.most, |theirs, scores, mut ruling| {
+        self.best(incoming, against, under, self.weights.deep.most, |theirs, scores, ruling| {
             scores.inference?;
+            let mut ruling = ruling.clone();
             judge::weigh(&mut ruling, incoming, theirs, &scores, &self.weights, under.threshold_shift);
             let asked = ruling.tier < Tier::Block && !ruling.compatible && !ruling.norms_contradict;
             (asked && ruling.score >= self.weights.deep.gate).then_some(ruling.score)
@@ -238,7 +243,7 @@ impl Guard {
         against: &[Arc<ParsedClaim>],
         under: JudgeContext<'_>,
         most: usize,
-        score: impl Fn(&ParsedClaim, PairScores, Ruling) -> Option<f32>,
+        score: impl Fn(&ParsedClaim, PairScores, &Ruling) -> Option<f32>,
     ) -> Vec<usize> {
         let mut worth: Vec<(f32, usize)> = against
             .iter()
@@ -246,7 +251,9 @@ impl Guard {
             .filter(|(_, theirs)| {
                 incoming.claim().is_comparable_with(theirs.claim()) && !has_expired(theirs.claim(), under.today)
             })
-            .filter_map(|(at, theirs)| Some((score(theirs, under.scores(at), self.apply_rules(incoming, theirs))?, at)))
+            .filter_map(|(at, theirs)| {
+                Some((score(theirs, under.scores(at), &self.ruling(incoming, theirs, under, at))?, at))
+            })
             .collect();
         worth.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         worth.truncate(most);
@@ -258,6 +265,25 @@ impl Guard {
         let mut ruling = self.apply_rules(incoming, stored);
         judge::weigh(&mut ruling, incoming, stored, scores, &self.weights, 0.0);
         ruling
+    }
+
+    /// Applies the rules to `incoming` and each of `against`, for [`JudgeContext::rulings`]: every stage reads the same.
+    pub fn rulings(&self, incoming: &ParsedClaim, against: &[Arc<ParsedClaim>]) -> Vec<Ruling> {
+        against.iter().map(|stored| self.apply_rules(incoming, stored)).collect()
+    }
+
+    /// Returns what the rules find of the pair at `at`.
+    fn ruling<'a>(
+        &self,
+        incoming: &ParsedClaim,
+        stored: &ParsedClaim,
+        under: JudgeContext<'a>,
+        at: usize,
+    ) -> Cow<'a, Ruling> {
+        match under.rulings.get(at) {
+            Some(ruling) => Cow::Borrowed(ruling),
+            None => Cow::Owned(self.apply_rules(incoming, stored)),
+        }
     }
 
     /// Applies the rules to two claims.

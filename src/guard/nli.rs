@@ -39,6 +39,11 @@ impl Inference {
         Self { forward, backward, gate }
     }
 
+    /// The results of one order alone, for the gate: they stand for both.
+    pub fn one_way(logits: [f32; 3], gate: Option<f32>) -> Self {
+        Self::of(logits, logits, [gate; 2])
+    }
+
     /// Returns the scores of the same pair with the two statements swapped.
     #[must_use]
     pub fn turned(self) -> Self {

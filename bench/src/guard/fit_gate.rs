@@ -12,8 +12,8 @@ use super::{
 use ergo::{
     domain::ClaimKind,
     guard::{
-        Guard,
-        doubt_gate::{GATE_FEATURES, GateFeatures, GateRegression, GateWeights},
+        Guard, MAX_CANDIDATES,
+        doubt_gate::{GATE_FEATURES, GateFeatures, GateFirstStage, GateRegression, GateWeights},
         weights::JudgeProvenance,
     },
     infer::ModelRole,
@@ -27,6 +27,19 @@ const RIDGE: f64 = 2e-4;
 
 /// The features that need no model.
 const WORDS: [&str; 7] = ["rank", "overlap", "containment", "same_subject", "same_object", "strength", "polarity"];
+
+/// The features of the first stage.
+const FIRST: [&str; 8] =
+    ["rank", "cosine", "overlap", "containment", "same_subject", "same_object", "strength", "polarity"];
+
+/// Shares of the contradictions that the first stage could let through; the figures of each are printed.
+const LET_THROUGH: [f64; 6] = [0.90, 0.93, 0.95, 0.97, 0.98, 0.99];
+
+/// The share that it does let through.
+const SHIPPED: f64 = 0.97;
+
+/// The most pairs of one write that the cross-encoder is asked about for the gate.
+const MOST: usize = 4;
 
 /// How much of the harmless writes each band may take.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +65,8 @@ pub fn fit_gate(
     let cache = super::cache(Some(&options.models), options.cache.as_ref())?;
     let Some(cache) = cache else { return Err(BenchError::Model("fitting needs models".into())) };
     // Every candidate is inferred: what the gate will leave out is learnt here.
-    let guard = Guard::default().with_gate(GateWeights { infer: 0.0, ..start.clone() });
+    let first = GateFirstStage { least: 0.0, most: MAX_CANDIDATES, ..start.first.clone() };
+    let guard = Guard::default().with_gate(GateWeights { first, ..start.clone() });
     let mut memory = Memory::new(guard, Some(cache.cached()));
     let sentences: Vec<Sentence> = read(&options.replay)?;
     let pairs: Vec<Pair> = read(&options.pairs)?;
@@ -130,6 +144,20 @@ pub fn fit_gate(
         regression
     };
     let (models, words) = (learnt("models", &GATE_FEATURES), learnt("words", &WORDS));
+    let first = GateRegression { ask: 0.0, mention: 0.0, ..learn(&examples, &FIRST) };
+    let mut scores: Vec<f32> = contradictions.iter().flatten().map(|features| first.score(features)).collect();
+    scores.sort_by(f32::total_cmp);
+    let least = |share: f64| scores.get(((1.0 - share) * scores.len() as f64) as usize).copied().unwrap_or_default();
+    for share in LET_THROUGH {
+        let least = least(share);
+        let passed = |looks: &Vec<GateFeatures>| looks.iter().filter(|features| first.score(features) >= least).count();
+        let pairs: usize = writes.iter().map(|looks| passed(looks).min(MOST)).sum();
+        let pairs = pairs as f64 / writes.len().max(1) as f64;
+        notes.push(format!(
+            "first stage: from {least:.4} on {share:.2} of the contradictions and {pairs:.2} pairs of a write"
+        ));
+    }
+    let first = GateFirstStage { least: least(SHIPPED), most: MOST, weights: first.weights };
     let provenance = JudgeProvenance {
         command: "ergo-bench guard --fit-gate --fit PAIRS --replay SENTENCES".into(),
         date: options.date.clone(),
@@ -139,7 +167,7 @@ pub fn fit_gate(
         replay: format!("{} sentences, {} asked and {} mentioned of 1", writes.len(), bands.ask, bands.mention),
     };
     fit::failed(&memory)?;
-    Ok((GateWeights { infer: start.infer, models, words, provenance }, Fitted { notes, ..Fitted::default() }))
+    Ok((GateWeights { first, models, words, provenance }, Fitted { notes, ..Fitted::default() }))
 }
 
 fn learn(examples: &[(GateFeatures, bool)], names: &[&str]) -> GateRegression {

@@ -35,6 +35,10 @@ pub struct GateRow {
     pub rules: GateLoad,
     /// Decisions that are replayed.
     pub decisions: GateLoad,
+    /// Pairs of one write that the cross-encoder is asked about for the judge, in both orders.
+    pub judge_pairs: f64,
+    /// The same for the gate alone, in one order.
+    pub gate_pairs: f64,
 }
 
 /// What the gate costs writes that contradict nothing.
@@ -150,7 +154,10 @@ pub(super) fn measure(
         Some(path) => Some(asked(&cases, &read_verdicts(path)?)),
         None => None,
     };
-    Ok((row(name, &cases), asked))
+    let mut row = row(name, &cases);
+    row.judge_pairs = memory.pairs as f64 / cases.len().max(1) as f64;
+    row.gate_pairs = memory.gate_pairs as f64 / cases.len().max(1) as f64;
+    Ok((row, asked))
 }
 
 fn cases(memory: &mut Memory, data: &Data) -> Vec<Case> {
@@ -254,6 +261,7 @@ fn row(name: &str, cases: &[Case]) -> GateRow {
         replaced_decisions: held(&of(Group::Replaced), Some(DoubtBand::Mention)),
         rules: load(Group::Rule),
         decisions: load(Group::Decision),
+        ..GateRow::default()
     }
 }
 

@@ -43,12 +43,16 @@ pub(super) struct Memory {
     pub(super) stored: Vec<Stored>,
     /// Only the cross-encoder speaks: its probability of a contradiction is the score.
     alone: bool,
+    /// Pairs that the cross-encoder was asked about for the judge.
+    pub(super) pairs: usize,
+    /// Pairs that it was asked about for the gate alone.
+    pub(super) gate_pairs: usize,
     failures: Vec<String>,
 }
 
 impl Memory {
     pub(super) fn new(guard: Guard, models: Option<Arc<dyn Models>>) -> Self {
-        Self { guard, models, stored: Vec::new(), alone: false, failures: Vec::new() }
+        Self { guard, models, stored: Vec::new(), alone: false, pairs: 0, gate_pairs: 0, failures: Vec::new() }
     }
 
     /// The cross-encoder alone, on the candidates that come through the gate.
@@ -134,7 +138,9 @@ impl Memory {
         let against: Vec<Arc<ParsedClaim>> =
             heard.iter().map(|(number, _)| Arc::clone(&self.stored[*number].claim)).collect();
         let scores: Vec<PairScores> = heard.iter().map(|(_, said)| *said).collect();
-        let under = JudgeContext { scores: &scores, ..JudgeContext::default() };
+        let rulings = self.guard.rulings(&ours.claim, &against);
+        let infers = self.models.as_ref().is_some_and(|models| models.info().role(ModelRole::Nli).is_some());
+        let under = JudgeContext { scores: &scores, rulings: &rulings, infers, ..JudgeContext::default() };
         let doubts = self.guard.doubts(&ours.claim, &against, under);
         let features = self.guard.gate_features(&ours.claim, &against, under);
         let seen = |(at, (number, said)): (usize, &(usize, PairScores))| Doubted {
@@ -159,29 +165,25 @@ impl Memory {
         };
         let against: Vec<Arc<ParsedClaim>> =
             numbers.iter().map(|number| Arc::clone(&self.stored[*number].claim)).collect();
-        let under = JudgeContext { scores: &said, ..JudgeContext::default() };
+        let rulings = self.guard.rulings(&ours.claim, &against);
+        let under = JudgeContext { scores: &said, rulings: &rulings, ..JudgeContext::default() };
         let worth = self.guard.select_for_inference(&ours.claim, &against, under);
         let more = if gate { self.guard.select_for_gate(&ours.claim, &against, under, &worth) } else { Vec::new() };
-        let pairs: Vec<(String, String)> = worth
-            .iter()
-            .chain(&more)
-            .flat_map(|at| {
-                let (stored, incoming) = (&against[*at].claim().statement, &ours.claim.claim().statement);
-                [(stored.clone(), incoming.clone()), (incoming.clone(), stored.clone())]
-            })
-            .collect();
+        let pair = |at: &usize| (against[*at].claim().statement.clone(), ours.claim.claim().statement.clone());
+        let both = worth.iter().map(pair).flat_map(|pair| [pair.clone(), (pair.1, pair.0)]);
+        let pairs: Vec<(String, String)> = both.chain(more.iter().map(pair)).collect();
+        self.pairs += worth.len();
+        self.gate_pairs += more.len();
         if !pairs.is_empty() {
             match models.classify(&pairs, Call::background(PATIENCE)) {
                 Ok(logits) => {
-                    let inferences = logits
-                        .chunks_exact(2)
-                        .map(|pair| Inference::of(pair[0].logits, pair[1].logits, [pair[0].gate, pair[1].gate]));
-                    for (n, (at, inference)) in worth.iter().chain(&more).zip(inferences).enumerate() {
-                        if n < worth.len() {
-                            said[*at].inference = Some(inference);
-                        } else {
-                            said[*at].gate_inference = Some(inference);
-                        }
+                    let (both, one_way) = logits.split_at(logits.len().min(2 * worth.len()));
+                    for (at, pair) in worth.iter().zip(both.chunks_exact(2)) {
+                        let gates = [pair[0].gate, pair[1].gate];
+                        said[*at].inference = Some(Inference::of(pair[0].logits, pair[1].logits, gates));
+                    }
+                    for (at, answer) in more.iter().zip(one_way) {
+                        said[*at].gate_inference = Some(Inference::one_way(answer.logits, answer.gate));
                     }
                 }
                 Err(error) => self.failures.push(error.to_string()),

@@ -253,6 +253,11 @@ impl fmt::Display for Report {
                     load.asked_per_1000, load.mentioned_per_1000, load.pairs_per_question
                 )?;
             }
+            writeln!(
+                f,
+                "  the cross-encoder is asked about {:.1} pairs of a write for the judge and {:.1} for the gate",
+                row.judge_pairs, row.gate_pairs
+            )?;
         }
         if let Some(asked) = &self.asked {
             writeln!(

@@ -14,7 +14,7 @@ use crate::{
         Engine, act_context::WriteScope, guard_calls, guard_result::candidate, refine, request_hash::request_hash,
         validate,
     },
-    guard::{Guard, JudgeContext, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, normalise::llm},
+    guard::{Guard, JudgeContext, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, Ruling, normalise::llm},
     infer::Call,
     store::{CandidateQuery, ClaimFilter, ClaimRow, Reader},
 };
@@ -88,6 +88,14 @@ struct Look {
     rows: Vec<ClaimRow>,
     against: Vec<Arc<ParsedClaim>>,
     said: Vec<PairScores>,
+    rulings: Vec<Ruling>,
+}
+
+impl Look {
+    fn context<'a>(&'a self, today: &'a str, threshold_shift: f32) -> JudgeContext<'a> {
+        let (scores, rulings) = (&self.said, &self.rulings);
+        JudgeContext { today, scores, rulings, threshold_shift, ..JudgeContext::default() }
+    }
 }
 
 struct Found {
@@ -141,8 +149,9 @@ impl Work<'_> {
         let (Ok(ours), Ok(against)) = (guard_calls::parse(ours), guard_calls::parse_all(against)) else {
             return Ok(None);
         };
+        let Ok(rulings) = guard_calls::rulings(&self.engine.guard, &ours, &against) else { return Ok(None) };
         let said = vec![PairScores::default(); against.len()];
-        Ok(Some(Look { row, ours, rows, against, said }))
+        Ok(Some(Look { row, ours, rows, against, said, rulings }))
     }
 
     /// Asks the cross-encoder about the pairs of a page, some at a time: a write in the foreground gets in between.
@@ -152,7 +161,7 @@ impl Work<'_> {
         }
         let mut wanted: Vec<(usize, usize)> = Vec::new();
         for (at, look) in looks.iter().enumerate() {
-            let under = JudgeContext { today: self.today, scores: &look.said, threshold_shift: 0.0 };
+            let under = look.context(self.today, 0.0);
             let worth = guard_calls::select_for_inference(&self.engine.guard, &look.ours, &look.against, under);
             wanted.extend(worth.into_iter().map(|other| (at, other)));
         }
@@ -163,7 +172,7 @@ impl Work<'_> {
                     (looks[*at].against[*other].claim().statement.as_str(), looks[*at].ours.claim().statement.as_str())
                 })
                 .collect();
-            match self.engine.infer(&pairs, Call::background(PATIENCE)) {
+            match self.engine.infer(&pairs, &[], Call::background(PATIENCE)) {
                 Ok(inferences) => {
                     self.outcome.inferred += inferences.len();
                     for ((at, other), inference) in batch.iter().zip(inferences) {
@@ -181,7 +190,7 @@ impl Work<'_> {
 
     fn judge(&mut self, look: Look, pairs: &mut BTreeMap<CardId, FoundPair>) -> Result<(), ApiError> {
         self.outcome.compared += look.against.len();
-        let under = JudgeContext { today: self.today, scores: &look.said, threshold_shift: self.shift };
+        let under = look.context(self.today, self.shift);
         let Ok(verdict) = guard_calls::judge(&self.engine.guard, &look.ours, &look.against, under) else {
             return Ok(());
         };

@@ -22,7 +22,8 @@ pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) ->
     let consider = request.consider;
     let rules = validate::ids("exception_to", &request.exception_to)?;
     let mut normalised = guard_calls::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
-    let results = engine.ask_models_for_write(&request.caller, &draft, &mut normalised, &[], !request.dry_run);
+    let results =
+        engine.ask_models_for_write(&request.caller, &draft, &mut normalised, &[], !request.dry_run, consider);
     engine.act_with_models(&request.caller, request_hash("remember", request), results, |context| {
         if let Some(answer) = replay::write(context)? {
             return Ok(answer);

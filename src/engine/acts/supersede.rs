@@ -44,7 +44,7 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
     let mut normalised = guard_calls::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
     let keep = !request.claim.dry_run;
     let consider = request.claim.consider;
-    let results = engine.ask_models_for_write(&request.claim.caller, &draft, &mut normalised, targets, keep);
+    let results = engine.ask_models_for_write(&request.claim.caller, &draft, &mut normalised, targets, keep, consider);
     engine.act_with_models(&request.claim.caller, request_hash("supersede", request), results, |context| {
         if let Some(answer) = replay::write(context)? {
             return Ok(answer);

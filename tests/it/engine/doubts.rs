@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use ergo::{
     api::{CardKind, CardStatus, Consider, DoubtBand, JudgeRequest, QuestionsQuery},
     domain::{PairVerdict, Status},
-    guard::{GateWeights, doubt_gate::GateRegression},
+    guard::{
+        GateWeights, JudgeWeights,
+        doubt_gate::{GateFirstStage, GateRegression},
+    },
+    infer::FakeModels,
 };
 
 use super::*;
@@ -245,4 +249,38 @@ fn a_verdict_never_goes_around_a_refusal() {
     let refusal = refused(judge(&bed, &question, old, PairVerdict::Compatible));
     assert!(refusal.conflicts.iter().any(|conflict| conflict.claim.id == opposed));
     assert_eq!(questions(&bed), 0);
+}
+
+/// A gate that asks the cross-encoder about two pairs of a write, and asks where its fourth output is sure.
+fn gating() -> Guard {
+    let weights =
+        |weights: &[(&str, f32)]| weights.iter().map(|(name, weight)| ((*name).to_owned(), *weight)).collect();
+    let first = GateFirstStage { least: 0.5, most: 2, weights: weights(&[("intercept", 3.0), ("cosine", 1.0)]) };
+    let models = GateRegression { ask: 0.5, mention: 0.2, weights: weights(&[("intercept", 0.0), ("gate", 9.0)]) };
+    let words = GateRegression { ask: 0.5, mention: 0.2, weights: weights(&[("intercept", 3.0)]) };
+    // The judge asks about no pair.
+    let mut judge = JudgeWeights::default();
+    judge.gate.most = 0;
+    Guard::default().with_weights(judge).with_gate(GateWeights { first, models, words, ..GateWeights::default() })
+}
+
+#[test]
+fn the_cross_encoder_reads_few_pairs_for_the_gate_once_and_only_if_somebody_answers() {
+    let models = FakeModels::new()
+        .embedding(|text| Ok(FakeModels::bag_of_words(text)))
+        .classifying(|_, _| Ok([0.0; 3]))
+        .gating(|existing, _| if existing == OLD { 5.0 } else { -5.0 });
+    let bed = Bed::new().reopen_with_models(gating(), Arc::new(models));
+    let inferred = || bed.engine.counts().unwrap().guard.inferred;
+    bed.remember(OLD, "they plan by it");
+    for other in ["is written in plain words", "fits on one page", "names its author and the finance team"] {
+        bed.remember(&format!("The weekly report {other}"), "they plan by it");
+    }
+    assert_eq!(inferred(), 0, "nobody answers, so nothing is asked");
+    let question = ask(&bed, NEW);
+    assert_eq!(inferred(), 2, "two of four pairs");
+    let named: Vec<&str> = question.doubts.iter().map(|doubt| doubt.statement.as_str()).collect();
+    assert_eq!(named, [OLD], "what the cross-encoder was not asked about is in no doubt");
+    assert_eq!(ask(&bed, NEW).token, question.token);
+    assert_eq!(inferred(), 2, "what was asked lately is not asked again");
 }
