@@ -64,6 +64,12 @@ pub struct Row {
     pub plain_ms: Quantiles,
     /// How many those were.
     pub plain: usize,
+    /// Writes whose writer was asked about claims in doubt, until the question came; the cross-encoder read pairs for it.
+    pub doubt_ms: Quantiles,
+    /// How many those were.
+    pub doubts: usize,
+    /// Pairs of one such write, on average.
+    pub doubt_pairs: f64,
     /// Writes while the deep stage works in the background, and the same before it began; absent without a language model.
     pub deep: Option<DeepRow>,
     /// Memory of the workers, in MiB, by what they hold.
@@ -166,6 +172,26 @@ fn write(engine: &Engine, statement: &str) -> Result<f64, BenchError> {
     }
 }
 
+/// Writes a statement as an agent does, who answers questions; answers how long it took if a question came. The write is undone.
+fn write_as_an_agent(engine: &Engine, statement: &str) -> Result<Option<f64>, BenchError> {
+    let begun = Instant::now();
+    let outcome = engine.remember(RememberRequest {
+        caller: caller(),
+        statement: statement.to_owned(),
+        reason: Some("measured".into()),
+        consider: true,
+        ..RememberRequest::default()
+    })?;
+    let took = begun.elapsed().as_secs_f64() * 1000.0;
+    let (op, asked) = match outcome {
+        WriteOutcome::Stored(stored) => (stored.op_id, None),
+        WriteOutcome::Consider(question) => (question.op_id, Some(took)),
+        _ => return Ok(None),
+    };
+    engine.undo(UndoRequest { caller: caller(), target_op: Some(op) })?;
+    Ok(asked)
+}
+
 fn measure(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>) -> Result<Row, BenchError> {
     let engine = open(path, models)?;
     let mut next = claims;
@@ -192,6 +218,14 @@ fn measure(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>)
         }
     }
     next += samples;
+    let (mut doubted, mut doubt_pairs) = (Vec::new(), 0);
+    for n in 0..samples {
+        let before = asked(&engine)?;
+        if let Some(took) = write_as_an_agent(&engine, &synth::doubtful(n))? {
+            doubt_pairs += asked(&engine)? - before;
+            doubted.push(took);
+        }
+    }
     let deep = match models.info().role(ModelRole::Llm) {
         Some(_) => Some(beside_the_deep_stage(&engine, next, samples)?),
         None => None,
@@ -213,6 +247,9 @@ fn measure(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>)
         plain: plain.len(),
         inferred_ms: store::quantiles(inferred),
         plain_ms: store::quantiles(plain),
+        doubts: doubted.len(),
+        doubt_pairs: doubt_pairs as f64 / doubted.len().max(1) as f64,
+        doubt_ms: store::quantiles(doubted),
         deep,
         workers_mib,
     })
@@ -266,20 +303,23 @@ fn beside_the_deep_stage(engine: &Engine, first: usize, samples: usize) -> Resul
 pub fn table(rows: &[Row]) -> String {
     let pair = |times: Quantiles| format!("{:.1}/{:.1}", times.p50, times.p95);
     let mut text = String::from(
-        "    claims   inferred p50/p95   writes   pairs   not inferred p50/p95   writes   beside the deep stage p50/p95   resting   \
+        "    claims   inferred p50/p95   writes   pairs   not inferred p50/p95   writes   asked p50/p95   writes   pairs   beside the deep stage p50/p95   resting   \
          a claim of it\n",
     );
     for row in rows {
         let of = |deep: fn(&DeepRow) -> Quantiles| row.deep.as_ref().map_or_else(|| "-".into(), |d| pair(deep(d)));
         let _ = writeln!(
             text,
-            "{:>10}   {:>16}   {:>6}   {:>5.1}   {:>20}   {:>6}   {:>29}   {:>7}   {:>13}",
+            "{:>10}   {:>16}   {:>6}   {:>5.1}   {:>20}   {:>6}   {:>13}   {:>6}   {:>5.1}   {:>29}   {:>7}   {:>13}",
             row.claims,
             pair(row.inferred_ms),
             row.inferred,
             row.pairs,
             pair(row.plain_ms),
             row.plain,
+            pair(row.doubt_ms),
+            row.doubts,
+            row.doubt_pairs,
             of(|deep| deep.working_ms),
             of(|deep| deep.resting_ms),
             of(|deep| deep.claim_ms),

@@ -107,6 +107,12 @@ pub(super) fn contrary(n: usize) -> String {
     format!("The {subject} {verb} {value}")
 }
 
+/// What may contradict claim `n`, so that its writer is asked.
+pub(super) fn doubtful(n: usize) -> String {
+    let (subject, rule) = place(n);
+    format!("Something other than {} is fine for the {subject}", RULES[rule].1)
+}
+
 /// Two claims that contradict each other and nothing else: they speak of what no other claim does, each pair of a thing of its own.
 pub(super) fn opposed(n: usize) -> [String; 2] {
     let (place, number) = (PLACES[n % PLACES.len()], n / PLACES.len());

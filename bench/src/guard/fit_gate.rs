@@ -144,6 +144,23 @@ pub fn fit_gate(
         regression
     };
     let (models, words) = (learnt("models", &GATE_FEATURES), learnt("words", &WORDS));
+    for (name, regression) in [("models", &start.models), ("words", &start.words)] {
+        let held = |least: f32| {
+            let found = contradictions.iter().flatten().filter(|features| regression.score(features) >= least).count();
+            found as f64 / contradictions.len().max(1) as f64
+        };
+        let taken = |least: f32| {
+            let taken = |looks: &&Vec<GateFeatures>| looks.iter().any(|features| regression.score(features) >= least);
+            writes.iter().filter(taken).count() as f64 / writes.len().max(1) as f64
+        };
+        notes.push(format!(
+            "{name}, as it was: asked {:.3} of the contradictions and {:.3} of the writes, with mentions {:.3} and {:.3}",
+            held(regression.ask),
+            taken(regression.ask),
+            held(regression.mention),
+            taken(regression.mention)
+        ));
+    }
     let first = GateRegression { ask: 0.0, mention: 0.0, ..learn(&examples, &FIRST) };
     let mut scores: Vec<f32> = contradictions.iter().flatten().map(|features| first.score(features)).collect();
     scores.sort_by(f32::total_cmp);

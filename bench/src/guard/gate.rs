@@ -57,7 +57,7 @@ pub struct GateLoad {
 /// The guard with its questions answered.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct AskedRow {
-    /// Questions in the data, and how many of them have a verdict.
+    /// Claims in doubt, as `--questions` writes them, and how many of them have a verdict.
     pub questions: usize,
     pub answered: usize,
     /// The share of the contradictions that is refused, by the guard or by a verdict.
@@ -116,6 +116,12 @@ struct Case {
 impl Case {
     fn refused(&self) -> bool {
         self.looks.iter().any(|look| look.counts && look.blocked)
+    }
+
+    /// What a reader is asked: the claims in either band, unless the write is refused anyway. Those that are not scored are left out.
+    fn questions(&self) -> impl Iterator<Item = &Look> {
+        let open = !self.refused();
+        self.looks.iter().filter(move |look| open && look.counts && look.band.is_some())
     }
 
     /// Whether a claim that counts is in a band of at least this.
@@ -200,9 +206,14 @@ fn look(memory: &Memory, id: &str, seen: &Doubted, counts: bool) -> Look {
         counts,
         blocked: seen.blocked,
         band: seen.band,
-        id: format!("{id} / {}", seen.number),
+        id: question_id(id, seen.number),
         existing: memory.stored[seen.number].claim.claim().statement.clone(),
     }
+}
+
+/// An id that tells a reader nothing: neither where the pair comes from nor that it is a labelled one.
+fn question_id(case: &str, number: usize) -> String {
+    blake3::hash(format!("{case}\n{number}").as_bytes()).to_hex().chars().take(12).collect()
 }
 
 fn replay(memory: &mut Memory, rows: &[CorpusRow], group: Group, kind: ClaimKind, cases: &mut Vec<Case>) {
@@ -268,7 +279,7 @@ fn row(name: &str, cases: &[Case]) -> GateRow {
 fn asked(cases: &[Case], verdicts: &BTreeMap<String, PairVerdict>) -> AskedRow {
     let refused = |group: Group| cases.iter().filter(|case| case.group == group && case.refused_with(verdicts)).count();
     let all = |group: Group| cases.iter().filter(|case| case.group == group).count();
-    let doubts = || cases.iter().flat_map(|case| &case.looks).filter(|look| look.band.is_some());
+    let doubts = || cases.iter().flat_map(Case::questions);
     let right = refused(Group::Contradiction);
     AskedRow {
         questions: doubts().count(),
@@ -282,14 +293,15 @@ fn asked(cases: &[Case], verdicts: &BTreeMap<String, PairVerdict>) -> AskedRow {
 }
 
 fn write_questions(cases: &[Case], path: &Path) -> Result<(), BenchError> {
-    let mut text = String::new();
-    for case in cases {
-        for look in case.looks.iter().filter(|look| look.band.is_some()) {
-            let line = QuestionLine { id: &look.id, new: &case.statement, existing: &look.existing };
-            text.push_str(&serde_json::to_string(&line).unwrap_or_default());
-            text.push('\n');
-        }
-    }
+    let line = |case: &Case, look: &Look| {
+        let line = QuestionLine { id: &look.id, new: &case.statement, existing: &look.existing };
+        serde_json::to_string(&line).unwrap_or_default() + "\n"
+    };
+    let mut lines: Vec<String> =
+        cases.iter().flat_map(|case| case.questions().map(move |look| line(case, look))).collect();
+    // By their ids, so that the order tells nothing either.
+    lines.sort();
+    let text = lines.concat();
     fs::write(path, text).map_err(|source| BenchError::Cache { path: path.to_owned(), source })
 }
 
