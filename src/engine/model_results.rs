@@ -184,9 +184,10 @@ impl Engine {
         let under = JudgeContext { today: &today, scores: &said, rulings: &rulings, ..JudgeContext::default() };
         let worth = guard_calls::select_for_inference(&self.guard, &ours, &against, under);
         // The gate looks at more pairs than the judge: in the same batch, and the judge goes on as if they had not been asked about.
-        let more = match gate && self.nli_is_fitted() {
-            true => guard_calls::select_for_gate(&self.guard, &ours, &against, under, &worth),
-            false => Vec::new(),
+        let more = if gate && self.nli_is_fitted() {
+            guard_calls::select_for_gate(&self.guard, &ours, &against, under, &worth)
+        } else {
+            Vec::new()
         };
         if worth.is_empty() && more.is_empty() {
             into.infers = true;
