@@ -208,6 +208,6 @@ fn a_full_disk_is_told_and_the_part_makes_room() {
     let output = child.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(4), "{told}");
-    assert!(told.contains("is full") && told.contains("was removed"), "{told}");
+    assert!(told.contains("is full") && told.contains("was deleted"), "{told}");
     assert_eq!(left(&home), Vec::<String>::new());
 }
