@@ -396,7 +396,16 @@ impl EventView {
     /// Whether it is what a person means by their last act: their own, in force, and no undo.
     pub fn is_last_act(&self) -> bool {
         let kind = self.kind.as_str();
-        let beside = ["undo", "local.undo", "local.evidence", "local.chunk", "local.chunk_gone", "chunk", "chunk_gone"];
+        let beside = [
+            "undo",
+            "local.undo",
+            "local.held",
+            "local.evidence",
+            "local.chunk",
+            "local.chunk_gone",
+            "chunk",
+            "chunk_gone",
+        ];
         self.agent.is_none() && self.can_undo().is_ok() && !beside.contains(&kind)
     }
 }

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{
-    gate::{self, RunningRequest},
+    request_checks::{self, RunningRequest},
     state::SharedState,
 };
 use crate::{
@@ -108,24 +108,26 @@ pub(super) fn router(shared: SharedState, voice: CompatCaller) -> Router {
         .route("/store", post(store))
         .route("/add", post(add))
         .fallback(async || Refused(StatusCode::NOT_FOUND, "not found".to_owned()))
-        .layer(CatchPanicLayer::custom(gate::panicked))
+        .layer(CatchPanicLayer::custom(request_checks::panicked))
         .layer(middleware::from_fn_with_state(cogito.clone(), pass))
         .with_state(cogito)
 }
 
 /// Counts the request, refuses web pages and names that were bent to this machine, asks for the token if there is one, and
-/// keeps the time. The body is read here, so that one that never ends holds its connection no longer than [`gate::LIMIT`].
+/// keeps the time. The body is read here, so that one that never ends holds its connection no longer than [`request_checks::LIMIT`].
 async fn pass(State(cogito): State<Cogito>, request: Request<Body>, next: Next) -> Response {
     let _busy = RunningRequest::new(&cogito.shared);
-    let admitted = gate::check_origin(request.headers())
-        .and_then(|()| gate::check_host(request.headers(), request.uri()))
-        .and_then(|()| cogito.voice.token.as_deref().map_or(Ok(()), |token| gate::bearer(request.headers(), token)));
+    let admitted = request_checks::check_origin(request.headers())
+        .and_then(|()| request_checks::check_host(request.headers(), request.uri()))
+        .and_then(|()| {
+            cogito.voice.token.as_deref().map_or(Ok(()), |token| request_checks::bearer(request.headers(), token))
+        });
     if let Err(error) = admitted {
         return Refused::from(error).into_response();
     }
     let (parts, body) = request.into_parts();
     let late = || Refused(StatusCode::REQUEST_TIMEOUT, "the request took too long".to_owned()).into_response();
-    let body = match timeout(gate::LIMIT, Limited::new(body, MAX_BODY).collect()).await {
+    let body = match timeout(request_checks::LIMIT, Limited::new(body, MAX_BODY).collect()).await {
         Ok(Ok(whole)) => whole.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             let said = format!("the body is larger than {MAX_BODY} bytes");
@@ -136,7 +138,9 @@ async fn pass(State(cogito): State<Cogito>, request: Request<Body>, next: Next) 
         }
         Err(_) => return late(),
     };
-    timeout(gate::LONG_LIMIT, next.run(Request::from_parts(parts, body.into()))).await.unwrap_or_else(|_| late())
+    timeout(request_checks::LONG_LIMIT, next.run(Request::from_parts(parts, body.into())))
+        .await
+        .unwrap_or_else(|_| late())
 }
 
 /// The body as a JSON object; one that is none is empty, as in the original, where `lenient`.

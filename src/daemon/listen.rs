@@ -20,7 +20,7 @@ use tokio::{
 };
 use tower_service::Service;
 
-use super::{DaemonError, drain, gate::RequestSource, state::SharedState};
+use super::{DaemonError, drain, request_checks::RequestSource, state::SharedState};
 use crate::config::ConfigError;
 
 /// How long a connection may take to send the head of a request; an idle one is closed after it too.

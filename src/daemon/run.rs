@@ -19,11 +19,11 @@ use super::{
     agents::ConnectedAgents,
     background::Background,
     bus::Bus,
-    compat,
-    gate::{RequestSource, StreamPermits},
-    keys,
+    compat, keys,
     listen::{self, Port},
-    log_file, models, new_store, routes,
+    log_file, models, new_store,
+    request_checks::{RequestSource, StreamPermits},
+    routes,
     state::{DaemonState, SharedState},
     teams::Teams,
 };
@@ -44,7 +44,7 @@ const THREAD_REST: Duration = Duration::from_secs(2);
 const SMALL_FILE_LIMIT: u64 = 1 << 30;
 
 /// Runs the daemon in this process until it is told to end: by `POST /shutdown`, SIGTERM or SIGINT. `ready` is called
-/// once it answers, with where it listens and what is not as it should be. `more` are paths besides the API's own, behind the same gate.
+/// once it answers, with where it listens and what is not as it should be. `more` are paths besides the API's own, behind the same checks.
 ///
 /// # Errors
 /// Where another process owns the store, or the store, a key, the socket or the log cannot be used.

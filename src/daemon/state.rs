@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{agents::ConnectedAgents, bus::Bus, gate::StreamPermits, models, teams::Teams};
+use super::{agents::ConnectedAgents, bus::Bus, models, request_checks::StreamPermits, teams::Teams};
 use crate::{
     api::{API_VERSION, ApiError, Health},
     engine::Engine,

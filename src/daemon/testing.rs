@@ -7,7 +7,7 @@ use http::{Request, header};
 use tokio::runtime::{Builder, Runtime};
 use tower_service::Service;
 
-use super::{gate::RequestSource, routes, state::testing::shared_with};
+use super::{request_checks::RequestSource, routes, state::testing::shared_with};
 use crate::infer::NoModels;
 
 /// The API over a store of its own. Requests come as over the socket.

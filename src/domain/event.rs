@@ -89,7 +89,7 @@ pub enum EventKind {
     ChunkGone,
     /// A kind of the local log, never synced: `refused`, `found`, `settled`, `snooze`, `discard`, `undo`, …
     Local(String),
-    /// Anything else, shown as "needs a newer ergo".
+    /// Anything else: kept, and shown as “changed”.
     Unknown(String),
 }
 

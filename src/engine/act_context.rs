@@ -109,7 +109,7 @@ impl ActContext<'_> {
         self.store.reader()
     }
 
-    /// The model results for a statement; nothing if it was not models_asked.
+    /// The model results for a statement; empty if no model was asked about it.
     pub(super) fn results(&self, statement: &str) -> ModelResults {
         self.model_results.iter().find(|results| results.is_of(statement)).cloned().unwrap_or_default()
     }
@@ -180,7 +180,7 @@ impl ActContext<'_> {
         Ok(committed)
     }
 
-    /// The vectors of the claims that an act creates, as far as they were models_asked, if they are of the store's model.
+    /// The vectors of the claims that an act creates, if models were asked for them and they are of the store's model.
     fn vectors(&self, drafts: &[EventDraft]) -> Result<Option<Vectors>, ApiError> {
         let mut found: Option<Vectors> = None;
         for (at, draft) in drafts.iter().enumerate() {
@@ -245,7 +245,7 @@ pub(super) struct WriteScope {
 }
 
 impl WriteScope {
-    /// If a caller writes.
+    /// Returns the scope in which this caller writes.
     pub(super) fn of(reader: &Reader, caller: &Caller) -> Result<Self, ApiError> {
         let asked = validate::scope(caller)?;
         let identity = validate::identity(caller)?;

@@ -26,7 +26,7 @@ pub(super) struct NormalisedStatement {
     pub warning: Option<Warning>,
 }
 
-/// Normalises a statement. A failure is a warning, so that the claim is stored un-gated.
+/// Normalises a statement. A failure is a warning, so that the claim is stored unchecked.
 pub(super) fn normalise(
     guard: &Guard,
     kind: ClaimKind,
@@ -57,7 +57,7 @@ pub(super) fn normalise(
     }
 }
 
-/// Parses a claim, so that it can be compared. A failure is a warning, so that what is compared with it is stored un-gated.
+/// Parses a claim, so that it can be compared. A failure is a warning, so that what is compared with it is stored unchecked.
 pub(super) fn parse(claim: NormedClaim) -> Result<Arc<ParsedClaim>, Box<Warning>> {
     catch_unwind(AssertUnwindSafe(|| Arc::new(ParsedClaim::new(claim)))).map_err(|_| failed())
 }
@@ -67,7 +67,7 @@ pub(super) fn parse_all(claims: Vec<NormedClaim>) -> Result<Vec<Arc<ParsedClaim>
     claims.into_iter().map(parse).collect()
 }
 
-/// Applies the rules to a claim and each stored one, once. A failure is a warning, so that the claim is stored un-gated.
+/// Applies the rules to a claim and each stored one, once. A failure is a warning, so that the claim is stored unchecked.
 pub(super) fn rulings(
     guard: &Guard,
     incoming: &ParsedClaim,
@@ -76,7 +76,7 @@ pub(super) fn rulings(
     catch_unwind(AssertUnwindSafe(|| guard.rulings(incoming, against))).map_err(|_| failed())
 }
 
-/// Judges a claim against stored ones. A failure is a warning, so that the claim is stored un-gated.
+/// Judges a claim against stored ones. A failure is a warning, so that the claim is stored unchecked.
 pub(super) fn judge(
     guard: &Guard,
     incoming: &ParsedClaim,

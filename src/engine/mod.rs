@@ -1,6 +1,6 @@
 //! The acts and reads of ergo, composed of guard and store; no HTTP, no screen.
 //!
-//! Methods block: call them if that is allowed (`spawn_blocking`). One writer inside a mutex; reads use connections
+//! Methods block: call them only where blocking is allowed (`spawn_blocking`). One writer inside a mutex; reads use connections
 //! of their own and never wait for it.
 
 mod act_context;

@@ -1,4 +1,5 @@
-//! The floor: the score below which a claim does not answer and nothing is known.
+//! The floor: the score from which the language-model stage and references start. Whether a claim answers is decided by a probability, in the
+//! engine's read of `recall`.
 //!
 //! The floor depends on the scope. It rises with the share of the question's words that no claim of the scope contains, and with the similarity
 //! of the scope's unrelated claims ([`super::unrelated_baseline`]). A lead of the best claim over the next one lowers it. Measured on the corpus

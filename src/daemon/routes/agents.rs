@@ -17,7 +17,7 @@ use futures_util::{
 
 use super::super::{
     extractors::QueryString,
-    gate::RequestSource,
+    request_checks::RequestSource,
     response::{ErrorResponse, JsonResult},
     state::SharedState,
 };

@@ -18,7 +18,9 @@ use serde::Deserialize;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use utoipa::IntoParams;
 
-use super::super::{extractors::QueryString, gate::RequestSource, response::ErrorResponse, state::SharedState};
+use super::super::{
+    extractors::QueryString, request_checks::RequestSource, response::ErrorResponse, state::SharedState,
+};
 use crate::api::{ApiError, Change};
 
 /// `GET /events`.

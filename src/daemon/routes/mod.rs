@@ -14,7 +14,7 @@ mod writes;
 use axum::{Router, middleware, routing};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::{gate, state::SharedState};
+use super::{request_checks, state::SharedState};
 
 /// The one table of operations: what is routed, and what the OpenAPI document describes. Requests and answers are in the handlers'
 /// signatures and, for the document, in their attributes.
@@ -106,18 +106,18 @@ routes! {
     post "/sync/address" => sync::sync_address,
 }
 
-/// The whole API, and more paths behind the same gate.
+/// The whole API, and more paths behind the same checks.
 pub(super) fn router(shared: SharedState, more: Router) -> Router {
     guarded(table().merge(more.with_state(())), shared)
 }
 
-/// Puts the gate in front of a table of paths. A panic is caught inside the gate, so that its answer is like any other.
+/// Puts the checks of every request in front of a table of paths. A panic is caught inside of them, so that its answer is like any other.
 fn guarded(table: Router<SharedState>, shared: SharedState) -> Router {
     table
-        .fallback(gate::no_path)
-        .method_not_allowed_fallback(gate::no_method)
-        .layer(CatchPanicLayer::custom(gate::panicked))
-        .layer(middleware::from_fn_with_state(shared.clone(), gate::pass))
+        .fallback(request_checks::no_path)
+        .method_not_allowed_fallback(request_checks::no_method)
+        .layer(CatchPanicLayer::custom(request_checks::panicked))
+        .layer(middleware::from_fn_with_state(shared.clone(), request_checks::pass))
         .with_state(shared)
 }
 
@@ -132,7 +132,7 @@ mod tests {
     use crate::{
         api::{ApiError, ErrorCode},
         daemon::{
-            gate::RequestSource,
+            request_checks::RequestSource,
             response::{JsonResult, value},
             state::testing::shared,
         },

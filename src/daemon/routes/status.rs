@@ -6,8 +6,8 @@ use axum::{Extension, Json, extract::State};
 
 use super::super::{
     extractors::{JsonBody, QueryString},
-    gate::RequestSource,
     openapi::document,
+    request_checks::RequestSource,
     response::{ErrorResponse, JsonResult, value},
     state::SharedState,
 };

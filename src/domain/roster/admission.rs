@@ -36,7 +36,7 @@ impl Refusal {
         (Self::NotAMember, "not_a_member", "its author does not belong to the team"),
         (Self::NoGrant, "no_grant", "its author has no access to that scope"),
         (Self::Reader, "reader", "its author has the role reader and may not write"),
-        (Self::AfterCut, "after_cut", "its author was revoked before writing it"),
+        (Self::AfterCut, "after_cut", "its author had left the team or was revoked before writing it"),
         (
             Self::NotAdopted,
             "not_adopted",

@@ -47,7 +47,7 @@ fn take_back(context: &mut ActContext<'_>, target: OpId) -> Result<UndoOutcome, 
     }
     if events.iter().any(|event| matches!(event.kind, EventKind::Roster(_))) {
         return Err(ApiError::field("target_op", "an act on a team cannot be undone")
-            .hint("do the opposite: add a device that was revoked, revoke one that was added"));
+            .hint("do the opposite: admit a device that was revoked, or revoke one that was admitted"));
     }
     if context.may_only_propose() && events.iter().any(|event| event.agent.is_none()) {
         return Err(needs_person(format!("act {target} was done by a person, and agents may not undo it here"))

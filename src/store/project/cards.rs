@@ -98,10 +98,10 @@ pub(in crate::store) fn verdict_of(
         && let Some((first, others)) = members.split_first()
         && let Some(mine) = log::number_of(db, first)?
     {
-        let ours = pairs::held(db, mine)?;
+        let ours = pairs::stored_norms(db, mine)?;
         for other in others {
             let Some(n) = log::number_of(db, other)? else { continue };
-            if let Some(evidence) = check.contradiction(ours.carried(), pairs::held(db, n)?.carried()) {
+            if let Some(evidence) = check.contradiction(ours.carried(), pairs::stored_norms(db, n)?.carried()) {
                 told.findings.push(Finding { claim: *other, tier: Tier::Block, score: 1.0, evidence });
                 told.tier = Tier::Block;
             }
@@ -372,7 +372,7 @@ impl Projector<'_> {
     }
 
     fn opposed(&self, members: &[Member]) -> Result<bool> {
-        let held = members.iter().map(|member| pairs::held(self.db, member.n)).collect::<Result<Vec<_>>>()?;
+        let held = members.iter().map(|member| pairs::stored_norms(self.db, member.n)).collect::<Result<Vec<_>>>()?;
         Ok(held.iter().enumerate().any(|(i, ours)| {
             let opposes =
                 |theirs: &pairs::StoredNorms| self.check.contradiction(ours.carried(), theirs.carried()).is_some();

@@ -57,7 +57,7 @@ impl StoredNorms {
 }
 
 /// What the event of a claim or of a refused candidate carries; nothing where it was redacted.
-pub(super) fn held(db: &Connection, n: i64) -> Result<StoredNorms> {
+pub(super) fn stored_norms(db: &Connection, n: i64) -> Result<StoredNorms> {
     let mut read = db.prepare_cached("SELECT header, wall, body FROM events WHERE n = ?1")?;
     Ok(read.query_row([n], |row| {
         let kind = minicbor::decode::<Kind>(row.get_ref(0)?.as_blob()?).unwrap_or_default();
@@ -92,7 +92,7 @@ impl Projector<'_> {
         if !claims::kind_of(kind).is_guarded() || claims::status_of(status) != Status::Active {
             return Ok(found);
         }
-        let ours = held(self.db, n)?;
+        let ours = stored_norms(self.db, n)?;
         let carried = ours.carried();
         if carried.norms.is_empty() {
             return Ok(found);

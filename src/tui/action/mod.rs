@@ -67,7 +67,7 @@ pub enum KeyScope {
     Why,
     /// On the Peers screen.
     Peers,
-    /// Wherever a claim is under the cursor: Claims and Why.
+    /// Wherever a claim is under the cursor: Claims, Why and the Inbox.
     Claim,
     /// Moving about, the same on every screen.
     Move,

@@ -62,14 +62,14 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         state.claims.related.asked = None;
         state.requests.why = true;
     }
-    let last_change = match change.act.as_str() {
+    let notification = match change.act.as_str() {
         "refused" => "A claim by {} was refused: a new card is in the Inbox.",
         "proposed" => "{} proposes to retract a claim: a new card is in the Inbox.",
         _ => return,
     };
     if !own {
         let by = writer(&change.who, change.agent.as_deref());
-        out.push(state.toast(Tone::Warn, last_change.replace("{}", &by)));
+        out.push(state.toast(Tone::Warn, notification.replace("{}", &by)));
     }
 }
 
