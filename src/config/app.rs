@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, daemon_record::write_private};
+use super::{ConfigError, write_private};
 use crate::files;
 
 /// The app's state.

@@ -1,15 +1,10 @@
 //! `daemon.json`: the addresses of the running daemon, by which clients find it.
 
-use std::{
-    fs,
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::ConfigError;
+use super::{ConfigError, write_private};
 use crate::files;
 
 /// The daemon's addresses and files. A crash leaves the record behind, so it does not prove that the daemon runs.
@@ -46,28 +41,9 @@ impl DaemonRecord {
     }
 }
 
-/// Writes a file that only this user may read, atomically.
-pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let beside = PathBuf::from(name);
-    let done = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&beside)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    done.map_err(|e| {
-        drop(fs::remove_file(&beside));
-        ConfigError::io("write", path, e)
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt;
+    use std::{fs, os::unix::fs::MetadataExt};
 
     use super::*;
 

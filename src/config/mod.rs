@@ -7,6 +7,7 @@ pub mod lock;
 mod machine;
 pub mod paths;
 pub mod privacy;
+mod private_file;
 pub mod recall;
 pub mod settings;
 pub mod store_file;
@@ -18,6 +19,7 @@ pub use daemon_record::DaemonRecord;
 pub use lock::{Owner, StoreLock};
 pub use machine::machine_name;
 pub use paths::Paths;
+pub use private_file::write_private;
 pub use recall::{CogitoSettings, CompatSettings, RecallSettings};
 pub use settings::{
     AgentsMaySetting, Config, DaemonSettings, DeepStage, GuardSettings, ModelSettings, SyncModeSetting, SyncSettings,

@@ -10,7 +10,7 @@ use ed25519_dalek::SigningKey;
 
 use super::DaemonError;
 use crate::{
-    config::{ConfigError, Paths, daemon_record::write_private},
+    config::{ConfigError, Paths, write_private},
     files,
 };
 

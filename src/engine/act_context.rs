@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{MutexGuard, PoisonError, atomic::Ordering},
+    sync::{MutexGuard, PoisonError},
 };
 
 use super::{
@@ -94,9 +94,8 @@ impl Engine {
         result
     }
 
-    pub(super) fn tell(&self, mut change: Change) {
-        change.event = "change".into();
-        change.seq = self.told.fetch_add(1, Ordering::Relaxed) + 1;
+    /// Tells the listeners of a change. Who sends it on numbers it.
+    pub(super) fn tell(&self, change: Change) {
         for listener in self.listeners.read().unwrap_or_else(PoisonError::into_inner).iter() {
             listener(change.clone());
         }

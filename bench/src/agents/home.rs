@@ -10,7 +10,7 @@ use crate::{
 };
 use ergo::{
     api::{Caller, RecallRequest, RememberRequest},
-    config::{Paths, daemon_record::write_private},
+    config::{Paths, write_private},
     domain::ClaimKind,
     infer::Models,
 };

@@ -9,7 +9,7 @@ use crate::{daemon::Daemon, store::BenchError};
 use ergo::{
     api::Caller,
     client::Client,
-    config::{Paths, daemon_record::write_private},
+    config::{Paths, write_private},
     domain::{DeviceId, Scope},
     engine::{Engine, EngineConfig},
 };

@@ -18,7 +18,7 @@ use crate::{
     api::{ClaimView, ClaimsQuery},
     cli::{CliError, Context, paging, show::text::count, ui::Style},
     client::Client,
-    config::daemon_record::write_private,
+    config::write_private,
     domain::{ClaimId, Scope, Status, text::sanitize_line},
     files,
     interchange::{

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Teams;
 use crate::{
     api::{ApiError, ErrorCode, ModeRequest, SyncMode, SyncStatus},
-    config::{self, Config, Paths, daemon_record::write_private},
+    config::{self, Config, Paths, write_private},
     files,
     sync::endpoint::NetworkMode,
 };
