@@ -62,7 +62,7 @@ pub(crate) async fn settled(
 }
 
 /// Asks about each claim that needs a verdict; `None` at the end of input.
-fn ask(
+pub(crate) fn ask(
     cx: &mut Context,
     asker: &mut Asker,
     question: &Consider,

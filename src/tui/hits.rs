@@ -46,6 +46,10 @@ pub enum Pane {
     Acts,
     /// An act in full.
     Act,
+    /// The rows of the story.
+    Story,
+    /// One of them in full.
+    StoryItem,
     /// Models and the daemon.
     Models,
     /// The list of agents.

@@ -7,10 +7,11 @@ use crate::{
     api::{
         ActRequest, Agents, AgentsQuery, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage,
         ClaimsQuery, ConflictsPage, ConflictsQuery, CreateTeamRequest, Diagnose, Health, History, Inbox, InboxQuery,
-        IngestedFiles, IngestedQuery, JoinRequest, JoinView, LogPage, LogQuery, PendingJoins, QuarantineRequest,
-        RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany,
-        Scopes, Snapshot, SnapshotQuery, SupersedeRequest, SyncRound, SyncStatus, TeamDone, TeamView, UndoOutcome,
-        UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        IngestedFiles, IngestedQuery, JoinRequest, JoinView, JudgeRequest, LogPage, LogQuery, PendingJoins,
+        QuarantineRequest, Questions, QuestionsQuery, RecallAnswer, RecallRequest, Reembedded, RememberRequest,
+        ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery, Story, StoryQuery,
+        SupersedeRequest, SyncRound, SyncStatus, TeamDone, TeamView, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
+        WriteOutcome,
     },
     client::injected::InjectedClaim,
     domain::ClaimId,
@@ -112,11 +113,15 @@ pub enum Slot {
     Marked,
     /// Whether the other side answered who joins.
     Join,
+    /// The question about a held write.
+    Question,
+    /// The story of a scope.
+    Story,
 }
 
 impl Slot {
     /// How many slots there are.
-    pub const COUNT: usize = 22;
+    pub const COUNT: usize = 24;
 }
 
 /// Names a request, so that its answer is recognised and a late one dropped.
@@ -165,6 +170,10 @@ pub enum ReadRequest {
     Ingested(IngestedQuery),
     /// `GET /agents`.
     Agents(AgentsQuery),
+    /// `GET /story`.
+    Story(StoryQuery),
+    /// `GET /questions`.
+    Questions(QuestionsQuery),
     /// What hooks gave agents, from this machine's files; what the claims say, from the daemon.
     Injected,
     /// What `ergo setup --dry-run` prints, with `--remove` to remove it.
@@ -188,6 +197,8 @@ pub enum WriteRequest {
     ResolveMany(ResolveManyRequest),
     /// `POST /remember`.
     Remember(Box<RememberRequest>),
+    /// `POST /judge`.
+    Judge(Box<JudgeRequest>),
     /// `POST /supersede`.
     Supersede(SupersedeRequest),
     /// `POST /retract`.
@@ -323,6 +334,10 @@ pub enum RequestAnswer {
     Ingested(IngestedFiles),
     /// To [`ReadRequest::Agents`].
     Agents(Agents),
+    /// To [`ReadRequest::Story`].
+    Story(Box<Story>),
+    /// To [`ReadRequest::Questions`].
+    Questions(Questions),
     /// To [`ReadRequest::Injected`].
     Injected(Vec<InjectedClaim>),
     /// To [`ReadRequest::Setup`] and [`WriteRequest::Setup`]: what it printed.

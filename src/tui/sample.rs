@@ -391,6 +391,8 @@ pub(crate) fn answer(read: &ReadRequest) -> RequestAnswer {
         ReadRequest::Snapshot(_) => RequestAnswer::Snapshot(agents::snapshot()),
         ReadRequest::Ingested(_) => RequestAnswer::Ingested(agents::ingested()),
         ReadRequest::Agents(_) => RequestAnswer::Agents(agents::agents()),
+        ReadRequest::Story(_) => RequestAnswer::Story(Box::new(screens::story())),
+        ReadRequest::Questions(_) => RequestAnswer::Questions(screens::questions()),
         ReadRequest::Injected => RequestAnswer::Injected(agents::injected()),
         ReadRequest::Setup { .. } => RequestAnswer::Setup(agents::SETUP.to_owned()),
         ReadRequest::Diagnose => RequestAnswer::Diagnose(Box::new(screens::diagnose())),

@@ -107,3 +107,35 @@ fn without_a_terminal_a_write_is_stored_and_names_what_it_may_contradict() {
     assert!(noted.stderr.contains("It may contradict") && noted.stderr.contains(OLD), "{noted:?}");
     assert!(!noted.stdout.contains(OLD), "{noted:?}");
 }
+
+#[test]
+fn the_app_asks_in_its_form_and_a_dead_daemon_loses_no_answer() {
+    let home = TestHome::with_config(WITHOUT_MODELS);
+    let daemon = home.daemon();
+    home.run(["remember", OLD, "--reason", "They plan by it."]).ok();
+    let mut app = App::open(&home, &[], (80, 24), &[]);
+    app.sees("Nothing needs your attention");
+    app.keys("+");
+    app.sees("the claim, in a sentence");
+    app.keys(NEW);
+    app.enter();
+    app.keys("They asked for it.");
+    app.ctrl('s');
+    app.sees("How do they relate?");
+    app.sees(OLD);
+    daemon.kill();
+    app.sees("no daemon");
+    app.keys("r");
+    app.sees("is stored and supersedes");
+    app.ctrl('s');
+    app.sees("No daemon answers");
+    let _daemon = home.daemon();
+    app.until(|screen| !screen.contains("no daemon"));
+    app.ctrl('s');
+    app.sees("u to undo");
+    let claims = home.run(["claims", "--json"]).ok().json();
+    assert_eq!(
+        claims["items"].as_array().map(|items| items.iter().map(|item| item["statement"].clone()).collect::<Vec<_>>()),
+        Some(vec![NEW.into()])
+    );
+}

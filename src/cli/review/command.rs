@@ -1,7 +1,7 @@
 //! The answers of the review: letters, which are those of the app, and words.
 
 use crate::{
-    api::{CardAct, InboxItem},
+    api::{CardAct, CardKind, InboxItem},
     cli::ui::SafeText,
     domain::{Status, text::sanitize_line},
 };
@@ -11,6 +11,8 @@ use crate::{
 pub(in crate::cli) enum ReviewCommand {
     /// Settle the card by an act, on the side that was named.
     Card(CardAct, Option<String>),
+    /// Say how a held claim relates to those that it may contradict.
+    Judge,
     /// Confirm that the claim still holds.
     Confirm,
     /// Replace the claim by a new statement.
@@ -44,9 +46,19 @@ z 3d   snooze                                    w 1    why: the history of side
 u      undo my last act                          n      next card (or Enter)
 q      quit";
 
+/// What the card of a held claim takes besides.
+const HELD_HELP: &str =
+    "j      say how it relates to each of the others: keep both, replaces it, the same, contradicts it";
+
+/// Whether an item is the card of a held claim.
+fn is_held(item: &InboxItem) -> bool {
+    matches!(item, InboxItem::Card(card) if card.kind == CardKind::Held)
+}
+
 /// Returns the letters that an item takes.
 pub(super) fn letters(item: &InboxItem) -> Vec<&'static str> {
     let own: Vec<&str> = match item {
+        InboxItem::Card(_) if is_held(item) => vec!["j", "a", "b", "m", "r", "o", "x", "d", "D", "z", "w"],
         InboxItem::Card(_) => vec!["a", "b", "m", "r", "o", "x", "d", "D", "z", "w"],
         _ => answers(item).iter().map(|(letter, _)| *letter).collect(),
     };
@@ -55,6 +67,9 @@ pub(super) fn letters(item: &InboxItem) -> Vec<&'static str> {
 
 /// Returns the answers that an item takes, each with its meaning.
 pub(super) fn help(item: &InboxItem) -> SafeText {
+    if is_held(item) {
+        return SafeText::join(&[HELD_HELP.into(), CARD_HELP.into()], "\n");
+    }
     if matches!(item, InboxItem::Card(_)) {
         return CARD_HELP.into();
     }
@@ -112,6 +127,7 @@ pub(in crate::cli) fn parse(line: &str, card: bool) -> ReviewCommand {
         ("x" | "exception", true) => ReviewCommand::Card(CardAct::Exception, None),
         ("d" | "dismiss", true) => ReviewCommand::Card(CardAct::Dismiss, None),
         ("discard", true) => ReviewCommand::Card(CardAct::Discard, None),
+        ("j" | "judge", true) => ReviewCommand::Judge,
         ("z" | "snooze", true) => ReviewCommand::Card(CardAct::Snooze, side),
         ("v" | "reviewed", false) => ReviewCommand::Confirm,
         ("e" | "supersede", false) => ReviewCommand::Supersede,
@@ -136,6 +152,7 @@ mod tests {
     #[case("d", ReviewCommand::Card(CardAct::Dismiss, None))]
     #[case("D", ReviewCommand::Card(CardAct::Discard, None))]
     #[case("x", ReviewCommand::Card(CardAct::Exception, None))]
+    #[case("J", ReviewCommand::Judge)]
     #[case("n", ReviewCommand::Next)]
     #[case("keep 3f2a91", ReviewCommand::Card(CardAct::Supersede, Some("3f2a91".into())))]
     #[case("R 1", ReviewCommand::Card(CardAct::Retract, Some("1".into())))]

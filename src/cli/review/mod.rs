@@ -6,6 +6,7 @@
 mod card;
 mod command;
 mod item_answers;
+mod question_answers;
 
 pub(super) use command::ReviewCommand;
 #[cfg(test)]
@@ -23,7 +24,7 @@ use super::{
     undo,
 };
 use crate::{
-    api::{CardStatus, CardView, ConflictsQuery, InboxItem, InboxQuery, MAX_PAGE},
+    api::{CardKind, CardStatus, CardView, ConflictsQuery, InboxItem, InboxQuery, MAX_PAGE},
     client::Client,
     domain::Scope,
 };
@@ -188,6 +189,9 @@ async fn review(
                 .await
                 .map(|undone| if undone { After::Changed } else { After::Unchanged }),
             (ReviewCommand::Card(act, side), Some(card)) => card::settle(cx, client, card, act, side, asker).await,
+            (ReviewCommand::Judge, Some(card)) if card.summary.kind == CardKind::Held => {
+                question_answers::settle(cx, client, card, asker).await
+            }
             (ReviewCommand::Why(side), Some(card)) => card::why(cx, client, card, &side).await,
             (command, None) if item_answers::takes(item, &command) => {
                 item_answers::settle(cx, client, item, &command, asker).await

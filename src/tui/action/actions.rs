@@ -73,6 +73,24 @@ macro_rules! for_each_action {
             "Mark everything listed in the group under the cursor, or unmark it.";
             if markable => |state, _, _| marks::group(state);
 
+        Judge: None in Marks by ["J"], "Judge" "judge", also ["verdict", "answer", "pairs", "held"];
+            "Say how the claim on a held card relates to those that it may contradict.";
+            if held_card => held_write::ask;
+
+        // Verdict
+        Compatible: Undoable in Verdict by ["k"], "Keep both" "keep both", also ["compatible"];
+            "Both claims hold.";
+            if always => |state, _, out| held_write::give(state, PairVerdict::Compatible, out);
+        Replaces: Undoable in Verdict by ["r"], "Replaces it" "replaces it";
+            "The new claim holds in place of the existing one, which is superseded.";
+            if always => |state, _, out| held_write::give(state, PairVerdict::Replaces, out);
+        Same: Undoable in Verdict by ["s"], "The same" "the same";
+            "Both say the same; one of them is enough.";
+            if always => |state, _, out| held_write::give(state, PairVerdict::Same, out);
+        Contradicts: Undoable in Verdict by ["c"], "Contradicts it" "contradicts it";
+            "Both cannot hold, and it is not decided which one does; a card is opened.";
+            if always => |state, _, out| held_write::give(state, PairVerdict::Contradicts, out);
+
         // Card
         KeepSource: Undoable in Card by ["p"], "Keep one source" "one source";
             "On every marked card, keep the claim of one source or writer. A preview comes first.";
@@ -241,6 +259,12 @@ macro_rules! for_each_action {
         TimelinePeriod: None in Timeline by ["f"], "Filter by time" "since";
             "Show the acts since your last visit, since yesterday, of the last seven days, or all.";
             if always => |state, _, _| acts::next_period(state);
+        Story: None in Timeline by ["v"], "Story or acts" "story", also ["reversals", "marks", "stale", "ambiguity"];
+            "Show the claims of the scope as a story, with what is unclear in it; or the acts again.";
+            if always => |state, _, _| story::toggle(state);
+        StoryCard: None in Timeline by ["o"], "Open the card" "open card";
+            "Go to the card that asks about this mark of the story, or to the history of the claim.";
+            if story_row => |state, _, _| story::to_card(state);
         CopyCommand: None in Timeline by ["c"], "Copy the command line" "copy command";
             "Copy the command that does the same as the act under the cursor.";
             if act_listed => |state, _, out| acts::copy_command(state, out);

@@ -2,7 +2,7 @@
 
 use super::KeyScope::{
     self, Agents, Card, Claim, Claims, Confirm, Form, Global, Inbox, Marks, Matches, Models, Move, Page, Peers,
-    Pending, Pick, Timeline, Tour, Why,
+    Pending, Pick, Timeline, Tour, Verdict, Why,
 };
 
 /// A card, in the Inbox.
@@ -21,13 +21,15 @@ pub(in crate::tui) const INBOX_PENDING: &[KeyScope] = &[Inbox, Pending, Marks, M
 pub(in crate::tui) const INBOX: &[KeyScope] = &[Inbox, Marks, Move, Global];
 /// What lies over a screen has the keys alone.
 pub(in crate::tui) const FORM: &[KeyScope] = &[Form];
+/// A form whose field asks how two claims relate.
+pub(in crate::tui) const FORM_VERDICT: &[KeyScope] = &[Verdict, Form];
 pub(in crate::tui) const PICK: &[KeyScope] = &[Pick];
 pub(in crate::tui) const CONFIRM: &[KeyScope] = &[Confirm];
 pub(in crate::tui) const TOUR: &[KeyScope] = &[Tour];
 pub(in crate::tui) const PAGE: &[KeyScope] = &[Page, Move];
 
 /// Every one: within one, no key may mean two things.
-pub const CHAINS: [&[KeyScope]; 15] = [
+pub const CHAINS: [&[KeyScope]; 16] = [
     CARDS,
     CLAIMS,
     WHY,
@@ -39,6 +41,7 @@ pub const CHAINS: [&[KeyScope]; 15] = [
     INBOX_PENDING,
     INBOX,
     FORM,
+    FORM_VERDICT,
     PICK,
     CONFIRM,
     TOUR,

@@ -95,11 +95,13 @@ pub enum KeyScope {
     Matches,
     /// On a page that lies over a screen.
     Page,
+    /// Wherever it is asked how two claims relate.
+    Verdict,
 }
 
 impl KeyScope {
     /// Every scope, in the order of the documentation.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Inbox,
         Self::Card,
         Self::Marks,
@@ -115,6 +117,7 @@ impl KeyScope {
         Self::Move,
         Self::Global,
         Self::Page,
+        Self::Verdict,
         Self::Form,
         Self::Pick,
         Self::Confirm,
@@ -143,12 +146,13 @@ impl KeyScope {
             Self::Agents => "agents",
             Self::Matches => "matches",
             Self::Page => "page",
+            Self::Verdict => "verdict",
         }
     }
 
     /// Whether its acts are those of a screen, not of what lies over one.
     pub fn is_on_screens(self) -> bool {
-        !matches!(self, Self::Form | Self::Pick | Self::Confirm | Self::Tour | Self::Page | Self::Move)
+        !matches!(self, Self::Verdict | Self::Form | Self::Pick | Self::Confirm | Self::Tour | Self::Page | Self::Move)
     }
 
     /// The heading under which its acts are listed.
@@ -162,6 +166,7 @@ impl KeyScope {
             Self::Agents => "Agents",
             Self::Matches => "Search matches (on Claims, Why and Timeline)",
             Self::Page => "On a text page (snapshot, preview of setup)",
+            Self::Verdict => "Where two claims are compared",
             Self::Card => "A card in the Inbox",
             Self::Marks => "Marks and filter of the Inbox",
             Self::Claims => "Claims",

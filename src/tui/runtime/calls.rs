@@ -58,6 +58,8 @@ pub(super) async fn read(
         ReadRequest::Snapshot(query) => RequestAnswer::Snapshot(client.snapshot(&query).await?),
         ReadRequest::Ingested(query) => RequestAnswer::Ingested(client.ingested(&query).await?),
         ReadRequest::Agents(query) => RequestAnswer::Agents(client.agents(&query).await?),
+        ReadRequest::Story(query) => RequestAnswer::Story(Box::new(client.story(&query).await?)),
+        ReadRequest::Questions(query) => RequestAnswer::Questions(client.questions(&query).await?),
         ReadRequest::Injected => RequestAnswer::Injected(injected(client, state).await?),
         ReadRequest::Setup { remove } => RequestAnswer::Setup(setup(state, remove, false).await?),
         ReadRequest::Joined(id) => RequestAnswer::Join(Box::new(client.sync_joined(&id).await?)),
@@ -218,6 +220,7 @@ pub(super) async fn write(
         }
         WriteRequest::ResolveMany(request) => RequestAnswer::Many(Box::new(client.resolve_many(&request).await?)),
         WriteRequest::Remember(request) => RequestAnswer::Outcome(Box::new(client.remember(&request).await?)),
+        WriteRequest::Judge(request) => RequestAnswer::Outcome(Box::new(client.judge(&request).await?)),
         WriteRequest::Supersede(request) => RequestAnswer::Outcome(Box::new(client.supersede(&request).await?)),
         WriteRequest::Retract(request) => RequestAnswer::Outcome(Box::new(client.retract(&request).await?)),
         WriteRequest::Reinstate(request) => RequestAnswer::Outcome(Box::new(client.reinstate(&request).await?)),

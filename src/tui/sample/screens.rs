@@ -3,11 +3,11 @@
 use super::{HOUR, NOW, card_id, claim, id, pending, scope, summary};
 use crate::{
     api::{
-        CardKind, CardStatus, CardSummary, Diagnose, EventView, GuardCounts, Health, Inbox, InboxGroup, InboxItem,
-        InboxKind, LogPage, ModelStatus, ModelsStatus, NoticeItem, NoticeKind, QuarantinedView, ReviewItem, Timing,
-        WorkerStatus,
+        CardKind, CardStatus, CardSummary, Consider, Diagnose, Doubt, DoubtBand, EventView, GuardCounts, Health, Inbox,
+        InboxGroup, InboxItem, InboxKind, LogPage, ModelStatus, ModelsStatus, NoticeItem, NoticeKind, QuarantinedView,
+        Questions, ReviewItem, Story, StoryMark, Timing, WorkerStatus,
     },
-    domain::{ClaimId, DeviceId, EventId, OpId, verdict::Stage},
+    domain::{ClaimId, ClaimKind, Confusion, DeviceId, EventId, OpId, Status, verdict::Stage},
 };
 
 /// An event of the log.
@@ -250,5 +250,74 @@ pub(crate) fn join(state: crate::api::JoinState) -> crate::api::JoinView {
         expires_at: NOW + 240_000,
         team: None,
         error: None,
+    }
+}
+
+/// A write about the claims 80 and 81, which waits on card 7.
+pub(crate) fn consider() -> Consider {
+    let doubt = |n: u8, statement: &str, band| Doubt {
+        id: id(n),
+        kind: ClaimKind::Decision,
+        statement: statement.into(),
+        reason: Some("They plan by it.".into()),
+        who: "zoe".into(),
+        agent: None,
+        at: NOW - 50 * HOUR,
+        band,
+    };
+    Consider {
+        token: card_id(7).to_hex(),
+        card_id: card_id(7),
+        op_id: OpId([7; 16]),
+        scope: scope("api"),
+        statement: "The weekly report goes to the finance team as a draft".into(),
+        message: "Not stored yet: it may contradict active claims.".into(),
+        doubts: vec![
+            doubt(82, "Reports are archived for ten years", DoubtBand::Mention),
+            doubt(80, "The weekly report goes to the finance team first", DoubtBand::Ask),
+            doubt(
+                81,
+                "Drafts of reports stay within the team that writes them, whoever asks for them, and are never sent as files",
+                DoubtBand::Ask,
+            ),
+        ],
+        until: NOW + 600_000,
+        replayed: false,
+    }
+}
+
+/// The writes that wait.
+pub(crate) fn questions() -> Questions {
+    Questions { items: vec![consider()] }
+}
+
+/// A story with a reversal and a claim that was overtaken.
+pub(crate) fn story() -> Story {
+    let told = |n: u8, days: u64, statement: &str, status| {
+        let mut claim = claim(n, statement);
+        (claim.at, claim.status, claim.source) = (NOW - days * 24 * HOUR, status, None);
+        claim
+    };
+    let claims = vec![
+        told(90, 400, "The public API is REST", Status::Active),
+        told(91, 300, "Postgres 14 runs in every environment", Status::Active),
+        told(92, 120, "The public API moves to GraphQL", Status::Active),
+        told(93, 60, "All databases run Postgres 17", Status::Active),
+        told(94, 20, "Use tabs", Status::Superseded),
+        told(95, 2, "New endpoints of the public API are REST", Status::Active),
+    ];
+    let mark = |confusion, question: &str, numbers: &[u8]| StoryMark {
+        confusion,
+        question: question.into(),
+        claims: numbers.iter().map(|n| id(*n)).collect(),
+    };
+    Story {
+        read: claims.len(),
+        claims,
+        marks: vec![
+            mark(Confusion::Stale, "Does “Postgres 14 runs in every environment” still hold?", &[91, 93]),
+            mark(Confusion::Reversal, "Is the public API REST again, instead of GraphQL?", &[90, 92, 95]),
+        ],
+        cut: false,
     }
 }

@@ -1,6 +1,6 @@
 //! What was done: the Timeline tells it, the Log takes it back. Both are windows on the daemon's log, one row an act.
 
-use super::{Focus, windowed::Windowed};
+use super::{Focus, story::StoryState, windowed::Windowed};
 use crate::{
     api::{EventView, LogQuery},
     domain::{ClaimId, Scope},
@@ -69,6 +69,8 @@ pub struct TimelineState {
     pub scroll: usize,
     /// Why it could not be read.
     pub error: Option<String>,
+    /// The claims as a story, if they are shown in place of the acts.
+    pub story: Option<StoryState>,
 }
 
 impl TimelineState {

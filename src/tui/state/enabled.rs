@@ -2,7 +2,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use crate::{
-    api::{CardAct, ClaimView, InboxItem, MAX_CARDS, SyncMode},
+    api::{CardAct, CardKind, CardStatus, ClaimView, InboxItem, MAX_CARDS, SyncMode},
     domain::Status,
     tui::{
         action::{Action, ActionSpec, Danger, for_each_action},
@@ -103,6 +103,22 @@ fn markable(state: &AppState) -> Can {
     }
 }
 
+/// A held write is under the cursor that waits for an answer.
+fn held_card(state: &AppState) -> Can {
+    let under = match state.screen {
+        Screen::Inbox => match state.inbox.item() {
+            Some(InboxItem::Card(card)) => Some(&**card),
+            _ => None,
+        },
+        Screen::Cards => state.conflicts.list.current(),
+        _ => None,
+    };
+    match under {
+        Some(card) if card.kind == CardKind::Held && card.status != CardStatus::Settled => idle(state),
+        _ => Err("no claim that waits for a verdict is under the cursor".to_owned()),
+    }
+}
+
 /// Cards are marked.
 fn keep_source(state: &AppState) -> Can {
     many(state)
@@ -191,6 +207,14 @@ fn pending(state: &AppState) -> Can {
 fn act_listed(state: &AppState) -> Can {
     let act = state.acts().and_then(|acts| acts.list.selected());
     act.map(|_| ()).ok_or_else(|| "no act is under the cursor".to_owned())
+}
+
+/// A row of the story is under the cursor.
+fn story_row(state: &AppState) -> Can {
+    match state.story().and_then(super::story::StoryState::current) {
+        Some(_) => Ok(()),
+        None => Err(state.keys.say("the story is not shown: {story} shows it")),
+    }
 }
 
 /// The act under the cursor can be undone.
@@ -316,6 +340,7 @@ fn openable(state: &AppState) -> Can {
         Screen::Cards => !state.conflicts.list.is_empty(),
         Screen::Claims => !state.claims.list.is_empty() || !state.scopes.is_empty(),
         Screen::Peers => !state.peers.entries().is_empty(),
+        Screen::Timeline if state.story().is_some() => story_row(state).is_ok(),
         Screen::Timeline => state.acts().is_some_and(|acts| !acts.list.is_empty()),
         Screen::Agents => state.agents.can_open(),
         Screen::Models => false,

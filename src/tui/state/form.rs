@@ -3,8 +3,8 @@
 use ratatui_textarea::{TextArea, WrapMode};
 
 use crate::{
-    api::{CardAct, CardRef, Keep},
-    domain::{CardId, ClaimId, OpId, Scope},
+    api::{CardAct, CardRef, Doubt, DoubtBand, Keep},
+    domain::{CardId, ClaimId, OpId, PairVerdict, Scope},
     tui::{key::KeyPress, msg::WriteRequest},
 };
 
@@ -60,6 +60,11 @@ pub enum FormSubject {
     NewTeam,
     /// Joining a team.
     JoinTeam,
+    /// How a held write relates to the claims that it may contradict.
+    Held {
+        /// The card on which it waits.
+        id: CardId,
+    },
 }
 
 /// Which side of many cards stays.
@@ -110,6 +115,10 @@ pub enum FieldId {
     Ticket,
     /// How the team sees this device.
     Device,
+    /// What a held write is to one claim.
+    Verdict,
+    /// Why these verdicts were given.
+    Because,
 }
 
 impl FieldId {
@@ -132,6 +141,8 @@ impl FieldId {
             Self::Name => "name",
             Self::Ticket => "ticket",
             Self::Device => "device_name",
+            Self::Verdict => "verdicts",
+            Self::Because => "because",
         }
     }
 }
@@ -163,6 +174,20 @@ pub enum FieldInput {
         /// The one chosen.
         chosen: usize,
     },
+    /// What a held write is to a claim that it may contradict.
+    Verdict {
+        /// The claim.
+        doubt: Box<Doubt>,
+        /// The answer, once it was given.
+        chosen: Option<PairVerdict>,
+    },
+}
+
+impl Field {
+    /// Whether this is a question that has to be answered and is not.
+    pub fn is_unanswered(&self) -> bool {
+        matches!(&self.input, FieldInput::Verdict { doubt, chosen: None } if doubt.band == DoubtBand::Ask)
+    }
 }
 
 /// A form.
@@ -182,6 +207,8 @@ pub struct ActForm {
     pub members: Vec<ClaimId>,
     /// The marked cards, if it is about those.
     pub cards: Vec<CardRef>,
+    /// What names the question that it answers; empty if it answers none.
+    pub token: String,
     /// What the choice of [`FieldId::Keep`] stands for.
     pub keeps: Vec<Keep>,
     /// The fields.
@@ -213,6 +240,7 @@ impl ActForm {
         self.fields.iter().find(|field| field.id == id).map_or_else(String::new, |field| match &field.input {
             FieldInput::Text(area) | FieldInput::Line(area) => area.lines().join("\n").trim().to_owned(),
             FieldInput::Choice { options, chosen } => options.get(*chosen).cloned().unwrap_or_default(),
+            FieldInput::Verdict { chosen, .. } => chosen.map(|verdict| verdict.to_string()).unwrap_or_default(),
         })
     }
 
@@ -223,7 +251,7 @@ impl ActForm {
             .find(|field| field.id == id)
             .and_then(|field| match &field.input {
                 FieldInput::Choice { chosen, .. } => Some(*chosen),
-                FieldInput::Text(_) | FieldInput::Line(_) => None,
+                FieldInput::Text(_) | FieldInput::Line(_) | FieldInput::Verdict { .. } => None,
             })
             .unwrap_or(0)
     }
@@ -237,8 +265,21 @@ impl ActForm {
     pub fn area(&mut self) -> Option<&mut TextArea<'static>> {
         match &mut self.fields.get_mut(self.focus)?.input {
             FieldInput::Text(area) | FieldInput::Line(area) => Some(area),
-            FieldInput::Choice { .. } => None,
+            FieldInput::Choice { .. } | FieldInput::Verdict { .. } => None,
         }
+    }
+
+    /// Whether the focus is on a question about two claims.
+    pub fn asks_verdict(&self) -> bool {
+        self.fields.get(self.focus).is_some_and(|field| field.id == FieldId::Verdict)
+    }
+
+    /// The claims that are asked about, each with the answer.
+    pub fn verdicts(&self) -> impl Iterator<Item = (&Doubt, Option<PairVerdict>)> {
+        self.fields.iter().filter_map(|field| match &field.input {
+            FieldInput::Verdict { doubt, chosen } => Some((&**doubt, *chosen)),
+            _ => None,
+        })
     }
 }
 

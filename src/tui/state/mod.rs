@@ -18,6 +18,7 @@ pub mod related;
 mod screen;
 pub mod search_line;
 mod session_acts;
+pub mod story;
 pub mod why;
 pub mod windowed;
 
@@ -231,6 +232,7 @@ impl AppState {
     /// The key scopes that hold now.
     pub fn chain(&self) -> &'static [KeyScope] {
         match &self.overlay {
+            Some(Overlay::Form(form)) if form.asks_verdict() => chains::FORM_VERDICT,
             Some(Overlay::Form(_)) => chains::FORM,
             Some(Overlay::Palette(_) | Overlay::Prompt(_) | Overlay::Log { .. }) => chains::PICK,
             Some(Overlay::Confirm(_)) => chains::CONFIRM,
@@ -400,12 +402,17 @@ impl AppState {
 
     /// The list of acts, if it is shown.
     pub fn acts(&self) -> Option<&TimelineState> {
-        (self.screen == Screen::Timeline).then_some(&self.timeline)
+        (self.screen == Screen::Timeline && self.timeline.story.is_none()).then_some(&self.timeline)
+    }
+
+    /// The story, if it is shown.
+    pub fn story(&self) -> Option<&story::StoryState> {
+        self.timeline.story.as_ref().filter(|_| self.screen == Screen::Timeline)
     }
 
     /// [`AppState::acts`], to be changed.
     pub fn acts_mut(&mut self) -> Option<&mut TimelineState> {
-        (self.screen == Screen::Timeline).then_some(&mut self.timeline)
+        (self.screen == Screen::Timeline && self.timeline.story.is_none()).then_some(&mut self.timeline)
     }
 
     /// The beginning of today, in milliseconds since the Unix epoch.

@@ -23,6 +23,8 @@ pub struct Requests {
     pub diagnose: bool,
     /// Which agents there are.
     pub agents: bool,
+    /// The story that is shown.
+    pub story: bool,
     /// What hooks gave agents.
     pub injected: bool,
     /// The card that was asked for last.

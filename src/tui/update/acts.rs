@@ -20,7 +20,10 @@ pub(super) fn undo_selected(state: &mut AppState, out: &mut Vec<Effect>) {
 /// Lists acts of the next period.
 pub(super) fn next_period(state: &mut AppState) {
     let been_here = state.settings.last_here.is_some();
-    if let Some(acts) = state.acts_mut() {
+    if let Some(story) = &mut state.timeline.story {
+        // It is read anew, since another period is asked for.
+        story.span = story.span.next(been_here);
+    } else if let Some(acts) = state.acts_mut() {
         acts.span = acts.span.next(been_here);
         acts.list.restart();
         acts.scroll = 0;

@@ -1,8 +1,8 @@
 //! The command line that does the same as an act: shown in the log, so that what the app does can be done without it.
 
 use crate::{
-    api::{ActRequest, Caller, CardAct, EventView, Keep, ResolveManyRequest, ResolveRequest},
-    domain::OpId,
+    api::{ActRequest, Caller, CardAct, EventView, JudgeRequest, Keep, ResolveManyRequest, ResolveRequest},
+    domain::{OpId, PairVerdict},
     tui::{msg::WriteRequest, times},
 };
 use jiff::tz::TimeZone;
@@ -13,6 +13,7 @@ pub(super) fn op(write: &WriteRequest) -> Option<OpId> {
         WriteRequest::Resolve { request, .. } => request.caller.op_id,
         WriteRequest::ResolveMany(request) => request.caller.op_id,
         WriteRequest::Remember(request) => request.caller.op_id,
+        WriteRequest::Judge(request) => request.caller.op_id,
         WriteRequest::Supersede(request) => request.claim.caller.op_id,
         WriteRequest::Retract(request)
         | WriteRequest::Reinstate(request)
@@ -45,6 +46,7 @@ pub(super) fn of(write: &WriteRequest) -> String {
             }
             format!("{out} --scope {}/{}", request.caller.org_id, request.caller.project)
         }
+        WriteRequest::Judge(request) => judge(request),
         WriteRequest::Supersede(request) => {
             let targets: Vec<_> = request.targets.iter().map(|id| short(id)).collect();
             let reason = format!(" --reason {}", quote(request.claim.reason.as_deref().unwrap_or("")));
@@ -117,6 +119,20 @@ fn supersede(targets: &[String], statement: &str, reason: &str, scope: &str) -> 
     let (first, also) = targets.split_first().map_or(("", targets), |(first, also)| (first.as_str(), also));
     let also: String = also.iter().flat_map(|id| [" --also ", id]).collect();
     format!("ergo supersede {first} {statement}{also}{reason} --scope {scope}")
+}
+
+/// The answer to the question about a held write: an act on its card, if all verdicts are the same.
+fn judge(request: &JudgeRequest) -> String {
+    let card = short(&request.token);
+    let reason = quote(request.because.as_deref().unwrap_or_default());
+    let mut said = request.verdicts.values();
+    let first = said.next().filter(|first| said.all(|other| other == *first));
+    match first {
+        Some(PairVerdict::Compatible) => format!("ergo resolve {card} --dismiss --reason {reason}"),
+        Some(PairVerdict::Replaces) => format!("ergo resolve {card} --keep 1 --reason {reason}"),
+        Some(PairVerdict::Same) => format!("ergo resolve {card} --discard --reason {reason}"),
+        Some(PairVerdict::Contradicts) | None => format!("ergo resolve {card} --interactive"),
+    }
 }
 
 fn act(verb: &str, request: &ActRequest) -> String {

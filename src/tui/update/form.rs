@@ -130,6 +130,11 @@ pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     let Some(field) = form.fields.get_mut(form.focus) else { return };
     match &mut field.input {
         FieldInput::Choice { options, chosen } => choose(options, chosen, key),
+        FieldInput::Verdict { .. } => match key.code {
+            KeyCode::Up => focus(state, -1),
+            KeyCode::Down => focus(state, 1),
+            _ => {}
+        },
         FieldInput::Text(area) => drop(area.input(KeyEvent::new(key.code, key.mods))),
         FieldInput::Line(area) => match key.code {
             KeyCode::Up => focus(state, -1),
@@ -181,7 +186,7 @@ pub(super) fn paste(state: &mut AppState, text: &str) {
     match &mut field.input {
         FieldInput::Text(area) => drop(area.insert_str(sanitize(&text.replace("\r\n", "\n").replace('\r', "\n")))),
         FieldInput::Line(area) => drop(area.insert_str(sanitize_line(text))),
-        FieldInput::Choice { .. } => {}
+        FieldInput::Choice { .. } | FieldInput::Verdict { .. } => {}
     }
 }
 
@@ -197,7 +202,7 @@ pub(super) fn edited(state: &mut AppState, result: Result<Option<String>, String
     match &mut field.input {
         FieldInput::Text(area) => **area = crate::tui::state::form::several_lines(sanitize(&text).trim_end()),
         FieldInput::Line(area) => **area = crate::tui::state::form::one_line(&sanitize_line(text.trim_end())),
-        FieldInput::Choice { .. } => {}
+        FieldInput::Choice { .. } | FieldInput::Verdict { .. } => {}
     }
 }
 
@@ -245,6 +250,7 @@ fn with_op(mut write: WriteRequest, op: Option<crate::domain::OpId>) -> WriteReq
         WriteRequest::Resolve { request, .. } => request.caller.op_id = op,
         WriteRequest::ResolveMany(request) => request.caller.op_id = op,
         WriteRequest::Remember(request) => request.caller.op_id = op,
+        WriteRequest::Judge(request) => request.caller.op_id = op,
         WriteRequest::Supersede(request) => request.claim.caller.op_id = op,
         WriteRequest::Retract(request)
         | WriteRequest::Reinstate(request)
@@ -264,7 +270,9 @@ fn with_op(mut write: WriteRequest, op: Option<crate::domain::OpId>) -> WriteReq
 }
 
 fn refuse(form: &mut ActForm, field: Option<FieldId>, message: String) {
-    if let Some(index) = form.fields.iter().position(|own| Some(own.id) == field) {
+    let at = form.fields.iter().position(|own| Some(own.id) == field);
+    let unanswered = form.fields.iter().position(crate::tui::state::form::Field::is_unanswered);
+    if let Some(index) = if field == Some(FieldId::Verdict) { unanswered.or(at) } else { at } {
         form.focus = index;
     }
     form.error = Some((field, message));

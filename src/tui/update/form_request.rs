@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use super::{form_setup::chosen_target, teams};
+use super::{form_setup::chosen_target, held_write, teams};
 use crate::{
     api::{ActRequest, Caller, CardAct, Keep, RememberRequest, ResolveManyRequest, ResolveRequest, SupersedeRequest},
     domain::{ClaimId, ClaimKind, Qualifiers},
@@ -24,6 +24,7 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
         FormSubject::Many { .. } => false,
         FormSubject::New => kind(form).is_guarded(),
         FormSubject::NewTeam | FormSubject::JoinTeam => return teams::build(form, caller),
+        FormSubject::Held { .. } => return held_write::build(form, caller),
         FormSubject::Claim { .. } => true,
     };
     if form.about == FormSubject::New && form.text(FieldId::Statement).is_empty() {
@@ -65,12 +66,14 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
             Ok(WriteRequest::ResolveMany(ResolveManyRequest { caller, cards, act, keep, reason, until, dry_run: true }))
         }
         FormSubject::NewTeam | FormSubject::JoinTeam => teams::build(form, caller),
+        FormSubject::Held { .. } => held_write::build(form, caller),
         FormSubject::New => Ok(WriteRequest::Remember(Box::new(RememberRequest {
             caller,
             statement: form.text(FieldId::Statement),
             kind: Some(kind(form)),
             reason: Some(reason).filter(|reason| !reason.is_empty()),
             source: Some(form.text(FieldId::Source)).filter(|source| !source.is_empty()),
+            consider: true,
             ..RememberRequest::default()
         }))),
         FormSubject::Claim { id, act } => {
@@ -92,6 +95,7 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
                         caller,
                         statement,
                         reason: Some(reason.clone()),
+                        consider: true,
                         ..RememberRequest::default()
                     };
                     WriteRequest::Supersede(SupersedeRequest {

@@ -130,6 +130,7 @@ pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Sc
         members: Vec::new(),
         cards: Vec::new(),
         keeps: Vec::new(),
+        token: String::new(),
         fields,
         focus: 0,
         error: None,
@@ -144,14 +145,21 @@ pub(super) fn with_draft(state: &mut AppState, fresh: ActForm, key: Option<KeyPr
     let mut form = match state.drafts.remove(&fresh.about) {
         // What was chosen among other sources stands for nothing here.
         Some(draft) if draft.keeps != fresh.keeps => fresh,
+        // One of the claims in question is no longer in force.
+        Some(draft) if !same_questions(&draft, &fresh) => fresh,
         Some(draft) => {
-            let ActForm { rev, title, effect, scope, cards, members, .. } = fresh;
-            ActForm { rev, title, effect, scope, cards, members, error: None, sending: false, ..draft }
+            let ActForm { rev, title, effect, scope, cards, members, token, .. } = fresh;
+            ActForm { rev, title, effect, scope, cards, members, token, error: None, sending: false, ..draft }
         }
         None => fresh,
     };
     form.opener = key.map(|key| (key, state.now));
     form
+}
+
+/// Whether two forms ask about the same claims.
+fn same_questions(one: &ActForm, other: &ActForm) -> bool {
+    one.verdicts().map(|(doubt, _)| doubt.id).eq(other.verdicts().map(|(doubt, _)| doubt.id))
 }
 
 fn rests(claim: &ClaimView, effect: &str) -> String {

@@ -143,6 +143,14 @@ pub(super) fn back(state: &mut AppState) {
             state.peers.focus = Focus::List;
             return;
         }
+        Screen::Timeline if state.timeline.story.is_some() => {
+            if state.timeline.focus == Focus::Detail {
+                state.timeline.focus = Focus::List;
+            } else {
+                state.timeline.story = None;
+            }
+            return;
+        }
         Screen::Timeline => {
             if let Some(acts) = state.acts_mut().filter(|acts| acts.focus == Focus::Detail) {
                 acts.focus = Focus::List;
@@ -175,7 +183,10 @@ fn scope_shown(state: &AppState) -> Scope {
         Screen::Cards => state.conflicts.list.current().map(|card| card.scope.clone()),
         Screen::Claims | Screen::Why => state.selected_claim().map(|claim| claim.scope.clone()),
         Screen::Inbox => state.inbox.scope().cloned(),
-        Screen::Timeline => state.acts().and_then(|acts| acts.list.current()).map(|event| event.scope.clone()),
+        Screen::Timeline => match &state.timeline.story {
+            Some(story) => Some(story.scope.clone()),
+            None => state.timeline.list.current().map(|event| event.scope.clone()),
+        },
         Screen::Agents => state.agents.list.current().map(|event| event.scope.clone()),
         Screen::Peers | Screen::Models => None,
     }

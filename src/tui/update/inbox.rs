@@ -124,8 +124,17 @@ pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
     let beside = matches!(&state.overlay, Some(Overlay::Form(form)) if matches!(form.about, FormSubject::New | FormSubject::NewTeam | FormSubject::JoinTeam));
     let about =
         !beside && matches!(acting, Acting::Form | Acting::Confirmed | Acting::Redact) && state.screen == Screen::Inbox;
+    let held = match &state.overlay {
+        Some(Overlay::Form(form)) => match form.about {
+            FormSubject::Held { id } => Some(ItemId::Card(id)),
+            _ => None,
+        },
+        _ => None,
+    };
     let marked = state.marked_claims();
-    let rows = if marked.is_empty() {
+    let rows = if let Some(held) = held {
+        vec![held]
+    } else if marked.is_empty() {
         state.inbox.anchor().cloned().into_iter().collect()
     } else {
         marked.into_iter().map(|mark| mark.row).collect()

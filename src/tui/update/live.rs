@@ -61,6 +61,7 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         state.claims.list.refresh();
         state.claims.related.asked = None;
         state.requests.why = true;
+        state.requests.story = true;
     }
     let notification = match change.act.as_str() {
         "refused" => "A claim by {} was refused: a new card is in the Inbox.",
@@ -90,4 +91,5 @@ pub(super) fn refresh_all(state: &mut AppState) {
     state.requests.sync = true;
     state.requests.card = true;
     state.requests.why = true;
+    state.requests.story = true;
 }

@@ -7,6 +7,7 @@ use crate::tui::{
     search_words::SearchWords,
     state::{
         AppState, Screen, Tone,
+        story::StoryRow,
         why::{Node, WhyChain},
     },
 };
@@ -16,6 +17,7 @@ pub(super) fn step(state: &mut AppState, forward: bool, out: &mut Vec<Effect>) {
     let words = state.claims.words();
     let missed = match state.screen {
         Screen::Why => in_chain(state, &words, forward),
+        Screen::Timeline if state.timeline.story.is_some() => in_story(state, &words, forward),
         Screen::Timeline => among_acts(state, &words, forward),
         _ => in_list(state, forward),
     };
@@ -69,6 +71,25 @@ fn among_acts(state: &mut AppState, words: &SearchWords, forward: bool) -> Optio
     // Older acts are read as one goes down.
     let rest = forward && !acts.list.is_whole();
     Some(if rest { format!("No further match in the {known} acts loaded so far: {all}.") } else { none(forward) })
+}
+
+fn in_story(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<String> {
+    let story = state.timeline.story.as_mut()?;
+    let found = {
+        let rows = story.rows();
+        let has = |at: &usize| match rows.get(*at) {
+            Some(StoryRow::Mark(mark)) => words.all_in([mark.question.as_str()]),
+            Some(StoryRow::Claim(claim)) => {
+                words.all_in([Some(claim.statement.as_str()), claim.reason.as_deref()].into_iter().flatten())
+            }
+            None => false,
+        };
+        let here = story.row();
+        if forward { (here + 1..rows.len()).find(has) } else { (0..here).rev().find(has) }
+    };
+    let Some(found) = found else { return Some(none(forward)) };
+    story.place(found);
+    None
 }
 
 fn none(forward: bool) -> String {

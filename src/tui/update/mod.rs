@@ -14,6 +14,7 @@ mod form;
 mod form_request;
 mod form_setup;
 mod global;
+mod held_write;
 mod inbox;
 mod live;
 mod many;
@@ -28,6 +29,7 @@ mod peers;
 mod prompt;
 mod reads;
 mod replies;
+mod story;
 mod teams;
 mod tour;
 mod undo;
@@ -53,7 +55,10 @@ use super::{
         why::Subject,
     },
 };
-use crate::{api::CardAct, domain::Scope};
+use crate::{
+    api::CardAct,
+    domain::{PairVerdict, Scope},
+};
 
 /// What to show first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Moving about: the same keys mean the same on every screen.
 
-use super::{acts, agents, claims, conflicts, inbox, peers, why};
+use super::{acts, agents, claims, conflicts, inbox, peers, story, why};
 use crate::tui::{
     hits::Pane,
     state::{AppState, Focus, Overlay, Screen, claims::ClaimsFocus},
@@ -47,6 +47,7 @@ pub(super) fn open(state: &mut AppState) {
         Screen::Why => why::open(state),
         Screen::Peers => peers::open(state),
         Screen::Inbox => inbox::open(state),
+        Screen::Timeline if state.timeline.story.is_some() => story::open(state),
         Screen::Timeline => acts::open(state),
         Screen::Agents => agents::open(state),
         Screen::Models => {}
@@ -77,6 +78,10 @@ pub(super) fn pane(state: &AppState) -> Pane {
             Focus::List => Pane::Inbox,
             Focus::Detail if state.inbox.card().is_some() => Pane::Card,
             Focus::Detail => Pane::Item,
+        },
+        Screen::Timeline if state.timeline.story.is_some() => match state.timeline.focus {
+            Focus::List => Pane::Story,
+            Focus::Detail => Pane::StoryItem,
         },
         Screen::Timeline => match state.acts().map(|acts| acts.focus).unwrap_or_default() {
             Focus::List => Pane::Acts,
@@ -156,6 +161,7 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
             let last = state.hits.overflow(pane);
             state.models.scroll = motion.apply(state.models.scroll.min(last), last);
         }
+        Pane::Story | Pane::StoryItem => story::shift(state, pane, motion),
         Pane::Agents | Pane::AgentActs => agents::shift(state, pane, motion, height),
         Pane::Page => {
             let last = state.hits.overflow(pane);

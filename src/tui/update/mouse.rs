@@ -2,7 +2,7 @@
 
 use crossterm::event::{MouseButton, MouseEventKind};
 
-use super::{agents, claims, form, motion, perform};
+use super::{agents, claims, form, motion, perform, story};
 use crate::tui::{
     action::{Action, KeyScope},
     hits::{Hit, Pane},
@@ -68,11 +68,13 @@ fn click(state: &mut AppState, hit: Hit, out: &mut Vec<Effect>) {
                         acts.scroll = 0;
                     }
                 }
+                Pane::Story => story::place(state, row),
                 Pane::Card
                 | Pane::Detail
                 | Pane::Peer
                 | Pane::Item
                 | Pane::Act
+                | Pane::StoryItem
                 | Pane::Models
                 | Pane::Page
                 | Pane::Picks => {}
@@ -107,6 +109,7 @@ fn is_current(state: &AppState, pane: Pane, row: usize) -> bool {
         Pane::Peers => state.peers.row() == row,
         Pane::Inbox => state.inbox.cursor() == row,
         Pane::Acts => state.acts().is_some_and(|acts| acts.list.cursor() == row),
+        Pane::Story => state.story().is_some_and(|story| story.row() == row),
         Pane::Agents => state.agents.row() == row,
         Pane::AgentActs => agents::row(state) == row,
         _ => false,
@@ -125,8 +128,11 @@ fn wheel(state: &mut AppState, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
         };
         perform(state, id, None, out);
     } else if state.overlay.is_none() || pane == Pane::Page {
-        let rows =
-            if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox | Pane::Agents) { rows.signum() } else { rows };
+        let rows = if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox | Pane::Agents | Pane::Story) {
+            rows.signum()
+        } else {
+            rows
+        };
         motion::shift(state, pane, motion::Motion::By(rows));
     }
 }
@@ -144,6 +150,8 @@ fn focus(state: &mut AppState, pane: Pane) {
                 acts.focus = focus;
             }
         }
+        Pane::Story => state.timeline.focus = Focus::List,
+        Pane::StoryItem => state.timeline.focus = Focus::Detail,
         Pane::Scopes => state.claims.focus = ClaimsFocus::Scopes,
         Pane::Claims => state.claims.focus = ClaimsFocus::List,
         Pane::Detail => state.claims.focus = ClaimsFocus::Detail,

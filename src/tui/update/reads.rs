@@ -35,6 +35,7 @@ pub(super) fn follow(state: &mut AppState, out: &mut Vec<Effect>) {
     super::teams::follow(state, out);
     match state.screen {
         Screen::Inbox => card(state, out),
+        Screen::Timeline if state.timeline.story.is_some() => super::story::follow(state, out),
         Screen::Timeline => acts(state, out),
         Screen::Models => diagnose(state, out),
         Screen::Cards => {
@@ -248,6 +249,7 @@ pub(super) fn lost(state: &mut AppState, message: String) {
     state.claims.related.asked = None;
     state.models.reembed = None;
     state.requests.agents = true;
+    state.requests.story = true;
     state.requests.inbox = true;
     state.requests.diagnose = true;
     state.requests.asked_card = None;

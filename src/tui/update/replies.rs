@@ -1,6 +1,6 @@
 //! Answers of the daemon. Late ones are dropped; what fails says so and loses nothing.
 
-use super::{claims, conflicts, cursor, form, live, many, models, page, reads, teams, undo};
+use super::{claims, conflicts, cursor, form, held_write, live, many, models, page, reads, teams, undo};
 use crate::{
     api::{
         AuditOutcome, CardSettlement, CardStatus, CardView, Done, Refused, RoundResult, Stale, Stored, WriteOutcome,
@@ -110,6 +110,12 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
         RequestAnswer::Ingested(files) => state.models.files = Some(files),
         RequestAnswer::Reembedded(done) => models::accept(state, done, out),
         RequestAnswer::Agents(view) => state.agents.accept(view),
+        RequestAnswer::Story(story) => {
+            if let Some(shown) = &mut state.timeline.story {
+                shown.accept(*story);
+            }
+        }
+        RequestAnswer::Questions(questions) => held_write::found(state, questions, out),
         RequestAnswer::Injected(injected) => state.agents.accept_injected(injected),
         RequestAnswer::Setup(text) if slot == Slot::Page => page::accept(state, text, String::new()),
         RequestAnswer::Setup(text) => {
@@ -143,11 +149,7 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
                     state.did(act);
                     live::refresh_all(state);
                 }
-                WriteOutcome::Consider(consider) => {
-                    close_form(state);
-                    out.push(state.toast(Tone::Warn, sentence(&consider.message)));
-                    live::refresh_all(state);
-                }
+                WriteOutcome::Consider(consider) => held_write::asked(state, consider),
                 WriteOutcome::Conflict(refused) => self::refused(state, &refused, out),
                 WriteOutcome::Stale(stale) => self::stale(state, stale, out),
             }
@@ -270,8 +272,15 @@ fn stored(state: &mut AppState, stored: Stored, out: &mut Vec<Effect>) {
     for warning in stored.warnings {
         out.push(state.toast(Tone::Warn, warning.message));
     }
+    for doubt in stored.doubts.iter().take(MENTIONED) {
+        let what = text::fit(&doubt.statement, 70);
+        out.push(state.toast(Tone::Warn, format!("Does {} still hold? “{what}”", doubt.id.short())));
+    }
     live::refresh_all(state);
 }
+
+/// The most claims near a stored one that are mentioned.
+const MENTIONED: usize = 2;
 
 fn refused(state: &mut AppState, refused: &Refused, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
@@ -283,6 +292,10 @@ fn refused(state: &mut AppState, refused: &Refused, out: &mut Vec<Effect>) {
         .card_id
         .map_or_else(String::new, |id| format!(" The text is kept on card {} in the Inbox.", id.short()));
     let message = format!("Refused by the guard: {why}{against}.{card}");
+    let judged = matches!(&state.overlay, Some(Overlay::Form(form)) if matches!(form.about, FormSubject::Held { .. }));
+    if judged {
+        close_form(state);
+    }
     if matches!(state.overlay, Some(Overlay::Form(_))) {
         form::refused(state, message);
     } else {
@@ -396,6 +409,11 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
             state.timeline.list.failed();
             state.timeline.error = Some(said);
         }
+        Slot::Story => {
+            if let Some(story) = &mut state.timeline.story {
+                story.error = Some(said);
+            }
+        }
         Slot::Diagnose => state.models.error = Some(said),
         Slot::Agents => state.agents.error = Some(said),
         Slot::AgentActs => {
@@ -413,7 +431,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
             state.peers.joining = None;
             out.push(state.toast(Tone::Bad, said));
         }
-        Slot::LastAct | Slot::Marked => out.push(state.toast(Tone::Bad, said)),
+        Slot::LastAct | Slot::Marked | Slot::Question => out.push(state.toast(Tone::Bad, said)),
         Slot::Act | Slot::Reembed | Slot::Page => {}
     }
 }

@@ -6,6 +6,7 @@ mod cards;
 mod cursor;
 mod dialogs;
 mod forms;
+mod held;
 mod inbox;
 mod many;
 mod matches;
@@ -13,6 +14,7 @@ mod peers;
 mod scopes;
 mod screens;
 mod search;
+mod story;
 mod undo;
 
 use proptest::prelude::*;

@@ -151,6 +151,7 @@ fn crumbs(paint: &Paint<'_>, room: usize) -> String {
         Screen::Inbox => parts.extend(
             state.inbox.card().map(CardId::short).or_else(|| state.inbox.claim().map(|claim| claim.id.short())),
         ),
+        Screen::Timeline if state.story().is_some() => parts.push("story".to_owned()),
         Screen::Timeline => {
             parts.extend(state.acts().and_then(|acts| acts.list.current()).map(|event| event.op_id.short()));
         }

@@ -38,6 +38,7 @@ pub(super) fn offline(paint: &mut Paint<'_>, area: Rect) -> bool {
         Screen::Why => state.why.chain.is_some(),
         Screen::Peers => state.peers.status.is_some(),
         Screen::Inbox => state.inbox.view.is_some(),
+        Screen::Timeline if state.story().is_some() => state.story().is_some_and(|story| story.story.is_some()),
         Screen::Timeline => state.acts().is_some_and(|acts| acts.list.loaded()),
         Screen::Models => state.models.diagnose.is_some(),
         Screen::Agents => state.agents.view.is_some(),

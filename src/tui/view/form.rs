@@ -7,7 +7,10 @@ use ratatui::{
 };
 use ratatui_textarea::TextArea;
 
-use super::paint::{Paint, centred, rows, span};
+use super::{
+    paint::{Paint, centred, rows, span},
+    verdict_fields,
+};
 use crate::tui::{
     action::Action,
     hits::Hit,
@@ -36,6 +39,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
         .map(|(_, message)| text::wrap(&format!("{} {message}", theme.glyphs.alert), columns, theme.bad));
     let error_rows = error.as_ref().map_or(0, Vec::len);
     let fixed = effect.len() + 1 + error_rows + 2;
+    let aside = verdict_fields::aside(paint, form, columns, usize::from(area.height).saturating_sub(fixed + 2));
+    let fixed = fixed + aside.len();
     let room = usize::from(area.height).saturating_sub(fixed + 2);
     let heights = heights(form, columns, room);
     let total = heights.iter().sum::<usize>() + fixed + 2;
@@ -49,12 +54,19 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
         draw_field(paint, area, field, index == form.focus);
         paint.hits.add(area, Hit::Field(index));
         y += height;
+        if index + 1 == form.verdicts().count() {
+            for line in &aside {
+                paint.line(inner, y, line);
+                y += 1;
+            }
+        }
     }
     for line in error.unwrap_or_default() {
         paint.line(inner, y, &line);
         y += 1;
     }
     let last = rows(inner, usize::from(inner.height.saturating_sub(1)), 1);
+    paint.clear(last);
     if form.sending {
         return paint.line(last, 0, &Line::from(span("Sending…", theme.warn)));
     }
@@ -63,6 +75,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
 
 /// The keys that work in the field that has the focus.
 fn hints(form: &ActForm) -> Vec<(Action, &'static str)> {
+    if form.asks_verdict() {
+        return verdict_fields::HINTS.into();
+    }
     let input = form.fields.get(form.focus).map(|field| &field.input);
     let mut out = if form.at_end() {
         vec![(Action::Advance, "submit")]
@@ -107,7 +122,7 @@ fn heights(form: &ActForm, columns: usize, room: usize) -> Vec<usize> {
             .iter()
             .map(|field| match &field.input {
                 FieldInput::Text(area) => text_rows(area, columns).min(limit) + 2,
-                FieldInput::Line(_) | FieldInput::Choice { .. } => 1,
+                FieldInput::Line(_) | FieldInput::Choice { .. } | FieldInput::Verdict { .. } => 1,
             })
             .collect()
     };
@@ -138,6 +153,7 @@ fn draw_field(paint: &mut Paint<'_>, area: Rect, field: &Field, focused: bool) {
             paint.line(label_area, 0, &Line::from(span(text::fit(field.label, usize::from(LABEL)), label_style)));
             render(paint, text_area, value, field.hint, focused, None);
         }
+        FieldInput::Verdict { doubt, chosen } => verdict_fields::row(paint, area, doubt, *chosen, focused),
         FieldInput::Choice { options, chosen } => {
             paint.line(label_area, 0, &Line::from(span(text::fit(field.label, usize::from(LABEL)), label_style)));
             let mut spans = Vec::new();

@@ -26,10 +26,12 @@ mod palette;
 mod peer;
 mod peers;
 mod progress;
+mod story;
 mod timeline;
 mod toasts;
 mod tour;
 mod tree;
+mod verdict_fields;
 mod why;
 
 #[cfg(test)]
@@ -112,7 +114,10 @@ fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) 
             Screen::Why => why::draw(&mut paint, body),
             Screen::Peers => peers::draw(&mut paint, body),
             Screen::Inbox => inbox::draw(&mut paint, body),
-            Screen::Timeline => acts::draw(&mut paint, body),
+            Screen::Timeline => match &state.timeline.story {
+                Some(shown) => story::draw(&mut paint, body, shown),
+                None => acts::draw(&mut paint, body),
+            },
             Screen::Models => models::draw(&mut paint, body),
             Screen::Agents => agents::draw(&mut paint, body),
         }

@@ -1,5 +1,6 @@
 //! What the screens look like, at the sizes that matter.
 
+mod judging;
 mod keys;
 mod screens;
 

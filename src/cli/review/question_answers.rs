@@ -1,0 +1,41 @@
+//! Answers to the question about a held claim.
+
+use super::{After, ask_reason};
+use crate::{
+    api::{CardView, JudgeRequest, QuestionsQuery, WriteOutcome},
+    cli::{CliError, Context, ask::Asker, doubts, show::outcome},
+    client::Client,
+};
+
+/// Asks how the held claim of a card relates to each claim that it may contradict, and sends the answers.
+pub(super) async fn settle(
+    cx: &mut Context,
+    client: &Client,
+    card: &CardView,
+    asker: &mut Asker,
+) -> Result<After, CliError> {
+    let scope = card.summary.scope.clone();
+    let query =
+        QuestionsQuery { org_id: Some(scope.org_id), project: Some(scope.project), ..QuestionsQuery::default() };
+    let mut questions = client.questions(&query).await?.items.into_iter();
+    let Some(question) = questions.find(|question| question.card_id == card.summary.id) else {
+        cx.ui.line("This question was already answered.");
+        return Ok(After::Changed);
+    };
+    let Some(verdicts) = doubts::ask(cx, asker, &question)? else { return Ok(After::Unchanged) };
+    let own = card.sides.first().and_then(|side| side.claim.own_reason()).map(str::to_owned);
+    let Some(because) = ask_reason(cx, asker, own)? else { return Ok(After::Unchanged) };
+    let request = JudgeRequest {
+        caller: cx.anyone()?,
+        token: question.token,
+        verdicts,
+        because: Some(because),
+        ..JudgeRequest::default()
+    };
+    let answer = client.judge(&request).await?;
+    outcome::show(cx, &answer, None);
+    Ok(match answer {
+        WriteOutcome::Stored(_) | WriteOutcome::Done(_) | WriteOutcome::Conflict(_) => After::Settled,
+        _ => After::Changed,
+    })
+}

@@ -1,0 +1,132 @@
+//! The question about a held write: how it relates to each claim that it may contradict.
+
+use std::collections::BTreeMap;
+
+use super::{form_request::Problem, form_setup, live, reads, replies};
+use crate::{
+    api::{Caller, CardSummary, Consider, DoubtBand, InboxItem, JudgeRequest, Questions, QuestionsQuery},
+    domain::PairVerdict,
+    tui::{
+        key::KeyPress,
+        msg::{Effect, ReadRequest, Slot, WriteRequest},
+        state::{
+            AppState, Overlay, Screen, SessionAct, Tone,
+            form::{ActForm, Field, FieldId, FieldInput, FormSubject},
+            inbox::ItemId,
+        },
+        text, times,
+    },
+};
+
+/// A write is held: opens the form of its question. The reason of the write is the reason of the verdicts, unless it is changed.
+pub(super) fn asked(state: &mut AppState, question: Consider) {
+    let reason = match &state.overlay {
+        Some(Overlay::Form(form)) => form.text(FieldId::Reason),
+        _ => String::new(),
+    };
+    replies::close_form(state);
+    if !question.replayed {
+        state.did(SessionAct {
+            op: question.op_id,
+            scope: question.scope.clone(),
+            summary: format!("Held “{}”", text::fit(&question.statement, 60)),
+            about: vec![ItemId::Card(question.card_id)],
+            settled: 0,
+        });
+    }
+    open(state, question, &reason, None);
+    live::refresh_all(state);
+}
+
+/// Asks for the question about the held write under the cursor.
+pub(super) fn ask(state: &mut AppState, _: Option<KeyPress>, out: &mut Vec<Effect>) {
+    if let Some(card) = under(state) {
+        let (org_id, project) = (Some(card.scope.org_id.clone()), Some(card.scope.project.clone()));
+        let query = QuestionsQuery { org_id, project, ..QuestionsQuery::default() };
+        reads::read(state, Slot::Question, ReadRequest::Questions(query), out);
+    }
+}
+
+/// The card under the cursor, in short.
+fn under(state: &AppState) -> Option<&CardSummary> {
+    match state.screen {
+        Screen::Inbox => match state.inbox.item()? {
+            InboxItem::Card(card) => Some(card),
+            _ => None,
+        },
+        Screen::Cards => state.conflicts.list.current(),
+        _ => None,
+    }
+}
+
+/// Takes the writes that wait: opens the form of the one under the cursor.
+pub(super) fn found(state: &mut AppState, questions: Questions, out: &mut Vec<Effect>) {
+    // Something else was opened since.
+    if state.overlay.is_some() {
+        return;
+    }
+    let Some(card) = under(state).map(|card| card.id) else { return };
+    let Some(question) = questions.items.into_iter().find(|question| question.card_id == card) else {
+        state.requests.inbox = true;
+        return out.push(state.toast(Tone::Info, "This question was already answered."));
+    };
+    let reason = state.selected_card().and_then(|card| card.a()?.claim.own_reason().map(str::to_owned));
+    open(state, question, &reason.unwrap_or_default(), None);
+}
+
+fn open(state: &mut AppState, question: Consider, reason: &str, key: Option<KeyPress>) {
+    let until = times::clock(question.until, &state.settings.zone);
+    let effect = format!(
+        "Not stored yet: “{}”. What is it to each of these claims? Without an answer it is stored at {until}, with a card.",
+        text::fit(&question.statement, 100)
+    );
+    let mut fields: Vec<Field> = Vec::new();
+    let (asked, mentioned): (Vec<_>, Vec<_>) =
+        question.doubts.into_iter().partition(|doubt| doubt.band == DoubtBand::Ask);
+    for doubt in asked.into_iter().chain(mentioned) {
+        let input = FieldInput::Verdict { doubt: Box::new(doubt), chosen: None };
+        fields.push(Field { id: FieldId::Verdict, label: "", hint: "", input });
+    }
+    fields.push(form_setup::text_field(FieldId::Because, "Because", "why; it is stored with the answer", reason));
+    let about = FormSubject::Held { id: question.card_id };
+    let fresh = ActForm {
+        token: question.token,
+        ..form_setup::plain(about, "How do they relate?".to_owned(), effect, question.scope, fields)
+    };
+    let form = form_setup::with_draft(state, fresh, key);
+    state.overlay = Some(Overlay::Form(Box::new(form)));
+}
+
+/// Answers the question that has the focus, and goes to the next one.
+pub(super) fn give(state: &mut AppState, verdict: PairVerdict, _: &mut Vec<Effect>) {
+    let Some(Overlay::Form(form)) = &mut state.overlay else { return };
+    if form.sending {
+        return;
+    }
+    let here = form.focus;
+    if let Some(Field { input: FieldInput::Verdict { chosen, .. }, .. }) = form.fields.get_mut(here) {
+        *chosen = Some(verdict);
+        form.error = None;
+        let questions = form.fields.iter().filter(|field| field.id == FieldId::Verdict).count();
+        let open = |at: &usize| form.fields.get(*at).is_some_and(Field::is_unanswered);
+        let next = (here + 1..questions).find(open).or_else(|| (0..here).find(open));
+        // Where each is answered, why is asked last.
+        form.focus = next.unwrap_or(questions);
+    }
+}
+
+/// The request of the form.
+pub(super) fn build(form: &ActForm, caller: Caller) -> Result<WriteRequest, Problem> {
+    if form.fields.iter().any(Field::is_unanswered) {
+        return Err((Some(FieldId::Verdict), "say how the new claim relates to each of these".to_owned()));
+    }
+    let because = form.text(FieldId::Because);
+    if because.is_empty() {
+        return Err((Some(FieldId::Because), "enter a reason; it is stored with the answer".to_owned()));
+    }
+    let verdicts: BTreeMap<String, PairVerdict> =
+        form.verdicts().filter_map(|(doubt, verdict)| Some((doubt.id.to_hex(), verdict?))).collect();
+    let request =
+        JudgeRequest { caller, token: form.token.clone(), verdicts, because: Some(because), ..JudgeRequest::default() };
+    Ok(WriteRequest::Judge(Box::new(request)))
+}

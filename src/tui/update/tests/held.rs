@@ -1,0 +1,146 @@
+//! The question about a held write.
+
+use super::*;
+use crate::{
+    api::{CardKind, Inbox, InboxGroup, InboxItem, InboxKind, JudgeRequest, Refused, Stored},
+    domain::PairVerdict,
+    tui::sample::screens,
+};
+
+fn form(state: &AppState) -> &crate::tui::state::ActForm {
+    match &state.overlay {
+        Some(Overlay::Form(form)) => form,
+        other => panic!("no form: {other:?}"),
+    }
+}
+
+fn judged(effects: &[Effect]) -> (RequestId, JudgeRequest) {
+    match written(effects) {
+        Some((ticket, WriteRequest::Judge(request))) => (ticket, *request),
+        other => panic!("nothing is judged: {other:?}"),
+    }
+}
+
+/// An app in which a new claim was just written, and is held.
+fn asked() -> AppState {
+    let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
+    press(&mut state, "+");
+    let out = press(&mut state, "a tab b ctrl-s");
+    let Some((ticket, WriteRequest::Remember(request))) = written(&out) else { panic!("{out:?}") };
+    assert!(request.consider, "a person is there to answer");
+    let out = step(&mut state, Msg2(WriteOutcome::Consider(screens::consider())).to(ticket));
+    settle(&mut state, out);
+    state
+}
+
+#[test]
+fn a_key_a_claim_and_the_reason_of_the_write_answer_the_question() {
+    let mut state = asked();
+    assert_eq!(form(&state).fields[0].label, "");
+    assert!(form(&state).asks_verdict());
+    press(&mut state, "k r");
+    assert!(!form(&state).asks_verdict(), "the optional one is not asked about");
+    let (ticket, request) = judged(&press(&mut state, "ctrl-s"));
+    let said = |n: u8, verdict| (id(n).to_hex(), verdict);
+    let expected = [said(80, PairVerdict::Compatible), said(81, PairVerdict::Replaces)].into();
+    assert_eq!((request.verdicts, request.because.as_deref()), (expected, Some("b")));
+    assert_eq!(request.token, screens::consider().token);
+    assert!(request.caller.op_id.is_some() && request.caller.project == "api");
+    let stored = Stored {
+        claim_id: id(14),
+        op_id: OpId([9; 16]),
+        scope: scope("api"),
+        duplicate: false,
+        replayed: false,
+        dry_run: false,
+        superseded: vec![],
+        warnings: vec![],
+        doubts: screens::consider().doubts,
+    };
+    step(&mut state, Msg2(WriteOutcome::Stored(stored)).to(ticket));
+    assert!(state.overlay.is_none());
+    let said = toasts(&state);
+    assert!(said.contains("u to undo") && said.contains("still hold? “Reports are archived"), "{said}");
+    assert_eq!(said.matches("still hold?").count(), 2, "no more than two are mentioned: {said}");
+}
+
+#[test]
+fn every_question_needs_an_answer_and_answers_need_a_reason() {
+    let mut state = asked();
+    press(&mut state, "c");
+    assert!(written(&press(&mut state, "ctrl-s")).is_none());
+    assert_eq!(form(&state).focus, 1, "the one without an answer");
+    press(&mut state, "s ctrl-u");
+    assert!(written(&press(&mut state, "ctrl-s")).is_none());
+    assert!(form(&state).error.as_ref().is_some_and(|(_, text)| text.contains("reason")));
+    let (ticket, _) = judged(&press(&mut state, "x ctrl-s"));
+    let refused = Refused { conflicts: vec![], card_id: Some(card_id(8)), scope: scope("api"), ways_on: vec![] };
+    step(&mut state, Msg2(WriteOutcome::Conflict(refused)).to(ticket));
+    assert!(state.overlay.is_none(), "its text is on a card");
+    assert!(toasts(&state).contains("is kept on card"), "{}", toasts(&state));
+}
+
+#[test]
+fn a_question_that_is_left_waits_on_its_card_and_can_be_withdrawn() {
+    let mut state = asked();
+    press(&mut state, "k esc");
+    assert!(state.overlay.is_none());
+    let held = crate::api::CardSummary { kind: CardKind::Held, ..summary(7, CardStatus::Open) };
+    let group = InboxGroup {
+        group: InboxKind::Held,
+        total: 1,
+        at_least: false,
+        items: vec![InboxItem::Card(Box::new(held))],
+        next: None,
+    };
+    let ticket = state.ticket(Slot::Inbox);
+    let inbox = Inbox { groups: vec![group], total: 1 };
+    let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(inbox))));
+    settle(&mut state, out);
+    // The cursor leaves what is no longer listed.
+    press(&mut state, "j J");
+    let verdicts: Vec<_> = form(&state).verdicts().map(|(_, verdict)| verdict).collect();
+    assert_eq!(verdicts, [Some(PairVerdict::Compatible), None, None], "what was said before is still there");
+    press(&mut state, "esc");
+    let out = press(&mut state, "u");
+    assert!(
+        matches!(written(&out), Some((_, WriteRequest::Undo(request))) if request.target_op == Some(OpId([7; 16]))),
+        "undo withdraws the write: {out:?}"
+    );
+}
+
+#[test]
+fn a_dead_daemon_loses_no_answer() {
+    let mut state = asked();
+    press(&mut state, "k k");
+    let (ticket, first) = judged(&press(&mut state, "ctrl-s"));
+    let gone = RequestFailure {
+        kind: FailureKind::Unreachable,
+        message: "no daemon answers".into(),
+        hint: None,
+        field: None,
+        candidates: vec![],
+    };
+    step(&mut state, Msg::Reply(ticket, Err(gone)));
+    assert!(form(&state).error.as_ref().is_some_and(|(_, text)| text.contains("No daemon answers")));
+    let (_, again) = judged(&press(&mut state, "ctrl-s"));
+    assert_eq!(first, again, "the same act, so that it happens once");
+}
+
+#[test]
+fn the_mouse_answers_too() {
+    let mut state = asked();
+    let hit = |state: &AppState, wanted: crate::tui::hits::Hit| {
+        (0..SIZE.1).flat_map(|y| (0..SIZE.0).map(move |x| (x, y))).find(|(x, y)| state.hits.at(*x, *y) == Some(wanted))
+    };
+    let click = |state: &mut AppState, (column, row): (u16, u16)| {
+        let kind = crossterm::event::MouseEventKind::Down(crossterm::event::MouseButton::Left);
+        step(state, Msg::Mouse { kind, column, row });
+    };
+    let place = hit(&state, crate::tui::hits::Hit::Field(1)).unwrap();
+    click(&mut state, place);
+    let place = hit(&state, crate::tui::hits::Hit::Act(crate::tui::action::Action::Same)).unwrap();
+    click(&mut state, place);
+    let verdicts: Vec<_> = form(&state).verdicts().map(|(_, verdict)| verdict).collect();
+    assert_eq!(verdicts, [None, Some(PairVerdict::Same), None]);
+}

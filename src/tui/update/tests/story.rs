@@ -1,0 +1,64 @@
+//! The Timeline as a story.
+
+use super::*;
+use crate::tui::state::{Focus, story::StoryRow};
+
+fn told() -> AppState {
+    let opening = Opening { screen: Some(Screen::Timeline), scope: Some(scope("api")), ..Opening::default() };
+    let mut state = app(SIZE, opening);
+    press(&mut state, "v");
+    state
+}
+
+#[test]
+fn the_story_is_read_for_the_scope_and_back_shows_the_acts() {
+    let mut state = told();
+    let story = state.story().unwrap();
+    assert_eq!(story.rows().len(), 8);
+    assert!(
+        matches!(story.current(), Some(StoryRow::Mark(mark)) if mark.claims.len() == 3),
+        "the newest mark is first"
+    );
+    press(&mut state, "enter");
+    assert_eq!(state.timeline.focus, Focus::Detail);
+    press(&mut state, "esc esc");
+    assert!(state.story().is_none() && state.screen == Screen::Timeline);
+}
+
+#[test]
+fn a_key_leads_from_a_mark_to_what_settles_it() {
+    let mut state = told();
+    press(&mut state, "o");
+    assert_eq!((state.screen, state.why.subject.clone()), (Screen::Why, Some(Subject::Claim(id(95).to_hex()))));
+}
+
+#[test]
+fn acts_are_not_acted_on_while_the_story_is_shown() {
+    let mut state = told();
+    assert!(written(&press(&mut state, "x")).is_none());
+    assert!(toasts(&state).contains("no act is under the cursor"));
+    press(&mut state, "v o");
+    assert!(toasts(&state).contains("the story is not shown"));
+}
+
+#[test]
+fn another_period_reads_the_story_anew() {
+    let mut state = told();
+    state.now += 500;
+    let out = step(&mut state, Msg::Key(KeyPress::char('f')));
+    let since = out.iter().find_map(|effect| match effect {
+        Effect::Read(_, ReadRequest::Story(query)) => Some(query.since),
+        _ => None,
+    });
+    assert!(since.is_some(), "{out:?}");
+}
+
+#[test]
+fn matches_are_found_among_its_rows() {
+    let mut state = told();
+    state.claims.search = "postgres".into();
+    press(&mut state, "n");
+    assert_eq!(state.story().unwrap().row(), 1);
+    press(&mut state, "n n n");
+    assert!(toasts(&state).contains("last match"), "{}", toasts(&state));
+}

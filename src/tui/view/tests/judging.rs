@@ -1,0 +1,56 @@
+//! The question about a held write, and the story.
+
+use super::*;
+use crate::tui::{
+    msg::{RequestAnswer, RequestId, Slot},
+    sample::{scope, screens},
+};
+
+/// The form of the question, as if its write had just been answered.
+fn question(size: (u16, u16)) -> AppState {
+    let mut state = screen(size, Screen::Claims);
+    press(&mut state, "+ a tab b");
+    let ticket: RequestId = state.ticket(Slot::Act);
+    let outcome = crate::api::WriteOutcome::Consider(screens::consider());
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Outcome(Box::new(outcome)))));
+    state.toasts.clear();
+    state
+}
+
+#[test]
+fn a_held_write_is_asked_about_in_a_line_a_claim() {
+    for size in [(120, 40), (80, 24), (60, 16)] {
+        let mut state = question(size);
+        press(&mut state, "k");
+        shot(&format!("held_form_{}x{}", size.0, size.1), &mut state);
+        press(&mut state, "r");
+        shot(&format!("held_answered_{}x{}", size.0, size.1), &mut state);
+    }
+    let ascii = text(&frame(&mut question((80, 24)), &Theme::mono(false)));
+    assert!(ascii.is_ascii() || !ascii.contains(['│', '─', '▌']), "{ascii}");
+}
+
+fn told(size: (u16, u16)) -> AppState {
+    let opening = Opening { screen: Some(Screen::Timeline), scope: Some(scope("api")), ..Opening::default() };
+    let mut state = app(size, opening);
+    press(&mut state, "v");
+    state
+}
+
+#[test]
+fn the_story_of_a_scope_with_its_turns() {
+    for size in [(120, 40), (80, 24), (60, 16)] {
+        let mut state = told(size);
+        shot(&format!("story_{}x{}", size.0, size.1), &mut state);
+        press(&mut state, "enter");
+        shot(&format!("story_mark_{}x{}", size.0, size.1), &mut state);
+    }
+    let mut state = told((120, 40));
+    press(&mut state, "j j j j");
+    shot("story_claim_120x40", &mut state);
+    let mut state = told((80, 24));
+    insta::assert_snapshot!("story_ascii_80x24", text(&frame(&mut state, &Theme::mono(false))));
+    let ticket = state.ticket(Slot::Story);
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Story(Box::default()))));
+    shot("story_empty_80x24", &mut state);
+}

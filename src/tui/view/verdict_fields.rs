@@ -1,0 +1,127 @@
+//! The claims that a held write may contradict, in a form: each on a line with its answer, and the one under the cursor in full.
+
+use ratatui::{layout::Rect, text::Line};
+
+use super::paint::{Paint, labelled, span};
+use crate::{
+    api::{Doubt, DoubtBand},
+    domain::PairVerdict,
+    tui::{
+        action::Action,
+        state::{ActForm, form::FormSubject},
+        text::{self, writer},
+        times,
+    },
+};
+
+/// Columns of the answers, before the claims.
+const ANSWER: usize = 13;
+
+/// Columns of the labels.
+const LABEL: usize = 9;
+
+/// The most lines of a claim and of its reason that are shown.
+const MOST: usize = 3;
+
+/// The keys that answer a question.
+pub(super) const HINTS: [(Action, &str); 5] = [
+    (Action::Compatible, "keep both"),
+    (Action::Replaces, "replaces it"),
+    (Action::Same, "the same"),
+    (Action::Contradicts, "contradicts"),
+    (Action::Cancel, "later"),
+];
+
+/// A verdict in words, as said of the new claim.
+pub(super) fn words(verdict: PairVerdict) -> &'static str {
+    match verdict {
+        PairVerdict::Compatible => "keep both",
+        PairVerdict::Replaces => "replaces it",
+        PairVerdict::Same => "the same",
+        PairVerdict::Contradicts => "contradicts",
+    }
+}
+
+/// Draws a claim in question on a line.
+pub(super) fn row(paint: &mut Paint<'_>, area: Rect, doubt: &Doubt, chosen: Option<PairVerdict>, focused: bool) {
+    let theme = paint.theme;
+    let (answer, style) = match (chosen, doubt.band) {
+        (Some(verdict), _) => (words(verdict), theme.ok),
+        (None, DoubtBand::Ask) => ("?", theme.warn),
+        (None, DoubtBand::Mention) => ("(optional)", theme.dim),
+    };
+    let mark = span(if focused { theme.glyphs.cursor } else { " " }, theme.accent);
+    let room = usize::from(area.width).saturating_sub(2 + ANSWER);
+    let claim = text::pad(&doubt.statement, room);
+    let line =
+        Line::from(vec![mark, span(" ", theme.text), span(text::pad(answer, ANSWER), style), span(claim, theme.text)]);
+    paint.line(area, 0, &line);
+    if focused {
+        paint.style(area, theme.selected);
+    }
+}
+
+/// Below the claims: the one under the cursor in full, or what follows from the answers. Always as many lines, whichever it is, as far as there
+/// are in `room` besides the fields; none in other forms.
+pub(super) fn aside(paint: &Paint<'_>, form: &ActForm, columns: usize, room: usize) -> Vec<Line<'static>> {
+    if !matches!(form.about, FormSubject::Held { .. }) {
+        return Vec::new();
+    }
+    let all: Vec<Vec<Line<'static>>> = form.verdicts().map(|(doubt, _)| in_full(paint, doubt, columns)).collect();
+    let follows = text::wrap(&consequence(form), columns, paint.theme.text);
+    let height = all.iter().map(Vec::len).chain([follows.len()]).max().unwrap_or(0);
+    let shown = if form.asks_verdict() { all.into_iter().nth(form.focus).unwrap_or_default() } else { follows };
+    let mut out = vec![Line::default()];
+    out.extend(shown);
+    // Each claim has a line, and the reason has three.
+    let room = room.saturating_sub(form.verdicts().count() + 3);
+    if height + 2 > room {
+        out.remove(0);
+    }
+    out.resize((height + 2).min(room), Line::default());
+    out
+}
+
+fn in_full(paint: &Paint<'_>, doubt: &Doubt, columns: usize) -> Vec<Line<'static>> {
+    let theme = paint.theme;
+    let cut = |text: &str| {
+        let mut lines = text::wrap(text, columns.saturating_sub(LABEL), theme.text);
+        if lines.len() > MOST {
+            lines.truncate(MOST);
+            if let Some(last) = lines.last_mut() {
+                last.push_span(span("…", theme.dim));
+            }
+        }
+        lines
+    };
+    let mut out = labelled("says", cut(&doubt.statement), LABEL, theme.dim);
+    if let Some(reason) = &doubt.reason {
+        out.extend(labelled("because", cut(reason), LABEL, theme.dim));
+    }
+    let dot = theme.glyphs.dot;
+    let by = writer(&doubt.who, doubt.agent.as_deref());
+    let by = format!("{by}, {} {dot} {} {}", times::ago(doubt.at, paint.state.now), doubt.kind, doubt.id.short());
+    out.extend(labelled("by", cut(&by), LABEL, theme.dim));
+    out
+}
+
+/// What follows from the answers, in a sentence.
+fn consequence(form: &ActForm) -> String {
+    let of = |wanted| {
+        let said = form.verdicts().filter(move |(_, verdict)| *verdict == Some(wanted));
+        said.map(|(doubt, _)| format!("“{}”", text::fit(&doubt.statement, 60))).collect::<Vec<_>>()
+    };
+    if form.fields.iter().any(crate::tui::state::form::Field::is_unanswered) {
+        return "A question above has no answer yet.".to_owned();
+    }
+    if !of(PairVerdict::Contradicts).is_empty() {
+        return "The new claim is refused, and kept on a card until somebody decides.".to_owned();
+    }
+    if let Some(same) = of(PairVerdict::Same).first() {
+        return format!("Nothing new is stored: {same} says the same, and gets this as one more source.");
+    }
+    match of(PairVerdict::Replaces) {
+        replaced if replaced.is_empty() => "The new claim is stored beside the others.".to_owned(),
+        replaced => format!("The new claim is stored and supersedes {}.", replaced.join(" and ")),
+    }
+}
