@@ -66,7 +66,7 @@ impl Filled {
         let body = self.claim().body;
         let norms = body.norms.unwrap_or_default();
         let terms = StructuralPairCheck.index_terms(&norms, body.statement.as_deref().unwrap_or_default());
-        CandidateQuery { scope: scope(), terms, exclude: Vec::new(), facts: false, limit: 24 }
+        CandidateQuery { scopes: vec![scope()], terms, exclude: Vec::new(), facts: false, limit: 24 }
     }
 }
 

@@ -52,6 +52,7 @@ fn claim(n: usize) -> ClaimView {
         dependents: 0,
         closing_reason: None,
         beside: vec![],
+        level: ergo::domain::Level::Project,
         rev: 1,
     }
 }

@@ -290,7 +290,7 @@ fn neighbours(path: &Path, claims: usize, samples: usize) -> Result<Quantiles, B
     let store = Store::open_with(path, key(), Arc::new(StructuralPairCheck), options)?;
     let queries: Vec<NeighbourQuery> = (0..samples)
         .map(|n| NeighbourQuery {
-            scope: scope(),
+            scopes: vec![scope()],
             model: model(),
             vector: synth::vector(n * 7919 % claims, 1),
             facts: false,

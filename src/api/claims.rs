@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::conflicts::CardSummary;
-use crate::domain::{ClaimId, ClaimKind, DeviceId, EventId, Flags, Norm, OpId, Qualifiers, Scope, Status};
+use crate::domain::{ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status};
 
 /// A claim as clients see it. Texts are as they were written: sanitise before showing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -13,6 +13,9 @@ pub struct ClaimView {
     pub id: ClaimId,
     /// Where it belongs.
     pub scope: Scope,
+    /// Whether it holds in its project alone, which is the default, or in each project of its organisation.
+    #[serde(default, skip_serializing_if = "Level::is_project")]
+    pub level: Level,
     /// Its kind.
     pub kind: ClaimKind,
     /// Its status.
@@ -137,12 +140,13 @@ pub struct Provenance {
 }
 
 impl ClaimView {
-    /// The flags that are set, in words: of two claims that stand beside each other by an exception, one is it and the other has it.
+    /// The level if it is the organisation's, and the flags that are set, in words: of two claims that stand beside each other by an exception, one is it and the other has it.
     pub fn flag_words(&self) -> impl Iterator<Item = &'static str> {
         let is_rule = self.beside.iter().any(|other| other.relation == BesideRelation::Exception)
             && !self.beside.iter().any(|other| other.relation == BesideRelation::Rule);
         let rule = (self.flags.excepted && is_rule).then_some("rule with an exception");
-        Flags { excepted: self.flags.excepted && !is_rule, ..self.flags }.words().chain(rule)
+        let level = (self.level == Level::Organisation).then_some("organisation");
+        level.into_iter().chain(Flags { excepted: self.flags.excepted && !is_rule, ..self.flags }.words()).chain(rule)
     }
 
     /// The device that signed it by its name, and whose it is if the writer is called otherwise: “bob-laptop”, “bob-laptop, which is

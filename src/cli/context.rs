@@ -15,7 +15,7 @@ use crate::{
     api::Caller,
     client::{Client, Connect, known_scope},
     config::{Config, Paths},
-    domain::Scope,
+    domain::{Scope, scope::ORGANISATION},
 };
 
 /// The context of a verb.
@@ -134,6 +134,10 @@ impl Context {
             (project, Vec::new())
         } else {
             let Project { name, identities } = working_project()?;
+            if name == ORGANISATION {
+                return Err(CliError::usage("the folder is called `*`, which names the organisation's level")
+                    .hint("name the project with `--project NAME`, or the level with `--scope 'ORG/*'`"));
+            }
             (name, identities)
         };
         let scope = Scope::new(org_id, project)

@@ -31,5 +31,5 @@ pub use id::{CardId, ClaimId, DeviceId, EventId, OpId};
 pub use judgement::{DoubtBand, PairVerdict};
 pub use norm::{IndexTerms, Norm};
 pub use roster::Roster;
-pub use scope::Scope;
+pub use scope::{Level, Scope};
 pub use verdict::{Finding, PairCheck, Tier, Verdict};

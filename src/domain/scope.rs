@@ -1,4 +1,6 @@
-//! The scope of a claim: an organisation and a project. Claims of one scope are never compared with another's.
+//! The scope of a claim: an organisation and a project, or the organisation's level, whose claims hold in each of its projects.
+//!
+//! Claims of one scope are never compared with another's, except a project's with those of its organisation's level.
 
 use std::fmt;
 
@@ -8,7 +10,28 @@ use serde::{Deserialize, Serialize};
 /// The longest `org_id` or `project`, in bytes.
 pub const MAX_NAME: usize = 200;
 
-/// Where a claim belongs. Written as `org/project`.
+/// The project name of the organisation's level: `acme/*`. It is a name like any other in tables and files, never a pattern.
+pub const ORGANISATION: &str = "*";
+
+/// Whether a claim belongs to a project, or to the organisation's level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// It holds in its project.
+    #[default]
+    Project,
+    /// It holds in each project of its organisation that does not narrow or except it.
+    Organisation,
+}
+
+impl Level {
+    /// Whether it is a project's.
+    pub fn is_project(&self) -> bool {
+        *self == Self::Project
+    }
+}
+
+/// Where a claim belongs. Written as `org/project`, or as `org/*` for the organisation's level.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Encode, Decode, utoipa::ToSchema,
 )]
@@ -60,6 +83,30 @@ impl Scope {
         Ok(())
     }
 
+    /// Returns the organisation's level of this scope; of such a scope the same.
+    pub fn organisation(&self) -> Self {
+        Self { org_id: self.org_id.clone(), project: ORGANISATION.to_owned() }
+    }
+
+    /// Returns the level of the claims in this scope. What is reserved has none of an organisation.
+    pub fn level(&self) -> Level {
+        if self.project == ORGANISATION && !self.is_reserved() { Level::Organisation } else { Level::Project }
+    }
+
+    /// Returns the scopes whose claims hold in this one: itself and, of a project, its organisation's level.
+    pub fn in_force(&self) -> Vec<Self> {
+        if self.level() == Level::Organisation || self.is_reserved() {
+            vec![self.clone()]
+        } else {
+            vec![self.clone(), self.organisation()]
+        }
+    }
+
+    /// Whether claims of the other scope hold in this one, too: it is the same, or the organisation's level of this project.
+    pub fn takes(&self, other: &Self) -> bool {
+        self == other || (self.org_id == other.org_id && other.level() == Level::Organisation)
+    }
+
     /// Whether the name is kept for ergo's own use: organisations that begin with `@`.
     pub fn is_reserved(&self) -> bool {
         self.org_id.starts_with('@')
@@ -82,5 +129,20 @@ mod tests {
         assert_eq!(Scope::new(" ", "api").unwrap_err().field, "org_id");
         assert_eq!(Scope::new("acme", "a\0b").unwrap_err().field, "project");
         assert_eq!(Scope::new("acme", "x".repeat(201)).unwrap_err().field, "project");
+    }
+
+    #[test]
+    fn a_project_takes_the_claims_of_its_own_organisation_alone() {
+        let scope = |org: &str, project: &str| Scope::new(org, project).unwrap();
+        let (api, level) = (scope("acme", "api"), scope("acme", "*"));
+        assert_eq!((api.level(), level.level()), (Level::Project, Level::Organisation));
+        assert_eq!(api.in_force(), [api.clone(), level.clone()]);
+        assert_eq!(level.in_force(), [level.clone()]);
+        assert!(api.takes(&level) && api.takes(&api) && !level.takes(&api));
+        assert!(!api.takes(&scope("acme", "web")) && !api.takes(&scope("other", "*")));
+        // A star within a name is no level, and what ergo keeps for itself has none.
+        assert_eq!(scope("acme", "a*").level(), Level::Project);
+        assert_eq!(scope("@team", "*").level(), Level::Project);
+        assert_eq!(scope("@team", "7").in_force().len(), 1);
     }
 }

@@ -138,7 +138,7 @@ impl IncomingClaim<'_> {
     /// The active guarded claims that share words with it, the likeliest first.
     pub(super) fn by_words(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
         Ok(reader.candidates(&CandidateQuery {
-            scope: self.scope.clone(),
+            scopes: self.scope.in_force(),
             terms: Guard::index_terms(&self.normalised.norms, self.statement),
             exclude: self.exclude.to_vec(),
             facts: false,
@@ -152,7 +152,7 @@ impl IncomingClaim<'_> {
             return Ok(Vec::new());
         }
         Ok(reader.candidates(&CandidateQuery {
-            scope: self.scope.clone(),
+            scopes: self.scope.in_force(),
             terms: Guard::index_terms(&self.normalised.norms, self.statement),
             exclude: self.exclude.to_vec(),
             facts: true,
@@ -164,13 +164,13 @@ impl IncomingClaim<'_> {
     pub(super) fn meets(&self, row: &ClaimRow) -> bool {
         row.status == Status::Active
             && row.kind.is_guarded()
-            && row.scope == *self.scope
+            && self.scope.takes(&row.scope)
             && !self.exclude.contains(&row.id)
     }
 }
 
 impl ActContext<'_> {
-    /// Compares a write with the active claims of its scope, and a guarded one with facts too: those warn.
+    /// Compares a write with the active claims of its scope and its organisation's level, and a guarded one with facts too: those warn.
     pub(super) fn judge(&self, incoming: &IncomingClaim<'_>) -> Result<GuardResult, ApiError> {
         if !incoming.kind.is_guarded() && incoming.normalised.warning.is_some() {
             return Ok(GuardResult::default());

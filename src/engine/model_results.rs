@@ -275,7 +275,7 @@ impl Engine {
         into: &mut ModelResults,
     ) -> Result<(), ApiError> {
         let query = NeighbourQuery {
-            scope: incoming.scope.clone(),
+            scopes: incoming.scope.in_force(),
             model: vector.model.clone(),
             vector: vector.numbers.clone(),
             exclude: incoming.exclude.to_vec(),

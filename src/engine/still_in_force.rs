@@ -67,10 +67,10 @@ fn left(reader: &Reader, scope: &Scope, old: &[ClaimRow], new: &str) -> Result<V
     if queries.is_empty() {
         return Ok(Vec::new());
     }
-    let lists = reader.word_lists(scope, &queries)?;
+    let lists = reader.word_lists(std::slice::from_ref(scope), &queries)?;
     let spots: BTreeSet<RowNumber> = lists.lists.iter().flat_map(|list| list.spots.iter().copied()).collect();
     let spots: Vec<RowNumber> = spots.into_iter().collect();
-    let standing = reader.standing(scope, &spots)?;
+    let standing = reader.standing(std::slice::from_ref(scope), &spots)?;
     let active =
         |standing: &Option<crate::store::KindAndStatus>| standing.is_some_and(|one| one.status == Status::Active);
     let spots: Vec<RowNumber> =

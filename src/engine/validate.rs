@@ -6,7 +6,7 @@ use crate::{
     api::{ActRequest, ApiError, Caller, ErrorCode, MAX_CARDS, MAX_TEXT, RememberRequest},
     domain::{
         ClaimKind, Qualifiers, Scope, id,
-        scope::{RESERVED, ScopeError},
+        scope::{ORGANISATION, RESERVED, ScopeError},
         text::{name_problem, sanitize},
     },
 };
@@ -77,6 +77,9 @@ pub(super) fn scope(caller: &Caller) -> Result<Scope, ApiError> {
 /// A scope by names that a person may use.
 pub(super) fn named(org_id: &str, project: &str) -> Result<Scope, ScopeError> {
     let scope = Scope::new(org_id, project)?;
+    if scope.org_id == ORGANISATION {
+        return Err(ScopeError { field: "org_id", problem: "is `*`: only the project can be, as in `acme/*`" });
+    }
     if scope.is_reserved() { Err(RESERVED) } else { Ok(scope) }
 }
 

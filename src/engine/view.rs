@@ -16,6 +16,7 @@ pub(super) fn claim(row: ClaimRow, today: &str) -> ClaimView {
     flags.expired = row.expired_on(today);
     ClaimView {
         id: row.id,
+        level: row.scope.level(),
         scope: row.scope,
         kind: row.kind,
         status: row.status,

@@ -30,6 +30,7 @@ pub(crate) fn claim(number: u8, statement: &str) -> ClaimView {
         dependents: 0,
         closing_reason: None,
         beside: vec![],
+        level: crate::domain::Level::Project,
         rev: 1,
     }
 }

@@ -8,7 +8,7 @@ use std::{
     fmt::Write,
 };
 
-use crate::domain::{ClaimId, ClaimKind, text::sanitize_line};
+use crate::domain::{ClaimId, ClaimKind, Level, text::sanitize_line};
 
 /// The default budget of a page, in tokens.
 pub const TOKENS: usize = 800;
@@ -72,6 +72,8 @@ const KINDS: [(ClaimKind, &str); 5] = [
 pub struct SnapshotEntry {
     /// Its id.
     pub id: ClaimId,
+    /// Whether it is the project's or the organisation's.
+    pub level: Level,
     /// Its kind.
     pub kind: ClaimKind,
     /// Its subject; empty if unknown.
@@ -180,7 +182,8 @@ fn line(entry: &SnapshotEntry, width: usize) -> String {
         Some((at, _)) => format!("{}…", statement[..at].trim_end()),
         None => statement,
     };
-    format!("- {statement} ({})\n", entry.id.short())
+    let level = if entry.level.is_project() { "" } else { "organisation, " };
+    format!("- {statement} ({level}{})\n", entry.id.short())
 }
 
 #[cfg(test)]
@@ -192,6 +195,7 @@ mod tests {
     fn entry(n: u8, kind: ClaimKind, subject: &str, statement: &str) -> SnapshotEntry {
         SnapshotEntry {
             id: crate::domain::EventId([n; 32]),
+            level: Level::Project,
             kind,
             subject: subject.into(),
             statement: statement.into(),
@@ -227,6 +231,14 @@ mod tests {
             ]
         );
         assert_eq!((page.shown, page.tokens), (5, tokens(&page.text)));
+    }
+
+    #[test]
+    fn a_claim_of_the_organisation_says_so() {
+        let mut entries = vec![entry(1, ClaimKind::Decision, "port", "The port is 80")];
+        entries[0].level = Level::Organisation;
+        let id = entries[0].id.short();
+        assert!(page("acme/api", entries, 1, TOKENS).text.contains(&format!("- The port is 80 (organisation, {id})")));
     }
 
     #[test]

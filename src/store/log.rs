@@ -168,6 +168,15 @@ pub(super) fn known_scope(db: &Connection, scope: &Scope) -> Result<Option<i64>>
     Ok(read.query_row([&scope.org_id, &scope.project], |row| row.get(0)).optional()?)
 }
 
+/// The numbers of those scopes that are known, in their order.
+pub(super) fn known_scopes(db: &Connection, scopes: &[Scope]) -> Result<Vec<i64>> {
+    let mut found = Vec::with_capacity(scopes.len());
+    for scope in scopes {
+        found.extend(known_scope(db, scope)?);
+    }
+    Ok(found)
+}
+
 /// The scope with a number.
 pub(super) fn scope_named(db: &Connection, n: i64) -> Result<Scope> {
     let mut read = db.prepare_cached("SELECT org, project FROM scopes WHERE n = ?1")?;

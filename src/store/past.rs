@@ -38,10 +38,11 @@ impl PastMark {
     }
 }
 
-/// Which events belong to the past: those of one scope, or all, whose event clock is not later. Binds ?1 to the scope, ?2 to the time.
+/// Which events belong to the past: those of one scope and its organisation's level, or all, whose event clock is not later. Binds ?1 and ?3 to
+/// the two scopes, ?2 to the time.
 macro_rules! of_the_past {
     ($select:literal) => {
-        concat!($select, " WHERE (?1 IS NULL OR e.scope = ?1) AND e.wall <= ?2")
+        concat!($select, " WHERE (?1 IS NULL OR e.scope IN (?1, ?3)) AND e.wall <= ?2")
     };
 }
 
@@ -53,10 +54,10 @@ impl Reader {
     pub fn past_mark(&self, scope: Option<&Scope>, as_of: u64) -> Result<PastMark> {
         self.snapshot(|reader| {
             let db = &reader.db;
-            let Some(scope) = place(db, scope)? else { return Ok(PastMark::default()) };
+            let Some([scope, level]) = places(db, scope)? else { return Ok(PastMark::default()) };
             // Each from an index alone, where a scope is asked for.
             let of = |select: &str| format!("{select} FROM events e WHERE {} AND e.wall <= ?2", in_scope(&scope));
-            let bound = params![scope, log::wall(as_of)];
+            let bound = params![scope, log::wall(as_of), level];
             let mut read = db.prepare_cached(&of("SELECT count(*), coalesce(max(e.n), 0)"))?;
             let (events, last): (usize, _) = read.query_row(bound, |row| Ok((row.get(0)?, row.get(1)?)))?;
             let mut read = db.prepare_cached(&format!("{} AND e.body IS NULL", of("SELECT count(*)")))?;
@@ -68,13 +69,13 @@ impl Reader {
                 |row| row.get(0),
             )?;
             let mut read =
-                db.prepare_cached("SELECT coalesce(max(latest), 0) > ?2 FROM scopes WHERE ?1 IS NULL OR n = ?1")?;
-            let over = read.query_row(params![scope, log::wall(as_of)], |row| row.get(0))?;
+                db.prepare_cached("SELECT coalesce(max(latest), 0) > ?2 FROM scopes WHERE ?1 IS NULL OR n IN (?1, ?3)")?;
+            let over = read.query_row(bound, |row| row.get(0))?;
             Ok(PastMark { events, bodies, last, vectors, over })
         })
     }
 
-    /// The store as it was at a wall time, by event clock; of one scope, or whole. Words that were redacted since are gone there too.
+    /// The store as it was at a wall time, by event clock; of one scope and its organisation's level, or whole. Words that were redacted since are gone there too.
     pub fn past(&self, scope: Option<&Scope>, as_of: u64) -> Result<Self> {
         let then = open::scratch()?;
         self.snapshot(|reader| {
@@ -92,12 +93,12 @@ impl Reader {
         for table in WHOLE {
             copy(&self.db, then, table, &format!("SELECT * FROM {table}"), &[])?;
         }
-        let Some(scope) = place(&self.db, scope)? else { return Ok(()) };
-        let bound = [scope, Value::from(log::wall(as_of))];
+        let Some([scope, level]) = places(&self.db, scope)? else { return Ok(()) };
+        let bound = [scope, Value::from(log::wall(as_of)), level];
         copy(&self.db, then, "events", of_the_past!("SELECT e.* FROM events e"), &bound)?;
         let edges = concat!(
             of_the_past!("SELECT x.* FROM edges x JOIN events e ON e.n = x.src"),
-            " AND x.role NOT IN (?3, ?4)"
+            " AND x.role NOT IN (?4, ?5)"
         );
         // Which card an event speaks of, and which pair it judges, is a projection.
         let roles = [log::EdgeRole::Card, log::EdgeRole::Pair].map(|role| Value::from(role as i64));
@@ -123,17 +124,17 @@ impl Reader {
     }
 }
 
-/// A scope as a condition on `?1`: an equality where there is one, so that its index serves.
+/// A scope and its level as a condition on `?1` and `?3`: an equality where there is one, so that its index serves.
 fn in_scope(scope: &Value) -> &'static str {
-    if *scope == Value::Null { "?1 IS NULL" } else { "e.scope = ?1" }
+    if *scope == Value::Null { "(?1 IS NULL OR ?3 IS NULL)" } else { "e.scope IN (?1, ?3)" }
 }
 
-/// What to bind for a scope: its number, NULL for all; `None` where the scope is not known.
-fn place(db: &Connection, scope: Option<&Scope>) -> Result<Option<Value>> {
-    match scope {
-        Some(scope) => Ok(log::known_scope(db, scope)?.map(Value::from)),
-        None => Ok(Some(Value::Null)),
-    }
+/// What to bind for a scope: its number and that of its organisation's level, or of the one that is known; NULL for all; `None` where neither is
+/// known.
+fn places(db: &Connection, scope: Option<&Scope>) -> Result<Option<[Value; 2]>> {
+    let Some(scope) = scope else { return Ok(Some([Value::Null, Value::Null])) };
+    let known = log::known_scopes(db, &scope.in_force())?;
+    Ok(known.first().map(|first| [Value::from(*first), Value::from(known.last().copied().unwrap_or(*first))]))
 }
 
 /// Copies the rows of a query into a table of the same columns.

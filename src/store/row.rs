@@ -332,8 +332,8 @@ pub struct Page<T> {
 /// What a new claim is looked up by in the candidate index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidateQuery {
-    /// Where.
-    pub scope: Scope,
+    /// Where: a scope, and the levels above it whose claims hold there.
+    pub scopes: Vec<Scope>,
     /// Subjects and content terms of the new claim.
     pub terms: IndexTerms,
     /// Claims to leave out: the targets of a supersede.
@@ -347,8 +347,8 @@ pub struct CandidateQuery {
 /// What neighbours are looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NeighbourQuery {
-    /// Where.
-    pub scope: Scope,
+    /// Where: a scope, and the levels above it whose claims hold there.
+    pub scopes: Vec<Scope>,
     /// The model that the vector was made with.
     pub model: super::VectorModel,
     /// The vector, of any length but zero.
@@ -397,7 +397,7 @@ pub struct WordList {
 /// What [`super::Reader::word_lists`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordLists {
-    /// How many claims the scope has, of any status.
+    /// How many claims the scopes have, of any status.
     pub claims: usize,
     /// In the order of the queries.
     pub lists: Vec<WordList>,

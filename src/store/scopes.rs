@@ -11,6 +11,8 @@ const MAX_NAMESAKES: usize = 1000;
 /// The scope to which an identity leads: the name itself unless it is bound to another.
 pub(super) fn scope_for(db: &Connection, scope: &Scope, identity: Option<&str>) -> Result<Scope> {
     scope.check()?;
+    // The organisation's level is no folder: nothing else is ever meant by its name.
+    let identity = identity.filter(|_| scope.level().is_project());
     let Some(identity) = identity else { return Ok(scope.clone()) };
     let mut name = scope.clone();
     let mut read = db.prepare_cached("SELECT identity FROM scopes WHERE org = ?1 AND project = ?2")?;
@@ -29,6 +31,7 @@ pub(super) fn scope_for(db: &Connection, scope: &Scope, identity: Option<&str>) 
 /// [`scope_for`], and binds the name to the identity where it was free.
 pub(super) fn bind(db: &Connection, scope: &Scope, identity: Option<&str>) -> Result<Scope> {
     let scope = scope_for(db, scope, identity)?;
+    let identity = identity.filter(|_| scope.level().is_project());
     let n = log::scope_number(db, &scope)?;
     if let Some(identity) = identity {
         db.prepare_cached("UPDATE scopes SET identity = ?2 WHERE n = ?1 AND identity IS NULL")?

@@ -89,6 +89,7 @@ pub(crate) fn claim(n: u8, statement: &str) -> ClaimView {
         dependents: 0,
         closing_reason: None,
         beside: vec![],
+        level: crate::domain::Level::Project,
         rev: 3,
     }
 }

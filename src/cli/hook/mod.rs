@@ -136,30 +136,33 @@ async fn give(args: &Args, payload: &HookPayload, cx: &mut Context) -> Result<Op
     }
 }
 
-/// Returns the brief of a scope: constraints, recent decisions, open conflicts, claims that need review.
+/// Returns the brief of a scope: what holds in the whole organisation, constraints, recent decisions, open conflicts, claims that need review.
 async fn session_brief(
     client: &Client,
     scope: &Scope,
     session: &mut SessionRecord,
     tokens: usize,
 ) -> Result<Option<String>, CliError> {
-    let of = |kinds: &str, limit: usize| ClaimsQuery {
+    let of = |scope: &Scope, kinds: &str, limit: usize| ClaimsQuery {
         kind: Some(kinds.to_owned()),
         limit: Some(limit),
         ..paging::claims_of(scope)
     };
-    let (constraints, decisions) = (of("constraint", 60), of("decision,convention,rejection", 40));
+    let organisation = scope.organisation();
+    let above = of(&organisation, "constraint,decision,convention,rejection", 40);
+    let (constraints, decisions) = (of(scope, "constraint", 60), of(scope, "decision,convention,rejection", 40));
     let review = ClaimsQuery { needs_review: Some(true), kind: None, limit: Some(MAX_CLAIMS), ..constraints.clone() };
     let cards = ConflictsQuery { limit: Some(MAX_CLAIMS), ..paging::cards_of(scope) };
-    let (constraints, decisions, review, cards) = tokio::join!(
+    let (above, constraints, decisions, review, cards) = tokio::join!(
+        async { if scope.level().is_project() { client.claims(&above).await } else { Ok(ClaimsPage::default()) } },
         client.claims(&constraints),
         client.claims(&decisions),
         client.claims(&review),
         client.conflicts(&cards)
     );
-    let (constraints, decisions, review, cards): (ClaimsPage, ClaimsPage, ClaimsPage, ConflictsPage) =
-        (constraints?, decisions?, review?, cards?);
-    if constraints.total + decisions.total + cards.total == 0 {
+    let (above, constraints, decisions): (ClaimsPage, ClaimsPage, ClaimsPage) = (above?, constraints?, decisions?);
+    let (review, cards): (ClaimsPage, ConflictsPage) = (review?, cards?);
+    if above.total + constraints.total + decisions.total + cards.total == 0 {
         return Ok(None);
     }
     let mut brief = Brief::new(scope, tokens);
@@ -169,7 +172,9 @@ async fn session_brief(
         let shown = brief.claims(title, &fresh, page.total, share);
         given.extend(fresh.iter().take(shown).map(|claim| claim.id));
     };
-    add(&mut brief, "Constraints", &constraints, 50);
+    let title = format!("Rules of all projects of {}", brief::plain(&scope.org_id));
+    add(&mut brief, &title, &above, 30);
+    add(&mut brief, "Constraints", &constraints, if above.total == 0 { 50 } else { 60 });
     add(&mut brief, "Decisions, conventions and rejections, newest first", &decisions, 85);
     brief.cards(&cards);
     add(&mut brief, "Needs review: a premise changed", &review, 100);

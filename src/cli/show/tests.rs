@@ -38,6 +38,7 @@ fn claim(number: u8, statement: &str) -> ClaimView {
         dependents: 2,
         closing_reason: None,
         beside: vec![],
+        level: crate::domain::Level::Project,
         rev: 1,
     }
 }

@@ -137,7 +137,7 @@ impl Work<'_> {
     fn look_at(&self, row: ClaimRow, compared: &mut HashSet<(ClaimId, ClaimId)>) -> Result<Option<Look>, ApiError> {
         let ours = self.fresh(&row)?;
         let rows = self.reader.candidates(&CandidateQuery {
-            scope: self.scope.clone(),
+            scopes: self.scope.in_force(),
             terms: Guard::index_terms(&ours.norms, &ours.statement),
             exclude: vec![row.id],
             facts: false,

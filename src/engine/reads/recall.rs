@@ -103,6 +103,7 @@ pub(super) fn find(
     let now = as_of.unwrap_or_else(|| (engine.config.clock)());
     let wanted = RecallQuery {
         scope: scope.clone(),
+        scopes: scope.in_force(),
         query: question.to_owned(),
         limit: POOL,
         kinds: kinds.to_vec(),
@@ -118,6 +119,8 @@ pub(super) fn find(
 /// What is wanted, checked.
 struct RecallQuery {
     scope: Scope,
+    /// The scope and its organisation's level.
+    scopes: Vec<Scope>,
     query: String,
     limit: usize,
     kinds: Vec<ClaimKind>,
@@ -156,6 +159,7 @@ impl RecallQuery {
             kinds: request.kinds.clone(),
             history: request.include_history,
             at: PastTime::of(&scope, request.as_of),
+            scopes: scope.in_force(),
             scope,
             references: true,
             ways: RecallMeans::default(),
@@ -277,7 +281,7 @@ impl RecallRun<'_> {
     /// Who has the words of the question: the best of them, then those of each sub-query.
     fn words(&self, question: &Question, queries: &Queries) -> Result<ByWords, ApiError> {
         self.engine.read_at(self.wanted.at.as_ref(), |reader| {
-            let mut lists = reader.word_lists(&self.wanted.scope, &queries.all)?;
+            let mut lists = reader.word_lists(&self.wanted.scopes, &queries.all)?;
             self.together(reader, question, queries, &mut lists)?;
             let known = queries.known(question, &lists);
             let weights = QuestionWeights::new(question, lists.claims, &known);
@@ -325,7 +329,7 @@ impl RecallRun<'_> {
         if further.is_empty() {
             return Ok(());
         }
-        lists.lists.extend(reader.word_lists(&self.wanted.scope, &further)?.lists);
+        lists.lists.extend(reader.word_lists(&self.wanted.scopes, &further)?.lists);
         Ok(())
     }
 
@@ -343,7 +347,7 @@ impl RecallRun<'_> {
                 return Ok((Vec::new(), None));
             }
         };
-        match reader.near(&self.wanted.scope, &vector.model, &vector.numbers, BY_MEANING) {
+        match reader.near(&self.wanted.scopes, &vector.model, &vector.numbers, BY_MEANING) {
             Ok(near) => Ok((near, Some(vector))),
             Err(error @ (StoreError::VectorModel { .. } | StoreError::BadVector(_))) => {
                 notes.push(format!("Searched by words only: {error}."));
@@ -371,7 +375,7 @@ impl RecallRun<'_> {
 
     /// Those of the claims that are wanted, in their order.
     fn wanted_of(&self, reader: &Reader, spots: Vec<RowNumber>) -> Result<Vec<RowNumber>, StoreError> {
-        let standing = reader.standing(&self.wanted.scope, &spots)?;
+        let standing = reader.standing(&self.wanted.scopes, &spots)?;
         let fits = |standing: Option<crate::store::KindAndStatus>| {
             standing.is_some_and(|standing| self.wanted.takes(standing.kind, standing.status))
         };

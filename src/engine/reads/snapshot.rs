@@ -104,11 +104,17 @@ fn keep(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiError>
     Ok(made)
 }
 
-/// What may stand on a page, and how many claims are in force.
+/// What may stand on a page, and how many claims are in force, those of the organisation's level among them.
 pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<SnapshotEntry>, usize), ApiError> {
-    let (rows, claims) = reader.newest_active(scope, READ)?;
+    let (mut rows, mut claims) = (Vec::new(), 0);
+    for scope in scope.in_force() {
+        let (newest, all) = reader.newest_active(&scope, READ)?;
+        rows.extend(newest);
+        claims += all;
+    }
     let entries = rows.into_iter().filter(|row| !row.statement.is_empty()).map(|row| SnapshotEntry {
         id: row.id,
+        level: row.scope.level(),
         kind: row.kind,
         subject: row.norms.into_iter().map(|norm| norm.subject).find(|subject| !subject.is_empty()).unwrap_or_default(),
         statement: row.statement,

@@ -100,20 +100,27 @@ impl List {
 }
 
 impl Reader {
-    /// Active guarded claims, or facts, of the scope that a new claim should be compared with, the likeliest first. Their relations
+    /// Active guarded claims, or facts, of the scopes that a new claim should be compared with, the likeliest first. How rare a word is counts over
+    /// all of them, and so do the limits of what is read. Their relations
     /// (premises, acts, what they replaced) are left empty, since most of these claims turn out not to matter.
     pub fn candidates(&self, query: &CandidateQuery) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let db = &reader.db;
-            let Some(scope) = log::known_scope(db, &query.scope)? else { return Ok(Vec::new()) };
-            let claims: usize = db
-                .prepare_cached(
-                    "SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = ?1 AND status = 0 AND (kind = 0) = ?2",
-                )?
-                .query_row(params![scope, query.facts], |row| row.get(0))?;
-            let mut lists = words(db, scope, query)?;
+            let scopes = log::known_scopes(db, &query.scopes)?;
+            let mut claims = 0;
+            for scope in &scopes {
+                claims += db
+                    .prepare_cached(
+                        "SELECT coalesce(sum(claims), 0) FROM lanes WHERE scope = ?1 AND status = 0 AND (kind = 0) = ?2",
+                    )?
+                    .query_row(params![scope, query.facts], |row| row.get::<_, usize>(0))?;
+            }
+            if claims == 0 {
+                return Ok(Vec::new());
+            }
+            let mut lists = words(db, &scopes, query)?;
             if !query.facts {
-                lists.extend(phrases(db, scope, query, claims)?);
+                lists.extend(phrases(db, &scopes, query, claims)?);
             }
             let mut excluded = HashSet::new();
             for id in &query.exclude {
@@ -145,7 +152,7 @@ impl Reader {
 }
 
 /// The lists of the new claim's words, the rarest read first.
-fn words(db: &Connection, scope: i64, query: &CandidateQuery) -> Result<Vec<List>> {
+fn words(db: &Connection, scopes: &[i64], query: &CandidateQuery) -> Result<Vec<List>> {
     let mut read = db.prepare_cached("SELECT n, df FROM terms WHERE scope = ?1 AND term = ?2")?;
     let subjects = query.terms.subjects.iter().map(|subject| (subject_term(subject), SUBJECT_WEIGHT));
     let pairs = query.terms.pairs.iter().map(|key| (pair_term(key), PAIR_WEIGHT));
@@ -153,9 +160,12 @@ fn words(db: &Connection, scope: i64, query: &CandidateQuery) -> Result<Vec<List
     let mut lists = Vec::new();
     for (term, weight) in pairs.chain(subjects).chain(terms) {
         let term = if query.facts { fact_term(&term) } else { term };
-        let known: Option<(i64, usize)> =
-            read.query_row(params![scope, term], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        lists.extend(known.map(|(key, df)| List { df, weight, ..List::new(Source::Words, key) }));
+        let mut known: Vec<(i64, usize)> = Vec::new();
+        for scope in scopes {
+            known.extend(read.query_row(params![scope, term], |row| Ok((row.get(0)?, row.get(1)?))).optional()?);
+        }
+        let df = known.iter().map(|(_, df)| df).sum();
+        lists.extend(known.into_iter().map(|(key, _)| List { df, weight, ..List::new(Source::Words, key) }));
     }
     lists.sort_by_key(|list| list.df);
     let mut budget = BUDGET;
@@ -166,11 +176,12 @@ fn words(db: &Connection, scope: i64, query: &CandidateQuery) -> Result<Vec<List
 }
 
 /// The lists of the new claim's phrases: the first entries of each, then more of the rarest.
-fn phrases(db: &Connection, scope: i64, query: &CandidateQuery, claims: usize) -> Result<Vec<List>> {
+fn phrases(db: &Connection, scopes: &[i64], query: &CandidateQuery, claims: usize) -> Result<Vec<List>> {
     let newest: i64 = db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?;
     let mut lists = Vec::new();
-    for phrase in &query.terms.phrases {
-        let mut list = List::new(Source::Phrases, phrase_key(scope, phrase));
+    let keys = query.terms.phrases.iter().flat_map(|phrase| scopes.iter().map(move |scope| phrase_key(*scope, phrase)));
+    for key in keys {
+        let mut list = List::new(Source::Phrases, key);
         list.df = list.read(db, PER_PHRASE)?;
         if !list.complete {
             // As dense before the oldest that was read as after it.

@@ -33,7 +33,7 @@ impl Reader {
     pub fn neighbours(&self, query: &NeighbourQuery) -> Result<Vec<Neighbour>> {
         self.snapshot(|reader| {
             let (db, model) = (&reader.db, vectors::model(&reader.db)?);
-            let (Some(model), Some(scope)) = (model, log::known_scope(db, &query.scope)?) else {
+            let (Some(model), scopes) = (model, log::known_scopes(db, &query.scopes)?) else {
                 return Ok(Vec::new());
             };
             vectors::must_be(&model, &query.model)?;
@@ -45,9 +45,12 @@ impl Reader {
             }
             let wanted = query.limit.saturating_add(excluded.len());
             let compared = wanted.saturating_mul(OVERSAMPLED).clamp(*EXACT.start(), *EXACT.end());
-            let mut near = vector_index::nearest(db, vector_index::lane_of(scope, true), &code, compared)?;
-            if query.facts {
-                near.extend(vector_index::nearest(db, vector_index::lane_of(scope, false), &code, compared)?);
+            let mut near = Vec::new();
+            for scope in scopes {
+                near.extend(vector_index::nearest(db, vector_index::lane_of(scope, true), &code, compared)?);
+                if query.facts {
+                    near.extend(vector_index::nearest(db, vector_index::lane_of(scope, false), &code, compared)?);
+                }
             }
             let mut ranked = Vec::with_capacity(near.len());
             for n in near.into_iter().filter(|n| !excluded.contains(n)) {

@@ -23,15 +23,23 @@ const OVERSAMPLED: usize = 3;
 const NEARBY: usize = 16;
 
 impl Reader {
-    /// Who has which words, of any status; an unknown scope has nobody.
-    pub fn word_lists(&self, scope: &Scope, queries: &[WordQuery]) -> Result<WordLists> {
+    /// Which claims of these scopes have which words, of any status; an unknown scope has none.
+    pub fn word_lists(&self, scopes: &[Scope], queries: &[WordQuery]) -> Result<WordLists> {
         self.snapshot(|reader| {
             let db = &reader.db;
-            let Some(n) = log::known_scope(db, scope)? else { return Ok(WordLists::default()) };
+            let mut places = log::known_scopes(db, scopes)?;
+            if places.is_empty() {
+                return Ok(WordLists::default());
+            }
             let all = pages::total(db, &ClaimFilter::default())?;
-            let claims = pages::total(db, &ClaimFilter { scope: Some(scope.clone()), ..ClaimFilter::default() })?;
-            // Where most claims are of the scope, leaving the others out afterwards is cheaper than asking for its word.
-            let place = Some(n).filter(|_| claims < all / 2);
+            let mut claims = 0;
+            for scope in scopes {
+                claims += pages::total(db, &ClaimFilter { scope: Some(scope.clone()), ..ClaimFilter::default() })?;
+            }
+            // Where most claims are of the scopes, leaving the others out afterwards is cheaper than asking for their words.
+            if claims >= all / 2 {
+                places.clear();
+            }
             let newest: i64 = db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?;
             let mut read =
                 db.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid DESC LIMIT ?2")?;
@@ -43,7 +51,7 @@ impl Reader {
                     continue;
                 }
                 let rows = read
-                    .query_map(params![within(Some(&words.join(" AND ")), None, place), query.limit], |row| {
+                    .query_map(params![within(Some(&words.join(" AND ")), None, &places), query.limit], |row| {
                         row.get(0)
                     })?;
                 let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
@@ -62,24 +70,30 @@ impl Reader {
         })
     }
 
-    /// The active claims of a scope whose vectors are nearest, facts among them, with their cosines, the nearest first.
+    /// The active claims of these scopes whose vectors are nearest, facts among them, with their cosines, the nearest first.
     ///
     /// # Errors
     /// [`crate::store::StoreError::VectorModel`] where the store's vectors were made with another model.
     pub fn near(
         &self,
-        scope: &Scope,
+        scopes: &[Scope],
         model: &VectorModel,
         vector: &[f32],
         limit: usize,
     ) -> Result<Vec<(RowNumber, f32)>> {
         self.snapshot(|reader| {
             let (db, stored) = (&reader.db, vectors::model(&reader.db)?);
-            let (Some(stored), Some(scope)) = (stored, log::known_scope(db, scope)?) else { return Ok(Vec::new()) };
+            let (Some(stored), places) = (stored, log::known_scopes(db, scopes)?) else { return Ok(Vec::new()) };
+            if places.is_empty() {
+                return Ok(Vec::new());
+            }
             vectors::must_be(&stored, model)?;
             let unit = vectors::unit(&stored, vector)?;
             let code = vectors::bytes(&unit);
-            let mut ranked = nearest(db, scope, (&unit, &code), limit.saturating_mul(OVERSAMPLED))?;
+            let mut ranked = Vec::new();
+            for place in places {
+                ranked.extend(nearest(db, place, (&unit, &code), limit.saturating_mul(OVERSAMPLED))?);
+            }
             ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
             ranked.truncate(limit);
             Ok(ranked)
@@ -143,19 +157,20 @@ impl Reader {
         })
     }
 
-    /// Kind and status of those claims that are of the scope, in their order.
-    pub fn standing(&self, scope: &Scope, spots: &[RowNumber]) -> Result<Vec<Option<KindAndStatus>>> {
+    /// Kind and status of those claims that are of the scopes, in their order.
+    pub fn standing(&self, scopes: &[Scope], spots: &[RowNumber]) -> Result<Vec<Option<KindAndStatus>>> {
         self.snapshot(|reader| {
-            let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(vec![None; spots.len()]) };
-            let mut read = reader
-                .db
-                .prepare_cached("SELECT kind, status FROM claims WHERE n = ?1 AND scope = ?2 AND undone = 0")?;
+            let places = log::known_scopes(&reader.db, scopes)?;
+            let mut read =
+                reader.db.prepare_cached("SELECT scope, kind, status FROM claims WHERE n = ?1 AND undone = 0")?;
             let mut all = Vec::with_capacity(spots.len());
             for spot in spots {
-                let found = read.query_row([spot.0, scope], |row| {
-                    Ok(KindAndStatus { kind: kind_of(row.get(0)?), status: status_of(row.get(1)?) })
+                let found = read.query_row([spot.0], |row| {
+                    let standing = KindAndStatus { kind: kind_of(row.get(1)?), status: status_of(row.get(2)?) };
+                    Ok((row.get::<_, i64>(0)?, standing))
                 });
-                all.push(found.optional()?);
+                let found = found.optional()?.filter(|(place, _)| places.contains(place));
+                all.push(found.map(|(_, standing)| standing));
             }
             Ok(all)
         })

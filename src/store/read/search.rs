@@ -105,7 +105,7 @@ impl Reader {
         let source = filter.source.as_deref().and_then(in_source);
         let mut known = Vec::new();
         for query in tokens(words) {
-            let df = frequency(db, &within(Some(&query), source.as_deref(), scope), newest)?;
+            let df = frequency(db, &within(Some(&query), source.as_deref(), scope.as_slice()), newest)?;
             if df > 0 {
                 known.push(Word { query, df });
             }
@@ -119,7 +119,7 @@ impl Reader {
             plans.push(Plan { query: String::new(), newest: true, ranked: false });
         }
         for plan in plans {
-            let query = within(Some(plan.query.as_str()).filter(|query| !query.is_empty()), source.as_deref(), scope);
+            let query = within(Some(plan.query.as_str()).filter(|query| !query.is_empty()), source.as_deref(), scope.as_slice());
             let (from, cut) = if plan.newest { nth_newest(db, &query)? } else { (0, false) };
             let mut read = db.prepare_cached(if plan.ranked {
                 "SELECT t.rowid, bm25(texts, 10.0, 4.0, 2.0, 0.0), c.lane
@@ -150,8 +150,8 @@ impl Reader {
 /// a claim that was left in would be wrong.
 pub(super) fn having(db: &Connection, filter: &ClaimFilter) -> Result<HashSet<i64>> {
     let words = tokens(filter.without.as_deref().unwrap_or_default()).join(" OR ");
-    let words = Some(words).filter(|words| !words.is_empty()).map(|words| within(Some(&words), None, None));
-    let source = filter.not_source.as_deref().and_then(in_source).map(|source| within(None, Some(&source), None));
+    let words = Some(words).filter(|words| !words.is_empty()).map(|words| within(Some(&words), None, &[]));
+    let source = filter.not_source.as_deref().and_then(in_source).map(|source| within(None, Some(&source), &[]));
     let mut found = HashSet::new();
     for query in words.into_iter().chain(source) {
         let mut read = db.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1")?;
@@ -235,10 +235,17 @@ fn tokens(text: &str) -> Vec<String> {
 }
 
 /// A query over the three texts, and what the source must have, within a scope.
-pub(super) fn within(query: Option<&str>, source: Option<&str>, scope: Option<i64>) -> String {
+pub(super) fn within(query: Option<&str>, source: Option<&str>, scopes: &[i64]) -> String {
     let query = query.map(|query| format!("{{statement reason source}} : ({query})"));
     let source = source.map(|source| format!("source : {source}"));
-    let scope = scope.map(|scope| format!("place : {}", place(scope)));
+    let scope = match scopes {
+        [] => None,
+        [scope] => Some(format!("place : {}", place(*scope))),
+        several => {
+            let places: Vec<String> = several.iter().copied().map(place).collect();
+            Some(format!("place : ({})", places.join(" OR ")))
+        }
+    };
     [query, source, scope].into_iter().flatten().collect::<Vec<_>>().join(" AND ")
 }
 
@@ -307,8 +314,9 @@ mod tests {
     fn a_source_is_a_phrase_in_its_own_column() {
         assert_eq!(in_source("docs/adr/0004").as_deref(), Some("\"doc adr 0004\" *"));
         assert_eq!(in_source("/"), None);
-        assert_eq!(within(Some("x"), Some("y"), None), "{statement reason source} : (x) AND source : y");
-        assert_eq!(within(None, Some("y"), Some(7)), "source : y AND place : scope7");
+        assert_eq!(within(Some("x"), Some("y"), &[]), "{statement reason source} : (x) AND source : y");
+        assert_eq!(within(None, Some("y"), &[7]), "source : y AND place : scope7");
+        assert_eq!(within(None, Some("y"), &[7, 9]), "source : y AND place : (scope7 OR scope9)");
     }
 
     fn queries(dfs: &[(&str, usize)]) -> Vec<(String, bool, bool)> {

@@ -44,14 +44,13 @@ pub(super) fn of(write: &WriteRequest) -> String {
                     out.extend([" --", flag, " ", &quote(&value)]);
                 }
             }
-            format!("{out} --scope {}/{}", request.caller.org_id, request.caller.project)
+            format!("{out} --scope {}", scope(&request.caller))
         }
         WriteRequest::Judge(request) => judge(request),
         WriteRequest::Supersede(request) => {
             let targets: Vec<_> = request.targets.iter().map(|id| short(id)).collect();
             let reason = format!(" --reason {}", quote(request.claim.reason.as_deref().unwrap_or("")));
-            let Caller { org_id, project, .. } = &request.claim.caller;
-            supersede(&targets, &quote(&request.claim.statement), &reason, &format!("{org_id}/{project}"))
+            supersede(&targets, &quote(&request.claim.statement), &reason, &scope(&request.claim.caller))
         }
         WriteRequest::Retract(request) => act("retract", request),
         WriteRequest::Reinstate(request) => act("reinstate", request),
@@ -61,10 +60,11 @@ pub(super) fn of(write: &WriteRequest) -> String {
             request.target_op.map_or_else(|| "ergo undo".to_owned(), |op| format!("ergo undo {op}"))
         }
         WriteRequest::Audit(request) => {
-            format!("ergo audit --scope {}/{}", request.caller.org_id, request.caller.project)
+            format!("ergo audit --scope {}", scope(&request.caller))
         }
         WriteRequest::CreateTeam(request) => {
-            let scopes: Vec<String> = request.scopes.iter().map(|scope| format!(" {scope}")).collect();
+            let scopes: Vec<String> =
+                request.scopes.iter().map(|scope| format!(" {}", quote(&scope.to_string()))).collect();
             format!("ergo sync create {}{}", quote(&request.name), scopes.concat())
         }
         // A ticket lets its holder in, and is nothing for a log.
@@ -96,7 +96,7 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
         "local.refused" => format!("ergo remember {statement}{reason}"),
         "supersede" if !statement.is_empty() => {
             let targets: Vec<_> = event.targets.iter().map(|id| id.short()).collect();
-            supersede(&targets, &statement, &reason, &event.scope.to_string())
+            supersede(&targets, &statement, &reason, &quote(&event.scope.to_string()))
         }
         "supersede" => format!("ergo supersede {target}{reason}"),
         "retract" => format!("ergo retract {target}{reason}"),
@@ -112,6 +112,11 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
         "local.found" => "ergo audit".to_owned(),
         _ => format!("ergo log  # act {}", event.op_id),
     }
+}
+
+/// The scope of a caller for a shell, which would read a pattern in `acme/*`.
+fn scope(caller: &Caller) -> String {
+    quote(&format!("{}/{}", caller.org_id, caller.project))
 }
 
 /// Claims are named by their ids wherever they are; what is written anew names its scope, so that the line is right in any folder.

@@ -137,7 +137,7 @@ fn candidates(f: &Fixture, subjects: &[&str], terms: &[&str], limit: usize) -> V
     let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let query = CandidateQuery {
         facts: false,
-        scope: scope("api"),
+        scopes: vec![scope("api")],
         terms: IndexTerms { subjects: list(subjects), terms: list(terms), ..IndexTerms::default() },
         exclude: Vec::new(),
         limit,
@@ -178,7 +178,7 @@ fn what_shares_only_common_words_is_found_behind_thousands() {
         let words: Vec<&str> = text.split(' ').collect();
         let query = CandidateQuery {
             facts: false,
-            scope: scope("api"),
+            scopes: vec![scope("api")],
             terms: Plain.index_terms(&[], &words[..5].join(" ")),
             exclude: Vec::new(),
             limit: 16,

@@ -34,7 +34,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 
 fn query(place: &str, vector: Vec<f32>, limit: usize) -> NeighbourQuery {
     let model = model(vector.len());
-    NeighbourQuery { scope: scope(place), model, vector, facts: false, exclude: vec![], limit }
+    NeighbourQuery { scopes: vec![scope(place)], model, vector, facts: false, exclude: vec![], limit }
 }
 
 fn near(f: &Fixture, query: &NeighbourQuery) -> Vec<ClaimId> {
@@ -158,7 +158,7 @@ fn reasoned(f: &mut Fixture, n: u64, reason: &str) -> ClaimId {
 }
 
 fn spots(f: &Fixture, ids: &[ClaimId]) -> Vec<RowNumber> {
-    let near = f.store.reader().near(&scope("api"), &model(384), &vector(1, 384), 99).unwrap();
+    let near = f.store.reader().near(&[scope("api")], &model(384), &vector(1, 384), 99).unwrap();
     let rows = f.store.reader().bare_at(&near.iter().map(|(spot, _)| *spot).collect::<Vec<_>>()).unwrap();
     ids.iter().map(|id| near[rows.iter().position(|row| row.id == *id).unwrap()].0).collect()
 }

@@ -148,6 +148,7 @@ pub(crate) fn claim(n: usize) -> ClaimView {
         dependents: 0,
         closing_reason: None,
         beside: vec![],
+        level: ergo::domain::Level::Project,
         rev: 1,
     }
 }
