@@ -84,6 +84,7 @@ impl Scope {
     }
 
     /// Returns the organisation's level of this scope; of such a scope the same.
+    #[must_use]
     pub fn organisation(&self) -> Self {
         Self { org_id: self.org_id.clone(), project: ORGANISATION.to_owned() }
     }
@@ -137,7 +138,7 @@ mod tests {
         let (api, level) = (scope("acme", "api"), scope("acme", "*"));
         assert_eq!((api.level(), level.level()), (Level::Project, Level::Organisation));
         assert_eq!(api.in_force(), [api.clone(), level.clone()]);
-        assert_eq!(level.in_force(), [level.clone()]);
+        assert_eq!(level.in_force(), std::slice::from_ref(&level));
         assert!(api.takes(&level) && api.takes(&api) && !level.takes(&api));
         assert!(!api.takes(&scope("acme", "web")) && !api.takes(&scope("other", "*")));
         // A star within a name is no level, and what ergo keeps for itself has none.

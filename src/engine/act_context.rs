@@ -269,10 +269,18 @@ impl WriteScope {
         Some(Warning::new("scope_renamed", message))
     }
 
-    /// Refuses a claim of another scope: claims are never compared or linked across scopes.
+    /// Refuses a claim that does not hold in this scope.
+    pub(super) fn require_in_force(&self, field: &str, claim: &ClaimRow) -> Result<(), ApiError> {
+        if self.scope.takes(&claim.scope) { Ok(()) } else { self.require_same_scope(field, claim) }
+    }
+
+    /// Refuses a claim of another scope: claims are never replaced or linked across scopes.
     pub(super) fn require_same_scope(&self, field: &str, claim: &ClaimRow) -> Result<(), ApiError> {
         if claim.scope == self.scope {
             return Ok(());
+        }
+        if self.scope.takes(&claim.scope) {
+            return Err(of_the_organisation(field, claim));
         }
         Err(ApiError::field(
             field,
@@ -280,6 +288,17 @@ impl WriteScope {
         )
         .hint("name its scope with `org_id` and `project`, or choose a claim of this one"))
     }
+}
+
+/// The error of an act by which a project would change what holds in others, too.
+pub(super) fn of_the_organisation(field: &str, claim: &ClaimRow) -> ApiError {
+    let (id, scope) = (claim.id.short(), &claim.scope);
+    ApiError::field(field, format!("claim {id} belongs to {scope} and holds in each project of {}", scope.org_id)).hint(
+        format!(
+            "store yours as an exception to it, narrow it for this project on the card, or change it for all projects with \
+             `ergo supersede {id} '…' --reason '…' --scope '{scope}'`"
+        ),
+    )
 }
 
 /// Refuses a request whose `op_id` was used for another request.

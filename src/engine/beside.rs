@@ -4,7 +4,7 @@
 use super::view;
 use crate::{
     api::{ApiError, Beside, BesideRelation, ClaimView},
-    domain::{ClaimId, EventId, EventKind, PairVerdict, ResolveAct, Status},
+    domain::{ClaimId, EventId, EventKind, PairVerdict, ResolveAct, Scope, Status},
     store::{EventRow, Reader},
 };
 
@@ -13,8 +13,13 @@ const MOST: usize = 20;
 
 /// Says of a claim beside which others it was let stand, as far as they are still in force.
 pub(super) fn fill(reader: &Reader, claim: &mut ClaimView) -> Result<(), ApiError> {
+    fill_in(reader, claim, None)
+}
+
+/// [`fill`] as a project reads it: of a claim of the organisation's level with the exceptions that this project made.
+pub(super) fn fill_in(reader: &Reader, claim: &mut ClaimView, project: Option<&Scope>) -> Result<(), ApiError> {
     if claim.status == Status::Active && !claim.flags.undone {
-        claim.beside = of(reader, &claim.id)?;
+        claim.beside = of(reader, &claim.id, project.filter(|_| !claim.level.is_project()))?;
     }
     Ok(())
 }
@@ -25,9 +30,9 @@ pub(super) fn fill_exceptions(reader: &Reader, claims: &mut [ClaimView]) -> Resu
 }
 
 /// The claims beside which an active claim was let stand, the latest first; of two settlements of one pair the later one.
-fn of(reader: &Reader, claim: &ClaimId) -> Result<Vec<Beside>, ApiError> {
+fn of(reader: &Reader, claim: &ClaimId, project: Option<&Scope>) -> Result<Vec<Beside>, ApiError> {
     let mut beside: Vec<Beside> = Vec::new();
-    for event in reader.let_stand(claim)?.into_iter().rev() {
+    for event in reader.let_stand(claim, project)?.into_iter().rev() {
         for (relation, other) in relations(&event, claim) {
             if beside.len() >= MOST || beside.iter().any(|known| known.claim == other) {
                 continue;

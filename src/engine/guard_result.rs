@@ -137,13 +137,14 @@ impl IncomingClaim<'_> {
 
     /// The active guarded claims that share words with it, the likeliest first.
     pub(super) fn by_words(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
-        Ok(reader.candidates(&CandidateQuery {
+        let rows = reader.candidates(&CandidateQuery {
             scopes: self.scope.in_force(),
             terms: Guard::index_terms(&self.normalised.norms, self.statement),
             exclude: self.exclude.to_vec(),
             facts: false,
             limit: MAX_BY_WORDS,
-        })?)
+        })?;
+        self.in_force(reader, rows)
     }
 
     /// The active facts that share most words with it; none for a fact, which replaces others by its key.
@@ -158,6 +159,17 @@ impl IncomingClaim<'_> {
             facts: true,
             limit: MAX_FACTS,
         })?)
+    }
+
+    /// Those of `rows` that hold where it is to be stored: a project may have narrowed a claim of its organisation's level.
+    pub(super) fn in_force(&self, reader: &Reader, rows: Vec<ClaimRow>) -> Result<Vec<ClaimRow>, ApiError> {
+        let mut kept = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.scope == *self.scope || !reader.is_narrowed(&row.id, self.scope)? {
+                kept.push(row);
+            }
+        }
+        Ok(kept)
     }
 
     /// Whether a stored claim is one that it may be compared with.
@@ -182,7 +194,8 @@ impl ActContext<'_> {
         let by_words = rows.len();
         let mut results = self.results(incoming.statement);
         for id in results.missing(&rows) {
-            rows.extend(self.reader().claim(&id)?.filter(|row| incoming.meets(row)));
+            let row = self.reader().claim(&id)?.filter(|row| incoming.meets(row));
+            rows.extend(incoming.in_force(self.reader(), row.into_iter().collect())?);
         }
         let mut rows = results.shortlist(incoming, rows, by_words);
         rows.extend(incoming.facts(self.reader())?);

@@ -301,7 +301,7 @@ impl Engine {
             into.near.push(id);
             into.said.entry(id).or_default().cosine = Some(neighbour.cosine);
             if !ids.contains(&id) {
-                rows.push(neighbour.claim);
+                rows.extend(incoming.in_force(reader, vec![neighbour.claim])?);
             }
         }
         Ok(())

@@ -14,6 +14,7 @@ mod dump;
 mod error;
 mod file;
 mod file_check;
+mod levels;
 mod log;
 mod open;
 mod past;

@@ -68,8 +68,8 @@ impl Reader {
                 [],
                 |row| row.get(0),
             )?;
-            let mut read =
-                db.prepare_cached("SELECT coalesce(max(latest), 0) > ?2 FROM scopes WHERE ?1 IS NULL OR n IN (?1, ?3)")?;
+            let mut read = db
+                .prepare_cached("SELECT coalesce(max(latest), 0) > ?2 FROM scopes WHERE ?1 IS NULL OR n IN (?1, ?3)")?;
             let over = read.query_row(bound, |row| row.get(0))?;
             Ok(PastMark { events, bodies, last, vectors, over })
         })

@@ -52,7 +52,7 @@ pub struct SettledBy {
     pub op: OpId,
 }
 
-/// The part of a local event's JSON body that concerns a card.
+/// The part of an event's JSON body that concerns a card.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LocalNote {
@@ -62,6 +62,8 @@ pub struct LocalNote {
     pub act: Option<String>,
     /// Until when it is put off, in milliseconds since the Unix epoch.
     pub until: Option<u64>,
+    /// Of a narrowing: the claim of the organisation's level that the first target stands for in this project.
+    pub narrows: Option<EventId>,
 }
 
 /// The note in a local event's body; empty where there is none or it was redacted.

@@ -74,6 +74,7 @@ pub fn project(events: &[SignedEvent], check: &dyn PairCheck) -> Projection {
     set.find_undone();
     set.find_redacted();
     set.find_states();
+    set.find_narrowings();
     set.find_notes();
     let mut claims = set.claims();
     let contests = set.contests();
@@ -106,6 +107,8 @@ struct EventSet<'a> {
     settled: HashMap<ClaimId, Vec<usize>>,
     /// The local events that refer to a card.
     notes: HashMap<CardId, Vec<EventId>>,
+    /// The narrowings that name a claim as the one for which another stands.
+    narrowings: HashMap<ClaimId, Vec<EventId>>,
     /// Acts that stored a refused candidate here: the candidate's card shows them, and no other is made.
     of_candidates: HashSet<(OpId, DeviceId)>,
 }
@@ -139,6 +142,7 @@ impl<'a> EventSet<'a> {
             settlements: Vec::new(),
             settled: HashMap::new(),
             notes: HashMap::new(),
+            narrowings: HashMap::new(),
             of_candidates: HashSet::new(),
         }
     }
@@ -156,7 +160,10 @@ impl<'a> EventSet<'a> {
     }
 
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> bool {
-        self.settlements_of(one).any(|settlement| settles(settlement, one, other))
+        let Some(scope) = self.scope_of_pair(one, other) else { return false };
+        self.settlements_of(one)
+            .filter(|settlement| self.events[&settlement.event].header.scope == *scope)
+            .any(|settlement| settles(settlement, one, other))
     }
 
     fn active(&self, claim: &ClaimId) -> bool {

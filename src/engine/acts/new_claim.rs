@@ -1,10 +1,15 @@
 //! How a new claim gets in: by `remember`, `learn`, `supersede` with a text, or out of a card.
 
+use std::collections::BTreeSet;
+
 use super::{notice, refuse};
 use crate::{
     api::{ApiError, BesideRelation, Doubt, Stored, Warning, WriteOutcome},
     domain::{
-        Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash, judgement::words_hash, text::sentences,
+        Body, ClaimId, ClaimKind, EventKind, Qualifiers,
+        event::key_hash,
+        judgement::words_hash,
+        text::{sanitize_line, sentences},
     },
     engine::{
         act_context::{ActContext, WriteScope},
@@ -15,6 +20,9 @@ use crate::{
     },
     store::{ClaimRow, Committed, EventDraft, Ref},
 };
+
+/// How many projects a warning names.
+const NAMED: usize = 5;
 
 /// A claim that is about to be stored.
 #[derive(Clone, Debug)]
@@ -240,6 +248,7 @@ impl ActContext<'_> {
             }
         }
         warnings.extend(review_warning(&committed));
+        warnings.extend(self.projects_warning(write_scope, &committed)?);
         warnings.extend(self.still_in_force(write_scope, &claim.replaces, &claim.draft.statement, &committed)?);
         let superseded = if claim.draft.kind.is_guarded() { replaced } else { union(&replaced, &heads) };
         let doubts = judged.doubt_views();
@@ -356,6 +365,30 @@ impl ActContext<'_> {
         };
         let views = about.iter().map(|id| self.view(id)).collect::<Result<_, _>>()?;
         Ok(Some(Warning { claims: views, ..Warning::new("exception", message) }))
+    }
+
+    /// Says in which projects a claim of the organisation's level opened cards: what is decided there, no write elsewhere refuses.
+    fn projects_warning(&self, write_scope: &WriteScope, committed: &Committed) -> Result<Option<Warning>, ApiError> {
+        if write_scope.scope.level().is_project() {
+            return Ok(None);
+        }
+        let mut projects = BTreeSet::new();
+        let mut cards = 0;
+        for id in &committed.cards {
+            let card = crate::engine::find::card_row(self.reader(), id)?;
+            if card.open && card.scope != write_scope.scope {
+                projects.insert(card.scope.project);
+                cards += 1;
+            }
+        }
+        let named: Vec<String> = projects.iter().take(NAMED).map(|project| sanitize_line(project)).collect();
+        let more = if projects.len() > NAMED { ", …" } else { "" };
+        let what = if cards == 1 { "a claim".to_owned() } else { format!("{cards} claims") };
+        let message = format!(
+            "it contradicts {what} of projects ({}{more}); a card in each waits for a person, and the claims stay in force until then",
+            named.join(", ")
+        );
+        Ok((cards > 0).then(|| Warning::new("projects", message)))
     }
 
     /// Whether the caller may store past a block.

@@ -167,17 +167,17 @@ impl ActContext<'_> {
         prefixes: &[String],
         expect_rev: Option<u64>,
     ) -> Result<Targets, ApiError> {
-        self.active("targets", write_scope, prefixes, expect_rev)
+        self.active("targets", write_scope, prefixes, expect_rev, WriteScope::require_same_scope)
     }
 
-    /// The claims to which a new one is an exception: none of those that it replaces.
+    /// The claims to which a new one is an exception, of its scope or of its organisation's level: none of those that it replaces.
     pub(in crate::engine) fn rules(
         &self,
         write_scope: &WriteScope,
         prefixes: &[String],
         replaces: &[ClaimRow],
     ) -> Result<Targets, ApiError> {
-        let rules = self.active("exception_to", write_scope, prefixes, None)?;
+        let rules = self.active("exception_to", write_scope, prefixes, None, WriteScope::require_in_force)?;
         if let Targets::Active(rows) = &rules
             && let Some(row) = rows.iter().find(|row| replaces.iter().any(|gone| gone.id == row.id))
         {
@@ -195,11 +195,12 @@ impl ActContext<'_> {
         write_scope: &WriteScope,
         prefixes: &[String],
         expect_rev: Option<u64>,
+        must_be: fn(&WriteScope, &str, &ClaimRow) -> Result<(), ApiError>,
     ) -> Result<Targets, ApiError> {
         let mut rows: Vec<ClaimRow> = Vec::new();
         for (index, prefix) in prefixes.iter().enumerate() {
             let row = self.find(field, prefix)?;
-            write_scope.require_same_scope(field, &row)?;
+            must_be(write_scope, field, &row)?;
             if let Some(stale) = self.stale(&row, expect_rev.filter(|_| index == 0))? {
                 return Ok(Targets::Stale(Box::new(stale)));
             }

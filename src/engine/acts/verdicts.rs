@@ -330,11 +330,17 @@ impl ActContext<'_> {
         &mut self,
         card: CardRow,
         question: &HeldQuestion,
-        verdicts: BTreeMap<ClaimId, PairVerdict>,
+        mut verdicts: BTreeMap<ClaimId, PairVerdict>,
         order: &Order,
     ) -> Result<WriteOutcome, ApiError> {
         let write_scope = WriteScope::at(&card.scope);
         let held: RefusedWrite = self.refused_write(&card)?;
+        // What holds in other projects, too, is not replaced from one of them: here the write contradicts it.
+        for row in held.opposed.iter().filter(|row| row.scope != card.scope) {
+            if let Some(verdict @ PairVerdict::Replaces) = verdicts.get_mut(&row.id) {
+                *verdict = PairVerdict::Contradicts;
+            }
+        }
         let of = |wanted: PairVerdict| -> Vec<ClaimRow> {
             let said = held.opposed.iter().filter(|row| verdicts.get(&row.id) == Some(&wanted));
             said.cloned().collect()

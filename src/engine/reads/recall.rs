@@ -75,7 +75,8 @@ pub(in crate::engine) fn recall(
     findings.found.truncate(limit);
     let mut answer = asked.answer(findings);
     engine.read_at(asked.wanted.at.as_ref(), |reader| {
-        answer.hits.iter_mut().try_for_each(|hit| beside::fill(reader, &mut hit.claim))
+        let project = Some(&asked.wanted.scope);
+        answer.hits.iter_mut().try_for_each(|hit| beside::fill_in(reader, &mut hit.claim, project))
     })?;
     if let Some(method) = chosen {
         method.clone_into(&mut answer.method);
@@ -431,7 +432,14 @@ impl RecallRun<'_> {
         // A redacted claim says nothing; and what the words found may have been retired since.
         let fits = |row: &ClaimRow| !row.statement.is_empty() && self.wanted.takes(row.kind, row.status);
         let rows = rows.into_iter().zip(pool).zip(reasons).filter(|((row, _), _)| fits(row));
-        let mut found: Vec<FoundClaim> = rows.map(score).collect();
+        let mut found: Vec<FoundClaim> = Vec::with_capacity(pool.len());
+        for ranked in rows {
+            let (row, _) = &ranked.0;
+            // What a project made of a claim of its organisation stands in its place.
+            if row.scope == self.wanted.scope || !reader.is_narrowed(&row.id, &self.wanted.scope)? {
+                found.push(score(ranked));
+            }
+        }
         found.sort_by(|a, b| {
             let retired = |found: &FoundClaim| found.row.status != Status::Active;
             let order = retired(a).cmp(&retired(b)).then(b.score.total.total_cmp(&a.score.total));

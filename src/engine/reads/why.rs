@@ -183,7 +183,7 @@ impl<'a> RecallRun<'a> {
 
     fn full(&self, row: ClaimRow) -> Result<WhyAnswer, ApiError> {
         let mut claim = view::claim(row.clone(), &self.today);
-        beside::fill(self.reader, &mut claim)?;
+        beside::fill_in(self.reader, &mut claim, Some(self.scope))?;
         let mut chain = chain::back(self.reader, &row, &self.today)?;
         if let Some(first) = chain.first_mut() {
             first.claim.beside.clone_from(&claim.beside);

@@ -206,7 +206,7 @@ mod tests {
             dependents: 0,
             closing_reason: None,
             beside: vec![],
-        level: crate::domain::Level::Project,
+            level: crate::domain::Level::Project,
             rev: 1,
         }
     }

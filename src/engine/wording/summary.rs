@@ -73,9 +73,19 @@ pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<
     let blocking: Vec<String> =
         conflicts.iter().filter(|c| c.tier == Tier::Block).map(|c| c.claim.id.short()).collect();
     let ids = blocking.join(", ");
+    let organisation = conflicts.iter().find(|c| c.tier == Tier::Block && !c.claim.level.is_project());
+    let supersede = match organisation {
+        Some(c) => format!(
+            "Supersede: {} holds in each project of {}. If it changed for all of them, replace it in the scope '{}'.",
+            c.claim.id.short(),
+            c.claim.scope.org_id,
+            c.claim.scope
+        ),
+        None => format!("Supersede: if the decision changed, replace {ids} and say why."),
+    };
     let mut ways = vec![
         "Cancel: keep what is stored and follow it.".to_owned(),
-        format!("Supersede: if the decision changed, replace {ids} and say why."),
+        supersede,
         "Narrow: if both hold in different places or times, store it again with `env`, `team`, `tenant`, `valid_from` \
             or `valid_until`."
             .to_owned(),

@@ -13,7 +13,7 @@ use crate::{
         verdict::PairCheck,
     },
     store::{
-        Result,
+        Result, levels,
         log::{self, EdgeRole, LoadedEvent, id_at},
     },
 };
@@ -39,6 +39,8 @@ struct Member {
     id: ClaimId,
     clock: Hlc,
     active: bool,
+    /// It is of the scope itself, and not of its organisation's level.
+    own: bool,
 }
 
 /// The cards that an event creates or refers to.
@@ -312,7 +314,8 @@ impl Projector<'_> {
                 continue;
             }
             let members = self.members(&event.header.targets, event.scope)?;
-            if members.len() < 2 {
+            // Of its organisation's claims alone, a project has nothing to say.
+            if members.len() < 2 || !members.iter().any(|member| member.own) {
                 continue;
             }
             if is_found {
@@ -349,14 +352,18 @@ impl Projector<'_> {
         }))
     }
 
+    /// The scope of a card: that of its claims, and the project's if others are of the organisation's level.
     fn scope_of(&self, members: &BTreeSet<ClaimId>) -> Result<Option<i64>> {
         let mut read = self.db.prepare_cached("SELECT scope FROM claims WHERE id = ?1")?;
+        let mut organisation = None;
         for member in members {
-            if let Some(scope) = read.query_row([member.0], |row| row.get(0)).optional()? {
+            let Some(scope) = read.query_row([member.0], |row| row.get(0)).optional()? else { continue };
+            if levels::below(self.db, scope)?.is_empty() {
                 return Ok(Some(scope));
             }
+            organisation = organisation.or(Some(scope));
         }
-        Ok(None)
+        Ok(organisation)
     }
 
     /// Whether the act of a `resolve` also settled a refused candidate here: that card shows it, and no other is made.
@@ -380,17 +387,20 @@ impl Projector<'_> {
         }))
     }
 
-    /// Those of `ids` that are claims of this scope, each once, in the order given.
+    /// Those of `ids` that are claims of this scope, or of its organisation's level, each once, in the order given.
     fn members(&self, ids: &[EventId], scope: i64) -> Result<Vec<Member>> {
-        let mut read =
-            self.db.prepare_cached("SELECT n, id, wall, tick, status FROM claims WHERE id = ?1 AND scope = ?2")?;
+        let mut read = self.db.prepare_cached(
+            "SELECT n, id, wall, tick, status, scope FROM claims WHERE id = ?1 AND scope IN (?2, ?3)",
+        )?;
+        let level = levels::above(self.db, scope)?.unwrap_or(scope);
         let mut found: Vec<Member> = Vec::new();
         for id in ids {
             if found.iter().any(|member| member.id == *id) {
                 continue;
             }
-            let member = read.query_row(params![id.0, scope], |row| {
+            let member = read.query_row(params![id.0, scope, level], |row| {
                 Ok(Member {
+                    own: row.get::<_, i64>(5)? == scope,
                     n: row.get(0)?,
                     id: id_at(row, 1)?,
                     clock: Hlc { wall: row.get::<_, i64>(2)?.unsigned_abs(), count: row.get(3)? },

@@ -12,7 +12,7 @@ use crate::{
         event::{EventKind, ResolveAct},
     },
     store::{
-        Result, StoreError,
+        Result, StoreError, levels,
         log::{self, EdgeRole, LoadedEvent, id_at},
     },
 };
@@ -42,7 +42,9 @@ impl Lineage for SuccessionLine<'_> {
     }
 
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
-        Ok(settlements_of(self.db, one, self.scope)?.iter().any(|settlement| settles(settlement, one, other)))
+        // Of a project's claim and one of its organisation's level, the project's events decide.
+        let Some(scope) = levels::of_pair(self.db, one, other)? else { return Ok(false) };
+        Ok(settlements_of(self.db, one, scope)?.iter().any(|settlement| settles(settlement, one, other)))
     }
 }
 
@@ -196,9 +198,11 @@ impl Projector<'_> {
         for n in &self.dirty.flipped {
             let claim = log::load(self.db, *n)?;
             claims.insert(*n);
-            for settlement in settlements_of(self.db, &claim.id, claim.scope)? {
-                if settlement.act == ResolveAct::Exception {
-                    claims.extend(self.claims_among(&settlement.targets, claim.scope)?);
+            for scope in std::iter::once(claim.scope).chain(levels::below(self.db, claim.scope)?) {
+                for settlement in settlements_of(self.db, &claim.id, scope)? {
+                    if settlement.act == ResolveAct::Exception {
+                        claims.extend(self.claims_among(&settlement.targets, scope)?);
+                    }
                 }
             }
         }
@@ -210,7 +214,7 @@ impl Projector<'_> {
                 for settlement in settlements_of(self.db, &claim.id, claim.scope)? {
                     if settlement.act == ResolveAct::Exception && settlement.targets.contains(&claim.id) {
                         for other in settlement.targets.iter().filter(|other| **other != claim.id) {
-                            excepted |= line.is_active(other)?;
+                            excepted |= levels::is_in_force(self.db, other, claim.scope)?;
                         }
                     }
                 }

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::Connection;
 
 use super::{
-    Result,
+    Result, levels,
     log::{self, AppendOutcome, EdgeRole, EventOrigin, LoadedEvent},
     open,
 };
@@ -168,7 +168,7 @@ impl<'a> Projector<'a> {
         self.admit_redactions(&event)?;
         let effective = self.admit_effect(&event)?;
         self.mark(&LoadedEvent { effective, ..event.clone() })?;
-        for waiting in log::pointing_at(self.db, &event.id, EdgeRole::Target, event.scope)? {
+        for waiting in levels::pointing_at(self.db, &event.id, event.scope)? {
             self.mark(&waiting)?;
         }
         Ok(())
@@ -207,6 +207,12 @@ impl<'a> Projector<'a> {
                 let targets = self.claims_among(&event.header.targets, event.scope)?;
                 self.dirty.excepted.extend(&targets);
                 self.dirty.settled.extend(targets);
+                if event.kind == EventKind::Resolve(ResolveAct::Narrow)
+                    && let Some(level) = levels::above(self.db, event.scope)?
+                {
+                    let narrowed = self.claims_among(&event.header.targets, level)?;
+                    self.dirty.settled.extend(narrowed);
+                }
                 self.dirty.settled.extend(claims::created_with(self.db, event)?);
                 self.mark_card(event)?;
             }

@@ -12,7 +12,10 @@ use crate::{
         derive::{CardKind, Lineage},
         verdict::ComparedClaim,
     },
-    store::{Result, log::id_at},
+    store::{
+        Result, levels,
+        log::{self, id_at},
+    },
 };
 
 /// The parts of a body that are compared.
@@ -66,11 +69,16 @@ pub(super) fn stored_norms(db: &Connection, n: i64) -> Result<StoredNorms> {
 }
 
 impl Projector<'_> {
-    /// Recomputes which active claims each changed claim contradicts. They share a key, so the index finds them.
+    /// Recomputes which active claims each changed claim contradicts, of its scope and of its organisation's other level. They share a key, so the
+    /// index finds them.
     pub(super) fn update_contradictions(&mut self) -> Result<()> {
         let mut claims: BTreeSet<i64> = self.dirty.flipped.clone();
         claims.extend(&self.dirty.texts);
         claims.extend(&self.dirty.settled);
+        for n in &self.dirty.flipped {
+            let claim = log::load(self.db, *n)?;
+            claims.extend(levels::narrowed_with(self.db, &claim.id, claim.scope)?);
+        }
         for n in claims {
             let (id, scope): (ClaimId, i64) = self
                 .db
@@ -98,13 +106,18 @@ impl Projector<'_> {
             return Ok(found);
         }
         let line = SuccessionLine { db: self.db, scope };
+        let mut scopes = vec![scope];
+        let level = levels::above(self.db, scope)?;
+        scopes.extend(level);
+        scopes.extend(levels::below(self.db, scope)?);
         let mut sharing = self.db.prepare_cached(
             "SELECT e.id, c.kind, c.wall, e.body FROM terms t
              JOIN postings p ON p.term = t.n JOIN claims c ON c.n = p.claim JOIN events e ON e.n = p.claim
              WHERE t.scope = ?1 AND t.term = ?2 AND p.claim <> ?3",
         )?;
-        for key in self.check.pairs(carried.norms) {
-            let mut rows = sharing.query(params![scope, claim_index::pair_term(&key), n])?;
+        let keys = self.check.pairs(carried.norms);
+        for (theirs_in, key) in scopes.iter().flat_map(|scope| keys.iter().map(move |key| (scope, key))) {
+            let mut rows = sharing.query(params![theirs_in, claim_index::pair_term(key), n])?;
             while let Some(row) = rows.next()? {
                 let theirs = StoredNorms::of(
                     claims::kind_of(row.get(1)?),
@@ -113,7 +126,16 @@ impl Projector<'_> {
                 );
                 if self.check.contradiction(carried, theirs.carried()).is_some() {
                     let other = id_at(row, 0)?;
-                    if !found.contains(&other) && !line.is_settled(&id, &other)? {
+                    if found.contains(&other) || line.is_settled(&id, &other)? {
+                        continue;
+                    }
+                    // What a project made of its organisation's claim is compared in its place.
+                    let narrowed = match *theirs_in {
+                        theirs_in if theirs_in == scope => false,
+                        theirs_in if Some(theirs_in) == level => levels::is_narrowed(self.db, &other, scope)?,
+                        project => levels::is_narrowed(self.db, &id, project)?,
+                    };
+                    if !narrowed {
                         found.insert(other);
                     }
                 }

@@ -12,7 +12,7 @@ use crate::{
         event::EventKind,
     },
     store::{
-        Result, calibration,
+        Result, calibration, levels,
         log::{self, EdgeRole, LoadedEvent},
         readings, requests, vectors,
     },
@@ -47,7 +47,7 @@ impl Projector<'_> {
     /// The event with this id, and the local ones that may hold its words.
     fn suspect(&self, id: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
         suspects.extend(log::number_of(self.db, id)?);
-        for event in log::pointing_at(self.db, id, EdgeRole::Target, scope)? {
+        for event in levels::pointing_at(self.db, id, scope)? {
             if quotes(&event) {
                 suspects.insert(event.n);
             }
@@ -93,9 +93,10 @@ impl Projector<'_> {
             return self.is_candidate_redacted(&derive::group_of(event.id, &event.header), event.scope);
         }
         if quotes(event) {
+            let level = levels::above(self.db, event.scope)?;
             for target in &event.header.targets {
                 let Some(target) = log::load_id(self.db, target)? else { continue };
-                if target.scope != event.scope {
+                if target.scope != event.scope && Some(target.scope) != level {
                     continue;
                 }
                 let refusal = derive::is_unstored(&target.kind);

@@ -11,8 +11,8 @@ use crate::{
         derive::{self, CardKind},
     },
     store::{
-        Result,
-        log::{self, EdgeRole, LoadedEvent},
+        Result, levels,
+        log::{self, LoadedEvent},
     },
 };
 
@@ -28,7 +28,7 @@ impl Projector<'_> {
         for event in &leaving {
             self.mark(event)?;
             self.mark_card(event)?;
-            for waiting in log::pointing_at(self.db, &event.id, EdgeRole::Target, event.scope)? {
+            for waiting in levels::pointing_at(self.db, &event.id, event.scope)? {
                 self.mark(&waiting)?;
             }
             if event.is_claim() {

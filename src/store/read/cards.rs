@@ -218,6 +218,7 @@ impl Reader {
     pub fn is_settled_pair(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, one)? else { return Ok(false) };
+            // Which scope decides follows from both claims.
             (SuccessionLine { db: &reader.db, scope: event.scope }).is_settled(one, other)
         })
     }

@@ -10,7 +10,7 @@ use crate::{
         judgement::{PairJudgement, standing},
     },
     store::{
-        EventRow, LogFilter, Lookup, Page, Reader, Result,
+        EventRow, LogFilter, Lookup, Page, Reader, Result, levels,
         log::{self, EdgeRole, LoadedEvent, id_at},
         project,
     },
@@ -166,21 +166,31 @@ impl Reader {
         })
     }
 
-    /// The effective events by which a claim was let stand beside others: exceptions, dismissals and judgements, in the order of arrival.
-    pub fn let_stand(&self, claim: &ClaimId) -> Result<Vec<EventRow>> {
+    /// The effective events by which a claim was let stand beside others: exceptions, dismissals and judgements, in the order of arrival; those of its
+    /// own scope and, of a claim of the organisation's level, those of a project that is read.
+    pub fn let_stand(&self, claim: &ClaimId, project: Option<&Scope>) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, claim)? else { return Ok(Vec::new()) };
+            let project = project.map(|scope| log::known_scope(&reader.db, scope)).transpose()?.flatten();
             let mut found = reader.loaded(
                 log::select_loaded!(
                     "edges x JOIN events e ON e.n = x.src
-                     WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND e.effective = 1
+                     WHERE x.dst = ?1 AND x.role = 0 AND e.scope IN (?2, ?3) AND e.effective = 1
                        AND e.kind IN ('resolve.exception', 'resolve.dismiss', 'judgement.compatible')
                      ORDER BY e.n"
                 ),
-                params![claim.0, event.scope],
+                params![claim.0, event.scope, project.unwrap_or(event.scope)],
             )?;
             found.dedup_by_key(|event| event.id);
             reader.event_rows(found)
+        })
+    }
+
+    /// Whether a project narrowed this claim of its organisation's level: a claim of the project stands in its place there.
+    pub fn is_narrowed(&self, claim: &ClaimId, project: &Scope) -> Result<bool> {
+        self.snapshot(|reader| match log::known_scope(&reader.db, project)? {
+            Some(scope) => levels::is_narrowed(&reader.db, claim, scope),
+            None => Ok(false),
         })
     }
 

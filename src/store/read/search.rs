@@ -119,7 +119,11 @@ impl Reader {
             plans.push(Plan { query: String::new(), newest: true, ranked: false });
         }
         for plan in plans {
-            let query = within(Some(plan.query.as_str()).filter(|query| !query.is_empty()), source.as_deref(), scope.as_slice());
+            let query = within(
+                Some(plan.query.as_str()).filter(|query| !query.is_empty()),
+                source.as_deref(),
+                scope.as_slice(),
+            );
             let (from, cut) = if plan.newest { nth_newest(db, &query)? } else { (0, false) };
             let mut read = db.prepare_cached(if plan.ranked {
                 "SELECT t.rowid, bm25(texts, 10.0, 4.0, 2.0, 0.0), c.lane

@@ -13,6 +13,7 @@ mod facts;
 mod inbox;
 mod inference;
 mod ingest;
+mod levels;
 mod past;
 mod proposals;
 mod reads;

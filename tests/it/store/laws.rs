@@ -25,6 +25,7 @@ enum Step {
     Reviewed(usize),
     Resolve(ResolveAct, usize, usize),
     Narrow(usize, usize, u8),
+    NarrowHere(usize, u8),
     Exception(u8, u8, usize),
     Undo(usize),
     Redact(usize),
@@ -56,6 +57,7 @@ fn step() -> impl Strategy<Value = Step> {
                 Just(ResolveAct::Exception), Just(ResolveAct::Dismiss), Just(ResolveAct::Supersede)
             ], n(), n()).prop_map(|(act, a, b)| Resolve(act, a, b)),
         1 => (n(), n(), 0..3u8).prop_map(|(a, b, v)| Narrow(a, b, v)),
+        1 => (n(), 0..3u8).prop_map(|(a, v)| NarrowHere(a, v)),
         1 => (0..3u8, 0..3u8, n()).prop_map(|(s, v, a)| Exception(s, v, a)),
         4 => n().prop_map(Undo),
         1 => n().prop_map(Redact),
@@ -101,8 +103,13 @@ impl History {
             events: Vec::new(),
         };
         for (turn, step) in steps.iter().enumerate() {
-            // Every seventh act happens elsewhere, and may point across.
-            history.take(step, if turn % 7 == 6 { "web" } else { "api" });
+            // Every seventh act happens elsewhere, and some at the organisation's level; all may point across.
+            let place = match turn % 7 {
+                6 => "web",
+                1 | 4 => "*",
+                _ => "api",
+            };
+            history.take(step, place);
         }
         history
     }
@@ -172,6 +179,13 @@ impl History {
                     supersede(&[a], decision(0, *v)),
                     on(EventKind::Resolve(ResolveAct::Narrow), &[a, b], "only there"),
                 ]
+            }
+            Step::NarrowHere(a, v) => {
+                let claim = self.claim(*a)?;
+                let mut narrow = on(EventKind::Resolve(ResolveAct::Narrow), &[claim], "only there");
+                narrow.targets.insert(0, Ref::Draft(0));
+                narrow.body.data = Some(format!(r#"{{"narrows":"{}"}}"#, claim.to_hex()));
+                vec![decision(0, *v), narrow]
             }
             Step::Exception(s, v, a) => {
                 let mut resolve = on(EventKind::Resolve(ResolveAct::Exception), &[self.claim(*a)?], "for now");
@@ -378,7 +392,7 @@ proptest! {
         let whole = reader.past(None, then).unwrap().projection().unwrap();
         prop_assert_eq!(difference(&whole, &project(&events, &Plain)), Vec::<String>::new());
         let api = super::support::scope("api");
-        events.retain(|event| event.header.scope == api);
+        events.retain(|event| api.takes(&event.header.scope));
         let part = reader.past(Some(&api), then).unwrap().projection().unwrap();
         prop_assert_eq!(difference(&part, &project(&events, &Plain)), Vec::<String>::new());
     }

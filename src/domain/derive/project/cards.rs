@@ -46,7 +46,7 @@ impl<'a> EventSet<'a> {
             card.members.extend(members);
         };
         for [one, other] in self.contradictions(check) {
-            let scope = &self.events[&one].header.scope;
+            let Some(scope) = self.scope_of_pair(&one, &other) else { continue };
             add(CardKind::Contradiction, scope, [one, other].into(), true, CardId::of_members(&[one, other]));
         }
         for (_, scope, contest) in contests {
@@ -57,6 +57,8 @@ impl<'a> EventSet<'a> {
             let Some(card) = card_of(*id, item.header, item.body.as_ref()) else { continue };
             let scope = &item.header.scope;
             let members: BTreeSet<ClaimId> = self.members(item.header).into_iter().collect();
+            // Of its organisation's claims alone, a project has nothing to say.
+            let several = members.len() >= 2 && members.iter().any(|id| self.events[id].header.scope == *scope);
             match &item.kind {
                 EventKind::Local(_) if is_unstored(&item.kind) => {
                     let candidate = group_of(*id, item.header);
@@ -69,12 +71,12 @@ impl<'a> EventSet<'a> {
                 EventKind::Local(kind) if kind == local::PROPOSED && !members.is_empty() => {
                     add(CardKind::Proposed, scope, members, true, card);
                 }
-                EventKind::Local(kind) if kind == local::FOUND && members.len() >= 2 => {
+                EventKind::Local(kind) if kind == local::FOUND && several => {
                     let open = self.is_found_open(card, &members);
                     add(CardKind::Found, scope, members, open, card);
                 }
                 EventKind::Resolve(_)
-                    if members.len() >= 2 && !self.of_candidates.contains(&(item.header.op, item.header.author)) =>
+                    if several && !self.of_candidates.contains(&(item.header.op, item.header.author)) =>
                 {
                     let kind = if self.opposed(&members, check) { CardKind::Contradiction } else { CardKind::Found };
                     add(kind, scope, members, false, card);
@@ -114,7 +116,7 @@ impl<'a> EventSet<'a> {
             card.open &= settled.is_none();
         } else if card.kind == CardKind::Proposed {
             card.open &= settled.is_none() && active > 0;
-        } else if let Some(first) = card.members.first() {
+        } else if let Some(first) = card.members.iter().find(|id| self.events[*id].header.scope == card.scope) {
             let resolves = self.pointing_at(first).filter(|(event, item)| {
                 matches!(item.kind, EventKind::Resolve(act) if act != ResolveAct::Reviewed)
                     && self.effective(event)

@@ -10,7 +10,7 @@ use crate::domain::{
     ClaimId, DeviceId, EventId, EventKind, Flags, Header, Norm, OpId, ResolveAct, Scope, Status,
     derive::{
         ActOnClaim, ClaimState, Contest, Lineage, Premise, PremisesOf, Settlement, causes, claim_state,
-        claim_state::claim_kind, contest, contest_of_key, pairs,
+        claim_state::claim_kind, contest, contest_of_key, local_note, pairs,
     },
     verdict::{ComparedClaim, PairCheck},
 };
@@ -83,11 +83,34 @@ impl EventSet<'_> {
         }
     }
 
-    /// The targets that are claims of the same scope.
+    /// The bodies that are redacted say nothing any more.
+    pub(super) fn find_narrowings(&mut self) {
+        for (id, item) in &self.events {
+            if item.kind == EventKind::Resolve(ResolveAct::Narrow)
+                && let Some(claim) = local_note(item.body.as_ref()).narrows
+                && item.header.targets.contains(&claim)
+            {
+                self.narrowings.entry(claim).or_default().push(*id);
+            }
+        }
+    }
+
+    /// The targets that are claims of the same scope, or of its organisation's level.
     pub(super) fn members(&self, header: &Header) -> Vec<ClaimId> {
         let mut members = header.targets.clone();
-        members.retain(|id| self.states.contains_key(id) && self.events[id].header.scope == header.scope);
+        members.retain(|id| self.states.contains_key(id) && header.scope.takes(&self.events[id].header.scope));
         members
+    }
+
+    /// The scope whose events speak of two claims together: the one that they share, else the project, whose organisation's level the other
+    /// is; `None` if they are of two projects, or unknown.
+    pub(super) fn scope_of_pair(&self, one: &ClaimId, other: &ClaimId) -> Option<&Scope> {
+        let (one, other) = (&self.events.get(one)?.header.scope, &self.events.get(other)?.header.scope);
+        match (one.takes(other), other.takes(one)) {
+            (true, _) => Some(one),
+            (false, true) => Some(other),
+            (false, false) => None,
+        }
     }
 
     pub(super) fn claims(&self) -> BTreeMap<ClaimId, ClaimFacts> {
@@ -108,6 +131,7 @@ impl EventSet<'_> {
                 let excepted = active
                     && self.settlements_of(id).any(|settlement| {
                         settlement.act == ResolveAct::Exception
+                            && self.events[&settlement.event].header.scope == item.header.scope
                             && settlement.targets.contains(id)
                             && settlement.targets.iter().any(|other| other != id && self.active(other))
                     });
@@ -192,7 +216,7 @@ impl EventSet<'_> {
     }
 
     pub(super) fn contradictions(&self, check: &dyn PairCheck) -> Vec<[ClaimId; 2]> {
-        let mut sharing: BTreeMap<(&Scope, String), Vec<ClaimId>> = BTreeMap::new();
+        let mut sharing: BTreeMap<(&str, String), Vec<ClaimId>> = BTreeMap::new();
         for id in self.states.keys() {
             let header = self.events[id].header;
             if !self.active(id) || !claim_kind(header).is_guarded() {
@@ -201,7 +225,7 @@ impl EventSet<'_> {
             let Some(body) = &self.events[id].body else { continue };
             let terms = check.index_terms(self.norms(id), body.statement.as_deref().unwrap_or_default());
             for key in terms.pairs {
-                sharing.entry((&header.scope, key)).or_default().push(*id);
+                sharing.entry((header.scope.org_id.as_str(), key)).or_default().push(*id);
             }
         }
         let mut found = BTreeSet::new();
@@ -209,6 +233,9 @@ impl EventSet<'_> {
             for (one, other) in pairs(claims) {
                 let pair = [one.min(other), one.max(other)];
                 if one != other
+                    && self.scope_of_pair(&one, &other).is_some()
+                    && !self.is_narrowed(&one, &other)
+                    && !self.is_narrowed(&other, &one)
                     && !self.is_settled(&one, &other)
                     && check.contradiction(self.carried(&one), self.carried(&other)).is_some()
                 {
@@ -217,6 +244,21 @@ impl EventSet<'_> {
             }
         }
         found.into_iter().collect()
+    }
+
+    /// Whether the project of the second claim narrowed the first, which is of its organisation's level.
+    fn is_narrowed(&self, claim: &ClaimId, beside: &ClaimId) -> bool {
+        let (level, project) = (&self.events[claim].header.scope, &self.events[beside].header.scope);
+        level != project
+            && project.takes(level)
+            && self.narrowings.get(claim).into_iter().flatten().any(|event| {
+                let header = self.events[event].header;
+                let stands = header.targets.first().is_some_and(|instead| {
+                    self.states.get(instead).is_some_and(|state| state.status != Status::Retracted)
+                        && self.events[instead].header.scope == *project
+                });
+                header.scope == *project && self.effective(event) && stands
+            })
     }
 
     pub(super) fn carried(&self, id: &EventId) -> ComparedClaim<'_> {

@@ -74,7 +74,7 @@ impl EventSet<'_> {
 
     fn redacts(&self, named: &BTreeSet<EventId>, header: &Header, target: &EventId) -> bool {
         self.events.get(target).is_some_and(|item| {
-            item.header.scope == header.scope
+            header.scope.takes(&item.header.scope)
                 && (named.contains(target)
                     || is_unstored(&item.kind)
                         && self.candidate_redacted(named, item.header, group_of(*target, item.header)))

@@ -1,6 +1,9 @@
 //! Settling a card among claims that are stored: a contradiction, one found by an audit, a claim replaced twice.
 
-use super::{Plan, Resolution, Settling, on_record, pick};
+use super::{
+    Plan, Resolution, Settling, on_record, pick,
+    refused::{must_be_own, narrowing, replaced_by_narrowing},
+};
 use crate::domain::derive::CardKind;
 use crate::{
     api::{ApiError, CardAct, Refused, WriteOutcome},
@@ -30,8 +33,10 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     let write_scope = WriteScope::at(&card.scope);
     let mut change = None;
     let mut exception = None;
+    let mut narrows = None;
     let (mut drafts, summary) = match resolution.act {
         CardAct::Supersede if resolution.text.statement.is_some() => {
+            must_be_own(card, "statement", &sides)?;
             match merge(context, &write_scope, &sides, resolution)? {
                 Stored::Drafts(drafts, summary) => {
                     change = Some((sides, resolution.text.statement.clone().unwrap_or_default()));
@@ -42,18 +47,24 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
         }
         CardAct::Supersede => {
             let (drafts, summary, losers, winner) = keep(&sides, resolution)?;
+            must_be_own(card, "winner", &losers)?;
             change = Some((losers, winner));
             (drafts, summary)
         }
         CardAct::Retract => {
             let target = pick("target", resolution.side("target")?, &sides)?;
+            must_be_own(card, "target", std::slice::from_ref(target))?;
             super::refused::must_be_allowed(context, target)?;
             let summary = wording::summary("Retracted", &[&target.statement]);
             let notice = notice::of_retract(context, target);
             (std::iter::once(retract::event(target, resolution.reason.clone())).chain(notice).collect(), summary)
         }
-        CardAct::Narrow => match narrow(context, &write_scope, &sides, resolution)? {
-            Stored::Drafts(drafts, summary) => (drafts, summary),
+        CardAct::Narrow => match narrow(context, card, &sides, resolution)? {
+            Stored::Drafts(drafts, summary) => {
+                let target = pick("target", resolution.side("target")?, &sides)?;
+                narrows = replaced_by_narrowing(card, target).1;
+                (drafts, summary)
+            }
             Stored::Refused(refused) => return Ok(answer(card, *refused)),
         },
         CardAct::Exception | CardAct::Dismiss => {
@@ -76,6 +87,9 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             return Err(ApiError::internal("internal error: a local act was routed to the shared log"));
         }
     };
+    if let Some(claim) = narrows {
+        drafts.push(narrowing(vec![Ref::Draft(0), Ref::Id(claim)], resolution, narrows));
+    }
     drafts.push(record(card, resolution, exception));
     if card.kind == CardKind::Found {
         drafts.push(refuse::settled(card, resolution.act.as_str(), None, Some(resolution.reason.clone())));
@@ -131,17 +145,17 @@ fn merge(
 
 fn narrow(
     context: &ActContext<'_>,
-    write_scope: &WriteScope,
+    card: &CardRow,
     sides: &[ClaimRow],
     resolution: &Resolution,
 ) -> Result<Stored, ApiError> {
     let target = pick("target", resolution.side("target")?, sides)?;
     must_narrow(target, &resolution.text)?;
-    let claim = context.reword(target, vec![target.clone()], Vec::new(), resolution.narrowing())?;
+    let claim = context.reword(target, replaced_by_narrowing(card, target).0, Vec::new(), resolution.narrowing())?;
     // A person says that the sides hold together now.
     let aside: Vec<ClaimId> = sides.iter().map(|row| row.id).collect();
     let summary = wording::holds_only(&claim.draft.statement, &resolution.text.qualifiers);
-    store(context, write_scope, claim, &aside, summary)
+    store(context, &WriteScope::at(&card.scope), claim, &aside, summary)
 }
 
 fn store(

@@ -5,7 +5,7 @@ use crate::{
     api::{ApiError, CardAct, ErrorCode, Refused, WriteOutcome},
     domain::{ClaimId, EventKind, ResolveAct},
     engine::{
-        act_context::{ActContext, WriteScope},
+        act_context::{ActContext, WriteScope, of_the_organisation},
         acts::{
             new_claim::NewClaim,
             notice,
@@ -77,6 +77,7 @@ fn supersede(
         let draft = refuse::settled(card, "supersede", None, Some(resolution.reason.clone()));
         return Ok(Settling::plan(vec![draft], summary));
     }
+    must_be_own(card, "winner", &refused_write.opposed)?;
     let text = Rewording { change_reason: Some(resolution.reason.clone()), ..Rewording::default() };
     let claim = context.claim_from_refused(refused_write, refused_write.opposed.clone(), text)?;
     store(context, card, resolution, claim, Extra::default())
@@ -89,6 +90,7 @@ fn merge(
     resolution: &Resolution,
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
+    must_be_own(card, "statement", &refused_write.opposed)?;
     let mut model = refused_write.row.clone();
     model.qualifiers = crate::domain::Qualifiers::default();
     let claim = context.reword(&model, refused_write.opposed.clone(), Vec::new(), resolution.text.clone())?;
@@ -108,6 +110,7 @@ fn retract_side(
     if target.id == refused_write.row.id {
         return local::discard(context, card, resolution);
     }
+    must_be_own(card, "target", std::slice::from_ref(&target))?;
     must_be_allowed(context, &target)?;
     let replaces = refused_write.wanted().into_iter().filter(|row| row.id != target.id).collect();
     let claim = context.claim_from_refused(refused_write, replaces, Rewording::default())?;
@@ -138,12 +141,13 @@ fn narrow(
         let claim = context.claim_from_refused(refused_write, refused_write.wanted(), resolution.narrowing())?;
         let aside = refused_write.against();
         let members = std::iter::once(Ref::Draft(0)).chain(aside.iter().copied().map(Ref::Id));
-        let after = vec![narrowing(members.collect(), resolution)];
+        let after = vec![narrowing(members.collect(), resolution, None)];
         return store(context, card, resolution, claim, Extra { after, aside, whole: Some(said), ..Extra::default() });
     }
     // A person says that both hold now. What else is on the card must still fit beside the candidate.
     let write_scope = WriteScope::at(&card.scope);
-    let narrowed = context.reword(&target, vec![target.clone()], Vec::new(), resolution.narrowing())?;
+    let (replaces, narrows) = replaced_by_narrowing(card, &target);
+    let narrowed = context.reword(&target, replaces, Vec::new(), resolution.narrowing())?;
     let members: Vec<ClaimId> = refused_write.opposed.iter().map(|row| row.id).collect();
     let judged = context.judge(&narrowed.incoming(&write_scope, &members))?;
     if judged.blocks() {
@@ -153,16 +157,32 @@ fn narrow(
     let claim = context.claim_from_refused(refused_write, replaces, Rewording::default())?;
     let narrowed_at = claim.drafts(0, &[]).len();
     let mut after = narrowed.drafts(narrowed_at, &[]);
-    after.push(narrowing(vec![Ref::Draft(narrowed_at), Ref::Draft(0), Ref::Id(target.id)], resolution));
+    after.push(narrowing(vec![Ref::Draft(narrowed_at), Ref::Draft(0), Ref::Id(target.id)], resolution, narrows));
     let extra = Extra { after, aside: vec![target.id], done: Some(said), ..Extra::default() };
     store(context, card, resolution, claim, extra)
 }
 
-/// The event that says which claims hold side by side since one of them was narrowed.
-fn narrowing(members: Vec<Ref>, resolution: &Resolution) -> EventDraft {
+/// The event that says which claims hold side by side since one of them was narrowed. `narrows`: the claim of the organisation's level for which
+/// the first one stands in this project.
+pub(super) fn narrowing(members: Vec<Ref>, resolution: &Resolution, narrows: Option<ClaimId>) -> EventDraft {
     let mut draft = EventDraft::new(EventKind::Resolve(ResolveAct::Narrow), members);
     draft.body.reason = Some(resolution.reason.clone());
+    draft.body.data = narrows.map(|claim| serde_json::json!({ "narrows": claim }).to_string());
     draft
+}
+
+/// What the narrowed form of a claim replaces: the claim itself; nothing if it is of the organisation's level, for which it stands in this
+/// project alone.
+pub(super) fn replaced_by_narrowing(card: &CardRow, target: &ClaimRow) -> (Vec<ClaimRow>, Option<ClaimId>) {
+    if target.scope == card.scope { (vec![target.clone()], None) } else { (Vec::new(), Some(target.id)) }
+}
+
+/// Refuses to change claims of the organisation's level from a project's card.
+pub(super) fn must_be_own(card: &CardRow, field: &str, claims: &[ClaimRow]) -> Result<(), ApiError> {
+    match claims.iter().find(|row| row.scope != card.scope) {
+        Some(row) => Err(of_the_organisation(field, row)),
+        None => Ok(()),
+    }
 }
 
 /// Both stay: although they contradict each other, or since they do not.

@@ -1,0 +1,94 @@
+//! The two levels of an organisation by the numbers of their scopes: a project, and what holds in each project.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{
+    Result,
+    log::{self, EdgeRole, LoadedEvent},
+    project::status_code,
+};
+use crate::domain::{EventId, EventKind, ResolveAct, Status, derive};
+
+/// The organisation's level of a project; `None` of that level itself, of what is reserved, or if nothing was written there.
+pub(super) fn above(db: &Connection, scope: i64) -> Result<Option<i64>> {
+    let mut read = db.prepare_cached(
+        "SELECT o.n FROM scopes s JOIN scopes o ON o.org = s.org AND o.project = '*'
+         WHERE s.n = ?1 AND s.project <> '*' AND substr(s.org, 1, 1) <> '@'",
+    )?;
+    Ok(read.query_row([scope], |row| row.get(0)).optional()?)
+}
+
+/// The projects below an organisation's level; none below a project.
+pub(super) fn below(db: &Connection, scope: i64) -> Result<Vec<i64>> {
+    let mut read = db.prepare_cached(
+        "SELECT p.n FROM scopes o JOIN scopes p ON p.org = o.org AND p.project <> '*'
+         WHERE o.n = ?1 AND o.project = '*' AND substr(o.org, 1, 1) <> '@' ORDER BY p.n",
+    )?;
+    let rows = read.query_map([scope], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The scope whose events speak of two claims together: the one that they share, else the project, whose organisation's level the other is;
+/// `None` if they are of two projects, or unknown.
+pub(super) fn of_pair(db: &Connection, one: &EventId, other: &EventId) -> Result<Option<i64>> {
+    let mut read = db.prepare_cached("SELECT scope FROM claims WHERE id = ?1")?;
+    let mut scope_of = |id: &EventId| read.query_row([id.0], |row| row.get::<_, i64>(0)).optional();
+    let (Some(one), Some(other)) = (scope_of(one)?, scope_of(other)?) else { return Ok(None) };
+    Ok(if one == other || above(db, one)? == Some(other) {
+        Some(one)
+    } else if above(db, other)? == Some(one) {
+        Some(other)
+    } else {
+        None
+    })
+}
+
+/// The events that point to `id`, a target in `scope`: those of the scope, and of the projects below it.
+pub(super) fn pointing_at(db: &Connection, id: &EventId, scope: i64) -> Result<Vec<LoadedEvent>> {
+    let mut found = log::pointing_at(db, id, EdgeRole::Target, scope)?;
+    for project in below(db, scope)? {
+        found.extend(log::pointing_at(db, id, EdgeRole::Target, project)?);
+    }
+    Ok(found)
+}
+
+/// Whether a claim is in force in a scope: active there, or at its organisation's level.
+pub(super) fn is_in_force(db: &Connection, id: &EventId, scope: i64) -> Result<bool> {
+    let level = above(db, scope)?.unwrap_or(scope);
+    let mut read = db.prepare_cached("SELECT 1 FROM claims WHERE id = ?1 AND scope IN (?2, ?3) AND status = 0")?;
+    Ok(read.exists(params![id.0, scope, level])?)
+}
+
+/// Whether a project narrowed a claim of its organisation's level: an effective narrowing says so, and the claim that stands for it in the project
+/// was not retracted.
+pub(super) fn is_narrowed(db: &Connection, claim: &EventId, project: i64) -> Result<bool> {
+    let mut stands = db.prepare_cached("SELECT 1 FROM claims WHERE id = ?1 AND scope = ?2 AND status <> ?3")?;
+    for event in log::pointing_at(db, claim, EdgeRole::Target, project)? {
+        let Some(instead) = event.header.targets.first().filter(|_| event.effective && is_narrowing(&event)) else {
+            continue;
+        };
+        if derive::local_note(log::body(db, event.n)?.as_ref()).narrows == Some(*claim)
+            && stands.exists(params![instead.0, project, status_code(Status::Retracted)])?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The claims of the organisation's level that narrowings of a project name, of those in which a claim of the project takes part.
+pub(super) fn narrowed_with(db: &Connection, claim: &EventId, project: i64) -> Result<Vec<i64>> {
+    let Some(level) = above(db, project)? else { return Ok(Vec::new()) };
+    let mut read = db.prepare_cached("SELECT n FROM claims WHERE id = ?1 AND scope = ?2")?;
+    let mut found = Vec::new();
+    for event in log::pointing_at(db, claim, EdgeRole::Target, project)?.iter().filter(|event| is_narrowing(event)) {
+        for target in &event.header.targets {
+            found.extend(read.query_row(params![target.0, level], |row| row.get::<_, i64>(0)).optional()?);
+        }
+    }
+    Ok(found)
+}
+
+fn is_narrowing(event: &LoadedEvent) -> bool {
+    event.kind == EventKind::Resolve(ResolveAct::Narrow)
+}
