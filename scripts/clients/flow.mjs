@@ -24,7 +24,7 @@ const stored = await call("ergo_remember", { statement: OLD, reason: "We know it
 assert.equal(stored.result, "stored");
 const refused = await call("ergo_remember", { statement: NEW, reason: "Cost." });
 assert.equal(refused.result, "conflict");
-const { targets } = refused.ways_on.find((way) => way.way === "supersede");
+const { targets } = refused.ways_to_continue.find((way) => way.way === "supersede");
 const replaced = await call("ergo_supersede", { targets, statement: NEW, reason: "The contract changed." });
 assert.deepEqual(replaced.superseded, [stored.claim_id]);
 const why = await call("ergo_why", { question: "Which database for billing?" });

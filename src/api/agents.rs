@@ -42,6 +42,36 @@ pub struct AgentView {
     pub last: u64,
     /// The people for whom it wrote.
     pub people: Vec<String>,
+    /// What it judged.
+    #[serde(default)]
+    pub judgements: AgentJudgements,
+}
+
+/// What an agent said of pairs of claims that may contradict each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct AgentJudgements {
+    /// Its writes that waited for its verdicts.
+    pub asked: usize,
+    /// Its verdicts `contradicts`; those that were undone count, too, as with the others.
+    pub contradicts: usize,
+    /// Its verdicts `replaces`.
+    pub replaces: usize,
+    /// Its verdicts `same`.
+    pub same: usize,
+    /// Its verdicts `compatible`.
+    pub compatible: usize,
+    /// Those of its verdicts that a person undid or decided otherwise later.
+    pub overturned: usize,
+    /// Its last fifty verdicts are all `compatible`: it may not read the claims.
+    pub always_compatible: bool,
+}
+
+impl AgentJudgements {
+    /// How many verdicts it gave.
+    pub fn verdicts(&self) -> usize {
+        self.contradicts + self.replaces + self.same + self.compatible
+    }
 }
 
 /// A session of an agent that is connected.

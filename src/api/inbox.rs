@@ -38,6 +38,9 @@ pub struct Inbox {
     pub groups: Vec<InboxGroup>,
     /// How many items need attention, all groups of this answer together.
     pub total: usize,
+    /// How many pairs of claims wait for a verdict, besides the groups: `GET /doubts` lists them.
+    #[serde(default)]
+    pub doubts: usize,
 }
 
 /// Things of one sort that need attention.

@@ -79,6 +79,7 @@ pub(super) enum Command {
     Inbox(super::inbox::Args),
     Conflicts(super::conflicts::Args),
     Resolve(Box<super::resolve::Args>),
+    Judge(super::judge::Args),
     Audit(super::audit::Args),
     Scopes(super::scopes::Args),
     Log(super::log::Args),

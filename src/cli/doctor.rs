@@ -15,9 +15,10 @@ use super::{
     ui::{SafeText, Style},
 };
 use crate::{
-    api::{ContactView, ModelsStatus, PeerView, StoreCheck, Unembedded},
+    api::{AgentView, AgentsQuery, ContactView, ModelsStatus, PeerView, StoreCheck, Unembedded},
     client::{Client, ClientError, Connect},
     config::{Config, Paths, StoreFile, StoreLock, disk, privacy},
+    domain::text::escape,
     guard::StructuralPairCheck,
     store::{CheckReport, ContactRow, Store, StoreError},
 };
@@ -59,6 +60,7 @@ struct Finding {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let paths = Paths::find()?;
     let mut findings = vec![configuration(&paths)];
+    findings.extend(judges(&paths));
     findings.extend(exposure::look(&paths));
     findings.extend(room(&paths.data, disk::free_bytes(&paths.data)));
     let owner = StoreLock::owner(&paths);
@@ -121,6 +123,21 @@ fn configuration(paths: &Paths) -> Finding {
         Ok(_) => fine("configuration", format!("{place} does not exist: all settings have their defaults")),
         Err(error) => problem("configuration", error.to_string(), error.hint()),
     }
+}
+
+/// Says to whom claims are given to be judged, if the settings name somebody.
+fn judges(paths: &Paths) -> Vec<Finding> {
+    let Ok(Config { judge, .. }) = Config::load(paths) else { return Vec::new() };
+    let mut out = Vec::new();
+    if let Some(address) = &judge.endpoint {
+        let message = format!("claims and questions are sent to {}, as [judge] in config.toml says", escape(address));
+        out.push(note("judge", message));
+    }
+    if !judge.command.is_empty() {
+        let command = escape(&judge.command.join(" "));
+        out.push(note("judge", format!("claims are given to the command `{command}`, as [judge] in config.toml says")));
+    }
+    out
 }
 
 /// Checks which model serves which role.
@@ -213,11 +230,27 @@ async fn ask_more(client: &Client, place: &str) -> Vec<Finding> {
         }
         Err(error) => out.push(problem("sync", error.to_string(), error.hint())),
     }
+    match client.agents(&AgentsQuery::default()).await {
+        Ok(agents) => out.extend(agents.items.iter().filter_map(of_agent)),
+        Err(error) => out.push(problem("agents", error.to_string(), error.hint())),
+    }
     match client.sync_contacts().await {
         Ok(contacts) => out.push(contacted(&contacts.items)),
         Err(error) => out.push(problem("network", error.to_string(), error.hint())),
     }
     out
+}
+
+/// Names an agent that calls every pair compatible: it may not read the claims.
+fn of_agent(agent: &AgentView) -> Option<Finding> {
+    agent.judgements.always_compatible.then(|| {
+        let message =
+            format!("{} called every pair of claims compatible in its last 50 verdicts", escape(&agent.agent));
+        Finding {
+            hint: Some("`ergo log --who AGENT` lists its verdicts; `ergo undo` takes one back".to_owned()),
+            ..note("agents", message)
+        }
+    })
 }
 
 /// Reports a peer's error that needs a person.

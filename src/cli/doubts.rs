@@ -76,7 +76,7 @@ pub(crate) fn ask(
         show(cx, doubt);
         let verdict = loop {
             let Some(line) = asker.ask(cx, text!("  {}? ", keys))? else { return Ok(None) };
-            match verdict(&line) {
+            match verdict_of(&line) {
                 Some(verdict) => break verdict,
                 None => cx.ui.line("  Type k, r, s or c. To store it without an answer, press Ctrl-D."),
             }
@@ -96,7 +96,7 @@ fn show(cx: &mut Context, doubt: &Doubt) {
 }
 
 /// Returns the verdict that a key, or a word, stands for.
-fn verdict(answer: &str) -> Option<PairVerdict> {
+pub(crate) fn verdict_of(answer: &str) -> Option<PairVerdict> {
     let answer = answer.to_ascii_lowercase();
     let key = |(key, verdict, words): &(char, PairVerdict, &str)| {
         let means = answer == key.to_string() || answer == verdict.as_str() || answer == *words;
@@ -120,6 +120,6 @@ mod tests {
     #[case("y", None)]
     #[case("compat", None)]
     fn a_key_or_a_word_is_a_verdict(#[case] answer: &str, #[case] expected: Option<PairVerdict>) {
-        assert_eq!(verdict(answer), expected);
+        assert_eq!(verdict_of(answer), expected);
     }
 }

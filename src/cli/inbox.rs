@@ -69,7 +69,7 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
     if cx.ui.json {
         return cx.ui.value(&InboxAnswer { inbox, next: next(inbox) });
     }
-    if inbox.total == 0 {
+    if inbox.total == 0 && inbox.doubts == 0 {
         return nothing(cx, scope);
     }
     let now = Context::now();
@@ -85,6 +85,16 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
         let more = group.total.saturating_sub(group.items.len());
         if more > 0 {
             cx.ui.line(text!("{}and {} more", " ".repeat(12), more));
+        }
+    }
+    if inbox.doubts > 0 {
+        if inbox.total > 0 {
+            cx.ui.line("");
+        }
+        let title = cx.ui.paint(Style::Strong, "To judge");
+        cx.ui.line(text!("{}: {} that may contradict each other", title, count(inbox.doubts, "pair", "pairs")));
+        if inbox.total == 0 {
+            return cx.ui.commands(&[("ergo judge".to_owned(), "judge them, by a key each".to_owned())]);
         }
     }
     cx.ui.line("");

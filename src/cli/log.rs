@@ -78,6 +78,9 @@ pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
     if what.is_empty() {
         what = targets.join(", ");
     }
+    if let Some(verdict) = event.kind.strip_prefix("judgement.") {
+        what = format!("{}: {what}", escape(verdict));
+    }
     let what = ui.fit(&what, 12 + 13);
     ui.line(text!("{}  {} {}{}", op, verb, what, undone));
     let mut rest = format!("{who}, {}", ago(event.at, now));

@@ -36,6 +36,7 @@ mod import;
 mod inbox;
 mod ingest;
 mod injected;
+mod judge;
 mod learn;
 mod log;
 mod man;
@@ -148,6 +149,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Inbox(args) => cx.block_on(async |cx| inbox::run(args, cx).await),
         Command::Conflicts(args) => cx.block_on(async |cx| conflicts::run(args, cx).await),
         Command::Resolve(args) => cx.block_on(async |cx| resolve::run(*args, cx).await),
+        Command::Judge(args) => cx.block_on(async |cx| judge::run(args, cx).await),
         Command::Audit(args) => cx.block_on(async |cx| audit::run(args, cx).await),
         Command::Agents(args) => cx.block_on(async |cx| agents::run(args, cx).await),
         Command::Scopes(args) => cx.block_on(async |cx| scopes::run(args, cx).await),

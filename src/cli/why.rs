@@ -1,13 +1,13 @@
 //! `ergo why`: shows the claim that answers a question, with its reason, source and history.
 
 use super::{
-    CliError, Context, Exit,
+    CliError, Context, Exit, log,
     scope::top_of,
     show::{card::origin, time},
     ui::Style,
 };
 use crate::{
-    api::{ClaimView, WhyAnswer, WhyRequest},
+    api::{AsOf, ClaimView, EventView, WhyAnswer, WhyRequest},
     client::drift,
     domain::{drift::Drift, text::escape},
 };
@@ -50,8 +50,24 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.value(&value);
     } else {
         show(cx, &answer, drift, &format!("Nothing in {} answers “{question}”.", escape(&scope.to_string())));
+        if let Some(claim) = &answer.answer {
+            let history = client.history_at(&claim.id.to_hex(), &AsOf { as_of }).await?;
+            judgements(cx, &history.events);
+        }
     }
     Ok(if answer.answer.is_some() { Exit::Ok } else { Exit::Usage })
+}
+
+/// Lists what judges said of a claim and others.
+fn judgements(cx: &mut Context, events: &[EventView]) {
+    let judged: Vec<_> = events.iter().filter(|event| event.kind.starts_with("judgement.")).collect();
+    if judged.is_empty() {
+        return;
+    }
+    heading(cx, "Judgements");
+    for event in judged {
+        log::row(&mut cx.ui, event, Context::now());
+    }
 }
 
 /// Compares a claim with its source file; `None` if its source is no file of this project.

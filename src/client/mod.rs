@@ -6,6 +6,7 @@ mod agents;
 mod bundle;
 mod credential;
 mod daemon_address;
+mod doubts;
 pub mod drift;
 mod error;
 #[cfg(test)]

@@ -17,10 +17,10 @@ use crate::{
         ActRequest, AddRequest, Added, ApiError, AsOf, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest,
         CalibrateRequest, Calibrated, Caller, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage,
         ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health, History, Inbox, InboxQuery, IngestRequest,
-        Ingested, IngestedFiles, IngestedQuery, JudgeRequest, LogPage, LogQuery, ModelsStatus, Questions,
-        QuestionsQuery, RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest,
-        ResolvedMany, Scopes, Snapshot, SnapshotQuery, Stopping, StoreCheck, Story, StoryQuery, SupersedeRequest,
-        UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest,
+        Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery,
+        Stopping, StoreCheck, Story, StoryQuery, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
+        WriteOutcome,
     },
     domain::OpId,
 };
@@ -261,18 +261,6 @@ impl Client {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.value(Request { deadline: LONG_DEADLINE, ..posting("/conflicts/resolve", &request)? }).await
-    }
-
-    /// `POST /judge`: the verdicts on a write that waits.
-    pub async fn judge(&self, request: &JudgeRequest) -> ClientResult<WriteOutcome> {
-        let mut request = request.clone();
-        name_op(&mut request.caller)?;
-        self.post("/judge", &request).await
-    }
-
-    /// `GET /questions`: writes that wait for verdicts.
-    pub async fn questions(&self, query: &QuestionsQuery) -> ClientResult<Questions> {
-        self.get("/questions", &encode(query)?).await
     }
 
     /// `POST /undo`.

@@ -3,6 +3,7 @@
 pub mod app;
 pub mod daemon_record;
 pub mod disk;
+pub mod judge_settings;
 pub mod lock;
 mod machine;
 pub mod paths;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 pub use app::AppMemory;
 pub use daemon_record::DaemonRecord;
+pub use judge_settings::JudgeSettings;
 pub use lock::{Owner, StoreLock};
 pub use machine::machine_name;
 pub use paths::Paths;

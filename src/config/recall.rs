@@ -1,12 +1,9 @@
-//! The sections `[recall]`, an external language model, and `[compat]`, the listener for clients of cogito-ergo.
+//! The sections `[recall]`, the language model that filters results, and `[compat]`, the listener for clients of cogito-ergo.
 
-use std::{env, fmt, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use crate::files;
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
-
-/// The environment variable that holds the endpoint's key.
-pub const KEY_VARIABLE: &str = "ERGO_LLM_KEY";
 
 /// The default timeout of the language model in `recall --filter`, in milliseconds, including loading it.
 pub const FILTER_TIMEOUT_MS: u64 = 60_000;
@@ -14,22 +11,32 @@ pub const FILTER_TIMEOUT_MS: u64 = 60_000;
 /// The allowed timeouts: the daemon cancels a request after ten minutes.
 const FILTER_TIMEOUTS: std::ops::RangeInclusive<u64> = 1..=600_000;
 
-/// The `[recall]` section: an external language model that filters results.
+/// The `[recall]` section: the language model that filters results. Which one that is, `[judge]` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecallSettings {
-    /// A server with OpenAI-compatible chat completions, such as `http://127.0.0.1:8080/v1`. Questions and results are sent to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<String>,
-    /// The model's name on that server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// A file with the key; [`KEY_VARIABLE`] overrides it. Without a key the server is never called.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key_file: Option<PathBuf>,
     /// The timeout of the language model, in milliseconds; by default [`FILTER_TIMEOUT_MS`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter_timeout_ms: Option<u64>,
+    /// Now `endpoint` in `[judge]`.
+    #[serde(skip_serializing)]
+    endpoint: MovedSetting,
+    /// Now `model` in `[judge]`.
+    #[serde(skip_serializing)]
+    model: MovedSetting,
+    /// Now `key_file` in `[judge]`.
+    #[serde(skip_serializing)]
+    key_file: MovedSetting,
+}
+
+/// A setting that has another place now: whether it is set at the old one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct MovedSetting(bool);
+
+impl<'de> Deserialize<'de> for MovedSetting {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(from).map(|_| Self(true))
+    }
 }
 
 impl RecallSettings {
@@ -40,36 +47,17 @@ impl RecallSettings {
 
     /// Returns the first invalid setting, and why it is invalid.
     pub(super) fn invalid(&self) -> Option<(&'static str, String)> {
+        let moved = [("endpoint", &self.endpoint), ("model", &self.model), ("key_file", &self.key_file)];
+        if let Some((name, _)) = moved.into_iter().find(|(_, moved)| moved.0) {
+            let message =
+                format!("`{name}` of [recall] is now in [judge]: move `endpoint`, `model` and `key_file` there");
+            return Some((name, message));
+        }
         if self.filter_timeout_ms.is_some_and(|time| !FILTER_TIMEOUTS.contains(&time)) {
             let (least, most) = (FILTER_TIMEOUTS.start(), FILTER_TIMEOUTS.end());
             return Some(("filter_timeout_ms", format!("invalid `filter_timeout_ms`: expected {least} to {most}")));
         }
-        let endpoint = self.endpoint.as_deref()?;
-        if !endpoint.starts_with("https://") && !endpoint.starts_with("http://") {
-            return Some((
-                "endpoint",
-                format!("invalid `endpoint` {endpoint}: expected a URL such as http://127.0.0.1:8080/v1"),
-            ));
-        }
-        self.model
-            .as_deref()
-            .is_none_or(|model| model.trim().is_empty())
-            .then(|| ("endpoint", "`endpoint` requires `model`: the model's name on that server".to_owned()))
-    }
-
-    /// Returns the key, trimmed; `None` if there is none.
-    ///
-    /// # Errors
-    /// A message if the key file cannot be read.
-    pub fn key(&self) -> Result<Option<String>, String> {
-        let variable = env::var(KEY_VARIABLE).ok();
-        let key = match (variable, &self.key_file) {
-            (Some(key), _) => key,
-            (None, Some(path)) => files::text(path, files::MAX_SETTINGS)
-                .map_err(|error| format!("cannot read the key file {}: {error}", path.display()))?,
-            (None, None) => return Ok(None),
-        };
-        Ok(Some(key.trim().to_owned()).filter(|key| !key.is_empty()))
+        None
     }
 }
 
@@ -124,10 +112,10 @@ const REPLACED: [(&str, &str); 16] = [
     ("user_id", "use `project`, which names the scope"),
     ("port", "use `listen`, which takes address and port"),
     ("filter_timeout_ms", "set it in [recall]"),
-    ("filter_endpoint", "use `endpoint` in [recall]"),
-    ("filter_token", "use `key_file` in [recall], or ERGO_LLM_KEY"),
-    ("filter_model", "use `model` in [recall]"),
-    ("anthropic_api_key", "use `endpoint` and `key_file` in [recall]"),
+    ("filter_endpoint", "use `endpoint` in [judge]"),
+    ("filter_token", "use `key_file` in [judge], or ERGO_LLM_KEY"),
+    ("filter_model", "use `model` in [judge]"),
+    ("anthropic_api_key", "use `endpoint` and `key_file` in [judge]"),
     ("store_path", "set ERGO_HOME to move the store"),
     ("ollama_url", "models run inside ergo: see `ergo models`"),
     ("llm_model", "use `llm` in [models]"),

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{CompatSettings, ConfigError, Paths, RecallSettings};
+use super::{CompatSettings, ConfigError, JudgeSettings, Paths, RecallSettings};
 use crate::files;
 
 /// The default organisation.
@@ -39,7 +39,9 @@ pub struct Config {
     pub models: ModelSettings,
     /// Team sync.
     pub sync: SyncSettings,
-    /// The external language model of recall.
+    /// The language models that judge.
+    pub judge: JudgeSettings,
+    /// The language model that filters what was found.
     pub recall: RecallSettings,
     /// Listeners that are compatible with other memory tools.
     pub compat: CompatSettings,
@@ -257,6 +259,7 @@ impl Default for Config {
             guard: GuardSettings::default(),
             models: ModelSettings::default(),
             sync: SyncSettings::default(),
+            judge: JudgeSettings::default(),
             recall: RecallSettings::default(),
             compat: CompatSettings::default(),
             tui: TuiSettings::default(),
@@ -333,7 +336,7 @@ impl Config {
 /// Returns the first invalid setting of any section, and why it is invalid.
 fn invalid_setting(config: &Config) -> Option<(&'static str, String)> {
     let models = config.models.invalid().or_else(|| config.sync.invalid());
-    models.or_else(|| config.recall.invalid()).or_else(|| config.compat.invalid())
+    models.or_else(|| config.judge.invalid()).or_else(|| config.recall.invalid()).or_else(|| config.compat.invalid())
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -415,8 +418,15 @@ mod tests {
             ("[sync]\nmode = \"wan\"\n", 2, "internet"),
             ("[sync]\nport = 0\n", 2, "1 to 65535"),
             ("[sync]\nmode = \"internet\"\nrelay = \"relay\"\n", 3, "https://"),
-            ("[recall]\nendpoint = \"host\"\nmodel = \"m\"\n", 2, "http://"),
-            ("[recall]\nendpoint = \"http://host/v1\"\n", 2, "`model`"),
+            ("[judge]\nendpoint = \"host\"\nmodel = \"m\"\n", 2, "http://"),
+            ("[judge]\nendpoint = \"http://host/v1\"\n", 2, "`model`"),
+            ("[judge]\ncommand = [\"\"]\n", 2, "claude"),
+            ("[judge]\ncommand = \"claude -p\"\n", 2, "sequence"),
+            ("[judge]\n\nbudget_percent = 101\n", 3, "0 to 100"),
+            ("[judge]\ntimeout_ms = 5\n", 2, "1000 to 600000"),
+            ("[recall]\nfilter_timeout_ms = 5\nendpoint = \"http://host/v1\"\n", 3, "now in [judge]"),
+            ("[recall]\nmodel = \"m\"\n", 2, "now in [judge]"),
+            ("[recall]\nkey_file = \"k\"\n", 2, "now in [judge]"),
             ("[compat.cogito]\nlisten = \"0.0.0.0:19420\"\n", 2, "loopback address"),
             ("[recall]\nfilter_timeout_ms = 0\n", 2, "1 to 600000"),
             ("[compat.cogito]\nlisten = \"127.0.0.1:1\"\ncollection = \"c\"\n", 3, "`project`"),

@@ -10,6 +10,8 @@ mod compat;
 mod drain;
 mod extractors;
 pub mod install;
+mod judge_thread;
+mod judges;
 mod keys;
 mod listen;
 mod log_file;

@@ -19,7 +19,9 @@ use super::{
     agents::ConnectedAgents,
     background::Background,
     bus::Bus,
-    compat, keys,
+    compat,
+    judge_thread::JudgeThread,
+    judges, keys,
     listen::{self, Port},
     log_file, models, new_store,
     request_checks::{RequestSource, StreamPermits},
@@ -28,10 +30,7 @@ use super::{
     teams::Teams,
 };
 use crate::{
-    config::{
-        AgentsMaySetting, Config, DaemonRecord, DeepStage, Paths, RecallSettings, StoreFile, StoreLock, disk,
-        recall::KEY_VARIABLE,
-    },
+    config::{AgentsMaySetting, Config, DaemonRecord, DeepStage, Paths, StoreFile, StoreLock, disk},
     domain::Scope,
     engine::{self, Engine, EngineConfig},
     infer::{Endpoint, Models},
@@ -97,7 +96,7 @@ async fn live(
     let signals = Signals::new()?;
     let mut problems = Vec::new();
     let models = Arc::new(models::ConfiguredModels::new(paths, config));
-    let endpoint = endpoint(&config.recall, &mut problems);
+    let endpoint = judges::endpoint(&config.judge, &mut problems);
     let engine = Arc::new(open(paths, config, Arc::clone(&models) as Arc<dyn Models>, endpoint)?);
     let bus = Arc::new(Bus::new());
     engine.on_change({
@@ -106,6 +105,7 @@ async fn live(
     });
     let teams = Teams::start(paths, config, keys::device(paths)?, Arc::clone(&engine), Arc::clone(&bus));
     let background = Background::start(&engine).map_err(DaemonError::system("start a thread"))?;
+    let judging = JudgeThread::start(&engine).map_err(DaemonError::system("start a thread"))?;
     let socket = listen::unix(&paths.socket)?;
     let tcp = if config.daemon.tcp { listen::tcp(config.daemon.address, &mut problems).await } else { None };
     let address = tcp.as_ref().and_then(|listener| listener.local_addr().ok());
@@ -157,6 +157,7 @@ async fn live(
     })
     .await;
     teams.stop().await;
+    drop(judging);
     drop(background);
     Ok(())
 }
@@ -196,22 +197,6 @@ fn limited_files(limit: Option<u64>) -> Option<String> {
     ))
 }
 
-/// The language model behind an address, if the settings name one and there is a key.
-fn endpoint(settings: &RecallSettings, problems: &mut Vec<String>) -> Option<Endpoint> {
-    let (address, model) = settings.endpoint.as_deref().zip(settings.model.as_deref())?;
-    let found = settings.key().map(|key| key.and_then(|key| Endpoint::new(address, model, &key)));
-    let why = match found {
-        Ok(Some(endpoint)) => return Some(endpoint),
-        Ok(None) => {
-            format!("there is no key for {address}, so `--filter` does not use it: set `key_file` or {KEY_VARIABLE}")
-        }
-        Err(why) => format!("{why}; `--filter` does not use {address}"),
-    };
-    tracing::warn!("{why}");
-    problems.push(why);
-    None
-}
-
 fn open(
     paths: &Paths,
     config: &Config,
@@ -234,6 +219,9 @@ fn open(
     let settings = EngineConfig {
         agents_may,
         deep,
+        judges: judges::judges(paths, &config.judge, &models, endpoint.as_ref()),
+        judge_timeout: config.judge.timeout(),
+        judge_budget: config.judge.budget_percent,
         models,
         endpoint,
         filter_timeout: config.recall.filter_timeout(),

@@ -15,6 +15,7 @@ pub mod id;
 pub mod judgement;
 pub mod layout;
 pub mod norm;
+pub mod pair_prompt;
 pub mod replica;
 pub mod roster;
 pub mod scope;

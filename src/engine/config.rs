@@ -9,7 +9,7 @@ use std::{
 
 use ed25519_dalek::SigningKey;
 
-use crate::infer::{Endpoint, Models, NoModels};
+use crate::infer::{Endpoint, ModelJudge, Models, NoModels};
 
 /// Tells the time: milliseconds since 1970-01-01 UTC. Replaced in tests.
 pub type ClockFn = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -45,6 +45,12 @@ pub struct EngineConfig {
     pub models: Arc<dyn Models>,
     /// The language model that chooses among what recall found, in place of the one of this machine.
     pub endpoint: Option<Endpoint>,
+    /// The language models that judge pairs which wait, in the order in which they are asked.
+    pub judges: Vec<ModelJudge>,
+    /// How long such a judge has for an answer.
+    pub judge_timeout: Duration,
+    /// The share of the time in which the background may have pairs judged, in percent.
+    pub judge_budget: u8,
     /// How long a question waits for the language model that chooses, loading included.
     pub filter_timeout: Duration,
 }
@@ -62,6 +68,9 @@ impl EngineConfig {
             durable: true,
             models: Arc::new(NoModels),
             endpoint: None,
+            judges: Vec::new(),
+            judge_timeout: Duration::from_mins(2),
+            judge_budget: 25,
             filter_timeout: Duration::from_mins(1),
         }
     }

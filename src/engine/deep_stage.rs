@@ -1,6 +1,7 @@
-//! The deep stage: a language model checks the pairs that the cross-encoder found likely and the judge let pass.
+//! The background pass: claims that were stored are compared once more, with more time than a write has.
 //!
-//! After the write, in the background, unless the settings say otherwise: what it finds opens a card on this machine.
+//! The deep stage, in which a language model checks the pairs that the cross-encoder found likely and the judge let pass, opens cards on this
+//! machine. The gate queues the pairs that nobody was asked about, for whoever judges them ([`super::doubt_pass`]).
 
 use std::{
     collections::VecDeque,
@@ -47,6 +48,9 @@ const AFTER: Duration = Duration::from_mins(2);
 /// Claims that wait for the deep stage, at most; beyond this the oldest is left to an audit.
 const QUEUE: usize = 10_000;
 
+/// After so many claims it is noted how far the background pass has come, and whenever none waits.
+const MARK_EACH: usize = 16;
+
 /// Up to this many waiting claims, those that arrive from peers join the queue: minutes of work. A larger first exchange is left to
 /// `ergo audit`.
 const ARRIVED: usize = 500;
@@ -76,18 +80,16 @@ impl Engine {
         self.config.deep == when && self.models.info().role(ModelRole::Llm).is_some()
     }
 
-    /// What waited when the store was last closed waits again; claims from before the deep stage was there are left to an audit.
+    /// What waited when the store was last closed waits again; claims from before the background pass was there are left to an audit.
     pub(super) fn resume_deepening(&self) -> Result<(), ApiError> {
-        if self.config.deep == DeepMode::Background {
-            let waiting = self.readers.lend().unread(QUEUE)?;
-            self.deep_queue.lock().extend(waiting);
-        }
+        let waiting = self.readers.lend().unread(QUEUE)?;
+        self.deep_queue.lock().extend(waiting);
         Ok(())
     }
 
-    /// Notes a claim that was stored, for the deep stage.
-    pub(super) fn deepen_later(&self, claim: ClaimId) {
-        if self.deepens(DeepMode::Background) {
+    /// Notes a claim that was stored, for the background pass. `asked`: its writer was there to be asked about it.
+    pub(super) fn deepen_later(&self, claim: ClaimId, asked: bool) {
+        if !asked || self.deepens(DeepMode::Background) {
             let mut queue = self.deep_queue.lock();
             if queue.len() == QUEUE {
                 queue.pop_front();
@@ -96,14 +98,8 @@ impl Engine {
         }
     }
 
-    /// Notes claims that arrived from peers, for whatever models there are: nobody judged them against what is here.
+    /// Notes claims that arrived from peers: nobody judged them against what is here.
     pub(super) fn judge_later(&self, claims: impl IntoIterator<Item = ClaimId>) {
-        let info = self.models.info();
-        if info.role(ModelRole::Nli).is_none()
-            && (self.config.deep == DeepMode::Off || info.role(ModelRole::Llm).is_none())
-        {
-            return;
-        }
         let mut queue = self.deep_queue.lock();
         let room = ARRIVED.saturating_sub(queue.len());
         queue.extend(claims.into_iter().take(room));
@@ -119,7 +115,8 @@ impl Engine {
             self.deepen(claim)?;
         }
         let news = next.is_some() || !self.deep_queue.marked.load(Ordering::Relaxed);
-        if news && self.deepens(DeepMode::Background) {
+        // The mark waits for the disk under the write lock: after a crash, a few claims are looked at again.
+        if news && self.deep_queue.len().is_multiple_of(MARK_EACH) {
             self.deep_queue.marked.store(true, Ordering::Relaxed);
             self.writer.lock().unwrap_or_else(PoisonError::into_inner).mark_read(next.as_ref())?;
         }
@@ -130,7 +127,7 @@ impl Engine {
     fn deepen(&self, claim: &ClaimId) -> Result<usize, ApiError> {
         let call = Call::background(AFTER);
         let Some(row) = self.readers.lend().claim(claim)? else { return Ok(0) };
-        if row.status != Status::Active || !row.kind.is_guarded() || row.norms.is_empty() {
+        if row.status != Status::Active || !row.kind.is_guarded() {
             return Ok(0);
         }
         let _reading = self.timers.deep.start();
@@ -150,8 +147,12 @@ impl Engine {
             exclude: &exclude,
         };
         let deeply = self.deepens(DeepMode::Background) || self.deepens(DeepMode::Inline);
-        let mut results = self.ask_models_within(&incoming, call, deeply.then_some(call), false);
-        let rows = self.near_again(&incoming, &results)?;
+        let mut results = self.ask_models_within(&incoming, call, deeply.then_some(call), true);
+        let mut rows = self.near_again(&incoming, &results)?;
+        if rows.is_empty() {
+            // Without models, words alone say what is near.
+            rows = incoming.by_words(&self.readers.lend())?;
+        }
         let Ok(ours) = results.parse(incoming.candidate()) else { return Ok(0) };
         let Ok(against) = results.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(0) };
         let Ok(rulings) = results.rulings(&self.guard, &ours, &against) else { return Ok(0) };
@@ -162,10 +163,16 @@ impl Engine {
             today: &today,
             scores: &said,
             rulings: &rulings,
+            infers: results.infers() && self.nli_is_fitted(),
             threshold_shift: shift,
-            ..JudgeContext::default()
         };
         let Ok(verdict) = guard_calls::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
+        let doubts = guard_calls::doubts(&self.guard, &ours, &against, under);
+        let found: Vec<ClaimId> =
+            verdict.findings.iter().filter(|one| one.tier == Tier::Block).map(|one| one.claim).collect();
+        let doubts = doubts.iter().map(|pair| (&row, &rows[pair.at], pair.band));
+        let doubts: Vec<_> = doubts.filter(|(_, other, _)| !found.contains(&other.id)).collect();
+        self.queue_doubts(&row.scope, &doubts)?;
         let mut pairs = Vec::new();
         for mut finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {
             let Some(theirs) = rows.iter().find(|other| other.id == finding.claim) else { continue };

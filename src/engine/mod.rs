@@ -10,6 +10,8 @@ mod beside;
 mod calibrate;
 mod config;
 mod deep_stage;
+mod doubt_judges;
+mod doubt_pass;
 mod embed_backlog;
 mod error;
 mod extract;
@@ -45,6 +47,7 @@ use std::{
 
 pub use config::{AgentPolicy, ClockFn, EngineConfig, system_clock};
 pub use deep_stage::{DeepMode, odds as deep_odds};
+pub use doubt_judges::{JudgedBatch, rest_after};
 pub use extract::{Extracted, fact_key_of};
 pub use reads::{RecallMeans, Weighing};
 pub use refine::norm_prompt;
@@ -55,11 +58,12 @@ use readers::Readers;
 use crate::{
     api::{
         ActRequest, AgentView, AgentsQuery, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView,
-        ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest, GuardCounts,
-        History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery, JudgeRequest, LogPage,
-        LogQuery, Questions, QuestionsQuery, RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest,
-        ResolveRequest, ResolvedMany, ScopeThreshold, Scopes, Snapshot, SnapshotQuery, StoreCheck, Story, StoryQuery,
-        SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded, WhyAnswer, WhyRequest, WriteOutcome,
+        ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest, Doubts,
+        DoubtsQuery, GuardCounts, History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery,
+        JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, Questions, QuestionsQuery, RecallAnswer,
+        RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold, Scopes,
+        Snapshot, SnapshotQuery, StoreCheck, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome, UndoRequest,
+        Unembedded, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
@@ -268,6 +272,16 @@ impl Engine {
     /// The writes that wait for verdicts.
     pub fn questions(&self, query: &QuestionsQuery) -> Result<Questions, ApiError> {
         reads::questions(self, query)
+    }
+
+    /// The pairs of claims that wait for a verdict.
+    pub fn doubts(&self, query: &DoubtsQuery) -> Result<Doubts, ApiError> {
+        reads::doubts(self, query)
+    }
+
+    /// Takes verdicts on pairs that wait: those of a person take effect, those of an agent open cards.
+    pub fn judge_pairs(&self, request: &JudgePairsRequest) -> Result<JudgedPairs, ApiError> {
+        acts::judge_pairs(self, request)
     }
 
     /// Compares what is active and opens cards.

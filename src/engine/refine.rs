@@ -17,7 +17,7 @@ use crate::{
             llm::{self, Reading},
         },
     },
-    infer::{Call, InferError, ModelRole, Prompt},
+    infer::{Call, InferError, JudgeKind, ModelJudge, ModelRole, Prompt},
     store::{ClaimRow, Reader},
 };
 
@@ -38,7 +38,13 @@ impl Engine {
         if self.config.deep == DeepMode::Off {
             return None;
         }
-        self.models.info().role(ModelRole::Llm).map(|role| llm::version(&role.name, &role.sha256))
+        let local = self.models.info().role(ModelRole::Llm).map(|role| llm::version(&role.name, &role.sha256));
+        local.or_else(|| self.remote_model().map(|judge| llm::version(&judge.name(), "")))
+    }
+
+    /// The model at an address that the settings name, which reads and chooses if there is no local language model.
+    pub(super) fn remote_model(&self) -> Option<&ModelJudge> {
+        self.config.judges.iter().find(|judge| judge.kind() == JudgeKind::Endpoint)
     }
 
     /// Refines the norms of a write before it is judged. `keep` what the model answers, unless nothing is to be stored.
@@ -92,7 +98,13 @@ impl Engine {
             return Ok(Some(reading));
         }
         let Some(prompt) = norm_prompt(statement) else { return Ok(None) };
-        let answer = self.models.generate(&prompt, llm::GRAMMAR, llm::MAX_TOKENS, call)?;
+        let remote = self.remote_model().filter(|_| self.models.info().role(ModelRole::Llm).is_none());
+        let answer = match remote {
+            None => self.models.generate(&prompt, llm::GRAMMAR, llm::MAX_TOKENS, call)?,
+            Some(judge) => judge
+                .ask(&prompt, llm::GRAMMAR, llm::MAX_TOKENS, call)
+                .map_err(|error| InferError::Refused(error.to_string()))?,
+        };
         let reading = Reading::parse(&answer).map_err(|unread| InferError::Refused(unread.to_string()))?;
         self.counters.refined.fetch_add(1, Ordering::Relaxed);
         if keep {

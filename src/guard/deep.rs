@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::domain::text::sanitize;
+
 /// One question about a pair, with its examples.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +49,7 @@ impl DeepQuestion {
     /// Returns the question about two statements.
     pub fn about(&self, a: &str, b: &str) -> String {
         let shown = |text: &str| {
-            let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let one_line = sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ");
             one_line.chars().take(MAX_SHOWN).collect::<String>()
         };
         // A `{b}` within a statement is not a placeholder.
@@ -95,6 +97,20 @@ mod tests {
     fn marks_in_a_statement_stay_as_they_are() {
         let asked = questions()[0].about("x {b} y", "z {a}");
         assert!(asked.contains("A: x {b} y\n") && asked.contains("B: z {a}\n"), "{asked}");
+    }
+
+    #[test]
+    fn injected_statements_stay_on_their_line_and_the_answers_are_fixed() {
+        for question in questions() {
+            let plain = question.about("Use tabs.", "Use spaces.");
+            for injected in crate::domain::pair_prompt::INJECTED {
+                let asked = question.about(injected, "Use spaces.");
+                assert_eq!(asked.lines().count(), plain.lines().count(), "{asked}");
+                assert!(!asked.contains(['\u{1b}', '\u{202e}']), "{asked}");
+                let (before, after) = plain.split_once("Use tabs.").unwrap();
+                assert!(asked.starts_with(before) && asked.ends_with(after), "{asked}");
+            }
+        }
     }
 
     #[test]

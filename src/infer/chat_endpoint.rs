@@ -87,6 +87,11 @@ impl Endpoint {
         })
     }
 
+    /// Returns the model's name on that server.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
     /// Returns the address, without the key.
     pub fn address(&self) -> &str {
         &self.address

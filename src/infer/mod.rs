@@ -8,6 +8,7 @@ mod chat_endpoint;
 mod error;
 #[cfg(any(test, feature = "testing"))]
 mod fake;
+mod model_judge;
 mod pool;
 mod types;
 mod wire;
@@ -17,6 +18,7 @@ pub use chat_endpoint::{Endpoint, EndpointError};
 pub use error::InferError;
 #[cfg(any(test, feature = "testing"))]
 pub use fake::FakeModels;
+pub use model_judge::{JudgeCommand, JudgeError, JudgeKind, ModelJudge};
 pub use pool::{Pool, PoolOptions, default_threads, write_out};
 pub use types::{
     Call, Classification, EmbeddedModel, ModelFile, ModelRole, ModelSet, ModelSource, ModelsInfo, Priority, Prompt,

@@ -9,6 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
+    judge_tool::ConsideredWrite,
     person,
     server::{Inner, McpSettings},
     shape, tool_hints,
@@ -38,7 +39,7 @@ struct CallScope {
 
 /// The error of a tool call: a sentence for the agent, with the next step.
 #[derive(Debug)]
-pub(super) struct ToolError(String);
+pub(super) struct ToolError(pub(super) String);
 
 impl From<ClientError> for ToolError {
     fn from(error: ClientError) -> Self {
@@ -131,7 +132,10 @@ impl<'a> ToolCall<'a> {
                         person::PersonReply::None => {}
                     }
                 }
-                shape::outcome(outcome, self.home())
+                match self.considered(outcome, request, context).await? {
+                    ConsideredWrite::Outcome(outcome) => shape::outcome(*outcome, self.home()),
+                    ConsideredWrite::Wait(wait) => return Ok(wait),
+                }
             }
             McpTool::Supersede => {
                 // One target is what most calls have.
@@ -142,13 +146,15 @@ impl<'a> ToolCall<'a> {
                 listed(&mut arguments, "exception_to");
                 only_of(tool, &arguments)?;
                 let body = considering(self.writing(arguments).await?);
-                shape::outcome(self.post("/supersede", &body).await?, self.home())
+                let outcome = self.post("/supersede", &body).await?;
+                match self.considered(outcome, request, context).await? {
+                    ConsideredWrite::Outcome(outcome) => shape::outcome(*outcome, self.home()),
+                    ConsideredWrite::Wait(wait) => return Ok(wait),
+                }
             }
             McpTool::Judge => {
                 only_of(tool, &arguments)?;
-                object_in_text(&mut arguments, "verdicts");
-                let body = self.judging(arguments)?;
-                shape::outcome(self.post("/judge", &body).await?, self.home())
+                self.judge(arguments).await?
             }
             McpTool::Retract => {
                 only_of(tool, &arguments)?;
@@ -208,7 +214,7 @@ impl<'a> ToolCall<'a> {
     }
 
     /// The scope that an answer need not name.
-    fn home(&self) -> Option<&Scope> {
+    pub(super) fn home(&self) -> Option<&Scope> {
         self.settings().scope.as_ref()
     }
 
@@ -285,14 +291,8 @@ impl<'a> ToolCall<'a> {
         self.acting(arguments)
     }
 
-    /// The body of an answer to a question, which names the scope.
-    fn judging(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
-        arguments.retain(|name, _| !["scope", "org_id", "project", "identity", "expect_rev"].contains(&name.as_str()));
-        self.acting(arguments)
-    }
-
     /// Adds who acts, and the key by which a repetition is known.
-    fn acting(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
+    pub(super) fn acting(&self, mut arguments: JsonObject) -> Result<JsonObject, ToolError> {
         let who = self.settings().who.clone().unwrap_or_else(|| self.agent.clone());
         arguments.entry("who").or_insert_with(|| json!(who));
         arguments.insert("agent".to_owned(), json!(self.agent));
@@ -399,7 +399,7 @@ fn listed(arguments: &mut JsonObject, name: &str) {
 }
 
 /// Makes an object of its JSON: some models write an object as text.
-fn object_in_text(arguments: &mut JsonObject, name: &str) {
+pub(super) fn object_in_text(arguments: &mut JsonObject, name: &str) {
     let Some(value) = arguments.get_mut(name) else { return };
     if let Some(Ok(object)) = value.as_str().map(serde_json::from_str::<JsonObject>) {
         *value = Value::Object(object);

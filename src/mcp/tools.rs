@@ -84,7 +84,10 @@ impl McpTool {
             Self::Supersede => {
                 "Replace active claims with a new statement because something changed; reason says what changed."
             }
-            Self::Judge => "Answer a result \"consider\": how your statement relates to each claim.",
+            Self::Judge => {
+                "Answer a result \"consider\": how your statement relates to each claim. Without token: judge pairs of stored claims; \
+                    call it without arguments to list them."
+            }
             Self::Retract => "Withdraw a claim that was never right. It stays in the history.",
             Self::Why => {
                 "Why something is so: the active claim, its reason, and the claims that it replaced. Takes a question \
@@ -157,7 +160,7 @@ impl McpTool {
             Self::Judge => (
                 json!({"token": text, "because": text, "verdicts": {"type": "object",
                     "additionalProperties": {"enum": PairVerdict::ALL.map(PairVerdict::as_str)}}}),
-                &["token", "verdicts", "because"],
+                &[],
             ),
             Self::Retract => (json!({"target": text, "reason": text, "scope": scope}), &["target", "reason"]),
             Self::Why => (json!({"question": text, "limit": {"type": "integer"}, "scope": scope}), &["question"]),

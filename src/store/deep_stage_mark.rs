@@ -1,4 +1,4 @@
-//! How far the deep stage has read: a mark in the store's file, so that what waits for it outlives the process.
+//! How far the background pass has read: a mark in the store's file, so that what waits for it outlives the process.
 
 use rusqlite::params;
 
@@ -8,7 +8,7 @@ use crate::domain::ClaimId;
 const MARK: &str = "deep.read";
 
 impl Store {
-    /// Notes that the deep stage has read a claim, and with it all that were stored before. Without a claim: all that are stored now, where
+    /// Notes that the background pass has read a claim, and with it all that were stored before. Without a claim: all that are stored now, where
     /// nothing was noted before.
     pub fn mark_read(&mut self, claim: Option<&ClaimId>) -> Result<()> {
         let db = &self.reader.db;
@@ -26,7 +26,7 @@ impl Store {
 }
 
 impl Reader {
-    /// The active guarded claims that were stored after the last one that the deep stage has read, the newest `most` of them, the
+    /// The active guarded claims that were stored after the last one that the background pass has read, the newest `most` of them, the
     /// oldest first; none where it has never read.
     pub fn unread(&self, most: usize) -> Result<Vec<ClaimId>> {
         let Some(mark) = open::setting::<i64>(&self.db, MARK)? else { return Ok(Vec::new()) };

@@ -10,6 +10,7 @@ mod check;
 mod chunks;
 mod commit;
 mod deep_stage_mark;
+mod doubt_rows;
 mod dump;
 mod error;
 mod file;
@@ -39,14 +40,15 @@ use ed25519_dalek::SigningKey;
 
 pub use act::{Act, Committed, EventDraft, Imported, Ref};
 pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
+pub use doubt_rows::{DoubtRow, NewDoubt, QueuedDoubts};
 pub use error::StoreError;
 pub use past::PastMark;
 pub use read::AgentTally;
 pub use requests::RequestHash;
 pub use row::{
     AgentRow, CandidateQuery, CardFilter, CardRow, CardState, CheckReport, ClaimFilter, ClaimRow, EventRow,
-    GuardOutcome, KindAndStatus, LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, RowNumber, ScopeRow,
-    StoreCounts, WordList, WordLists, WordQuery,
+    GuardOutcome, JudgementCounts, KindAndStatus, LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page,
+    RowNumber, ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
 };
 pub use team::sync_rows::{
     ContactRow, DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate, Fork, InviteRow, LogEntry, LogEntryCursor,
@@ -61,7 +63,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 11;
+pub const SCHEMA: u32 = 12;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

@@ -47,6 +47,9 @@ CREATE INDEX events_in_scope ON events (scope, wall, tick, n);
 CREATE INDEX events_by_time ON events (wall, tick, n);
 CREATE INDEX events_by_who ON events (who, wall, tick, n);
 CREATE INDEX events_by_agent ON events (agent, wall, tick, n) WHERE agent IS NOT NULL;
+-- Judgements, and the questions that agents were asked.
+CREATE INDEX events_judging ON events (agent, wall, tick, n)
+    WHERE kind IN ('judgement.contradicts', 'judgement.replaces', 'judgement.same', 'judgement.compatible', 'local.held');
 CREATE INDEX events_refused ON events (wall, tick, n) WHERE kind = 'local.refused';
 CREATE INDEX events_redacted ON events (scope, wall) WHERE body IS NULL;
 -- Acts that settle something, by their act: a claim asks whether one was stored along with it, and an import is one act.
@@ -236,6 +239,19 @@ CREATE TABLE readings (
     answer     TEXT NOT NULL,
     PRIMARY KEY (statement, normaliser)
 ) STRICT, WITHOUT ROWID;
+
+-- Pairs of claims that may contradict each other, and that wait for a verdict since nobody was asked when they were stored. Never synced; it holds
+-- no words. At most 1,000 of the newest in a scope.
+CREATE TABLE doubts (
+    n     INTEGER PRIMARY KEY,
+    id    BLOB NOT NULL UNIQUE,              -- of the card that the pair would have
+    newer BLOB NOT NULL,                     -- the claim that was written later
+    older BLOB NOT NULL,
+    pair  BLOB NOT NULL,                     -- of the words of both, as judgements name it
+    band  INTEGER NOT NULL,                  -- 0 mention, 1 ask
+    tried INTEGER NOT NULL DEFAULT 0         -- bits: judges that gave no verdict
+) STRICT;
+CREATE INDEX doubts_newer ON doubts (newer);
 
 -- The exact vector of a claim, of any status: one signed byte a dimension, to a scale of its own.
 CREATE TABLE vectors (

@@ -19,6 +19,7 @@ mod faults;
 mod fuzz;
 mod hostile;
 mod infer;
+mod judges;
 mod lan;
 mod mcp;
 mod models;

@@ -71,6 +71,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0051-one-probability.md"),
     record!("0052-measuring-is-a-program-of-its-own.md"),
     record!("0053-the-writer-is-asked.md"),
+    record!("0054-judges-in-order.md"),
 ];
 
 #[cfg(test)]

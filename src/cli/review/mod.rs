@@ -63,6 +63,10 @@ pub(crate) async fn inbox(
         show(cx, &first, scope.as_ref());
         return Ok(Exit::Ok);
     }
+    if first.total == 0 && first.doubts > 0 {
+        show(cx, &first, scope.as_ref());
+        return Ok(Exit::Ok);
+    }
     if first.total == 0 {
         nothing(cx, scope.as_ref());
         return Ok(Exit::Ok);
@@ -70,6 +74,9 @@ pub(crate) async fn inbox(
     cx.ui.line(text!("{} attention.", count(first.total, "item needs", "items need")));
     for group in &first.groups {
         cx.ui.line(text!("  {}: {}", group.group.title(), counted(group)));
+    }
+    if first.doubts > 0 {
+        cx.ui.line(text!("  To judge: {} (`ergo judge`)", count(first.doubts, "pair", "pairs")));
     }
     let mut asker = if read_only { None } else { Asker::new() };
     let mut at = 0;

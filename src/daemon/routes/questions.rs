@@ -7,7 +7,10 @@ use super::super::{
     response::{JsonResult, WriteResult, value, written},
     state::SharedState,
 };
-use crate::api::{ApiError, JudgeRequest, Questions, QuestionsQuery, WriteOutcome};
+use crate::api::{
+    ApiError, Doubts, DoubtsQuery, JudgeNextRequest, JudgePairsRequest, JudgeRequest, JudgedNext, JudgedPairs,
+    Questions, QuestionsQuery, WriteOutcome,
+};
 
 /// Answers a question: stores the held write, replaces what it replaces, or refuses it, by the verdicts.
 #[utoipa::path(post, path = "/judge", tag = "writes", request_body = JudgeRequest, responses(
@@ -31,4 +34,39 @@ pub(in crate::daemon) async fn questions(
     QueryString(query): QueryString<QuestionsQuery>,
 ) -> JsonResult<Questions> {
     value(shared.engine(move |engine| engine.questions(&query)).await)
+}
+
+/// Pairs of claims in force that may contradict each other and wait for a verdict, the newest first.
+#[utoipa::path(get, path = "/doubts", tag = "conflicts", params(DoubtsQuery), responses(
+    (status = 200, body = Doubts), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn doubts(
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<DoubtsQuery>,
+) -> JsonResult<Doubts> {
+    value(shared.engine(move |engine| engine.doubts(&query)).await)
+}
+
+/// Takes verdicts on such pairs. Those of a person take effect; those of an agent open cards that propose the same.
+#[utoipa::path(post, path = "/doubts", tag = "conflicts", request_body = JudgePairsRequest, responses(
+    (status = 200, body = JudgedPairs),
+    (status = 400, description = "A field is invalid; it is named", body = ApiError),
+    (status = 404, description = "There is no such pair", body = ApiError),
+    (status = 409, description = "None of the pairs waits any more", body = ApiError)))]
+pub(in crate::daemon) async fn judge_pairs(
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<JudgePairsRequest>,
+) -> JsonResult<JudgedPairs> {
+    value(shared.engine(move |engine| engine.judge_pairs(&request)).await)
+}
+
+/// Has a language model judge the next pairs of a scope, by the judges of the settings; with `dry_run`, estimates what all of them take.
+#[utoipa::path(post, path = "/doubts/judge", tag = "conflicts", request_body = JudgeNextRequest, responses(
+    (status = 200, body = JudgedNext),
+    (status = 400, description = "A field is invalid; it is named", body = ApiError),
+    (status = 503, description = "The judge cannot be asked", body = ApiError)))]
+pub(in crate::daemon) async fn judge_next(
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<JudgeNextRequest>,
+) -> JsonResult<JudgedNext> {
+    value(shared.engine(move |engine| engine.judge_for(&request)).await)
 }

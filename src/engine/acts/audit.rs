@@ -8,7 +8,7 @@ use std::{
 
 use super::found_cards::{self, FoundPair};
 use crate::{
-    api::{ApiError, AuditOutcome, AuditRequest},
+    api::{ApiError, AuditOutcome, AuditRequest, DoubtBand},
     domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier, verdict::Relation},
     engine::{
         Engine, act_context::WriteScope, guard_calls, guard_result::candidate, refine, request_hash::request_hash,
@@ -37,14 +37,24 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
     let today = guard_calls::day((engine.config.clock)());
     let now = (engine.config.clock)();
     // The long part reads beside the writer; what it found is looked at again under the lock.
-    let mut work = {
+    let (scope, mut work) = {
         let reader = engine.readers.lend();
         let write_scope = WriteScope::of(&reader, &request.caller)?;
+        let scope = write_scope.scope.clone();
         let shift = engine.threshold_shift(&reader, &write_scope.scope, now)?;
         let outcome = AuditOutcome::default();
         let second = engine.second_reader();
-        Work { reader: &reader, engine, scope: write_scope.scope, today: &today, shift, second, outcome }.run()?
+        let doubts = Vec::new();
+        let work =
+            Work { reader: &reader, engine, scope: write_scope.scope, today: &today, shift, second, outcome, doubts }
+                .run()?;
+        (scope, work)
     };
+    if !request.dry_run {
+        let doubts =
+            work.doubts.iter().flat_map(|(row, others)| others.iter().map(move |(other, band)| (row, other, *band)));
+        engine.queue_doubts(&scope, &doubts.collect::<Vec<_>>())?;
+    }
     if request.dry_run || work.pairs.is_empty() {
         work.outcome.opened = work.pairs.iter().map(|pair| pair.summary(now, &request.caller.who)).collect();
         return Ok(work.outcome);
@@ -79,6 +89,16 @@ struct Work<'a> {
     /// The normaliser that a language model makes with the rules.
     second: Option<String>,
     outcome: AuditOutcome,
+    /// Claims with those that they may contradict.
+    doubts: Vec<ClaimInDoubts>,
+}
+
+/// A claim, and those that it may contradict.
+type ClaimInDoubts = (ClaimRow, Vec<(ClaimRow, DoubtBand)>);
+
+/// The statements of a pair, the stored one first.
+fn texts(looks: &[Look], (at, other): (usize, usize)) -> (&str, &str) {
+    (looks[at].against[other].claim().statement.as_str(), looks[at].ours.claim().statement.as_str())
 }
 
 /// One claim beside the claims that it is to be compared with, and what models said of each.
@@ -101,6 +121,7 @@ impl Look {
 struct Found {
     outcome: AuditOutcome,
     pairs: Vec<FoundPair>,
+    doubts: Vec<ClaimInDoubts>,
 }
 
 impl Work<'_> {
@@ -130,7 +151,8 @@ impl Work<'_> {
                 break;
             }
         }
-        Ok(Found { outcome: self.outcome, pairs: pairs.into_values().take(MAX_CARDS).collect() })
+        let pairs = pairs.into_values().take(MAX_CARDS).collect();
+        Ok(Found { outcome: self.outcome, pairs, doubts: self.doubts })
     }
 
     /// What one claim is to be compared with: each pair of claims once. `None` if one of them cannot be parsed.
@@ -160,18 +182,18 @@ impl Work<'_> {
             return;
         }
         let mut wanted: Vec<(usize, usize)> = Vec::new();
+        let mut for_gate: Vec<(usize, usize)> = Vec::new();
         for (at, look) in looks.iter().enumerate() {
             let under = look.context(self.today, 0.0);
             let worth = guard_calls::select_for_inference(&self.engine.guard, &look.ours, &look.against, under);
+            if self.engine.nli_is_fitted() {
+                let more = guard_calls::select_for_gate(&self.engine.guard, &look.ours, &look.against, under, &worth);
+                for_gate.extend(more.into_iter().map(|other| (at, other)));
+            }
             wanted.extend(worth.into_iter().map(|other| (at, other)));
         }
         for batch in wanted.chunks(BATCH) {
-            let pairs: Vec<(&str, &str)> = batch
-                .iter()
-                .map(|(at, other)| {
-                    (looks[*at].against[*other].claim().statement.as_str(), looks[*at].ours.claim().statement.as_str())
-                })
-                .collect();
+            let pairs: Vec<(&str, &str)> = batch.iter().map(|place| texts(looks, *place)).collect();
             match self.engine.infer(&pairs, &[], Call::background(PATIENCE)) {
                 Ok(inferences) => {
                     self.outcome.inferred += inferences.len();
@@ -186,6 +208,14 @@ impl Work<'_> {
                 }
             }
         }
+        for batch in for_gate.chunks(BATCH) {
+            let pairs: Vec<(&str, &str)> = batch.iter().map(|place| texts(looks, *place)).collect();
+            // Pairs that cannot be read are in no doubt: the audit's own findings do not depend on them.
+            let Ok(inferences) = self.engine.infer(&[], &pairs, Call::background(PATIENCE)) else { return };
+            for ((at, other), inference) in batch.iter().zip(inferences) {
+                looks[*at].said[*other].gate_inference = Some(inference);
+            }
+        }
     }
 
     fn judge(&mut self, look: Look, pairs: &mut BTreeMap<CardId, FoundPair>) -> Result<(), ApiError> {
@@ -194,6 +224,19 @@ impl Work<'_> {
         let Ok(verdict) = guard_calls::judge(&self.engine.guard, &look.ours, &look.against, under) else {
             return Ok(());
         };
+        if look.row.kind.is_guarded() {
+            let infers = look.said.iter().any(|said| said.inference.is_some() || said.gate_inference.is_some());
+            let doubts = guard_calls::doubts(
+                &self.engine.guard,
+                &look.ours,
+                &look.against,
+                JudgeContext { infers, ..look.context(self.today, self.shift) },
+            );
+            let found = |id: ClaimId| verdict.findings.iter().any(|one| one.claim == id && one.tier == Tier::Block);
+            let doubts = doubts.iter().map(|pair| (&look.rows[pair.at], pair.band));
+            let doubts = doubts.filter(|(other, _)| !found(other.id)).map(|(other, band)| (other.clone(), band));
+            self.doubts.push((look.row.clone(), doubts.collect()));
+        }
         for mut finding in verdict.findings {
             let Some(theirs) = look.rows.iter().find(|other| other.id == finding.claim) else { continue };
             let fact = !(look.row.kind.is_guarded() && theirs.kind.is_guarded());

@@ -244,7 +244,7 @@ impl ActContext<'_> {
         if claim.draft.kind.is_guarded() {
             self.count(&judged, !rules.is_empty());
             if let Some(id) = committed.created.first() {
-                self.engine.deepen_later(*id);
+                self.engine.deepen_later(*id, claim.consider);
             }
         }
         warnings.extend(review_warning(&committed));

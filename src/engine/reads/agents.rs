@@ -3,16 +3,20 @@
 use std::sync::PoisonError;
 
 use crate::{
-    api::{AgentView, AgentsQuery, ApiError},
+    api::{AgentJudgements, AgentView, AgentsQuery, ApiError},
     engine::{Engine, validate},
+    store::JudgementCounts,
 };
 
 /// The agents that wrote something, the one that did so last first.
 pub(in crate::engine) fn agents(engine: &Engine, query: &AgentsQuery) -> Result<Vec<AgentView>, ApiError> {
     let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let mut tally = engine.agents.lock().unwrap_or_else(PoisonError::into_inner);
-    let rows = engine.readers.lend().agents(&mut tally, scope.as_ref())?;
+    let reader = engine.readers.lend();
+    let rows = reader.agents(&mut tally, scope.as_ref())?;
     drop(tally);
+    let judged = reader.agent_judgements(scope.as_ref())?;
+    drop(reader);
     let mut items: Vec<AgentView> = Vec::new();
     for row in rows {
         match items.iter_mut().find(|item| item.agent == row.agent) {
@@ -29,9 +33,18 @@ pub(in crate::engine) fn agents(engine: &Engine, query: &AgentsQuery) -> Result<
                 first: row.first,
                 last: row.last,
                 people: vec![row.who],
+                judgements: AgentJudgements::default(),
             }),
         }
     }
+    for item in &mut items {
+        item.judgements = judged.get(&item.agent).copied().map(judgements).unwrap_or_default();
+    }
     items.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.agent.cmp(&b.agent)));
     Ok(items)
+}
+
+fn judgements(counts: JudgementCounts) -> AgentJudgements {
+    let JudgementCounts { asked, contradicts, replaces, same, compatible, overturned, always_compatible } = counts;
+    AgentJudgements { asked, contradicts, replaces, same, compatible, overturned, always_compatible }
 }

@@ -38,7 +38,7 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
     let wanted = |group: InboxKind| query.group.is_none_or(|only| only == group);
     let now = (engine.config.clock)();
     let today = guard_calls::day(now);
-    let mut groups = engine.readers.lend().snapshot(|reader| {
+    let (mut groups, doubts) = engine.readers.lend().snapshot(|reader| {
         let mut groups = Vec::new();
         // Of the others there is nothing to count, one by one.
         let waiting = reader.waiting_kinds(scope.as_ref(), now)?;
@@ -58,13 +58,14 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
                 noted(engine, reader, group, page, &today)?
             });
         }
-        Ok::<_, ApiError>(groups)
+        let doubts = reader.doubts(scope.as_ref(), 0)?.scopes.iter().map(|(_, pairs)| pairs).sum();
+        Ok::<_, ApiError>((groups, doubts))
     })?;
     if wanted(InboxKind::Quarantined) {
         groups.push(quarantined(engine, limit, cursor)?);
     }
     groups.retain(|group| group.total > 0);
-    Ok(Inbox { total: groups.iter().map(|group| group.total).sum(), groups })
+    Ok(Inbox { total: groups.iter().map(|group| group.total).sum(), groups, doubts })
 }
 
 /// What was not let in. Its cursor is how many come before.

@@ -1,5 +1,6 @@
 //! Reading: claims, pages, search, candidates, neighbours, events, cards.
 
+mod agent_judgements;
 mod agents;
 mod candidates;
 mod cards;
@@ -43,7 +44,7 @@ impl ListPosition {
 }
 
 /// The bytes between which an id with this hexadecimal prefix lies; `None` where the text cannot be one.
-fn id_range(prefix: &str) -> Option<([u8; 32], [u8; 32])> {
+pub(super) fn id_range(prefix: &str) -> Option<([u8; 32], [u8; 32])> {
     if !crate::domain::id::is_prefix(prefix) {
         return None;
     }

@@ -20,6 +20,7 @@ pub(crate) fn agents() -> Agents {
         first: NOW - 900 * HOUR,
         last: NOW - hours * HOUR,
         people: vec!["max".into(), "zoe".into()],
+        ..AgentView::default()
     };
     let session = |agent: &str, minutes: u64| AgentSession {
         agent: agent.into(),

@@ -100,13 +100,13 @@ pub(crate) fn inbox() -> Inbox {
         group(InboxKind::Warned, 1, vec![InboxItem::Notice(Box::new(warned))]),
         group(InboxKind::Quarantined, 1, vec![InboxItem::Quarantined(Box::new(refused))]),
     ];
-    Inbox { total: groups.iter().map(|group| group.total).sum(), groups }
+    Inbox { total: groups.iter().map(|group| group.total).sum(), groups, ..Inbox::default() }
 }
 
 /// The inbox of a memory in which three writes were refused, and nothing else.
 pub(crate) fn three_cards() -> Inbox {
     let items = (1..=3).map(|n| InboxItem::Card(Box::new(summary(n, CardStatus::Open)))).collect();
-    Inbox { groups: vec![group(InboxKind::Refused, 3, items)], total: 3 }
+    Inbox { groups: vec![group(InboxKind::Refused, 3, items)], total: 3, ..Inbox::default() }
 }
 
 /// The inbox after an import of which three rows were refused and two warned about, and a refused write of another scope.
@@ -142,7 +142,7 @@ pub(crate) fn after_import() -> Inbox {
     let mut cards = vec![InboxItem::Card(Box::new(elsewhere))];
     cards.extend([1, 3, 5].map(refused));
     let groups = vec![group(InboxKind::Refused, 4, cards), group(InboxKind::Warned, 2, [1, 2].map(warned).into())];
-    Inbox { total: 6, groups }
+    Inbox { total: 6, groups, ..Inbox::default() }
 }
 
 fn claim_of_a_week(n: u8) -> crate::api::ClaimView {

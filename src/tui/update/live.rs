@@ -34,6 +34,11 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         // Who comes and goes is of the Agents screen alone.
         return;
     }
+    if change.act == "doubts" {
+        // The Inbox counts pairs that wait for a verdict; nobody did anything.
+        state.requests.inbox = true;
+        return;
+    }
     let own = change.op_id.is_some_and(|op| state.own.contains(&op));
     let here = match (&state.scope, &change.scope) {
         (Some(shown), Some(scope)) => shown == scope,

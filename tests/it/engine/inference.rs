@@ -34,8 +34,8 @@ fn early_or_late(margin: f32) -> FakeModels {
     })
 }
 
-const EARLY: &str = "Reviews are asked for early, while the change is small";
-const LATE: &str = "Reviews are asked for once the whole change is done";
+pub(super) const EARLY: &str = "Reviews are asked for early, while the change is small";
+pub(super) const LATE: &str = "Reviews are asked for once the whole change is done";
 
 fn bed(models: Arc<dyn Models>) -> Bed {
     Bed::new().reopen_with_models(trusting(), models)
@@ -261,7 +261,7 @@ fn vectors_of_another_model_cost_a_warning_and_are_left_alone() {
 }
 
 /// A judge that asks the language model about whatever the cross-encoder half believes, and believes the language model.
-fn deepening() -> Guard {
+pub(super) fn deepening() -> Guard {
     let mut weights = trusting().weights().clone();
     weights.deep = ergo::guard::weights::DeepWeights {
         gate: 0.1,
@@ -276,7 +276,7 @@ fn deepening() -> Guard {
 }
 
 /// A cross-encoder that is not sure, and a language model that answers first, or second.
-fn unsure(first: bool) -> FakeModels {
+pub(super) fn unsure(first: bool) -> FakeModels {
     early_or_late(0.8).answering(move |_, answers| {
         Ok(answers.iter().enumerate().map(|(at, _)| if (at == 0) == first { -0.05 } else { -4.0 }).collect())
     })

@@ -7,6 +7,7 @@ mod batch;
 mod bundles;
 mod calibrate;
 mod cards;
+mod doubt_queue;
 mod doubts;
 mod exceptions;
 mod facts;
@@ -95,12 +96,27 @@ impl Bed {
 
     /// [`Bed::reopen_with_models`], and when the language model is asked.
     pub(crate) fn reopen_deep(self, guard: Guard, models: Arc<dyn Models>, deep: DeepMode) -> Self {
+        self.reopen_with_models_as(guard, models, |config| config.deep = deep)
+    }
+
+    /// [`Bed::reopen_with`], with other settings.
+    pub(crate) fn reopen_as(self, guard: Guard, change: impl FnOnce(&mut EngineConfig)) -> Self {
+        self.reopen_with_models_as(guard, Arc::new(NoModels), change)
+    }
+
+    /// [`Bed::reopen_with_models`], with other settings.
+    pub(crate) fn reopen_with_models_as(
+        self,
+        guard: Guard,
+        models: Arc<dyn Models>,
+        change: impl FnOnce(&mut EngineConfig),
+    ) -> Self {
         let Self { dir, engine, changes, clock } = self;
         let (agents_may, device) = (engine.config().agents_may, engine.config().device.clone());
         drop(engine);
         let mut config = config(&dir.path().join("store.db"), agents_may, &clock);
-        config.deep = deep;
         config.device = device;
+        change(&mut config);
         let engine = Engine::open_with_models(config, guard, models).unwrap();
         Self::around(dir, engine, changes, clock)
     }

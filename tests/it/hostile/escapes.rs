@@ -148,6 +148,7 @@ fn no_verb_lets_escape_bytes_of_others_through() {
         with(&["inbox", "--here"]);
         with(&["conflicts"]);
         with(&["audit"]);
+        with(&["judge"]);
         with(&["audit", "--dry-run"]);
         with(&["agents"]);
         with(&["log"]);
@@ -202,6 +203,8 @@ fn no_verb_lets_escape_bytes_of_others_through() {
         &["claims", "--all"][..],
         &["conflicts", "--all", "--status", "all"],
         &["inbox"],
+        &["judge", "--all"],
+        &["judge", &bad, "same"],
         &["log", "--all", "-n", "100"],
         &["scopes"],
         &["agents", "--all"],

@@ -9,4 +9,5 @@ mod flow;
 mod hello;
 mod hostile;
 mod http;
+mod judging;
 mod person;

@@ -94,7 +94,7 @@ fn a_question_that_is_left_waits_on_its_card_and_can_be_withdrawn() {
         next: None,
     };
     let ticket = state.ticket(Slot::Inbox);
-    let inbox = Inbox { groups: vec![group], total: 1 };
+    let inbox = Inbox { groups: vec![group], total: 1, ..Inbox::default() };
     let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(inbox))));
     settle(&mut state, out);
     // The cursor leaves what is no longer listed.

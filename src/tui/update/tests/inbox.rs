@@ -233,7 +233,7 @@ fn long(total: usize, from: usize) -> Inbox {
     let items = (from..end).map(item).collect();
     let next = (end < total).then(|| end.to_string());
     let group = crate::api::InboxGroup { group: InboxKind::NeedsReview, total, at_least: false, items, next };
-    Inbox { groups: vec![group], total }
+    Inbox { groups: vec![group], total, ..Inbox::default() }
 }
 
 /// Answers what is read of the inbox out of a long group.

@@ -1,0 +1,189 @@
+//! `ergo judge`: goes through the pairs of claims that may contradict each other, one key each.
+
+use std::io::IsTerminal;
+
+use super::{
+    CliError, Context, Exit,
+    ask::Asker,
+    doubts::verdict_of,
+    show::{claim::author, text::count, time::ago},
+    ui::Style,
+};
+use crate::{
+    api::{
+        Caller, ClaimView, Doubts, DoubtsQuery, ErrorCode, JudgePairsRequest, JudgedPair, JudgedPairs, PairEffect,
+        PairInDoubt, VerdictOnPair,
+    },
+    client::{Client, ClientError},
+    domain::{PairVerdict, Scope, text::sanitize_line},
+};
+
+/// Judge pairs of claims that may contradict each other and that nobody was asked about when they were stored.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without arguments it shows one pair after the other and takes a key: k keeps both, r: the newer claim replaces the older one,
+s: they say the same, c: they contradict each other (a conflict card opens), n: next pair, q: quit. `--json` lists the pairs.
+A person's verdicts take effect; an agent's open cards. `ergo undo` takes them back.")]
+pub(crate) struct Args {
+    /// A pair's id or unique prefix.
+    #[arg(value_name = "PAIR", requires = "verdict")]
+    pair: Option<String>,
+    /// What the newer claim is to the older one: contradicts, replaces, same or compatible.
+    #[arg(value_name = "VERDICT")]
+    verdict: Option<PairVerdict>,
+    /// Why, in one sentence. It stays on the record.
+    #[arg(short, long, value_name = "WHY")]
+    because: Option<String>,
+    /// In all scopes.
+    #[arg(long, conflicts_with = "pair")]
+    all: bool,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    if let (Some(pair), Some(verdict)) = (args.pair, args.verdict) {
+        let client = cx.client().await?;
+        let order = VerdictOnPair { pair, verdict, because: args.because };
+        let judged = judge(&client, cx.anyone()?, order).await?;
+        if cx.ui.json {
+            cx.ui.value(&judged);
+        } else {
+            cx.ui.line(text!("{}.", judged.summary));
+            judged.pairs.iter().for_each(|pair| effect(cx, pair));
+        }
+        return Ok(Exit::Ok);
+    }
+    let (client, scope) = cx.reader().await?;
+    let scope = (!args.all).then_some(scope);
+    let doubts = client.doubts(&query(scope.as_ref(), 50)).await?;
+    if cx.ui.json {
+        cx.ui.value(&doubts);
+        return Ok(Exit::Ok);
+    }
+    if doubts.total == 0 {
+        cx.ui.line("No pair of claims waits for a verdict.");
+        cx.ui.commands(&[("ergo audit".to_owned(), "compare all active claims".to_owned())]);
+        return Ok(Exit::Ok);
+    }
+    let caller = cx.anyone()?;
+    let person = caller.agent.is_none() && std::io::stdin().is_terminal();
+    match Asker::new().filter(|_| person) {
+        Some(mut asker) => review(cx, &client, &mut asker, &caller, scope.as_ref()).await,
+        None => Ok(list(cx, &doubts)),
+    }
+}
+
+fn query(scope: Option<&Scope>, limit: usize) -> DoubtsQuery {
+    let (org_id, project) = scope.map(|scope| (scope.org_id.clone(), scope.project.clone())).unzip();
+    DoubtsQuery { org_id, project, limit: Some(limit) }
+}
+
+/// Lists the pairs where nobody can answer.
+fn list(cx: &mut Context, doubts: &Doubts) -> Exit {
+    for pair in &doubts.items {
+        show(cx, pair);
+    }
+    cx.ui.line(text!("{} to judge.", count(doubts.total, "pair", "pairs")));
+    let first = doubts.items.first().map(|pair| pair.id.short()).unwrap_or_default();
+    cx.ui.commands(&[(format!("ergo judge {first} compatible --because '…'"), "judge a pair".to_owned())]);
+    Exit::Ok
+}
+
+/// What a person wants with a pair.
+enum Answer {
+    Verdict(PairVerdict),
+    Next,
+    Quit,
+}
+
+async fn review(
+    cx: &mut Context,
+    client: &Client,
+    asker: &mut Asker,
+    caller: &Caller,
+    scope: Option<&Scope>,
+) -> Result<Exit, CliError> {
+    let mut skipped: Vec<String> = Vec::new();
+    let mut judged = 0;
+    loop {
+        // Each verdict may settle other pairs, so the queue is read again.
+        let doubts = client.doubts(&query(scope, 50)).await?;
+        let Some(pair) = doubts.items.iter().find(|pair| !skipped.contains(&pair.id.to_hex())) else {
+            let left = if doubts.total > 0 { format!("; {} left", doubts.total) } else { String::new() };
+            cx.ui.line(text!("{} judged{}.", count(judged, "pair", "pairs"), left));
+            return Ok(Exit::Ok);
+        };
+        cx.ui.line(text!("\n{} to judge", count(doubts.total, "pair", "pairs")));
+        show(cx, pair);
+        match answer(cx, asker)? {
+            Answer::Verdict(verdict) => {
+                let order = VerdictOnPair { pair: pair.id.to_hex(), verdict, because: None };
+                match judge(client, caller.clone(), order).await {
+                    Ok(done) => {
+                        judged += 1;
+                        done.pairs.iter().for_each(|pair| effect(cx, pair));
+                    }
+                    // Somebody else was faster.
+                    Err(ClientError::Api(error)) if error.code == ErrorCode::Stale => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Answer::Next => skipped.push(pair.id.to_hex()),
+            Answer::Quit => {
+                cx.ui.line(text!("{} judged; {} left.", count(judged, "pair", "pairs"), doubts.total));
+                return Ok(Exit::Ok);
+            }
+        }
+    }
+}
+
+fn answer(cx: &mut Context, asker: &mut Asker) -> Result<Answer, CliError> {
+    loop {
+        let prompt = "  k: keep both, r: replaces, s: same, c: contradicts, n: next, q: quit? ";
+        let Some(line) = asker.ask(cx, prompt)? else { return Ok(Answer::Quit) };
+        match line.to_ascii_lowercase().as_str() {
+            "n" | "next" | "" => return Ok(Answer::Next),
+            "q" | "quit" => return Ok(Answer::Quit),
+            word => match verdict_of(word) {
+                Some(verdict) => return Ok(Answer::Verdict(verdict)),
+                None => cx.ui.line("  Type k, r, s, c, n or q."),
+            },
+        }
+    }
+}
+
+async fn judge(client: &Client, caller: Caller, order: VerdictOnPair) -> Result<JudgedPairs, ClientError> {
+    client.judge_pairs(&JudgePairsRequest { caller, verdicts: vec![order], ..JudgePairsRequest::default() }).await
+}
+
+/// Shows a pair: its id, and each claim with who wrote it and why.
+fn show(cx: &mut Context, pair: &PairInDoubt) {
+    let id = cx.ui.paint(Style::Code, pair.id.short());
+    cx.ui.line(text!("pair {} in {}", id, crate::domain::text::escape(&pair.scope.to_string())));
+    for (label, claim) in [("newer", &pair.newer), ("older", &pair.older)] {
+        side(cx, label, claim);
+    }
+}
+
+fn side(cx: &mut Context, label: &str, claim: &ClaimView) {
+    let id = cx.ui.paint(Style::Code, claim.id.short());
+    let by = format!("{}, {}", author(&claim.who, claim.agent.as_deref()), ago(claim.at, Context::now()));
+    let statement = sanitize_line(&claim.statement);
+    let by = cx.ui.paint(Style::Dim, format_args!("({by})"));
+    cx.ui.line(text!("  {}  {}  {}  {}", label, id, statement, by));
+    if let Some(reason) = &claim.reason {
+        cx.ui.line(text!("         because {}", sanitize_line(reason)));
+    }
+}
+
+/// Says what followed from a verdict.
+fn effect(cx: &mut Context, pair: &JudgedPair) {
+    let said = match pair.effect {
+        PairEffect::Kept => "both stay in force; the pair is not asked about again".to_owned(),
+        PairEffect::Replaced => "the newer claim superseded the older one".to_owned(),
+        PairEffect::Merged => "the newer claim gave way to the older one".to_owned(),
+        PairEffect::Card => format!("card {} opened: settle it with `ergo resolve`", pair.pair.short()),
+        PairEffect::Stale => "this pair no longer waits; nothing was done".to_owned(),
+    };
+    cx.ui.line(text!("  {}", said));
+}

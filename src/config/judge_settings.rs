@@ -1,0 +1,106 @@
+//! The `[judge]` section: the language models that judge pairs of claims, filter results and select sentences.
+
+use std::{env, path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::files;
+
+/// The environment variable that holds the endpoint's key.
+pub const KEY_VARIABLE: &str = "ERGO_LLM_KEY";
+
+/// The default time that a judge has for an answer, in milliseconds.
+pub const ANSWER_TIMEOUT_MS: u64 = 120_000;
+
+/// The allowed times for an answer.
+const ANSWER_TIMEOUTS: std::ops::RangeInclusive<u64> = 1_000..=600_000;
+
+/// The default share of the time in which the background may have pairs judged, in percent.
+pub const BUDGET_PERCENT: u8 = 25;
+
+/// The `[judge]` section. Judges are asked in the order local model, endpoint, command; the next one gets what one before it left open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JudgeSettings {
+    /// Whether the language model of this machine judges pairs that wait, if one is chosen.
+    pub local: bool,
+    /// A server with OpenAI-compatible chat completions, such as `http://127.0.0.1:8080/v1`. Claims and questions are sent to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The model's name on that server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// A file with the key; [`KEY_VARIABLE`] overrides it. Without a key the server is never called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<PathBuf>,
+    /// A program and its arguments, which reads a prompt on standard input and prints an answer. Claims are given to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// How long an endpoint or a command has for an answer, in milliseconds; by default [`ANSWER_TIMEOUT_MS`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// The share of the time in which the background may have pairs judged, in percent; 0 for never.
+    pub budget_percent: u8,
+}
+
+impl Default for JudgeSettings {
+    fn default() -> Self {
+        Self {
+            local: true,
+            endpoint: None,
+            model: None,
+            key_file: None,
+            command: Vec::new(),
+            timeout_ms: None,
+            budget_percent: BUDGET_PERCENT,
+        }
+    }
+}
+
+impl JudgeSettings {
+    /// Returns how long an endpoint or a command has for an answer.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms.unwrap_or(ANSWER_TIMEOUT_MS))
+    }
+
+    /// Returns the first invalid setting, and why it is invalid.
+    pub(super) fn invalid(&self) -> Option<(&'static str, String)> {
+        if self.timeout_ms.is_some_and(|time| !ANSWER_TIMEOUTS.contains(&time)) {
+            let (least, most) = (ANSWER_TIMEOUTS.start(), ANSWER_TIMEOUTS.end());
+            return Some(("timeout_ms", format!("invalid `timeout_ms`: expected {least} to {most}")));
+        }
+        if self.budget_percent > 100 {
+            return Some(("budget_percent", "invalid `budget_percent`: expected 0 to 100".to_owned()));
+        }
+        if self.command.first().is_some_and(|program| program.trim().is_empty()) {
+            let message = "invalid `command`: expected a program and its arguments, such as [\"claude\", \"-p\"]";
+            return Some(("command", message.to_owned()));
+        }
+        let endpoint = self.endpoint.as_deref()?;
+        if !endpoint.starts_with("https://") && !endpoint.starts_with("http://") {
+            return Some((
+                "endpoint",
+                format!("invalid `endpoint` {endpoint}: expected a URL such as http://127.0.0.1:8080/v1"),
+            ));
+        }
+        self.model
+            .as_deref()
+            .is_none_or(|model| model.trim().is_empty())
+            .then(|| ("endpoint", "`endpoint` requires `model`: the model's name on that server".to_owned()))
+    }
+
+    /// Returns the key, trimmed; `None` if there is none.
+    ///
+    /// # Errors
+    /// A message if the key file cannot be read.
+    pub fn key(&self) -> Result<Option<String>, String> {
+        let variable = env::var(KEY_VARIABLE).ok();
+        let key = match (variable, &self.key_file) {
+            (Some(key), _) => key,
+            (None, Some(path)) => files::text(path, files::MAX_SETTINGS)
+                .map_err(|error| format!("cannot read the key file {}: {error}", path.display()))?,
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(key.trim().to_owned()).filter(|key| !key.is_empty()))
+    }
+}

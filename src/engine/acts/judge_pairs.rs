@@ -1,0 +1,234 @@
+//! Verdicts on pairs of the queue of doubts: those of a person take effect, those of an agent or a model become cards.
+
+use std::collections::BTreeSet;
+
+use super::{found_cards::FoundPair, supersede::replaced_by};
+use crate::{
+    api::{ApiError, JudgePairsRequest, JudgedPair, JudgedPairs, MAX_PAIRS, PairEffect},
+    domain::{
+        CardId, ClaimId, EventKind, Finding, PairVerdict, Tier,
+        judgement::JudgementData,
+        verdict::{Confidence, Evidence, Relation, RuleId, Stage},
+    },
+    engine::{
+        Engine,
+        act_context::{ActContext, WriteScope},
+        find,
+        question::words_of,
+        request_hash::request_hash,
+        validate, wording,
+    },
+    store::{ClaimRow, DoubtRow, EventDraft, Lookup, Ref},
+};
+
+/// `POST /doubts`.
+pub(in crate::engine) fn judge_pairs(engine: &Engine, request: &JudgePairsRequest) -> Result<JudgedPairs, ApiError> {
+    validate::actor(&request.caller)?;
+    let verdicts = checked(request)?;
+    let model = validate::optional_name("model", request.model.as_deref())?;
+    engine.act(&request.caller, request_hash("judge_pairs", request), |context| {
+        if let Some(answer) = done_before(context)? {
+            return Ok(answer);
+        }
+        context.judge_pairs(&verdicts, model.as_deref())
+    })
+}
+
+/// One verdict of a request, checked.
+struct PairOrder {
+    pair: String,
+    verdict: PairVerdict,
+    because: Option<String>,
+}
+
+fn checked(request: &JudgePairsRequest) -> Result<Vec<PairOrder>, ApiError> {
+    if request.verdicts.is_empty() {
+        return Err(ApiError::field("verdicts", "`verdicts` is empty").hint("`GET /doubts` lists the pairs that wait"));
+    }
+    if request.verdicts.len() > MAX_PAIRS {
+        return Err(ApiError::field("verdicts", format!("at most {MAX_PAIRS} verdicts are taken at once")));
+    }
+    let shared = validate::optional("because", request.because.as_deref())?;
+    let mut checked = Vec::with_capacity(request.verdicts.len());
+    for verdict in &request.verdicts {
+        let because = validate::optional("because", verdict.because.as_deref())?.or_else(|| shared.clone());
+        if because.is_none() && request.caller.agent.is_some() {
+            return Err(ApiError::field("because", "an agent's verdicts need a `because`")
+                .hint("say why in one sentence; it stays on the record"));
+        }
+        checked.push(PairOrder { pair: validate::id("verdicts", &verdict.pair)?, verdict: verdict.verdict, because });
+    }
+    Ok(checked)
+}
+
+/// The answer to a retry.
+fn done_before(context: &ActContext<'_>) -> Result<Option<JudgedPairs>, ApiError> {
+    let events = context.done_before()?;
+    let Some(first) = events.first() else { return Ok(None) };
+    if !events.iter().any(|event| matches!(event.kind, EventKind::Judgement(_))) {
+        return Err(ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind)));
+    }
+    Ok(Some(JudgedPairs {
+        op_id: context.op,
+        scope: first.scope.clone(),
+        summary: "Already judged by an earlier request with this `op_id`".to_owned(),
+        pairs: Vec::new(),
+        left: left(context, &first.scope)?,
+        replayed: true,
+    }))
+}
+
+/// How many pairs of a scope still wait.
+fn left(context: &ActContext<'_>, scope: &crate::domain::Scope) -> Result<usize, ApiError> {
+    let queued = context.reader().doubts(Some(scope), 1)?;
+    Ok(queued.scopes.iter().map(|(_, pairs)| pairs).sum())
+}
+
+impl ActContext<'_> {
+    fn judge_pairs(&mut self, orders: &[PairOrder], model: Option<&str>) -> Result<JudgedPairs, ApiError> {
+        let mut scope = None;
+        let mut drafts = Vec::new();
+        let mut pairs: Vec<JudgedPair> = Vec::new();
+        // Claims that give way by this very act.
+        let mut gone: BTreeSet<ClaimId> = BTreeSet::new();
+        for order in orders {
+            let (id, waiting) = self.pair(&order.pair)?;
+            if pairs.iter().any(|known| known.pair == id) {
+                return Err(ApiError::field("verdicts", format!("pair {} has two verdicts", id.short()))
+                    .hint("name each pair once"));
+            }
+            let waiting = waiting.filter(|row| !gone.contains(&row.newer) && !gone.contains(&row.older));
+            let mut judged = JudgedPair { pair: id, verdict: order.verdict, effect: PairEffect::Stale, card_id: None };
+            if let Some(row) = waiting {
+                let scope = scope.get_or_insert_with(|| row.scope.clone());
+                if *scope != row.scope {
+                    let (short, theirs) = (id.short(), &row.scope);
+                    return Err(ApiError::field(
+                        "verdicts",
+                        format!("pair {short} belongs to {theirs}, not to {scope}"),
+                    )
+                    .hint("send the verdicts on each scope in a request of their own"));
+                }
+                let (newer, older) = (find::row(self.reader(), &row.newer)?, find::row(self.reader(), &row.older)?);
+                let (effect, gives_way) = self.judge_pair(order, &newer, &older, model, &mut drafts);
+                judged.effect = effect;
+                judged.card_id = (effect == PairEffect::Card).then_some(id);
+                gone.extend(gives_way);
+            }
+            pairs.push(judged);
+        }
+        let Some(scope) = scope else {
+            let message = "none of these pairs waits any more; nothing was done";
+            return Err(ApiError::new(crate::api::ErrorCode::Stale, message).hint("`GET /doubts` lists those that do"));
+        };
+        let summary = summary(&pairs);
+        self.commit(&WriteScope::at(&scope), drafts, "judged", summary.clone())?;
+        Ok(JudgedPairs { op_id: self.op, left: left(self, &scope)?, scope, summary, pairs, replayed: false })
+    }
+
+    /// The pair with an id or prefix, and its row if it still waits.
+    fn pair(&self, prefix: &str) -> Result<(CardId, Option<DoubtRow>), ApiError> {
+        match self.reader().find_doubt(prefix)? {
+            Lookup::One(row) => Ok((row.id, Some(row))),
+            Lookup::Many(rows) => {
+                let message = format!("{} fits more than one pair", find::named(prefix));
+                let mut error = ApiError::field("verdicts", message).hint("give more digits of the id");
+                error.candidates = rows.iter().map(|row| row.id.to_hex()).collect();
+                Err(error)
+            }
+            Lookup::None => {
+                // Somebody else may have judged it meanwhile.
+                let known = self.reader().known_doubt(prefix)?;
+                known.map(|id| (id, None)).ok_or_else(|| {
+                    find::missing("verdicts", prefix, "pair in doubt", "`ergo judge` shows those that wait")
+                })
+            }
+        }
+    }
+
+    /// Adds the events of one verdict. Returns what follows from it, and the claim that gives way.
+    fn judge_pair(
+        &self,
+        order: &PairOrder,
+        newer: &ClaimRow,
+        older: &ClaimRow,
+        model: Option<&str>,
+        drafts: &mut Vec<EventDraft>,
+    ) -> (PairEffect, Option<ClaimId>) {
+        let by = self.actor.agent.clone().unwrap_or_else(|| self.actor.who.clone());
+        let because = order.because.clone();
+        let mut judgement =
+            EventDraft::new(EventKind::Judgement(order.verdict), [Ref::Id(newer.id), Ref::Id(older.id)]);
+        judgement.body.reason.clone_from(&because);
+        let data = JudgementData::new(words_of(newer), words_of(older), model.map(str::to_owned));
+        judgement.body.data = serde_json::to_string(&data).ok();
+        drafts.push(judgement);
+        let reason = || because.clone().unwrap_or_else(|| format!("{by} judged it when comparing the two"));
+        let person = self.actor.agent.is_none();
+        match order.verdict {
+            PairVerdict::Compatible => (PairEffect::Kept, None),
+            PairVerdict::Replaces if person => {
+                drafts.push(replaced_by(std::slice::from_ref(older), newer.id, reason()));
+                (PairEffect::Replaced, Some(older.id))
+            }
+            PairVerdict::Same if person => {
+                let reason = format!("it says the same as {}: {}", older.id.short(), reason());
+                drafts.push(replaced_by(std::slice::from_ref(newer), older.id, reason));
+                (PairEffect::Merged, Some(newer.id))
+            }
+            verdict => {
+                let sentence = sentence(verdict, &by, older, because.as_deref());
+                let relation = match verdict {
+                    PairVerdict::Contradicts => Relation::Contradiction,
+                    _ => Relation::Uncertain,
+                };
+                drafts.push(judged_card(newer, older, relation, sentence));
+                (PairEffect::Card, None)
+            }
+        }
+    }
+}
+
+/// What a card says that a verdict opens.
+fn sentence(verdict: PairVerdict, by: &str, older: &ClaimRow, because: Option<&str>) -> String {
+    let old = wording::quote(&older.statement);
+    let said = match verdict {
+        PairVerdict::Contradicts => format!("{by} judged that it contradicts {old}"),
+        PairVerdict::Replaces => format!("{by} proposes that it replaces {old}"),
+        PairVerdict::Same => format!("{by} proposes to keep only one of both, since it says the same as {old}"),
+        PairVerdict::Compatible => format!("{by} judged that it is compatible with {old}"),
+    };
+    because.map_or_else(|| format!("{said}."), |because| format!("{said}: {because}"))
+}
+
+/// Opens the card of a pair.
+pub(in crate::engine) fn judged_card(
+    newer: &ClaimRow,
+    older: &ClaimRow,
+    relation: Relation,
+    sentence: String,
+) -> EventDraft {
+    let evidence = Evidence {
+        stage: Stage::Judge,
+        rule: RuleId::Judged,
+        relation,
+        confidence: Confidence::High,
+        sentence,
+        ..Evidence::default()
+    };
+    let finding = Finding { claim: older.id, tier: Tier::Block, score: 1.0, evidence };
+    FoundPair { ours: newer.clone(), theirs: older.clone(), finding }.draft()
+}
+
+fn summary(pairs: &[JudgedPair]) -> String {
+    let judged: Vec<&JudgedPair> = pairs.iter().filter(|pair| pair.effect != PairEffect::Stale).collect();
+    let counted = PairVerdict::ALL.into_iter().filter_map(|verdict| {
+        let many = judged.iter().filter(|pair| pair.verdict == verdict).count();
+        (many > 0).then(|| if judged.len() == 1 { verdict.to_string() } else { format!("{many} {verdict}") })
+    });
+    let counted = counted.collect::<Vec<_>>().join(", ");
+    match judged.len() {
+        1 => format!("Judged a pair of claims: {counted}"),
+        many => format!("Judged {many} pairs of claims: {counted}"),
+    }
+}

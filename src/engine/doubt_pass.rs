@@ -1,0 +1,50 @@
+//! The queue of doubts is filled: pairs that the gate finds in the background, since nobody was asked about them when they were stored.
+
+use std::sync::PoisonError;
+
+use super::{Engine, acts::found_cards, question::words_of};
+use crate::{
+    api::{ApiError, Change, DoubtBand},
+    domain::{Scope, judgement::pair_key},
+    store::{ClaimRow, NewDoubt},
+};
+
+impl Engine {
+    /// Queues pairs of one scope that may contradict each other, unless they are judged, settled or on a card.
+    pub(in crate::engine) fn queue_doubts(
+        &self,
+        scope: &Scope,
+        pairs: &[(&ClaimRow, &ClaimRow, DoubtBand)],
+    ) -> Result<(), ApiError> {
+        let mut queued = Vec::new();
+        {
+            let reader = self.readers.lend();
+            // A pair of two levels belongs to no one scope, in which it could be judged: its writer alone is asked.
+            for (row, other, band) in pairs.iter().filter(|(row, other, _)| row.scope == other.scope) {
+                let pair = pair_key(&words_of(row), &words_of(other));
+                if reader.judgement(scope, &pair)?.is_some() || found_cards::known(&reader, row.id, other.id)? {
+                    continue;
+                }
+                let ours_is_newer = (row.clock, row.id) > (other.clock, other.id);
+                let (newer, older) = if ours_is_newer { (row.id, other.id) } else { (other.id, row.id) };
+                queued.push(NewDoubt { newer, older, pair, band: *band });
+            }
+        }
+        if queued.is_empty() {
+            return Ok(());
+        }
+        let new = self.writer.lock().unwrap_or_else(PoisonError::into_inner).queue_doubts(&queued)?;
+        if new > 0 {
+            self.tell(Change {
+                scope: Some(scope.clone()),
+                act: "doubts".to_owned(),
+                summary: match new {
+                    1 => "A pair of claims waits for a verdict".to_owned(),
+                    many => format!("{many} pairs of claims wait for a verdict"),
+                },
+                ..Change::default()
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! The client's own language model is asked about claims in doubt, if the client lends it. Never required: without a usable answer the question
+//! goes to the agent.
+#![expect(deprecated, reason = "clients offer sampling, and a later version of the protocol is to replace it")]
+
+use std::{collections::BTreeMap, time::Duration};
+
+use rmcp::{
+    RoleServer,
+    model::{
+        CallToolRequestParams, ClientResult, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult,
+        InputRequest, InputRequiredResult, ProtocolVersion, SamplingMessage, SamplingMessageContentBlock,
+        ServerRequest,
+    },
+    service::{PeerRequestOptions, RequestContext},
+};
+
+use super::shape::day;
+use crate::{
+    api::{Consider, Doubt, DoubtBand},
+    domain::{
+        ClaimKind, PairVerdict,
+        pair_prompt::{self, PairAnswer, PromptClaim, PromptPair},
+        text::cut_line,
+    },
+};
+
+/// How long the model has. Clients give up a call of a tool after a minute.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// Under which name the prompt goes out, and its answer comes back.
+const QUESTION: &str = "verdicts";
+
+/// The most characters of a reason that is recorded.
+const MAX_BECAUSE: usize = 600;
+
+/// What the client's model says of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SampledVerdicts {
+    /// The verdict on each claim, by its id.
+    pub(super) verdicts: BTreeMap<String, PairVerdict>,
+    /// Why.
+    pub(super) because: String,
+    /// The model, by the client's word.
+    pub(super) model: String,
+}
+
+/// What came of asking.
+pub(super) enum SamplingReply {
+    /// The client lends no model, or its answer cannot be used.
+    None,
+    /// The client asks its model, and calls again with the answer.
+    Wait(Box<InputRequiredResult>),
+    /// The model said this.
+    Judged(SampledVerdicts),
+}
+
+/// Asks the client's model about the claims of a question, in the way of the client's protocol version.
+pub(super) async fn ask(
+    question: &Consider,
+    request: &CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> SamplingReply {
+    if context.client_capabilities().is_none_or(|can| can.sampling.is_none()) {
+        return SamplingReply::None;
+    }
+    let read = |answer: &CreateMessageResult| read(question, answer).map_or(SamplingReply::None, SamplingReply::Judged);
+    let message = CreateMessageRequest::new(prompt(question, request));
+    // Versions are dates, and compare as text.
+    let now = context.protocol_version().is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+    if now {
+        if let Some(answer) = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION)) {
+            return serde_json::from_value(answer.clone()).map_or(SamplingReply::None, |answer| read(&answer));
+        }
+        let asked = BTreeMap::from([(QUESTION.to_owned(), InputRequest::CreateMessage(message))]);
+        return SamplingReply::Wait(Box::new(InputRequiredResult::from_input_requests(asked)));
+    }
+    let options = PeerRequestOptions::with_timeout(PATIENCE);
+    let sent = context.peer.send_request_with_option(ServerRequest::CreateMessageRequest(message), options).await;
+    let answer = match sent {
+        Ok(handle) => handle.await_response().await,
+        Err(error) => Err(error),
+    };
+    match answer {
+        Ok(ClientResult::CreateMessageResult(answer)) => read(&answer),
+        Ok(_) => SamplingReply::None,
+        Err(error) => {
+            tracing::debug!("the client's model did not answer: {error}");
+            SamplingReply::None
+        }
+    }
+}
+
+/// The prompt: the write beside each claim in question, as quoted data.
+fn prompt(question: &Consider, request: &CallToolRequestParams) -> CreateMessageRequestParams {
+    let given = |name: &str| request.arguments.as_ref()?.get(name)?.as_str().map(str::to_owned);
+    let newer = PromptClaim {
+        kind: given("kind").and_then(|kind| kind.parse().ok()).unwrap_or(ClaimKind::Decision),
+        statement: given("statement").unwrap_or_else(|| question.statement.clone()),
+        reason: given("reason"),
+        day: text_of(&day(question.until)),
+    };
+    let older = |doubt: &Doubt| PromptClaim {
+        kind: doubt.kind,
+        statement: doubt.statement.clone(),
+        reason: doubt.reason.clone(),
+        day: text_of(&day(doubt.at)),
+    };
+    let pairs: Vec<PromptPair> =
+        question.doubts.iter().map(|doubt| PromptPair { newer: newer.clone(), older: older(doubt) }).collect();
+    let tokens = u32::try_from(pairs.len() * pair_prompt::ANSWER_TOKENS).unwrap_or(u32::MAX);
+    CreateMessageRequestParams::new(vec![SamplingMessage::user_text(pair_prompt::message(&pairs))], tokens)
+        .with_system_prompt(pair_prompt::SYSTEM)
+        .with_temperature(0.0)
+}
+
+fn text_of(value: &serde_json::Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Reads an answer; `None` if it cannot be used: it names another pair, or leaves out a claim that needs a verdict.
+fn read(question: &Consider, answer: &CreateMessageResult) -> Option<SampledVerdicts> {
+    let parts = answer.message.content.clone().into_vec();
+    let text: String =
+        parts.iter().filter_map(SamplingMessageContentBlock::as_text).map(|part| part.text.as_str()).collect();
+    let said = pair_prompt::read(&text, question.doubts.len())?;
+    let mut verdicts = BTreeMap::new();
+    let mut because = Vec::new();
+    for (doubt, said) in question.doubts.iter().zip(said) {
+        match said {
+            Some(PairAnswer { verdict, because: why }) => {
+                if !why.is_empty() {
+                    because.push(format!("{}: {why}", doubt.id.short()));
+                }
+                verdicts.insert(doubt.id.to_hex(), verdict);
+            }
+            None if doubt.band == DoubtBand::Ask => return None,
+            None => {}
+        }
+    }
+    let because = if because.is_empty() {
+        "judged by the client's language model".to_owned()
+    } else {
+        cut_line(&because.join("; "), MAX_BECAUSE)
+    };
+    Some(SampledVerdicts { verdicts, because, model: cut_line(answer.model.trim(), 100) })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::domain::{CardId, EventId, OpId, Scope, pair_prompt::INJECTED};
+
+    fn question(statements: &[&str]) -> Consider {
+        let doubt = |(n, statement): (usize, &&str)| Doubt {
+            id: EventId([n as u8 + 1; 32]),
+            kind: ClaimKind::Decision,
+            statement: (*statement).to_owned(),
+            reason: Some((*statement).to_owned()),
+            who: "ada".into(),
+            agent: None,
+            at: 1_700_000_000_000,
+            band: if n == 0 { DoubtBand::Ask } else { DoubtBand::Mention },
+        };
+        Consider {
+            token: "3f2a91bc04aa7d10".into(),
+            card_id: CardId::of_members(&[EventId([9; 32])]),
+            op_id: OpId([7; 16]),
+            scope: Scope { org_id: "acme".into(), project: "api".into() },
+            statement: "New.".into(),
+            message: "Asks.".into(),
+            doubts: statements.iter().enumerate().map(doubt).collect(),
+            until: 1_700_000_000_000,
+            replayed: false,
+        }
+    }
+
+    fn answer(text: &str) -> CreateMessageResult {
+        CreateMessageResult::new(SamplingMessage::assistant_text(text), "a-model".into())
+    }
+
+    #[test]
+    fn injected_statements_stay_values_and_an_answer_names_the_question_only() {
+        for injected in INJECTED {
+            let question = question(&[injected, "Use tabs."]);
+            let mut request = CallToolRequestParams::new("ergo_remember");
+            request.arguments = json!({"statement": injected, "kind": "constraint"}).as_object().cloned();
+            let prompt = serde_json::to_value(prompt(&question, &request)).unwrap();
+            let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
+            let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert_eq!(lines.len(), 2, "{text}");
+            assert_eq!(lines[0]["newer"]["statement"], lines[0]["older"]["statement"]);
+            assert_eq!(lines[0]["newer"]["kind"], "constraint");
+            assert_eq!(prompt["systemPrompt"], pair_prompt::SYSTEM);
+            // A model that repeats what it was given has answered nothing.
+            assert_eq!(read(&question, &answer(text)), None);
+        }
+    }
+
+    #[test]
+    fn an_answer_needs_a_verdict_on_what_is_asked_about() {
+        let question = question(&["Use tabs.", "Use spaces."]);
+        let said = r#"[{"pair": 1, "verdict": "replaces", "because": "a later decision"}]"#;
+        let read_one = read(&question, &answer(said)).unwrap();
+        assert_eq!(read_one.verdicts, BTreeMap::from([(EventId([1; 32]).to_hex(), PairVerdict::Replaces)]));
+        assert_eq!((read_one.because.as_str(), read_one.model.as_str()), ("0101010101: a later decision", "a-model"));
+        for unusable in [
+            "compatible",
+            r#"[{"pair": 2, "verdict": "same"}]"#,
+            r#"[{"pair": 1, "verdict": "same"}, {"pair": 3, "verdict": "same"}]"#,
+        ] {
+            assert_eq!(read(&question, &answer(unusable)), None, "{unusable}");
+        }
+    }
+}

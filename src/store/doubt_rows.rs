@@ -1,0 +1,198 @@
+//! The queue of doubts: pairs of claims in force that may contradict each other, and that nobody has judged.
+//!
+//! It is neither a log nor part of the projection: it can be computed again, stays on this device, and holds no words. A pair leaves it by
+//! what the log says: once it was judged, once it stands on a card, and while one side is not in force.
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::{
+    Lookup, Reader, Result, Store, commit,
+    log::{self, id_at},
+};
+use crate::domain::{CardId, ClaimId, DoubtBand, EventId, Scope, derive::CardKind};
+
+/// The most pairs of one scope: of more, those whose newer claim is oldest are dropped.
+const MOST_IN_SCOPE: usize = 1_000;
+
+/// A pair to be queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewDoubt {
+    /// The claim that was written later.
+    pub newer: ClaimId,
+    /// The other one.
+    pub older: ClaimId,
+    /// The key of the words of both, by which judgements are found.
+    pub pair: EventId,
+    /// How likely a contradiction is.
+    pub band: DoubtBand,
+}
+
+impl NewDoubt {
+    /// The id of the pair: that of the card that it would have.
+    pub fn id(&self) -> CardId {
+        CardId::of_members(&[self.newer, self.older])
+    }
+}
+
+/// A pair that waits for a verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoubtRow {
+    /// Names the pair: the id of the card that it would have.
+    pub id: CardId,
+    /// The scope of both claims.
+    pub scope: Scope,
+    /// The claim that was written later.
+    pub newer: ClaimId,
+    /// The other one.
+    pub older: ClaimId,
+    /// The key of the words of both.
+    pub pair: EventId,
+    /// How likely a contradiction is.
+    pub band: DoubtBand,
+    /// Bits of the judges that gave no verdict.
+    pub tried: u32,
+}
+
+/// Pairs that wait, the newest first, and how many there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueuedDoubts {
+    /// The first of them.
+    pub items: Vec<DoubtRow>,
+    /// How many wait in each scope; scopes without any are left out.
+    pub scopes: Vec<(Scope, usize)>,
+}
+
+/// What makes a pair wait, over `doubts d`, its claims `a` and `b`.
+macro_rules! waiting {
+    ($select:literal, $rest:literal) => {
+        concat!(
+            $select,
+            " FROM doubts d JOIN claims a ON a.id = d.newer JOIN claims b ON b.id = d.older
+               JOIN scopes s ON s.n = a.scope
+             WHERE a.status = 0 AND b.status = 0 AND a.redacted = 0 AND b.redacted = 0 AND a.scope = b.scope
+               AND NOT EXISTS (SELECT 1 FROM edges x JOIN events e ON e.n = x.src
+                   WHERE x.dst = d.pair AND x.role = 5 AND e.scope = a.scope AND e.effective = 1)
+               AND NOT EXISTS (SELECT 1 FROM card_members m JOIN cards k ON k.n = m.card
+                   JOIN card_members o ON o.card = m.card AND o.member = d.older
+                   WHERE m.member = d.newer AND k.kind NOT IN (?1, ?2) AND (k.open = 1 OR k.settled IS NOT NULL)) ",
+            $rest
+        )
+    };
+}
+
+/// The kinds of cards that say nothing of a pair of claims in force.
+const OTHER_CARDS: [i64; 2] = [CardKind::Refused as i64, CardKind::Held as i64];
+
+fn read_doubt(row: &Row<'_>) -> rusqlite::Result<DoubtRow> {
+    Ok(DoubtRow {
+        id: CardId(row.get(0)?),
+        scope: Scope { org_id: row.get(1)?, project: row.get(2)? },
+        newer: id_at(row, 3)?,
+        older: id_at(row, 4)?,
+        pair: id_at(row, 5)?,
+        band: if row.get::<_, i64>(6)? == 1 { DoubtBand::Ask } else { DoubtBand::Mention },
+        tried: row.get(7)?,
+    })
+}
+
+impl Store {
+    /// Queues pairs; those that are there already stay as they are. Returns how many are new.
+    pub fn queue_doubts(&mut self, doubts: &[NewDoubt]) -> Result<usize> {
+        if doubts.is_empty() {
+            return Ok(0);
+        }
+        let tx = commit::begin(&mut self.reader)?;
+        let mut new = 0;
+        for doubt in doubts {
+            let band = i64::from(doubt.band == DoubtBand::Ask);
+            new += tx
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO doubts (id, newer, older, pair, band) VALUES (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute(params![doubt.id().0, doubt.newer.0, doubt.older.0, doubt.pair.0, band])?;
+            tx.prepare_cached(
+                "DELETE FROM doubts WHERE n IN (
+                     SELECT d.n FROM claims one JOIN claims c ON c.scope = one.scope JOIN doubts d ON d.newer = c.id
+                     WHERE one.id = ?1 ORDER BY c.wall DESC, c.tick DESC, d.n DESC LIMIT -1 OFFSET ?2)",
+            )?
+            .execute(params![doubt.newer.0, MOST_IN_SCOPE])?;
+        }
+        tx.commit()?;
+        Ok(new)
+    }
+
+    /// Notes that judges, by their bits, gave no verdict on a pair: they are not asked again.
+    pub fn note_tried(&mut self, id: &CardId, judges: u32) -> Result<()> {
+        let mut write = self.reader.db.prepare_cached("UPDATE doubts SET tried = tried | ?2 WHERE id = ?1")?;
+        write.execute(params![id.0, judges])?;
+        Ok(())
+    }
+}
+
+impl Reader {
+    /// The pairs that wait for a verdict, the newest first, and how many there are in each scope.
+    pub fn doubts(&self, scope: Option<&Scope>, limit: usize) -> Result<QueuedDoubts> {
+        self.snapshot(|reader| {
+            let scope = match scope {
+                Some(scope) => match log::known_scope(&reader.db, scope)? {
+                    Some(scope) => Some(scope),
+                    None => return Ok(QueuedDoubts::default()),
+                },
+                None => None,
+            };
+            let [refused, held] = OTHER_CARDS;
+            let mut count = reader.db.prepare_cached(waiting!(
+                "SELECT s.org, s.project, count(*)",
+                "AND (?3 IS NULL OR a.scope = ?3) GROUP BY s.n ORDER BY s.org, s.project"
+            ))?;
+            let counted = count.query_map(params![refused, held, scope], |row| {
+                Ok((Scope { org_id: row.get(0)?, project: row.get(1)? }, row.get(2)?))
+            })?;
+            let scopes = counted.collect::<rusqlite::Result<_>>()?;
+            let mut read = reader.db.prepare_cached(waiting!(
+                "SELECT d.id, s.org, s.project, d.newer, d.older, d.pair, d.band, d.tried",
+                "AND (?3 IS NULL OR a.scope = ?3) ORDER BY a.wall DESC, a.tick DESC, d.band DESC, d.n LIMIT ?4"
+            ))?;
+            let rows = read.query_map(params![refused, held, scope, limit], read_doubt)?;
+            Ok(QueuedDoubts { items: rows.collect::<rusqlite::Result<_>>()?, scopes })
+        })
+    }
+
+    /// The newest pair, of a scope or of any, that waits and that some of these judges, by their bits, have not tried.
+    pub fn next_doubt(&self, scope: Option<&Scope>, judges: u32) -> Result<Option<DoubtRow>> {
+        let scope = match scope {
+            Some(scope) => match log::known_scope(&self.db, scope)? {
+                Some(scope) => Some(scope),
+                None => return Ok(None),
+            },
+            None => None,
+        };
+        let [refused, held] = OTHER_CARDS;
+        let mut read = self.db.prepare_cached(waiting!(
+            "SELECT d.id, s.org, s.project, d.newer, d.older, d.pair, d.band, d.tried",
+            "AND d.tried & ?3 <> ?3 AND (?4 IS NULL OR a.scope = ?4) ORDER BY a.wall DESC, a.tick DESC, d.band DESC, d.n LIMIT 1"
+        ))?;
+        Ok(read.query_row(params![refused, held, judges, scope], read_doubt).optional()?)
+    }
+
+    /// The pair that waits under an id or a prefix of one.
+    pub fn find_doubt(&self, prefix: &str) -> Result<Lookup<DoubtRow>> {
+        let Some((low, high)) = super::read::id_range(prefix) else { return Ok(Lookup::None) };
+        let [refused, held] = OTHER_CARDS;
+        let mut read = self.db.prepare_cached(waiting!(
+            "SELECT d.id, s.org, s.project, d.newer, d.older, d.pair, d.band, d.tried",
+            "AND d.id BETWEEN ?3 AND ?4 LIMIT 10"
+        ))?;
+        let rows = read.query_map(params![refused, held, low, high], read_doubt)?;
+        Ok(Lookup::of(rows.collect::<rusqlite::Result<_>>()?))
+    }
+
+    /// The pair in the queue, waiting or not, with this id or prefix; `None` if there is none, or more than one.
+    pub fn known_doubt(&self, prefix: &str) -> Result<Option<CardId>> {
+        let Some((low, high)) = super::read::id_range(prefix) else { return Ok(None) };
+        let mut read = self.db.prepare_cached("SELECT id FROM doubts WHERE id BETWEEN ?1 AND ?2 LIMIT 2")?;
+        let found = read.query_map([low, high], |row| Ok(CardId(row.get(0)?)))?;
+        let found = found.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(if let [one] = found.as_slice() { Some(*one) } else { None })
+    }
+}
