@@ -72,6 +72,31 @@ impl AgentJudgements {
     pub fn verdicts(&self) -> usize {
         self.contradicts + self.replaces + self.same + self.compatible
     }
+
+    /// Says how often it was asked, what it said, and what a person turned over; `None` if it was never asked and judged nothing.
+    pub fn words(&self) -> Option<String> {
+        if self.asked == 0 && self.verdicts() == 0 {
+            return None;
+        }
+        let said = [
+            (self.contradicts, "contradicts"),
+            (self.replaces, "replaces"),
+            (self.same, "same"),
+            (self.compatible, "compatible"),
+        ];
+        let said: Vec<String> =
+            said.iter().filter(|(many, _)| *many > 0).map(|(many, verdict)| format!("{many} {verdict}")).collect();
+        let said = if said.is_empty() { "no verdict".to_owned() } else { said.join(", ") };
+        let writes = if self.asked == 1 { "write" } else { "writes" };
+        let mut line = format!("asked about {} {writes}: {said}", self.asked);
+        if self.overturned > 0 {
+            line = format!("{line}; {} overturned by a person", self.overturned);
+        }
+        if self.always_compatible {
+            line.push_str("; its last 50 verdicts are all compatible");
+        }
+        Some(line)
+    }
 }
 
 /// A session of an agent that is connected.
@@ -98,4 +123,20 @@ pub struct PresentQuery {
     /// The project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn judgements_are_told_in_one_line() {
+        assert_eq!(AgentJudgements::default().words(), None);
+        let some =
+            AgentJudgements { asked: 3, replaces: 1, compatible: 2, overturned: 1, ..AgentJudgements::default() };
+        assert_eq!(
+            some.words().as_deref(),
+            Some("asked about 3 writes: 1 replaces, 2 compatible; 1 overturned by a person")
+        );
+    }
 }

@@ -6,7 +6,7 @@ use super::{
     ui::Style,
 };
 use crate::{
-    api::{AgentJudgements, AgentView, AgentsQuery},
+    api::{AgentView, AgentsQuery},
     domain::text::escape,
 };
 
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         let parts = [count(*wrote, "act", "acts"), format!("{refused} refused"), format!("last {}", ago(*last, now))];
         let of = escape(&people.join(", "));
         cx.ui.line(text!("  {}, on behalf of {}", parts.join(", "), of));
-        if let Some(judged) = judged(judgements) {
+        if let Some(judged) = judgements.words() {
             cx.ui.line(text!("  {}", judged));
         }
     }
@@ -58,40 +58,4 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.commands(&[("ergo setup".to_owned(), "connect the installed agents to ergo".to_owned())]);
     }
     Ok(Exit::Ok)
-}
-
-/// Describes what an agent judged; `None` if it never did.
-fn judged(judgements: &AgentJudgements) -> Option<String> {
-    let AgentJudgements { asked, contradicts, replaces, same, compatible, overturned, always_compatible } = judgements;
-    if *asked == 0 && judgements.verdicts() == 0 {
-        return None;
-    }
-    let said = [(contradicts, "contradicts"), (replaces, "replaces"), (same, "same"), (compatible, "compatible")];
-    let said: Vec<String> =
-        said.iter().filter(|(many, _)| **many > 0).map(|(many, verdict)| format!("{many} {verdict}")).collect();
-    let said = if said.is_empty() { "no verdict".to_owned() } else { said.join(", ") };
-    let mut line = format!("asked about {}: {said}", count(*asked, "write", "writes"));
-    if *overturned > 0 {
-        line = format!("{line}; {overturned} overturned by a person");
-    }
-    if *always_compatible {
-        line.push_str("; its last 50 verdicts are all compatible");
-    }
-    Some(line)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn judgements_are_told_in_one_line() {
-        assert_eq!(judged(&AgentJudgements::default()), None);
-        let some =
-            AgentJudgements { asked: 3, replaces: 1, compatible: 2, overturned: 1, ..AgentJudgements::default() };
-        assert_eq!(
-            judged(&some).as_deref(),
-            Some("asked about 3 writes: 1 replaces, 2 compatible; 1 overturned by a person")
-        );
-    }
 }

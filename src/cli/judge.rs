@@ -96,7 +96,8 @@ enum Answer {
     Quit,
 }
 
-async fn review(
+/// Asks about one pair after the other until none is left, or the person quits.
+pub(super) async fn review(
     cx: &mut Context,
     client: &Client,
     asker: &mut Asker,

@@ -58,6 +58,8 @@ pub enum Pane {
     AgentActs,
     /// A text over the screen.
     Page,
+    /// A pair that waits for a verdict.
+    Pair,
     /// The list in the palette, the log.
     Picks,
 }

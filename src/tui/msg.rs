@@ -6,12 +6,12 @@ use super::{clipboard::Copied, drift::Drift, key::KeyPress, theme::ThemeBase};
 use crate::{
     api::{
         ActRequest, Agents, AgentsQuery, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage,
-        ClaimsQuery, ConflictsPage, ConflictsQuery, CreateTeamRequest, Diagnose, Health, History, Inbox, InboxQuery,
-        IngestedFiles, IngestedQuery, JoinRequest, JoinView, JudgeRequest, LogPage, LogQuery, PendingJoins,
-        QuarantineRequest, Questions, QuestionsQuery, RecallAnswer, RecallRequest, Reembedded, RememberRequest,
-        ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery, Story, StoryQuery,
-        SupersedeRequest, SyncRound, SyncStatus, TeamDone, TeamView, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
-        WriteOutcome,
+        ClaimsQuery, ConflictsPage, ConflictsQuery, CreateTeamRequest, Diagnose, Doubts, DoubtsQuery, Health, History,
+        Inbox, InboxQuery, IngestedFiles, IngestedQuery, JoinRequest, JoinView, JudgePairsRequest, JudgeRequest,
+        JudgedPairs, LogPage, LogQuery, PendingJoins, QuarantineRequest, Questions, QuestionsQuery, RecallAnswer,
+        RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot,
+        SnapshotQuery, Story, StoryQuery, SupersedeRequest, SyncRound, SyncStatus, TeamDone, TeamView, UndoOutcome,
+        UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     client::injected::InjectedClaim,
     domain::ClaimId,
@@ -117,11 +117,15 @@ pub enum Slot {
     Question,
     /// The story of a scope.
     Story,
+    /// The pairs that wait for a verdict.
+    Doubts,
+    /// A verdict on one of them.
+    Judged,
 }
 
 impl Slot {
     /// How many slots there are.
-    pub const COUNT: usize = 24;
+    pub const COUNT: usize = 26;
 }
 
 /// Names a request, so that its answer is recognised and a late one dropped.
@@ -172,6 +176,8 @@ pub enum ReadRequest {
     Agents(AgentsQuery),
     /// `GET /story`.
     Story(StoryQuery),
+    /// `GET /doubts`.
+    Doubts(DoubtsQuery),
     /// `GET /questions`.
     Questions(QuestionsQuery),
     /// What hooks gave agents, from this machine's files; what the claims say, from the daemon.
@@ -197,6 +203,8 @@ pub enum WriteRequest {
     ResolveMany(ResolveManyRequest),
     /// `POST /remember`.
     Remember(Box<RememberRequest>),
+    /// `POST /doubts`.
+    JudgePairs(JudgePairsRequest),
     /// `POST /judge`.
     Judge(Box<JudgeRequest>),
     /// `POST /supersede`.
@@ -336,6 +344,10 @@ pub enum RequestAnswer {
     Agents(Agents),
     /// To [`ReadRequest::Story`].
     Story(Box<Story>),
+    /// To [`ReadRequest::Doubts`].
+    Doubts(Doubts),
+    /// To [`WriteRequest::JudgePairs`].
+    JudgedPairs(JudgedPairs),
     /// To [`ReadRequest::Questions`].
     Questions(Questions),
     /// To [`ReadRequest::Injected`].

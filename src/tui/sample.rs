@@ -393,6 +393,7 @@ pub(crate) fn answer(read: &ReadRequest) -> RequestAnswer {
         ReadRequest::Ingested(_) => RequestAnswer::Ingested(agents::ingested()),
         ReadRequest::Agents(_) => RequestAnswer::Agents(agents::agents()),
         ReadRequest::Story(_) => RequestAnswer::Story(Box::new(screens::story())),
+        ReadRequest::Doubts(_) => RequestAnswer::Doubts(screens::doubts()),
         ReadRequest::Questions(_) => RequestAnswer::Questions(screens::questions()),
         ReadRequest::Injected => RequestAnswer::Injected(agents::injected()),
         ReadRequest::Setup { .. } => RequestAnswer::Setup(agents::SETUP.to_owned()),

@@ -47,6 +47,7 @@ const SHARED_FILES: &[(&str, &str)] = &[
     ("invite", "letting a device into a team"),
     ("join", "coming into a team"),
     ("jsonl", "JSON lines"),
+    ("judging", "pairs of claims judged one after another in the app"),
     ("judge", "who says whether two claims contradict each other"),
     ("live", "the stream of changes, as the app follows it"),
     ("log", "the log of acts"),

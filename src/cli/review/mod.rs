@@ -16,7 +16,7 @@ use super::{
     CliError, Context, Exit,
     ask::Asker,
     inbox::{nothing, query, show},
-    paging,
+    judge, paging,
     show::{
         inbox::{counted, ways},
         text::count,
@@ -63,21 +63,20 @@ pub(crate) async fn inbox(
         show(cx, &first, scope.as_ref());
         return Ok(Exit::Ok);
     }
-    if first.total == 0 && first.doubts > 0 {
-        show(cx, &first, scope.as_ref());
-        return Ok(Exit::Ok);
-    }
-    if first.total == 0 {
+    if first.total == 0 && first.doubts == 0 {
         nothing(cx, scope.as_ref());
         return Ok(Exit::Ok);
     }
-    cx.ui.line(text!("{} attention.", count(first.total, "item needs", "items need")));
+    if first.total > 0 {
+        cx.ui.line(text!("{} attention.", count(first.total, "item needs", "items need")));
+    }
     for group in &first.groups {
         cx.ui.line(text!("  {}: {}", group.group.title(), counted(group)));
     }
     if first.doubts > 0 {
-        cx.ui.line(text!("  To judge: {} (`ergo judge`)", count(first.doubts, "pair", "pairs")));
+        cx.ui.line(text!("  To judge: {}", count(first.doubts, "pair", "pairs")));
     }
+    let pairs = first.doubts;
     let mut asker = if read_only { None } else { Asker::new() };
     let mut at = 0;
     for group in first.groups {
@@ -98,7 +97,18 @@ pub(crate) async fn inbox(
             }
         }
     }
-    Ok(Exit::Ok)
+    match asker.as_mut() {
+        _ if pairs == 0 => Ok(Exit::Ok),
+        Some(asker) => {
+            let caller = cx.anyone()?;
+            judge::review(cx, client, asker, &caller, scope.as_ref()).await
+        }
+        None => {
+            cx.ui.line("");
+            cx.ui.commands(&[("ergo judge".to_owned(), "judge the pairs, by a key each".to_owned())]);
+            Ok(Exit::Ok)
+        }
+    }
 }
 
 /// Reviews conflict cards, oldest first.

@@ -74,8 +74,8 @@ macro_rules! for_each_action {
             if markable => |state, _, _| marks::group(state);
 
         Judge: None in Marks by ["J"], "Judge" "judge", also ["verdict", "answer", "pairs", "held"];
-            "Say how the claim on a held card relates to those that it may contradict.";
-            if held_card => held_write::ask;
+            "Answer the question about the held claim under the cursor; if there is none, judge the pairs that wait.";
+            if judge => held_write::judge;
 
         // Verdict
         Compatible: Undoable in Verdict by ["k"], "Keep both" "keep both", also ["compatible"];
@@ -90,6 +90,26 @@ macro_rules! for_each_action {
         Contradicts: Undoable in Verdict by ["c"], "Contradicts it" "contradicts it";
             "Both cannot hold, and it is not decided which one does; a card is opened.";
             if always => |state, _, out| held_write::give(state, PairVerdict::Contradicts, out);
+
+        // Judging
+        JudgingNext: None in Judging by ["n", "]", "right"], "Next pair" "next";
+            "Go to the next pair, without a verdict on this one.";
+            if always => |state, _, _| judging::step(state, 1);
+        JudgingPrev: None in Judging by ["N", "[", "left"], "Previous pair";
+            "Go to the previous pair.";
+            if always => |state, _, _| judging::step(state, -1);
+        JudgingUndo: Undoable in Judging by ["u"], "Undo" "undo", also ["take back"];
+            "Undo the last verdict, and ask about its pair again.";
+            if judged_here => |state, _, out| judging::take_back(state, out);
+        JudgingUp: None in Judging by ["up", "pgup"], "Up";
+            "Scroll the pair up.";
+            if always => |state, _, _| judging::scroll(state, Motion::By(-3));
+        JudgingDown: None in Judging by ["down", "pgdn"], "Down";
+            "Scroll the pair down.";
+            if always => |state, _, _| judging::scroll(state, Motion::By(3));
+        JudgingClose: None in Judging by ["esc", "q", "ctrl-c"], "Close" "close";
+            "Back to the screen.";
+            if always => |state, _, _| judging::close(state);
 
         // Card
         KeepSource: Undoable in Card by ["p"], "Keep one source" "one source";
@@ -151,7 +171,7 @@ macro_rules! for_each_action {
             if always => |state, _, _| motion::turn(state, -1, true);
         Open: None in Move by ["enter"], "Open" "open";
             "Open what is under the cursor.";
-            if openable => |state, _, _| motion::open(state);
+            if openable => |state, _, out| motion::open(state, out);
 
         // Global
         Undo: Undoable in Global by ["u"], "Undo" "undo", also ["revert", "take back", "cancel"];

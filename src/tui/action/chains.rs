@@ -1,8 +1,8 @@
 //! Which keys hold where: for each mode its key scopes, of which the first that knows a key wins.
 
 use super::KeyScope::{
-    self, Agents, Card, Claim, Claims, Confirm, Form, Global, Inbox, Marks, Matches, Models, Move, Page, Peers,
-    Pending, Pick, Timeline, Tour, Verdict, Why,
+    self, Agents, Card, Claim, Claims, Confirm, Form, Global, Inbox, Judging, Marks, Matches, Models, Move, Page,
+    Peers, Pending, Pick, Timeline, Tour, Verdict, Why,
 };
 
 /// A card, in the Inbox.
@@ -23,13 +23,14 @@ pub(in crate::tui) const INBOX: &[KeyScope] = &[Inbox, Marks, Move, Global];
 pub(in crate::tui) const FORM: &[KeyScope] = &[Form];
 /// A form whose field asks how two claims relate.
 pub(in crate::tui) const FORM_VERDICT: &[KeyScope] = &[Verdict, Form];
+pub(in crate::tui) const JUDGING: &[KeyScope] = &[Verdict, Judging];
 pub(in crate::tui) const PICK: &[KeyScope] = &[Pick];
 pub(in crate::tui) const CONFIRM: &[KeyScope] = &[Confirm];
 pub(in crate::tui) const TOUR: &[KeyScope] = &[Tour];
 pub(in crate::tui) const PAGE: &[KeyScope] = &[Page, Move];
 
 /// Every one: within one, no key may mean two things.
-pub const CHAINS: [&[KeyScope]; 16] = [
+pub const CHAINS: [&[KeyScope]; 17] = [
     CARDS,
     CLAIMS,
     WHY,
@@ -42,6 +43,7 @@ pub const CHAINS: [&[KeyScope]; 16] = [
     INBOX,
     FORM,
     FORM_VERDICT,
+    JUDGING,
     PICK,
     CONFIRM,
     TOUR,

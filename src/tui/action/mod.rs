@@ -97,11 +97,13 @@ pub enum KeyScope {
     Page,
     /// Wherever it is asked how two claims relate.
     Verdict,
+    /// Among the pairs that wait for a verdict.
+    Judging,
 }
 
 impl KeyScope {
     /// Every scope, in the order of the documentation.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Inbox,
         Self::Card,
         Self::Marks,
@@ -118,6 +120,7 @@ impl KeyScope {
         Self::Global,
         Self::Page,
         Self::Verdict,
+        Self::Judging,
         Self::Form,
         Self::Pick,
         Self::Confirm,
@@ -147,12 +150,23 @@ impl KeyScope {
             Self::Matches => "matches",
             Self::Page => "page",
             Self::Verdict => "verdict",
+            Self::Judging => "judging",
         }
     }
 
     /// Whether its acts are those of a screen, not of what lies over one.
     pub fn is_on_screens(self) -> bool {
-        !matches!(self, Self::Verdict | Self::Form | Self::Pick | Self::Confirm | Self::Tour | Self::Page | Self::Move)
+        !matches!(
+            self,
+            Self::Verdict
+                | Self::Judging
+                | Self::Form
+                | Self::Pick
+                | Self::Confirm
+                | Self::Tour
+                | Self::Page
+                | Self::Move
+        )
     }
 
     /// The heading under which its acts are listed.
@@ -167,6 +181,7 @@ impl KeyScope {
             Self::Matches => "Search matches (on Claims, Why and Timeline)",
             Self::Page => "On a text page (snapshot, preview of setup)",
             Self::Verdict => "Where two claims are compared",
+            Self::Judging => "Among the pairs to judge",
             Self::Card => "A card in the Inbox",
             Self::Marks => "Marks and filter of the Inbox",
             Self::Claims => "Claims",

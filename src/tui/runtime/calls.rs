@@ -59,6 +59,7 @@ pub(super) async fn read(
         ReadRequest::Ingested(query) => RequestAnswer::Ingested(client.ingested(&query).await?),
         ReadRequest::Agents(query) => RequestAnswer::Agents(client.agents(&query).await?),
         ReadRequest::Story(query) => RequestAnswer::Story(Box::new(client.story(&query).await?)),
+        ReadRequest::Doubts(query) => RequestAnswer::Doubts(client.doubts(&query).await?),
         ReadRequest::Questions(query) => RequestAnswer::Questions(client.questions(&query).await?),
         ReadRequest::Injected => RequestAnswer::Injected(injected(client, state).await?),
         ReadRequest::Setup { remove } => RequestAnswer::Setup(setup(state, remove, false).await?),
@@ -220,6 +221,7 @@ pub(super) async fn write(
         }
         WriteRequest::ResolveMany(request) => RequestAnswer::Many(Box::new(client.resolve_many(&request).await?)),
         WriteRequest::Remember(request) => RequestAnswer::Outcome(Box::new(client.remember(&request).await?)),
+        WriteRequest::JudgePairs(request) => RequestAnswer::JudgedPairs(client.judge_pairs(&request).await?),
         WriteRequest::Judge(request) => RequestAnswer::Outcome(Box::new(client.judge(&request).await?)),
         WriteRequest::Supersede(request) => RequestAnswer::Outcome(Box::new(client.supersede(&request).await?)),
         WriteRequest::Retract(request) => RequestAnswer::Outcome(Box::new(client.retract(&request).await?)),

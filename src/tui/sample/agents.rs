@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::{HOUR, NOW, claim, id, scope};
 use crate::{
     api::{
-        AgentSession, AgentView, Agents, IngestedFile, IngestedFiles, RecallAnswer, RecallHit, RecallRequest,
-        RecallVerdict, Snapshot,
+        AgentJudgements, AgentSession, AgentView, Agents, IngestedFile, IngestedFiles, RecallAnswer, RecallHit,
+        RecallRequest, RecallVerdict, Snapshot,
     },
     client::injected::InjectedClaim,
 };
@@ -27,8 +27,19 @@ pub(crate) fn agents() -> Agents {
         scope: Some(scope("api")),
         since: NOW - minutes * 60_000,
     };
+    let judgements = AgentJudgements {
+        asked: 12,
+        contradicts: 1,
+        replaces: 2,
+        compatible: 11,
+        overturned: 1,
+        ..AgentJudgements::default()
+    };
     Agents {
-        items: vec![wrote("claude-code", 1_204, 3, 2), wrote("codex-mcp-client", 17, 0, 70)],
+        items: vec![
+            AgentView { judgements, ..wrote("claude-code", 1_204, 3, 2) },
+            wrote("codex-mcp-client", 17, 0, 70),
+        ],
         connected: vec![session("claude-code", 42), session("cursor-vscode", 3)],
     }
 }

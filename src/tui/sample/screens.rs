@@ -3,9 +3,9 @@
 use super::{HOUR, NOW, card_id, claim, id, pending, scope, summary};
 use crate::{
     api::{
-        CardKind, CardStatus, CardSummary, Consider, Diagnose, Doubt, DoubtBand, EventView, GuardCounts, Health, Inbox,
-        InboxGroup, InboxItem, InboxKind, LogPage, ModelStatus, ModelsStatus, NoticeItem, NoticeKind, QuarantinedView,
-        Questions, ReviewItem, Story, StoryMark, Timing, WorkerStatus,
+        CardKind, CardStatus, CardSummary, Consider, Diagnose, Doubt, DoubtBand, Doubts, EventView, GuardCounts,
+        Health, Inbox, InboxGroup, InboxItem, InboxKind, LogPage, ModelStatus, ModelsStatus, NoticeItem, NoticeKind,
+        PairInDoubt, QuarantinedView, Questions, ReviewItem, Story, StoryMark, Timing, WorkerStatus,
     },
     domain::{ClaimId, ClaimKind, Confusion, DeviceId, EventId, OpId, Status, verdict::Stage},
 };
@@ -319,5 +319,25 @@ pub(crate) fn story() -> Story {
             mark(Confusion::Reversal, "Is the public API REST again, instead of GraphQL?", &[90, 92, 95]),
         ],
         cut: false,
+    }
+}
+
+/// Three of five pairs that wait for a verdict.
+pub(crate) fn doubts() -> Doubts {
+    let pair = |n: u8, newer: &str, older: &str| {
+        let (mut newer, mut older) = (claim(n, newer), claim(n + 1, older));
+        (newer.at, older.at) = (NOW - 3 * HOUR, NOW - 90 * 24 * HOUR);
+        newer.agent = Some("claude-code".into());
+        older.reason = Some("The last incident began with it.".into());
+        PairInDoubt { id: card_id(n), scope: scope("api"), band: DoubtBand::Ask, newer, older }
+    };
+    Doubts {
+        total: 5,
+        scopes: Vec::new(),
+        items: vec![
+            pair(110, "Retries use a fixed delay of two seconds", "Retries back off exponentially"),
+            pair(112, "The worker pool has 16 threads", "The worker pool is as large as the number of cores"),
+            pair(114, "決定：配備は毎週金曜日に行う", "決定：配備は毎週月曜日に行う"),
+        ],
     }
 }

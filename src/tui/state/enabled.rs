@@ -97,9 +97,23 @@ fn markable(state: &AppState) -> Can {
         Some(InboxRow::Item(_, InboxItem::Quarantined(_) | InboxItem::Joining(_))) => {
             Err("join requests and quarantined events are answered one by one".to_owned())
         }
-        Some(InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..)) | None => {
+        Some(InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..) | InboxRow::Pairs(_)) | None => {
             Err("there is nothing to mark".to_owned())
         }
+    }
+}
+
+/// A held write is under the cursor, or pairs wait for a verdict.
+fn judge(state: &AppState) -> Can {
+    let pairs = state.inbox.view.as_ref().map_or(0, |view| view.doubts);
+    if pairs > 0 { idle(state) } else { held_card(state) }
+}
+
+/// A verdict was given among the pairs.
+fn judged_here(state: &AppState) -> Can {
+    match &state.overlay {
+        Some(Overlay::Judging(judging)) if judging.can_take_back() => idle(state),
+        _ => Err("no verdict was given here yet".to_owned()),
     }
 }
 
@@ -115,7 +129,7 @@ fn held_card(state: &AppState) -> Can {
     };
     match under {
         Some(card) if card.kind == CardKind::Held && card.status != CardStatus::Settled => idle(state),
-        _ => Err("no claim that waits for a verdict is under the cursor".to_owned()),
+        _ => Err("neither a held claim nor a pair waits for a verdict".to_owned()),
     }
 }
 

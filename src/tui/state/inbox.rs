@@ -37,6 +37,8 @@ pub enum ItemId {
     Before(InboxKind),
     /// The rest of a group.
     More(InboxKind),
+    /// The pairs that wait for a verdict.
+    Pairs,
 }
 
 /// One row.
@@ -52,6 +54,8 @@ pub enum InboxRow<'a> {
     Before(InboxKind, usize),
     /// So many more of a group, which are not listed here.
     More(InboxKind, usize),
+    /// So many pairs wait for a verdict.
+    Pairs(usize),
 }
 
 /// How many there are.
@@ -72,6 +76,7 @@ impl InboxRow<'_> {
             Self::Import(kind, import) => Some(ItemId::Import(*kind, import.number)),
             Self::Before(kind, _) => Some(ItemId::Before(*kind)),
             Self::More(kind, _) => Some(ItemId::More(*kind)),
+            Self::Pairs(_) => Some(ItemId::Pairs),
         }
     }
 }
@@ -156,6 +161,7 @@ impl InboxState {
             rows.insert(0, InboxRow::Item(gone.kind, &gone.item));
             rows.insert(0, InboxRow::Heading(gone.kind, Count { total: 0, at_least: false }));
         }
+        rows.extend(self.pairs().map(InboxRow::Pairs));
         rows
     }
 
@@ -167,6 +173,11 @@ impl InboxState {
     /// The number of the row under the cursor, among those that it can stand on.
     pub fn cursor(&self) -> usize {
         self.cursor
+    }
+
+    /// How many pairs wait for a verdict; `None` if none does.
+    pub fn pairs(&self) -> Option<usize> {
+        self.view.as_ref().map(|view| view.doubts).filter(|pairs| *pairs > 0)
     }
 
     /// How many items need attention.
@@ -194,7 +205,7 @@ impl InboxState {
     pub fn item(&self) -> Option<&InboxItem> {
         match self.current()? {
             InboxRow::Item(_, item) => Some(item),
-            InboxRow::Heading(..) | InboxRow::Import(..) | InboxRow::Before(..) | InboxRow::More(..) => None,
+            _ => None,
         }
     }
 
@@ -295,7 +306,7 @@ impl InboxState {
     fn change(&mut self, change: impl FnOnce(&mut Self)) -> Option<InboxItem> {
         let before = self.current().and_then(|row| match row {
             InboxRow::Item(kind, item) => Some(Gone { kind, item: item.clone() }),
-            InboxRow::Heading(..) | InboxRow::Import(..) | InboxRow::Before(..) | InboxRow::More(..) => None,
+            _ => None,
         });
         let was_gone = self.is_gone();
         self.gone = None;
@@ -375,6 +386,7 @@ impl InboxState {
             | InboxRow::Import(kind, _)
             | InboxRow::Before(kind, _)
             | InboxRow::More(kind, _) => Some(kind),
+            InboxRow::Pairs(_) => None,
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod conflicts;
 mod enabled;
 pub mod form;
 pub mod inbox;
+pub mod judging;
 pub mod marks;
 mod messages;
 pub mod models;
@@ -235,6 +236,7 @@ impl AppState {
             Some(Overlay::Form(form)) if form.asks_verdict() => chains::FORM_VERDICT,
             Some(Overlay::Form(_)) => chains::FORM,
             Some(Overlay::Palette(_) | Overlay::Prompt(_) | Overlay::Log { .. }) => chains::PICK,
+            Some(Overlay::Judging(_)) => chains::JUDGING,
             Some(Overlay::Confirm(_)) => chains::CONFIRM,
             Some(Overlay::Tour { .. }) => chains::TOUR,
             Some(Overlay::Page(page)) if page.is_typing() => chains::PICK,

@@ -2,7 +2,7 @@
 
 use ratatui_textarea::TextArea;
 
-use super::{AppState, Screen, form::ActForm, page::TextPage};
+use super::{AppState, Screen, form::ActForm, judging::JudgingState, page::TextPage};
 use crate::tui::{
     action::{self, ActionSpec},
     fuzzy,
@@ -28,6 +28,8 @@ pub enum Overlay {
     },
     /// A text to read.
     Page(Box<TextPage>),
+    /// Pairs that wait for a verdict, one after another.
+    Judging(Box<JudgingState>),
     /// What the app is, in a few cards.
     Tour {
         /// The card shown, from 0.

@@ -14,6 +14,7 @@ pub(super) fn op(write: &WriteRequest) -> Option<OpId> {
         WriteRequest::ResolveMany(request) => request.caller.op_id,
         WriteRequest::Remember(request) => request.caller.op_id,
         WriteRequest::Judge(request) => request.caller.op_id,
+        WriteRequest::JudgePairs(request) => request.caller.op_id,
         WriteRequest::Supersede(request) => request.claim.caller.op_id,
         WriteRequest::Retract(request)
         | WriteRequest::Reinstate(request)
@@ -47,6 +48,7 @@ pub(super) fn of(write: &WriteRequest) -> String {
             format!("{out} --scope {}", scope(&request.caller))
         }
         WriteRequest::Judge(request) => judge(request),
+        WriteRequest::JudgePairs(_) => "ergo judge".to_owned(),
         WriteRequest::Supersede(request) => {
             let targets: Vec<_> = request.targets.iter().map(|id| short(id)).collect();
             let reason = format!(" --reason {}", quote(request.claim.reason.as_deref().unwrap_or("")));
@@ -110,6 +112,7 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
             format!("ergo depend {target}{}", premises.concat())
         }
         "local.found" => "ergo audit".to_owned(),
+        kind if kind.starts_with("judgement.") => "ergo judge".to_owned(),
         _ => format!("ergo log  # act {}", event.op_id),
     }
 }

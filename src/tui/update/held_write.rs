@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{form_request::Problem, form_setup, live, reads, replies};
+use super::{form_request::Problem, form_setup, judging, live, reads, replies};
 use crate::{
-    api::{Caller, CardSummary, Consider, DoubtBand, InboxItem, JudgeRequest, Questions, QuestionsQuery},
+    api::{Caller, CardKind, CardSummary, Consider, DoubtBand, InboxItem, JudgeRequest, Questions, QuestionsQuery},
     domain::PairVerdict,
     tui::{
         key::KeyPress,
@@ -38,8 +38,16 @@ pub(super) fn asked(state: &mut AppState, question: Consider) {
     live::refresh_all(state);
 }
 
+/// Asks about the held write under the cursor; if there is none, shows the pairs that wait.
+pub(super) fn judge(state: &mut AppState, _: Option<KeyPress>, out: &mut Vec<Effect>) {
+    match under(state) {
+        Some(card) if card.kind == CardKind::Held => ask(state, out),
+        _ => judging::open(state, out),
+    }
+}
+
 /// Asks for the question about the held write under the cursor.
-pub(super) fn ask(state: &mut AppState, _: Option<KeyPress>, out: &mut Vec<Effect>) {
+fn ask(state: &mut AppState, out: &mut Vec<Effect>) {
     if let Some(card) = under(state) {
         let (org_id, project) = (Some(card.scope.org_id.clone()), Some(card.scope.project.clone()));
         let query = QuestionsQuery { org_id, project, ..QuestionsQuery::default() };
@@ -98,7 +106,10 @@ fn open(state: &mut AppState, question: Consider, reason: &str, key: Option<KeyP
 }
 
 /// Answers the question that has the focus, and goes to the next one.
-pub(super) fn give(state: &mut AppState, verdict: PairVerdict, _: &mut Vec<Effect>) {
+pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Effect>) {
+    if matches!(state.overlay, Some(Overlay::Judging(_))) {
+        return judging::give(state, verdict, out);
+    }
     let Some(Overlay::Form(form)) = &mut state.overlay else { return };
     if form.sending {
         return;

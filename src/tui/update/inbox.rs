@@ -34,10 +34,11 @@ pub(super) fn previous(state: &mut AppState) {
 }
 
 /// Opens what is under the cursor: the detail, or, from there, where it belongs.
-pub(super) fn open(state: &mut AppState) {
+pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
     match state.inbox.current() {
         None | Some(InboxRow::Heading(..)) => {}
         Some(InboxRow::Import(..)) => state.inbox.toggle_fold(),
+        Some(InboxRow::Pairs(_)) => super::judging::open(state, out),
         Some(InboxRow::Before(..)) => state.requests.inbox_page |= state.inbox.previous_page(),
         Some(InboxRow::More(kind, _)) => {
             if state.inbox.next_page(kind) {

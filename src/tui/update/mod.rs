@@ -16,6 +16,7 @@ mod form_setup;
 mod global;
 mod held_write;
 mod inbox;
+mod judging;
 mod live;
 mod many;
 mod marks;
@@ -180,7 +181,7 @@ fn paste(state: &mut AppState, text: &str) {
         Some(Overlay::Palette(palette)) => drop(palette.input.insert_str(crate::domain::text::sanitize_line(text))),
         Some(Overlay::Prompt(_)) => prompt::paste(state, text),
         Some(Overlay::Page(page)) => page.paste(text),
-        Some(Overlay::Confirm(_) | Overlay::Log { .. } | Overlay::Tour { .. }) | None => {}
+        Some(Overlay::Confirm(_) | Overlay::Judging(_) | Overlay::Log { .. } | Overlay::Tour { .. }) | None => {}
     }
 }
 

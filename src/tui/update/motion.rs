@@ -3,6 +3,7 @@
 use super::{acts, agents, claims, conflicts, inbox, peers, story, why};
 use crate::tui::{
     hits::Pane,
+    msg::Effect,
     state::{AppState, Focus, Overlay, Screen, claims::ClaimsFocus},
 };
 
@@ -40,13 +41,13 @@ pub(super) fn turn_page(state: &mut AppState, pages: isize) {
 }
 
 /// Opens what is under the cursor.
-pub(super) fn open(state: &mut AppState) {
+pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
     match state.screen {
         Screen::Cards => conflicts::open(state),
         Screen::Claims => claims::open(state),
         Screen::Why => why::open(state),
         Screen::Peers => peers::open(state),
-        Screen::Inbox => inbox::open(state),
+        Screen::Inbox => inbox::open(state, out),
         Screen::Timeline if state.timeline.story.is_some() => story::open(state),
         Screen::Timeline => acts::open(state),
         Screen::Agents => agents::open(state),
@@ -56,8 +57,10 @@ pub(super) fn open(state: &mut AppState) {
 
 /// The pane that has the focus.
 pub(super) fn pane(state: &AppState) -> Pane {
-    if matches!(state.overlay, Some(Overlay::Page(_))) {
-        return Pane::Page;
+    match &state.overlay {
+        Some(Overlay::Page(_)) => return Pane::Page,
+        Some(Overlay::Judging(_)) => return Pane::Pair,
+        _ => {}
     }
     match state.screen {
         Screen::Cards => match state.conflicts.focus {
@@ -170,6 +173,7 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
                 page.scroll_to(motion.apply(page.scroll(shown).min(last), last));
             }
         }
+        Pane::Pair => super::judging::scroll(state, motion),
         Pane::Picks => {}
     }
 }

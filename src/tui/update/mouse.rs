@@ -75,6 +75,7 @@ fn click(state: &mut AppState, hit: Hit, out: &mut Vec<Effect>) {
                 | Pane::Item
                 | Pane::Act
                 | Pane::StoryItem
+                | Pane::Pair
                 | Pane::Models
                 | Pane::Page
                 | Pane::Picks => {}
@@ -127,7 +128,7 @@ fn wheel(state: &mut AppState, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
             (false, false) => Action::PickUp,
         };
         perform(state, id, None, out);
-    } else if state.overlay.is_none() || pane == Pane::Page {
+    } else if state.overlay.is_none() || matches!(pane, Pane::Page | Pane::Pair) {
         let rows = if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox | Pane::Agents | Pane::Story) {
             rows.signum()
         } else {
@@ -159,6 +160,6 @@ fn focus(state: &mut AppState, pane: Pane) {
         Pane::Peer => state.peers.focus = Focus::Detail,
         Pane::Agents => state.agents.focus = Focus::List,
         Pane::AgentActs => state.agents.focus = Focus::Detail,
-        Pane::Chain | Pane::Models | Pane::Page | Pane::Picks => {}
+        Pane::Chain | Pane::Models | Pane::Page | Pane::Pair | Pane::Picks => {}
     }
 }

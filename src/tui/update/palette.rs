@@ -33,7 +33,10 @@ pub(super) fn step(state: &mut AppState, rows: isize) {
         Some(Overlay::Palette(palette)) => palette.row = palette.row.saturating_add_signed(rows).min(last),
         Some(Overlay::Log { up }) => *up = up.saturating_add_signed(-rows).min(last),
         Some(Overlay::Page(page)) => page.step(rows > 0),
-        Some(Overlay::Prompt(_) | Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Tour { .. }) | None => {}
+        Some(
+            Overlay::Prompt(_) | Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Judging(_) | Overlay::Tour { .. },
+        )
+        | None => {}
     }
 }
 
@@ -52,7 +55,10 @@ pub(super) fn clear(state: &mut AppState) {
         }
         Some(Overlay::Prompt(_)) => prompt::clear(state),
         Some(Overlay::Page(page)) => page.clear(),
-        Some(Overlay::Log { .. } | Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Tour { .. }) | None => {}
+        Some(
+            Overlay::Log { .. } | Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Judging(_) | Overlay::Tour { .. },
+        )
+        | None => {}
     }
 }
 
@@ -70,7 +76,7 @@ pub(super) fn pick(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<Ef
         Some(Overlay::Prompt(_)) => prompt::submit(state),
         Some(Overlay::Page(page)) => page.end_typing(),
         Some(Overlay::Log { .. }) => state.overlay = None,
-        Some(Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Tour { .. }) | None => {}
+        Some(Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Judging(_) | Overlay::Tour { .. }) | None => {}
     }
 }
 
@@ -80,6 +86,6 @@ pub(super) fn close(state: &mut AppState) {
         Some(Overlay::Palette(_) | Overlay::Log { .. }) => state.overlay = None,
         Some(Overlay::Prompt(_)) => prompt::cancel(state),
         Some(Overlay::Page(page)) => page.find = None,
-        Some(Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Tour { .. }) | None => {}
+        Some(Overlay::Form(_) | Overlay::Confirm(_) | Overlay::Judging(_) | Overlay::Tour { .. }) | None => {}
     }
 }

@@ -1,6 +1,6 @@
 //! Answers of the daemon. Late ones are dropped; what fails says so and loses nothing.
 
-use super::{claims, conflicts, cursor, form, held_write, live, many, models, page, reads, teams, undo};
+use super::{claims, conflicts, cursor, form, held_write, judging, live, many, models, page, reads, teams, undo};
 use crate::{
     api::{
         AuditOutcome, CardSettlement, CardStatus, CardView, Done, Refused, RoundResult, Stale, Stored, WriteOutcome,
@@ -115,6 +115,8 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
                 shown.accept(*story);
             }
         }
+        RequestAnswer::Doubts(doubts) => judging::accept(state, doubts),
+        RequestAnswer::JudgedPairs(judged) => judging::stored(state, judged, out),
         RequestAnswer::Questions(questions) => held_write::found(state, questions, out),
         RequestAnswer::Injected(injected) => state.agents.accept_injected(injected),
         RequestAnswer::Setup(text) if slot == Slot::Page => page::accept(state, text, String::new()),
@@ -155,7 +157,10 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
             }
         }
         RequestAnswer::Many(answer) => many::answered(state, *answer, out),
-        RequestAnswer::Undone(undone) => undo::done(state, *undone, out),
+        RequestAnswer::Undone(undone) => {
+            judging::undone(state, undone.undone);
+            undo::done(state, *undone, out);
+        }
         RequestAnswer::Audited(audit) => audited(state, &audit, out),
         RequestAnswer::Sync(status, pending) => state.peers.accept(*status, pending.items),
         RequestAnswer::TeamMade(team) => teams::made(state, &team, out),
@@ -380,6 +385,9 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
     if slot == Slot::Page {
         return page::failed(state, failure);
     }
+    if matches!(slot, Slot::Doubts | Slot::Judged) {
+        judging::failed(state, failure, out);
+    }
     if failure.kind == FailureKind::Unreachable {
         state.note(Tone::Bad, failure.message.clone());
         reads::lost(state, failure.message.clone());
@@ -432,7 +440,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
             out.push(state.toast(Tone::Bad, said));
         }
         Slot::LastAct | Slot::Marked | Slot::Question => out.push(state.toast(Tone::Bad, said)),
-        Slot::Act | Slot::Reembed | Slot::Page => {}
+        Slot::Act | Slot::Reembed | Slot::Page | Slot::Doubts | Slot::Judged => {}
     }
 }
 

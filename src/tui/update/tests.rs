@@ -8,6 +8,7 @@ mod dialogs;
 mod forms;
 mod held;
 mod inbox;
+mod judging;
 mod many;
 mod matches;
 mod peers;

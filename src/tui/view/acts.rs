@@ -177,7 +177,11 @@ fn row(
 /// What an act was about, in a line.
 fn about(event: &EventView) -> String {
     let what = event.statement.as_deref().or(event.about.as_deref()).or(event.reason.as_deref());
-    what.map_or_else(|| event.targets.first().map(|id| id.short()).unwrap_or_default(), str::to_owned)
+    let what = what.map_or_else(|| event.targets.first().map(|id| id.short()).unwrap_or_default(), str::to_owned);
+    match event.kind.strip_prefix("judgement.") {
+        Some(verdict) => format!("{verdict}: {what}"),
+        None => what,
+    }
 }
 
 fn detail(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {

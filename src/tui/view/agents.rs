@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Lines about the agent under the cursor, above what it did, its border included.
-const SUMMARY: u16 = 7;
+const SUMMARY: u16 = 8;
 
 /// Draws the screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
@@ -186,6 +186,9 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
         }
         None => told.push(("wrote".to_owned(), "nothing".to_owned(), theme.dim)),
     }
+    if let Some((words, style)) = judged(paint, &entry) {
+        told.push(("judged".to_owned(), words, style));
+    }
     let times: usize = state.agents.injected_here().iter().map(|injected| injected.times).sum();
     let words = match entry.injected {
         0 => "nothing".to_owned(),
@@ -198,6 +201,13 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
         let line = Line::from(vec![span(text::pad(&label, 11), theme.dim), span(text::fit(&words, width), style)]);
         paint.line(inner, row, &line);
     }
+}
+
+/// What the agent judged, in a line; `None` if it was never asked.
+fn judged(paint: &Paint<'_>, entry: &AgentEntry) -> Option<(String, ratatui::style::Style)> {
+    let judgements = &entry.wrote.as_ref()?.judgements;
+    let warned = judgements.always_compatible || judgements.overturned > 0;
+    Some((judgements.words()?, if warned { paint.theme.warn } else { paint.theme.text }))
 }
 
 fn count(times: usize) -> String {
@@ -229,7 +239,15 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
         }
         (true, false) => format!("{} of {}", group(list.cursor() + 1), group(list.total())),
     };
-    let inner = paint.pane(area, &title, &note, focused);
+    let mut inner = paint.pane(area, &title, &note, focused);
+    // Where the agent has no lines of its own, what it judged stands above what it did.
+    if Shape::of(paint.state) != Shape::Wide
+        && let Some((words, style)) = judged(paint, &entry)
+    {
+        let line = Line::from(span(text::fit(&format!("Judged: {words}"), usize::from(inner.width)), style));
+        paint.line(inner, 0, &line);
+        inner = rows(inner, 1, usize::from(inner.height));
+    }
     let height = usize::from(inner.height);
     paint.hits.add_pane(inner, Pane::AgentActs, height);
     if list.is_empty() || entry.name.is_none() {

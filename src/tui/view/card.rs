@@ -12,7 +12,10 @@ use super::{
 };
 use crate::{
     api::{CardKind, CardSide, CardStatus, ClaimView},
-    domain::Qualifiers,
+    domain::{
+        Qualifiers,
+        verdict::{Relation, RuleId},
+    },
     tui::{
         action::{self, Action, KeyScope},
         hits::{Hit, Pane},
@@ -86,10 +89,20 @@ fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
 /// What the card is about, in few words; what disagrees is seen on the claims.
 fn heading(card: &Card) -> String {
     let percent = (card.probability() * 100.0).round().clamp(1.0, 99.0);
+    let judged = card.evidence().map(|evidence| (evidence.rule, evidence.relation));
     match card.view.summary.kind {
         CardKind::Proposed => "An agent proposes to retract this claim".to_owned(),
         CardKind::Held => "The new claim waits for its writer's verdict".to_owned(),
         CardKind::Contested => "Two writers changed this claim concurrently".to_owned(),
+        _ if judged == Some((RuleId::Judged, Relation::Contradiction)) => {
+            "A judge says that these contradict".to_owned()
+        }
+        _ if judged.is_some_and(|(rule, _)| rule == RuleId::Judged) => {
+            "A judge proposes to keep only one of these".to_owned()
+        }
+        _ if judged.is_some_and(|(rule, _)| rule == RuleId::Unanswered) => {
+            "Nobody has said yet whether these contradict".to_owned()
+        }
         _ if percent < 50.0 => format!("These may contradict ({percent} %)"),
         _ => format!("These probably contradict ({percent} %)"),
     }
@@ -107,7 +120,12 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         CardKind::Proposed => "a person wrote it, so a person must decide",
     };
     let text = format!("{what} {dot} by {by} {dot} {ago}");
-    text::wrap(&text, width, paint.theme.dim)
+    let mut out = text::wrap(&text, width, paint.theme.dim);
+    // Who judged, and why, is what a person decides by.
+    if let Some(evidence) = card.evidence().filter(|evidence| evidence.rule == RuleId::Judged) {
+        out.extend(text::wrap(&evidence.sentence, width, paint.theme.text));
+    }
+    out
 }
 
 /// How it stands with the card, if it is not simply open.

@@ -8,15 +8,15 @@ use ratatui::{
 };
 
 use super::{
-    Shape, card, claim_pair,
+    Shape, claim_pair,
     claims::group,
-    empty, inbox_item,
+    empty, inbox_detail,
     paint::{Paint, rows, span},
 };
 use crate::{
     api::{CardPair, InboxItem, InboxKind, NoticeKind},
     tui::{
-        hits::{Hit, Pane},
+        hits::Pane,
         state::{
             Focus,
             inbox::{InboxRow, id_of, number_of},
@@ -41,16 +41,16 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         (Shape::Wide, _) => {
             let width = super::list_width(area);
             list(paint, Rect { width, ..area });
-            detail(paint, Rect { x: area.x + width, width: area.width - width, ..area });
+            inbox_detail::draw(paint, Rect { x: area.x + width, width: area.width - width, ..area });
         }
         (Shape::Mid, Focus::List) => {
             let most = area.height / 2;
             let height = u16::try_from(inbox.rows().len() + 2).unwrap_or(most).clamp(5, most);
             list(paint, Rect { height, ..area });
-            detail(paint, Rect { y: area.y + height, height: area.height - height, ..area });
+            inbox_detail::draw(paint, Rect { y: area.y + height, height: area.height - height, ..area });
         }
         (Shape::Single, Focus::List) => list(paint, area),
-        (Shape::Mid | Shape::Single, Focus::Detail) => detail(paint, area),
+        (Shape::Mid | Shape::Single, Focus::Detail) => inbox_detail::draw(paint, area),
     }
 }
 
@@ -172,7 +172,7 @@ fn height(row: &InboxRow<'_>, index: usize, compact: bool, room: usize) -> usize
         InboxRow::Item(_, thing) if pair_of(thing).is_some() => 3,
         // What does not fit one line has two, and below it who and when.
         InboxRow::Item(_, thing) => 2 + usize::from(text::width(head(thing)) + prefix(thing).len() > room),
-        InboxRow::Before(..) | InboxRow::More(..) => 1,
+        InboxRow::Before(..) | InboxRow::More(..) | InboxRow::Pairs(_) => 1,
     }
 }
 
@@ -204,9 +204,11 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
     let items = if matches!(row, InboxRow::Import(..)) { paint.state.inbox.items(row) } else { Vec::new() };
     let is_marked = match row {
         InboxRow::Item(_, thing) => marks.has(thing),
-        InboxRow::Heading(..) | InboxRow::Import(..) | InboxRow::Before(..) | InboxRow::More(..) => {
-            items.iter().any(|item| marks.has(item))
-        }
+        InboxRow::Heading(..)
+        | InboxRow::Import(..)
+        | InboxRow::Before(..)
+        | InboxRow::More(..)
+        | InboxRow::Pairs(_) => items.iter().any(|item| marks.has(item)),
     };
     // The marks have a column of their own as soon as there is one.
     let flag = match (marks.is_empty() || matches!(row, InboxRow::Heading(..)), is_marked) {
@@ -232,6 +234,13 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
             let how = paint.state.keys.say("{open} shows them");
             let text = format!("{} {word}: {how}", group(*count));
             vec![before.into_iter().chain([span(text::fit(&text, room), theme.dim)]).collect()]
+        }
+        InboxRow::Pairs(count) => {
+            let words =
+                if *count == 1 { "1 pair to judge".to_owned() } else { format!("{} pairs to judge", group(*count)) };
+            let how = paint.state.keys.say("{judge} judges them");
+            let words = text::fit(&format!("{} {words}: {how}", theme.glyphs.pair), room);
+            vec![before.into_iter().chain([span(words, theme.title)]).collect()]
         }
         InboxRow::Import(_, import) => {
             let [closed, open] = theme.glyphs.fold;
@@ -314,7 +323,7 @@ fn sources(items: &[InboxItem]) -> String {
 }
 
 /// Both claims of an item that is about two.
-fn pair_of(thing: &InboxItem) -> Option<Cow<'_, CardPair>> {
+pub(super) fn pair_of(thing: &InboxItem) -> Option<Cow<'_, CardPair>> {
     match thing {
         InboxItem::Card(card) => card.pair.as_ref().map(Cow::Borrowed),
         InboxItem::Notice(item) if item.what != NoticeKind::Retracted => item.against.first().map(|other| {
@@ -338,7 +347,7 @@ fn two(text: &str, room: usize, most: usize) -> Vec<String> {
 }
 
 /// What an item is, without what was done to it.
-fn head(thing: &InboxItem) -> &str {
+pub(super) fn head(thing: &InboxItem) -> &str {
     match thing {
         InboxItem::Card(card) => &card.headline,
         InboxItem::Review(item) => &item.claim.statement,
@@ -415,69 +424,4 @@ fn summary(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, gone: bool) ->
 /// An agent by its own name, since it is the one to ask; else the person.
 fn by(who: &str, agent: Option<&str>) -> String {
     agent.unwrap_or(who).to_owned()
-}
-
-fn detail(paint: &mut Paint<'_>, area: Rect) {
-    let inbox = &paint.state.inbox;
-    let focused = inbox.focus == Focus::Detail;
-    let width = usize::from(area.width.saturating_sub(4));
-    let path = paint.theme.glyphs.path;
-    match inbox.current() {
-        Some(InboxRow::Item(_, InboxItem::Card(summary))) => {
-            let title = format!("{} {path} card {}", summary.scope, summary.id.short());
-            let open = paint.state.conflicts.card.as_ref().filter(|card| card.view.summary.id == summary.id);
-            let Some(open) = open else {
-                let text = paint.state.conflicts.error.clone().unwrap_or_else(|| "Loading the card…".to_owned());
-                let inner = paint.pane(area, &title, "", focused);
-                paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
-                return empty::card(paint, inner, &text, &[]);
-            };
-            card::draw(paint, area, open, &title, focused);
-        }
-        Some(row @ InboxRow::Import(kind, import)) => {
-            let lines = imported(paint, &row, width);
-            let title = format!("{}: {} imported", kind.title(), group(import.count));
-            paint.document(area, Pane::Item, &title, &lines, inbox.scroll, focused);
-        }
-        Some(InboxRow::Item(kind, thing)) => {
-            let title = kind.title();
-            let lines = inbox_item::lines(paint, kind, thing, width);
-            paint.document(area, Pane::Item, title, &lines, inbox.scroll, focused);
-        }
-        Some(row @ (InboxRow::Before(kind, count) | InboxRow::More(kind, count))) => {
-            let inner = paint.pane(area, kind.title(), "", focused);
-            paint.hits.add(inner, Hit::Pane(Pane::Item));
-            let keys = &paint.state.keys;
-            let (word, how) = match row {
-                InboxRow::Before(..) => ("earlier", "{open} shows the previous page."),
-                _ => ("more", "{open} shows the next page."),
-            };
-            let body = [keys.say(how)];
-            empty::card(paint, inner, &format!("{} {word}", group(count)), &body);
-        }
-        Some(InboxRow::Heading(..)) | None => {
-            let inner = paint.pane(area, "", "", focused);
-            paint.hits.add(inner, Hit::Pane(Pane::Item));
-        }
-    }
-}
-
-/// What an import brought: each pair, and what can be done with all of them.
-fn imported(paint: &Paint<'_>, row: &InboxRow<'_>, width: usize) -> Vec<Line<'static>> {
-    let (theme, keys) = (paint.theme, &paint.state.keys);
-    let InboxRow::Import(kind, _) = row else { return Vec::new() };
-    let how = if *kind == InboxKind::Refused {
-        "{open} lists them. {keep_new}, {keep_existing}, {dismiss} or {discard} settles all, after a preview."
-    } else {
-        "{open} lists them. {claim_reviewed} marks all as reviewed."
-    };
-    let mut out = text::wrap(&keys.say(how), width, theme.dim);
-    for thing in paint.state.inbox.items(row) {
-        out.push(Line::default());
-        match pair_of(&thing) {
-            Some(pair) => out.extend(claim_pair::two_lines(paint, &pair, width, theme.text).map(Line::from)),
-            None => out.extend(text::wrap(head(&thing), width, theme.text)),
-        }
-    }
-    out
 }

@@ -16,7 +16,9 @@ mod empty;
 mod evidence;
 mod form;
 mod inbox;
+mod inbox_detail;
 mod inbox_item;
+mod judging;
 mod log;
 mod models;
 mod norms;
@@ -123,6 +125,9 @@ fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) 
         }
     }
     chrome::bottom(&mut paint, bottom);
+    if let Some(Overlay::Judging(open)) = &state.overlay {
+        judging::draw(&mut paint, body, open);
+    }
     toasts::draw(&mut paint, body);
     match &state.overlay {
         Some(Overlay::Form(open)) => form::draw(&mut paint, area, open),
@@ -135,7 +140,7 @@ fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) 
             page::find(&mut paint, bottom, open);
         }
         Some(Overlay::Tour { page }) => tour::draw(&mut paint, area, *page),
-        None => {}
+        Some(Overlay::Judging(_)) | None => {}
     }
     paint.hits
 }

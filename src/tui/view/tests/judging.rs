@@ -1,4 +1,4 @@
-//! The question about a held write, and the story.
+//! The question about a held write, the pairs to judge, and the story.
 
 use super::*;
 use crate::tui::{
@@ -53,4 +53,34 @@ fn the_story_of_a_scope_with_its_turns() {
     let ticket = state.ticket(Slot::Story);
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Story(Box::default()))));
     shot("story_empty_80x24", &mut state);
+}
+
+#[test]
+fn pairs_to_judge_with_what_differs_and_what_each_key_does() {
+    for size in [(120, 40), (80, 24), (60, 16), (40, 10)] {
+        let mut state = screen(size, Screen::Inbox);
+        let ticket = state.ticket(Slot::Inbox);
+        let inbox = crate::api::Inbox { doubts: 14, ..screens::three_cards() };
+        let out = step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(inbox))));
+        crate::tui::sample::settle(&mut state, out);
+        press(&mut state, "G");
+        shot(&format!("pairs_inbox_{}x{}", size.0, size.1), &mut state);
+        press(&mut state, "enter");
+        shot(&format!("judging_{}x{}", size.0, size.1), &mut state);
+        press(&mut state, "r");
+        press(&mut state, "N");
+        shot(&format!("judging_given_{}x{}", size.0, size.1), &mut state);
+    }
+    let mut state = screen((80, 24), Screen::Inbox);
+    let ticket = state.ticket(Slot::Inbox);
+    let inbox = crate::api::Inbox { doubts: 1, ..crate::api::Inbox::default() };
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(inbox))));
+    press(&mut state, "J");
+    insta::assert_snapshot!("judging_ascii_80x24", text(&frame(&mut state, &Theme::mono(false))));
+    let ticket = state.ticket(Slot::Doubts);
+    if let Some(Overlay::Judging(judging)) = &mut state.overlay {
+        judging.pairs.clear();
+    }
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Doubts(crate::api::Doubts::default()))));
+    shot("judging_nothing_80x24", &mut state);
 }

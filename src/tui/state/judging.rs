@@ -1,0 +1,324 @@
+//! Judging the pairs that wait, one after another: the pair that is shown, what was said of each, and what is still to be sent.
+
+use crate::{
+    api::{Doubts, DoubtsQuery, JudgedPairs, PairEffect, PairInDoubt},
+    domain::{CardId, OpId, PairVerdict, Scope},
+    tui::word_diff::{self, PairDiff},
+};
+
+/// Pairs asked for at once.
+const PAGE: usize = 50;
+
+/// A pair, and what was said of it here.
+#[derive(Clone, Debug)]
+pub struct PairToJudge {
+    /// The pair.
+    pub pair: PairInDoubt,
+    /// The words that differ: of the newer claim, and of the older one.
+    pub diff: PairDiff,
+    /// The verdict.
+    pub verdict: Option<PairVerdict>,
+    /// The act that stored it, and what followed; `None` until it was answered.
+    pub stored: Option<(OpId, PairEffect)>,
+}
+
+/// The pairs that wait, and the one that is shown.
+#[derive(Clone, Debug)]
+pub struct JudgingState {
+    /// Only those of this scope.
+    pub scope: Option<Scope>,
+    /// The pairs read so far, the newest first.
+    pub pairs: Vec<PairToJudge>,
+    /// The pair that is shown.
+    pub at: usize,
+    /// How many wait, also those that were not read.
+    pub total: usize,
+    /// The daemon has answered.
+    pub loaded: bool,
+    /// Why a verdict was not stored, or the pairs were not read.
+    pub error: Option<String>,
+    /// The first line shown of the pair.
+    pub scroll: usize,
+    /// The pairs in the order of their verdicts.
+    given: Vec<CardId>,
+    /// The pair whose verdict is on its way.
+    sending: Option<CardId>,
+}
+
+impl JudgingState {
+    /// The pairs of a scope, or all, still to be read.
+    pub fn new(scope: Option<Scope>) -> Self {
+        Self {
+            scope,
+            pairs: Vec::new(),
+            at: 0,
+            total: 0,
+            loaded: false,
+            error: None,
+            scroll: 0,
+            given: Vec::new(),
+            sending: None,
+        }
+    }
+
+    /// What the daemon is asked for.
+    pub fn query(&self) -> DoubtsQuery {
+        let (org_id, project) = self.scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
+        DoubtsQuery { org_id, project, limit: Some(PAGE) }
+    }
+
+    /// Takes the pairs that wait, in place of those that no verdict was given of.
+    pub fn accept(&mut self, doubts: Doubts) {
+        let shown = self.current().map(|shown| shown.pair.id);
+        self.pairs.retain(|known| known.verdict.is_some() || Some(known.pair.id) == shown);
+        for pair in doubts.items {
+            if self.pairs.iter().all(|known| known.pair.id != pair.id) {
+                let diff = word_diff::words(&pair.newer.statement, &pair.older.statement);
+                self.pairs.push(PairToJudge { pair, diff, verdict: None, stored: None });
+            }
+        }
+        // Those whose verdicts are on their way are still counted by the daemon.
+        let unsent = self.pairs.iter().filter(|known| known.verdict.is_some() && known.stored.is_none()).count();
+        self.total = doubts.total.saturating_sub(unsent);
+        self.loaded = true;
+        self.error = None;
+        let back = shown.and_then(|shown| self.place_of(shown));
+        self.at = back.or_else(|| self.waiting_from(0)).unwrap_or(self.at);
+    }
+
+    /// The pair that is shown.
+    pub fn current(&self) -> Option<&PairToJudge> {
+        self.pairs.get(self.at)
+    }
+
+    /// How many verdicts were given here.
+    pub fn judged(&self) -> usize {
+        self.given.len()
+    }
+
+    /// Whether nothing that was read waits any more, and there is more to read.
+    pub fn wants_more(&self) -> bool {
+        self.loaded && self.total > 0 && self.waiting_from(0).is_none() && self.sending.is_none()
+    }
+
+    /// Goes by pairs.
+    pub fn step(&mut self, by: isize) {
+        let last = self.pairs.len().saturating_sub(1);
+        self.show(self.at.saturating_add_signed(by).min(last));
+    }
+
+    /// Gives a verdict on the pair that is shown, and goes to the next that waits.
+    pub fn give(&mut self, verdict: PairVerdict) {
+        let Some(shown) = self.pairs.get_mut(self.at).filter(|shown| shown.verdict.is_none()) else { return };
+        shown.verdict = Some(verdict);
+        self.given.push(shown.pair.id);
+        self.total = self.total.saturating_sub(1);
+        self.error = None;
+        let next = self.waiting_from(self.at).or_else(|| self.waiting_from(0));
+        self.show(next.unwrap_or(self.at));
+    }
+
+    /// The next verdict to send, if none is on its way. It is on its way from then on.
+    pub fn next_to_send(&mut self) -> Option<(PairInDoubt, PairVerdict)> {
+        if self.sending.is_some() {
+            return None;
+        }
+        let unsent = |id: &&CardId| self.of(**id).is_some_and(|known| known.stored.is_none());
+        let id = *self.given.iter().find(unsent)?;
+        let known = self.of(id)?;
+        let next = (known.pair.clone(), known.verdict?);
+        self.sending = Some(id);
+        Some(next)
+    }
+
+    /// Takes what became of the verdict that was sent.
+    pub fn stored(&mut self, judged: &JudgedPairs) {
+        let sent = self.sending.take();
+        for pair in &judged.pairs {
+            if let Some(known) = self.pairs.iter_mut().find(|known| known.pair.id == pair.pair) {
+                known.stored = Some((judged.op_id, pair.effect));
+            }
+        }
+        // The answer to a retry names no pairs.
+        if let Some(known) = sent.and_then(|id| self.pairs.iter_mut().find(|known| known.pair.id == id))
+            && known.stored.is_none()
+        {
+            known.stored = Some((judged.op_id, PairEffect::Kept));
+        }
+    }
+
+    /// A verdict was not stored: it and those after it are to be given again, and its pair is shown.
+    pub fn failed(&mut self, message: String) {
+        let unsent: Vec<CardId> =
+            self.given.iter().copied().filter(|id| self.of(*id).is_some_and(|known| known.stored.is_none())).collect();
+        for id in &unsent {
+            self.forget(*id);
+        }
+        self.sending = None;
+        self.error = Some(message);
+        if let Some(at) = unsent.first().and_then(|id| self.place_of(*id)) {
+            self.show(at);
+        }
+    }
+
+    /// The pair whose verdict was sent no longer waits: it leaves the list.
+    pub fn gone(&mut self) {
+        let Some(id) = self.sending.take() else { return };
+        self.given.retain(|given| *given != id);
+        if let Some(at) = self.place_of(id) {
+            self.pairs.remove(at);
+            if self.at > at {
+                self.at -= 1;
+            }
+        }
+    }
+
+    /// What undo takes back: the last verdict, if it was not sent, which is then done; else its act, to be undone.
+    pub fn take_back(&mut self) -> Option<Option<(OpId, Scope)>> {
+        let id = *self.given.last()?;
+        let known = self.of(id)?;
+        if let Some((op, _)) = known.stored {
+            return Some(Some((op, known.pair.scope.clone())));
+        }
+        if self.sending != Some(id) {
+            self.forget(id);
+            if let Some(at) = self.place_of(id) {
+                self.show(at);
+            }
+        }
+        Some(None)
+    }
+
+    /// Whether a verdict can be taken back.
+    pub fn can_take_back(&self) -> bool {
+        !self.given.is_empty()
+    }
+
+    /// An act was undone: the pairs that it judged wait again, and the first of them is shown.
+    pub fn undone(&mut self, op: OpId) {
+        let of_act = |known: &&PairToJudge| known.stored.is_some_and(|(act, _)| act == op);
+        let ids: Vec<CardId> = self.pairs.iter().filter(of_act).map(|known| known.pair.id).collect();
+        for id in &ids {
+            self.forget(*id);
+        }
+        if let Some(at) = ids.first().and_then(|id| self.place_of(*id)) {
+            self.show(at);
+        }
+    }
+
+    fn forget(&mut self, id: CardId) {
+        self.given.retain(|given| *given != id);
+        self.total += 1;
+        if let Some(known) = self.pairs.iter_mut().find(|known| known.pair.id == id) {
+            (known.verdict, known.stored) = (None, None);
+        }
+    }
+
+    fn show(&mut self, at: usize) {
+        if at != self.at {
+            (self.at, self.scroll) = (at, 0);
+        }
+    }
+
+    fn of(&self, id: CardId) -> Option<&PairToJudge> {
+        self.pairs.iter().find(|known| known.pair.id == id)
+    }
+
+    fn place_of(&self, id: CardId) -> Option<usize> {
+        self.pairs.iter().position(|known| known.pair.id == id)
+    }
+
+    fn waiting_from(&self, at: usize) -> Option<usize> {
+        (at..self.pairs.len()).find(|at| self.pairs.get(*at).is_some_and(|known| known.verdict.is_none()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::JudgedPair;
+    use crate::tui::sample::{scope, screens::doubts};
+
+    fn loaded() -> JudgingState {
+        let mut judging = JudgingState::new(None);
+        judging.accept(doubts());
+        judging
+    }
+
+    fn answer(pair: &PairInDoubt, op: u8) -> JudgedPairs {
+        JudgedPairs {
+            op_id: OpId([op; 16]),
+            scope: scope("api"),
+            summary: "Judged a pair of claims: compatible".into(),
+            pairs: vec![JudgedPair {
+                pair: pair.id,
+                verdict: PairVerdict::Compatible,
+                effect: PairEffect::Kept,
+                card_id: None,
+            }],
+            left: 0,
+            replayed: false,
+        }
+    }
+
+    #[test]
+    fn verdicts_are_given_faster_than_they_are_sent_and_none_is_lost() {
+        let mut judging = loaded();
+        let total = judging.total;
+        judging.give(PairVerdict::Compatible);
+        let (first, verdict) = judging.next_to_send().unwrap();
+        assert_eq!(verdict, PairVerdict::Compatible);
+        judging.give(PairVerdict::Same);
+        assert!(judging.next_to_send().is_none(), "one at a time");
+        assert_eq!((judging.at, judging.total, judging.judged()), (2, total - 2, 2));
+        judging.stored(&answer(&first, 1));
+        assert_eq!(judging.next_to_send().unwrap().1, PairVerdict::Same);
+        judging.failed("no daemon".into());
+        assert_eq!(
+            (judging.at, judging.total, judging.judged()),
+            (1, total - 1, 1),
+            "what was not stored is asked again"
+        );
+    }
+
+    #[test]
+    fn the_last_verdict_is_taken_back_first() {
+        let mut judging = loaded();
+        judging.give(PairVerdict::Compatible);
+        let (first, _) = judging.next_to_send().unwrap();
+        judging.stored(&answer(&first, 1));
+        judging.give(PairVerdict::Same);
+        assert_eq!(judging.take_back(), Some(None), "it was not sent yet");
+        assert_eq!(judging.at, 1);
+        assert_eq!(judging.take_back(), Some(Some((OpId([1; 16]), scope("api")))));
+        judging.undone(OpId([1; 16]));
+        assert_eq!((judging.at, judging.judged(), judging.can_take_back()), (0, 0, false));
+    }
+
+    #[test]
+    fn what_was_judged_elsewhere_leaves_the_queue() {
+        let mut judging = loaded();
+        judging.step(1);
+        let shown = judging.current().unwrap().pair.id;
+        let mut later = doubts();
+        later.items.remove(0);
+        later.total -= 1;
+        judging.accept(later);
+        assert_eq!(judging.current().unwrap().pair.id, shown, "the pair that is read stays");
+        assert_eq!(judging.pairs.len(), doubts().items.len() - 1);
+    }
+
+    #[test]
+    fn more_is_read_once_all_are_judged() {
+        let mut judging = loaded();
+        for n in 0..judging.pairs.len() {
+            assert!(!judging.wants_more());
+            judging.give(PairVerdict::Compatible);
+            let (pair, _) = judging.next_to_send().unwrap();
+            judging.stored(&answer(&pair, u8::try_from(n).unwrap()));
+        }
+        assert!(judging.wants_more(), "{} wait", judging.total);
+        judging.accept(Doubts::default());
+        assert!(!judging.wants_more());
+    }
+}

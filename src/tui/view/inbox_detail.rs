@@ -1,0 +1,102 @@
+//! The Inbox: what is under the cursor in full.
+
+use ratatui::{layout::Rect, text::Line};
+
+use super::{
+    card, claim_pair,
+    claims::group,
+    empty,
+    inbox::{head, pair_of},
+    inbox_item,
+    paint::Paint,
+};
+use crate::{
+    api::{InboxItem, InboxKind},
+    tui::{
+        hits::{Hit, Pane},
+        state::{Focus, inbox::InboxRow},
+        text,
+    },
+};
+
+/// Draws what is under the cursor.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
+    let inbox = &paint.state.inbox;
+    let focused = inbox.focus == Focus::Detail;
+    let width = usize::from(area.width.saturating_sub(4));
+    let path = paint.theme.glyphs.path;
+    match inbox.current() {
+        Some(InboxRow::Item(_, InboxItem::Card(summary))) => {
+            let title = format!("{} {path} card {}", summary.scope, summary.id.short());
+            let open = paint.state.conflicts.card.as_ref().filter(|card| card.view.summary.id == summary.id);
+            let Some(open) = open else {
+                let error = paint.state.conflicts.error.clone();
+                let inner = paint.pane(area, &title, "", focused);
+                paint.hits.add_pane(inner, Pane::Card, usize::from(inner.height));
+                return match error {
+                    Some(error) => empty::card(paint, inner, &error, &[paint.state.keys.say("{reload} tries again.")]),
+                    None => empty::card(paint, inner, "Loading the card…", &[]),
+                };
+            };
+            card::draw(paint, area, open, &title, focused);
+        }
+        Some(row @ InboxRow::Import(kind, import)) => {
+            let lines = imported(paint, &row, width);
+            let title = format!("{}: {} imported", kind.title(), group(import.count));
+            paint.document(area, Pane::Item, &title, &lines, inbox.scroll, focused);
+        }
+        Some(InboxRow::Item(kind, thing)) => {
+            let title = kind.title();
+            let lines = inbox_item::lines(paint, kind, thing, width);
+            paint.document(area, Pane::Item, title, &lines, inbox.scroll, focused);
+        }
+        Some(row @ (InboxRow::Before(kind, count) | InboxRow::More(kind, count))) => {
+            let inner = paint.pane(area, kind.title(), "", focused);
+            paint.hits.add(inner, Hit::Pane(Pane::Item));
+            let keys = &paint.state.keys;
+            let (word, how) = match row {
+                InboxRow::Before(..) => ("earlier", "{open} shows the previous page."),
+                _ => ("more", "{open} shows the next page."),
+            };
+            let body = [keys.say(how)];
+            empty::card(paint, inner, &format!("{} {word}", group(count)), &body);
+        }
+        Some(InboxRow::Pairs(count)) => {
+            let inner = paint.pane(area, "Pairs to judge", "", focused);
+            paint.hits.add_pane(inner, Pane::Item, usize::from(inner.height));
+            let heading = match count {
+                1 => "One pair of claims may contradict each other".to_owned(),
+                n => format!("{} pairs of claims may contradict each other", group(n)),
+            };
+            let body = [
+                "They came by an import, a sync, or from before. A key a pair says how the two relate.".to_owned(),
+                paint.state.keys.say("{judge} judges them. Until then they stay as they are."),
+            ];
+            empty::card(paint, inner, &heading, &body);
+        }
+        Some(InboxRow::Heading(..)) | None => {
+            let inner = paint.pane(area, "", "", focused);
+            paint.hits.add(inner, Hit::Pane(Pane::Item));
+        }
+    }
+}
+
+/// What an import brought: each pair, and what can be done with all of them.
+fn imported(paint: &Paint<'_>, row: &InboxRow<'_>, width: usize) -> Vec<Line<'static>> {
+    let (theme, keys) = (paint.theme, &paint.state.keys);
+    let InboxRow::Import(kind, _) = row else { return Vec::new() };
+    let how = if *kind == InboxKind::Refused {
+        "{open} lists them. {keep_new}, {keep_existing}, {dismiss} or {discard} settles all, after a preview."
+    } else {
+        "{open} lists them. {claim_reviewed} marks all as reviewed."
+    };
+    let mut out = text::wrap(&keys.say(how), width, theme.dim);
+    for thing in paint.state.inbox.items(row) {
+        out.push(Line::default());
+        match pair_of(&thing) {
+            Some(pair) => out.extend(claim_pair::two_lines(paint, &pair, width, theme.text).map(Line::from)),
+            None => out.extend(text::wrap(head(&thing), width, theme.text)),
+        }
+    }
+    out
+}

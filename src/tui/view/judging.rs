@@ -1,0 +1,192 @@
+//! Judging the pairs that wait: both claims with the words that differ, and what each key does.
+
+use ratatui::{
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
+
+use super::{
+    card::{qualifiers, written_by},
+    claim,
+    claims::group,
+    empty,
+    paint::{Paint, beside, labelled, rows, span},
+    verdict_fields,
+};
+use crate::{
+    api::{ClaimView, PairEffect},
+    domain::PairVerdict,
+    tui::{
+        action::Action,
+        hits::{Hit, Pane},
+        state::judging::{JudgingState, PairToJudge},
+        text, times,
+        word_diff::Run,
+    },
+};
+
+/// Columns from which the claims stand side by side.
+const SIDE_BY_SIDE: u16 = 96;
+
+/// Columns of the labels.
+const LABEL: usize = 9;
+
+/// What each verdict does, as a person's.
+const EFFECTS: [(Action, PairVerdict, &str); 4] = [
+    (Action::Compatible, PairVerdict::Compatible, "both hold; the pair is not asked about again"),
+    (Action::Replaces, PairVerdict::Replaces, "the newer claim supersedes the older one"),
+    (Action::Same, PairVerdict::Same, "the older claim stays, and the newer one gives way to it"),
+    (Action::Contradicts, PairVerdict::Contradicts, "a card asks which of the two holds"),
+];
+
+/// Draws it over a screen.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
+    paint.clear(area);
+    let dot = paint.theme.glyphs.dot;
+    let mut title = "Judge pairs".to_owned();
+    if let Some(scope) = &judging.scope {
+        title = format!("{title}: {scope}");
+    }
+    let note = format!("{} judged {dot} {} left", group(judging.judged()), group(judging.total));
+    let Some(shown) = judging.current().filter(|_| judging.loaded) else {
+        let inner = paint.pane(area, &title, "", true);
+        paint.hits.add_pane(inner, Pane::Pair, usize::from(inner.height));
+        return nothing(paint, inner, judging);
+    };
+    let answers = u16::try_from(EFFECTS.len() + 2).unwrap_or(0) + u16::from(judging.error.is_some());
+    let upper = Rect { height: area.height.saturating_sub(answers), ..area };
+    let width = usize::from(area.width.saturating_sub(4));
+    let lines = pair(paint, shown, width);
+    let title = format!("{title} ({} of {})", group(judging.at + 1), group(judging.pairs.len().max(judging.at + 1)));
+    paint.document(upper, Pane::Pair, &title, &lines, judging.scroll, true);
+    let lower = Rect { y: upper.y + upper.height, height: area.height - upper.height, ..area };
+    let inner = paint.pane(lower, "How does the newer claim relate to the older one?", &note, false);
+    let mut y = 0;
+    if let Some(error) = &judging.error {
+        let line =
+            Line::from(span(text::fit(&format!("{} {error}", paint.theme.glyphs.alert), width), paint.theme.bad));
+        paint.line(inner, y, &line);
+        y += 1;
+    }
+    for (action, verdict, effect) in EFFECTS {
+        let place = rows(inner, y, 1);
+        answer(paint, place, (action, verdict, effect), shown);
+        y += 1;
+    }
+}
+
+fn nothing(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
+    let back = paint.state.keys.say("{judging_close} goes back.");
+    if let Some(error) = &judging.error {
+        return empty::card(paint, area, error, &[back]);
+    }
+    if !judging.loaded {
+        return empty::card(paint, area, "Loading…", &[]);
+    }
+    let body = [
+        "Pairs of claims that may contradict each other come here after an import, a sync, or an audit.".to_owned(),
+        back,
+    ];
+    empty::card(paint, area, "No pair waits for a verdict", &body);
+}
+
+/// A verdict's key, what it does, and whether it was given.
+fn answer(paint: &mut Paint<'_>, place: Rect, row: (Action, PairVerdict, &str), shown: &PairToJudge) {
+    let theme = paint.theme;
+    let (action, verdict, effect) = row;
+    let given = shown.verdict == Some(verdict);
+    let mark = if given { theme.glyphs.done } else { " " };
+    let effect = match (given, shown.stored) {
+        (true, None) => "sending…".to_owned(),
+        (true, Some((_, PairEffect::Stale))) => "no longer asked: nothing was done".to_owned(),
+        (true, Some(_)) => paint.state.keys.say("done; {judging_undo} undoes the last verdict"),
+        (false, _) => effect.to_owned(),
+    };
+    let words = verdict_fields::words(verdict);
+    let (key_style, style) = match (shown.verdict, given) {
+        (None, _) => (theme.key, theme.title),
+        (Some(_), true) => (theme.dim, theme.ok),
+        (Some(_), false) => (theme.dim, theme.dim),
+    };
+    let room = usize::from(place.width).saturating_sub(5 + 13);
+    paint.line(
+        place,
+        0,
+        &Line::from(vec![
+            span(format!("{mark} "), theme.ok),
+            span(text::pad(&paint.state.keys.first(action), 3), key_style),
+            span(text::pad(words, 13), style),
+            span(text::fit(&effect, room), theme.dim),
+        ]),
+    );
+    paint.hits.add(place, Hit::Act(action));
+}
+
+/// Both claims, side by side if there is room.
+fn pair(paint: &Paint<'_>, shown: &PairToJudge, width: usize) -> Vec<Line<'static>> {
+    let theme = paint.theme;
+    let pair = &shown.pair;
+    let wide = paint.state.size.0 >= SIDE_BY_SIDE;
+    let (left, right) = if wide { ((width - 3) / 2, width - 3 - (width - 3) / 2) } else { (width, width) };
+    // Where nearly everything differs, marks would tell nothing.
+    let apart = shown.diff.is_apart();
+    let runs = |runs: &[Run]| -> Vec<Run> {
+        runs.iter().map(|run| Run { own: run.own && !apart, text: run.text.clone() }).collect()
+    };
+    let newer = side(paint, ("Newer", &pair.newer), &runs(&shown.diff.left), theme.side_a, left);
+    let older = side(paint, ("Older", &pair.older), &runs(&shown.diff.right), theme.side_b, right);
+    let mut out = if wide {
+        beside(newer, older, left, span(format!(" {} ", theme.glyphs.column), theme.border))
+    } else {
+        let mut both = newer;
+        both.push(Line::from(span(theme.glyphs.rule.repeat(width), theme.border)));
+        both.extend(older);
+        both
+    };
+    if paint.state.scope.is_none() {
+        out.push(Line::default());
+        out.extend(labelled(
+            "scope",
+            text::wrap(&pair.scope.to_string(), width.saturating_sub(LABEL), theme.text),
+            LABEL,
+            theme.dim,
+        ));
+    }
+    out
+}
+
+fn side(
+    paint: &Paint<'_>,
+    (name, claim): (&str, &ClaimView),
+    runs: &[Run],
+    own: Style,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let theme = paint.theme;
+    let dot = theme.glyphs.dot;
+    let what = format!(" {dot} {} {} {dot} {}", claim.kind, claim.id.short(), claim::status(claim));
+    let what = text::fit(&what, width.saturating_sub(name.len()));
+    let mut out = vec![Line::from(vec![span(name.to_owned(), theme.accent), span(what, theme.dim)])];
+    if claim.flags.redacted {
+        out.push(Line::from(Span::styled("(its text was redacted)", theme.dim)));
+    } else {
+        let runs: Vec<_> = runs.iter().map(|run| (run.text.clone(), if run.own { own } else { theme.title })).collect();
+        out.extend(text::wrap_runs(&runs, width));
+    }
+    let body = width.saturating_sub(LABEL);
+    let mut field = |label: &str, value: &str| {
+        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+    };
+    if let Some(reason) = &claim.reason {
+        field("because", reason);
+    }
+    if let Some(source) = &claim.source {
+        field("source", source);
+    }
+    field("by", &format!("{}, {}", written_by(claim), times::ago(claim.at, paint.state.now)));
+    if let Some(only) = qualifiers(&claim.qualifiers) {
+        field("only", &only);
+    }
+    out
+}
