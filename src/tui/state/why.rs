@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    api::{CardStatus, CardSummary, ChainLink, ClaimView, History, WhyAnswer},
+    api::{CardStatus, CardSummary, ChainLink, ClaimView, EventView, History, WhyAnswer},
     domain::{CardId, ClaimId},
     tui::{drift::Drift, graph},
 };
@@ -51,6 +51,8 @@ pub struct WhyChain {
     pub cards: Vec<CardSummary>,
     /// Further claims that fit the question.
     pub others: Vec<ClaimView>,
+    /// What judges said of it and others.
+    pub judgements: Vec<EventView>,
     /// Said if there is no answer.
     pub note: Option<String>,
 }
@@ -121,6 +123,7 @@ impl From<History> for WhyChain {
             dependents: history.dependents,
             cards: open(history.cards),
             others: Vec::new(),
+            judgements: history.events.into_iter().filter(|event| event.kind.starts_with("judgement.")).collect(),
             note: None,
         }
     }
@@ -136,6 +139,7 @@ impl From<WhyAnswer> for WhyChain {
             dependents: answer.dependents,
             cards: open(answer.cards),
             others: answer.may_disagree.into_iter().chain(answer.others).collect(),
+            judgements: Vec::new(),
             note: answer.note,
         }
     }

@@ -65,6 +65,29 @@ pub(super) fn items(paint: &Paint<'_>, chain: &WhyChain, cursor: Option<NodeId>,
         };
         out.push(TimelineRow { id: Some(id), lines });
     }
+    if !chain.judgements.is_empty() {
+        out.push(TimelineRow { id: None, lines: judgements(paint, chain, width) });
+    }
+    out
+}
+
+/// What judges said of the claim and others, each in a line or two.
+fn judgements(paint: &Paint<'_>, chain: &WhyChain, width: usize) -> Vec<Line<'static>> {
+    let (theme, state) = (paint.theme, paint.state);
+    let dot = theme.glyphs.dot;
+    let mut out = vec![Line::default(), Line::from(span("Judgements", theme.accent))];
+    for event in &chain.judgements {
+        let verdict = event.kind.strip_prefix("judgement.").unwrap_or(&event.kind);
+        let by = text::writer(&event.who, event.agent.as_deref());
+        let about = event.about.as_deref().map_or_else(String::new, |about| format!(" “{}”", text::fit(about, 60)));
+        let undone = if event.undone { " (undone)" } else { "" };
+        let head = format!("  {verdict}{about}{undone} {dot} {by} {dot} {}", times::ago(event.at, state.now));
+        out.extend(text::wrap(&head, width, if event.undone { theme.dim } else { theme.text }));
+        if let Some(reason) = &event.reason {
+            let lines = text::wrap(reason, width.saturating_sub(2 + LABEL), theme.dim);
+            out.extend(super::paint::labelled("  because", lines, 2 + LABEL, theme.dim));
+        }
+    }
     out
 }
 
