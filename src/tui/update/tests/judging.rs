@@ -45,6 +45,7 @@ fn answer(pair: u8, op: u8, effect: PairEffect) -> RequestAnswer {
 fn one_line_of_the_inbox_leads_to_the_pairs() {
     for keys in ["J", "enter"] {
         let mut state = inbox();
+        press(&mut state, "G");
         assert_eq!(state.inbox.anchor(), Some(&crate::tui::state::inbox::ItemId::Pairs));
         press(&mut state, keys);
         assert_eq!((judging(&state).pairs.len(), judging(&state).total), (3, 5));
