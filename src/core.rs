@@ -6,5 +6,6 @@
 pub mod api;
 pub mod domain;
 pub mod guard;
+pub mod notes;
 pub mod recall;
 pub mod story;

@@ -1,0 +1,263 @@
+//! Insights: what several projects of an organisation say alike, as one thing with its sightings and its rank.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::{
+    labels::{self, Labels},
+    rank::{self, Lifecycle},
+};
+use crate::domain::{ClaimId, ClaimKind, EventId, Scope};
+
+/// The project name of the organisation's own level.
+pub const ORG_LEVEL: &str = "*";
+
+/// The least confidence of a candidate for promotion.
+const PROMOTED_FROM: f64 = 0.7;
+
+/// The least age of a candidate for promotion, in days.
+const PROMOTED_AFTER: f64 = 7.0;
+
+/// A claim in force, as far as its insight depends on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NotedClaim {
+    /// The claim.
+    pub id: ClaimId,
+    /// Its scope.
+    pub scope: Scope,
+    /// Its kind.
+    pub kind: ClaimKind,
+    /// Its statement.
+    pub statement: String,
+    /// The hash of its words: see [`crate::domain::judgement::words_hash`].
+    pub words: EventId,
+    /// Its source, such as `CLAUDE.md:12`.
+    pub source: Option<String>,
+    /// When it was written.
+    pub first: u64,
+    /// When it was last seen.
+    pub last: u64,
+    /// How often it was seen: once when it was written, and once for each observation.
+    pub sightings: usize,
+    /// It stands on an open card.
+    pub contradicted: bool,
+    /// Its recorded links to other claims.
+    pub links: usize,
+}
+
+/// Equal claims of an organisation, as one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Insight {
+    /// The claims, by their places in the list that was grouped, the earliest first.
+    pub members: Vec<usize>,
+    /// The claim whose wording most members share.
+    pub wording: usize,
+    /// The claim of the organisation's level that says it, if it was promoted.
+    pub principle: Option<ClaimId>,
+    /// The projects that say it, in order.
+    pub projects: Vec<Scope>,
+    /// How often it was seen in all.
+    pub sightings: usize,
+    /// When it was first seen.
+    pub first: u64,
+    /// When it was last seen.
+    pub last: u64,
+    /// 0 to 1.
+    pub confidence: f64,
+    /// 0 to 1.
+    pub recency: f64,
+    /// The quality of its sources, 0 to 1.
+    pub quality: f64,
+    /// 0 to 1.
+    pub rank: f64,
+    /// Whether it decays.
+    pub lifecycle: Lifecycle,
+    /// One of its claims stands on an open card.
+    pub contradicted: bool,
+    /// Its category, domain and tags.
+    pub labels: Labels,
+}
+
+impl Insight {
+    /// Whether it may become a claim of the organisation: `projects` of them agree, nothing contradicts it, it is a week old, and it is not one yet.
+    pub fn is_candidate(&self, projects: usize, now: u64) -> bool {
+        self.principle.is_none()
+            && !self.contradicted
+            && self.projects.len() >= projects.max(1)
+            && self.confidence >= PROMOTED_FROM - 1e-9
+            && rank::days(self.first, now) >= PROMOTED_AFTER
+    }
+}
+
+/// Groups claims of one organisation that say the same: by their words, and by `same`, pairs of hashes of words that were judged equal. The
+/// groups do not depend on the order of either list; each names its claims by their places, the earliest claim first.
+pub fn group(claims: &[NotedClaim], same: &[(EventId, EventId)]) -> Vec<Vec<usize>> {
+    let mut parents: BTreeMap<EventId, EventId> = BTreeMap::new();
+    fn root(parents: &BTreeMap<EventId, EventId>, of: EventId) -> EventId {
+        let mut at = of;
+        while let Some(above) = parents.get(&at).filter(|above| **above != at) {
+            at = *above;
+        }
+        at
+    }
+    let known: BTreeSet<EventId> = claims.iter().map(|claim| claim.words).collect();
+    for (one, other) in same.iter().filter(|(one, other)| known.contains(one) && known.contains(other)) {
+        let (one, other) = (root(&parents, *one), root(&parents, *other));
+        // The least hash stands for the group, so that the order of the pairs does not matter.
+        parents.insert(one.max(other), one.min(other));
+    }
+    let mut groups: BTreeMap<EventId, Vec<usize>> = BTreeMap::new();
+    for (at, claim) in claims.iter().enumerate() {
+        groups.entry(root(&parents, claim.words)).or_default().push(at);
+    }
+    let order = |at: &usize| claims.get(*at).map(|claim| (claim.first, claim.id));
+    let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+    for group in &mut groups {
+        group.sort_by_key(order);
+    }
+    groups.sort_by_key(|group| group.first().and_then(order));
+    groups
+}
+
+/// Returns what a group amounts to at the time `now`.
+pub fn insight(claims: &[NotedClaim], group: &[usize], now: u64) -> Insight {
+    let members: Vec<&NotedClaim> = group.iter().filter_map(|at| claims.get(*at)).collect();
+    let of_projects = || members.iter().filter(|claim| claim.scope.project != ORG_LEVEL);
+    let projects: BTreeSet<Scope> = of_projects().map(|claim| claim.scope.clone()).collect();
+    let principle = members.iter().find(|claim| claim.scope.project == ORG_LEVEL);
+    let mut wordings: HashMap<EventId, usize> = HashMap::new();
+    for claim in &members {
+        *wordings.entry(claim.words).or_default() += 1;
+    }
+    let share = |at: usize| claims.get(at).and_then(|claim| wordings.get(&claim.words)).copied().unwrap_or_default();
+    let most = group.iter().map(|at| share(*at)).max().unwrap_or_default();
+    // What was promoted has the words that a person gave it.
+    let wording = group.iter().copied().find(|at| principle.is_some_and(|p| claims.get(*at).is_some_and(|c| c.id == p.id)));
+    let wording = wording.or_else(|| group.iter().copied().find(|at| share(*at) == most)).unwrap_or_default();
+
+    let first = members.iter().map(|claim| claim.first).min().unwrap_or_default();
+    let last = members.iter().map(|claim| claim.last).max().unwrap_or_default();
+    let sightings = of_projects().map(|claim| claim.sightings).sum::<usize>().max(1);
+    let contradicted = members.iter().any(|claim| claim.contradicted);
+    let quality = 1.0 - members.iter().map(|claim| 1.0 - source_quality(claim.source.as_deref())).product::<f64>();
+    let stale = rank::days(last, now);
+    let confidence = rank::confidence(projects.len(), stale, contradicted);
+    let recency = rank::recency(stale, sightings);
+    let links = members.iter().map(|claim| claim.links).sum();
+    let rank = rank::rank(confidence, sightings, recency, quality, links);
+    let labels = claims.get(wording).map(|claim| labels::labels(claim.kind, &claim.statement)).unwrap_or_default();
+    Insight {
+        members: group.to_vec(),
+        wording,
+        principle: principle.map(|claim| claim.id),
+        projects: projects.into_iter().collect(),
+        sightings,
+        first,
+        last,
+        confidence,
+        recency,
+        quality,
+        rank,
+        lifecycle: rank::lifecycle(rank, stale),
+        contradicted,
+        labels,
+    }
+}
+
+/// The quality of a source, 0 to 1: a decision record was thought about more than a line for an editor.
+fn source_quality(source: Option<&str>) -> f64 {
+    let Some(source) = source else { return 0.3 };
+    let source = source.to_lowercase();
+    let path = source.rsplit_once(':').map_or(&*source, |(path, _)| path);
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_record = path.split('/').any(|part| matches!(part, "adr" | "adrs" | "decisions"));
+    if is_record {
+        0.5
+    } else if name.starts_with("contributing") {
+        0.4
+    } else if matches!(name, ".cursorrules" | "copilot-instructions.md" | ".windsurfrules") || name.ends_with(".mdc") {
+        0.25
+    } else {
+        0.3
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::{Qualifiers, judgement::words_hash};
+
+    const NOW: u64 = 1_000 * rank::DAY;
+
+    pub(in crate::notes) fn claim(id: u8, project: &str, statement: &str) -> NotedClaim {
+        NotedClaim {
+            id: EventId([id; 32]),
+            scope: Scope { org_id: "acme".into(), project: project.into() },
+            kind: ClaimKind::Convention,
+            statement: statement.into(),
+            words: words_hash(ClaimKind::Convention, statement, &Qualifiers::default()),
+            source: Some("CLAUDE.md:3".into()),
+            first: NOW - 10 * rank::DAY,
+            last: NOW,
+            sightings: 1,
+            contradicted: false,
+            links: 0,
+        }
+    }
+
+    fn of(claims: &[NotedClaim], same: &[(EventId, EventId)]) -> Vec<Insight> {
+        group(claims, same).iter().map(|group| insight(claims, group, NOW)).collect()
+    }
+
+    #[test]
+    fn the_same_rule_in_five_projects_is_one_insight_and_outranks_one_seen_once() {
+        let mut claims: Vec<_> = (0..5).map(|at| claim(at, &format!("p{at}"), "Use tabs")).collect();
+        claims.push(claim(9, "p0", "Be kind"));
+        let found = of(&claims, &[]);
+        let (five, one) = (&found[0], &found[1]);
+        assert_eq!((found.len(), five.projects.len(), five.sightings, one.sightings), (2, 5, 5, 1));
+        assert!(five.rank > one.rank && five.confidence > one.confidence);
+        assert!(five.is_candidate(3, NOW) && !one.is_candidate(3, NOW) && !five.is_candidate(6, NOW));
+        claims[2].contradicted = true;
+        assert!(!of(&claims, &[])[0].is_candidate(3, NOW));
+        claims[2].contradicted = false;
+        claims.push(claim(20, ORG_LEVEL, "Use tabs"));
+        let promoted = &of(&claims, &[])[0];
+        assert_eq!((promoted.principle, promoted.projects.len()), (Some(EventId([20; 32])), 5));
+        assert!(!promoted.is_candidate(3, NOW));
+    }
+
+    #[test]
+    fn other_words_join_by_a_judgement_alone() {
+        let claims = [claim(1, "a", "Use tabs"), claim(2, "b", "Indent with tabs"), claim(3, "c", "Use tabs")];
+        assert_eq!(group(&claims, &[]).len(), 2);
+        let groups = group(&claims, &[(claims[1].words, claims[0].words)]);
+        assert_eq!(groups, [[0, 1, 2]]);
+        assert_eq!(claims[insight(&claims, &groups[0], NOW).wording].statement, "Use tabs");
+        assert_eq!(group(&claims, &[(EventId([7; 32]), claims[0].words)]).len(), 2, "words that nobody has");
+    }
+
+    #[test]
+    fn what_was_pruned_comes_back_when_it_is_seen_again() {
+        let mut old = claim(1, "a", "Use tabs");
+        (old.first, old.last) = (0, 0);
+        assert_eq!(of(std::slice::from_ref(&old), &[])[0].lifecycle, Lifecycle::Pruned);
+        (old.last, old.sightings) = (NOW, 2);
+        assert_eq!(of(&[old], &[])[0].lifecycle, Lifecycle::Active);
+    }
+
+    proptest! {
+        #[test]
+        fn groups_do_not_depend_on_the_order(
+            words in prop::collection::vec(0_u8..6, 1..10), pairs in prop::collection::vec((0_u8..6, 0_u8..6), 0..6),
+        ) {
+            let claims: Vec<_> = words.iter().enumerate().map(|(at, word)| claim(at as u8, "p", &format!("rule {word}"))).collect();
+            let hash = |word: u8| words_hash(ClaimKind::Convention, &format!("rule {word}"), &Qualifiers::default());
+            let same: Vec<_> = pairs.iter().map(|(a, b)| (hash(*a), hash(*b))).collect();
+            let turned: Vec<_> = same.iter().rev().map(|(a, b)| (*b, *a)).collect();
+            prop_assert_eq!(group(&claims, &same), group(&claims, &turned));
+            prop_assert_eq!(group(&claims, &same).concat().len(), claims.len());
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Notes: the files in which people write rules for agents (CLAUDE.md, AGENTS.md, .cursorrules, …), and what the claims that rise from them
+//! are worth. Pure: files, the clock and the models are the callers' business.
+//!
+//! - [`fragment`] splits a file by its headings, [`section`] finds and replaces ergo's own marked section in it.
+//! - [`rank`] has the written formulas: confidence, rank, decay, status. [`insight`] applies them to groups of equal claims.
+//! - [`labels`] gives a claim its category, domain and tags from fixed lists.
+//! - [`selection`] chooses what is written into a file, [`note_format`] writes it as each agent reads it.
+
+pub mod fragment;
+pub mod insight;
+pub mod labels;
+pub mod note_format;
+pub mod rank;
+pub mod section;
+pub mod selection;
+
+pub use fragment::{Fragment, fragments};
+pub use insight::{Insight, NotedClaim, group, insight};
+pub use labels::{Labels, NoteCategory, labels};
+pub use note_format::NoteFormat;
+pub use rank::Lifecycle;

@@ -1,0 +1,231 @@
+//! Ergo's own marked section in a file of somebody else.
+//!
+//! Invariant: what is outside the section is never changed, byte for byte. If it is unclear where the section is, the text is left as it is.
+
+use std::ops::Range;
+
+use super::fragment::Fence;
+
+/// The beginning of the line above the section.
+const BEGIN: &str = "<!-- ergo:claims:begin";
+
+/// The whole line above the section.
+const BEGIN_LINE: &str = "<!-- ergo:claims:begin (written by `ergo notes write`; changes in this block are overwritten) -->";
+
+/// The line below the section.
+const END: &str = "<!-- ergo:claims:end -->";
+
+/// Why a section cannot be written: a person has to change the file first.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SectionError {
+    /// A marker without its counterpart.
+    #[error("line {0} begins or ends ergo's section, and the other marker is missing: delete the line")]
+    Unpaired(usize),
+    /// A second section, or one inside the other.
+    #[error("line {0} begins a second ergo section: delete one of the two")]
+    Second(usize),
+    /// A code block without an end.
+    #[error("the code block that begins in line {0} is never closed: close it")]
+    OpenFence(usize),
+}
+
+/// Returns the bytes of the section, from its begin marker to the end of the line with its end marker; `None` without a section.
+///
+/// Markers stand at the beginning of a line; in a block of code they are text.
+///
+/// # Errors
+/// If it is unclear where the section is.
+pub fn find(text: &str) -> Result<Option<Range<usize>>, SectionError> {
+    let mut fence = Fence::default();
+    let mut fenced_from = 0;
+    let (mut begun, mut found): (Option<(usize, usize)>, Option<Range<usize>>) = (None, None);
+    let mut at = 0;
+    for (index, whole) in text.split_inclusive('\n').enumerate() {
+        let number = index + 1;
+        let (start, end) = (at, at + whole.len());
+        at = end;
+        let marked = whole.strip_prefix('\u{feff}').filter(|_| start == 0);
+        let line = marked.unwrap_or(whole);
+        let start = end - line.len();
+        // Within the section a claim cannot make a fence: its lines are ergo's.
+        let was_open = fence.is_open();
+        if begun.is_none() {
+            fence.read(line);
+            if fence.is_open() && !was_open {
+                fenced_from = number;
+            }
+        }
+        if begun.is_none() && (was_open || fence.is_open()) {
+            continue;
+        }
+        if line.starts_with(BEGIN) {
+            match (&begun, &found) {
+                (None, None) => begun = Some((number, start)),
+                _ => return Err(SectionError::Second(number)),
+            }
+        } else if line.starts_with(END) {
+            match begun.take() {
+                Some((_, from)) => found = Some(from..end),
+                None => return Err(SectionError::Unpaired(number)),
+            }
+        }
+    }
+    match begun {
+        Some((number, _)) => Err(SectionError::Unpaired(number)),
+        // At the end of such a file a section would be code.
+        None if found.is_none() && fence.is_open() => Err(SectionError::OpenFence(fenced_from)),
+        None => Ok(found),
+    }
+}
+
+/// Puts `content` into the section of a text: replaces it, or else appends one. The ends of lines are those of the text.
+///
+/// # Errors
+/// If it is unclear where the section is; an append also if the file ends within a block of code.
+pub fn put(text: &str, content: &str) -> Result<String, SectionError> {
+    let range = find(text)?;
+    let end_of_line = if is_crlf(text, range.clone()) { "\r\n" } else { "\n" };
+    let mut block = String::with_capacity(content.len() + BEGIN_LINE.len() + END.len() + 4);
+    let content = content.lines().map(harmless);
+    for line in std::iter::once(BEGIN_LINE.to_owned()).chain(content).chain([END.to_owned()]) {
+        block.push_str(&line);
+        block.push_str(end_of_line);
+    }
+    let Some(range) = range else {
+        let gap = match text {
+            "" | "\u{feff}" => String::new(),
+            text if text.ends_with('\n') => end_of_line.to_owned(),
+            _ => end_of_line.repeat(2),
+        };
+        return Ok([text, &gap, &block].concat());
+    };
+    let (before, rest) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
+    let old = text.get(range).unwrap_or_default();
+    // A section at the very end of a file may lack the last end of line.
+    let block = if old.ends_with('\n') { &*block } else { block.trim_end_matches(['\r', '\n']) };
+    Ok([before, block, rest].concat())
+}
+
+/// Returns the text with the lines of its section empty, so that the numbers of the others stay; the same text if there is none.
+pub fn without(text: &str) -> String {
+    let Ok(Some(range)) = find(text) else { return text.to_owned() };
+    let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
+    let lines = text.get(range).unwrap_or_default().matches('\n').count();
+    [before, &"\n".repeat(lines), after].concat()
+}
+
+/// Returns a hash of the text outside the section, by which a change of a person is told from one of ergo. The blank lines at the end count for
+/// nothing: ergo adds one before its section.
+pub fn hash_without(text: &str) -> String {
+    let Ok(Some(range)) = find(text) else { return blake3::hash(text.trim_end().as_bytes()).to_hex().to_string() };
+    let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
+    let rest = if after.trim().is_empty() { before.trim_end().to_owned() } else { [before, after.trim_end()].concat() };
+    blake3::hash(rest.as_bytes()).to_hex().to_string()
+}
+
+/// Returns a line of the section's content, in which nothing is a comment: a claim that names a marker does not end the section.
+fn harmless(line: &str) -> String {
+    line.replace('\r', " ").replace("<!--", "<! --").replace("-->", "-- >")
+}
+
+/// Whether most lines outside the section end with `\r\n`; those of the section, if there are no others.
+fn is_crlf(text: &str, section: Option<Range<usize>>) -> bool {
+    let count = |text: &str| (text.matches('\n').count(), text.matches("\r\n").count());
+    let section = section.unwrap_or_default();
+    let part = |range: Range<usize>| count(text.get(range).unwrap_or_default());
+    let (before, after) = (part(0..section.start), part(section.end..text.len()));
+    let (all, windows) = match (before.0 + after.0, before.1 + after.1) {
+        (0, _) => part(section),
+        counted => counted,
+    };
+    windows * 2 > all
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What is outside the section.
+    fn outside(text: &str) -> (String, String) {
+        match find(text).unwrap() {
+            Some(range) => (text[..range.start].to_owned(), text[range.end..].to_owned()),
+            None => (text.to_owned(), String::new()),
+        }
+    }
+
+    #[test]
+    fn a_section_is_appended_once_and_then_replaced() {
+        let once = put("# Rules\n\nBe kind.", "- one").unwrap();
+        assert!(once.starts_with("# Rules\n\nBe kind.\n\n<!-- ergo:claims:begin"), "{once}");
+        assert_eq!(put(&once, "- one").unwrap(), once);
+        let longer = once.clone() + "\nAfter.\n";
+        let other = put(&longer, "- two").unwrap();
+        assert!(other.ends_with("\n\nAfter.\n") && !other.contains("- one"), "{other}");
+        assert_eq!(hash_without(&once), hash_without("# Rules\n\nBe kind."));
+        assert_ne!(hash_without(&longer), hash_without(&once));
+        assert_eq!(without(&longer).lines().count(), longer.lines().count());
+        assert!(!without(&longer).contains("one"));
+    }
+
+    #[test]
+    fn odd_files_keep_what_a_person_wrote() {
+        let crlf = put("a\r\nb\r\n", "- x\n- y").unwrap();
+        assert!(crlf.starts_with("a\r\nb\r\n\r\n<!--") && !crlf.replace("\r\n", "").contains('\n'), "{crlf:?}");
+        assert_eq!(put("\u{feff}", "- x").unwrap().matches('\u{feff}').count(), 1);
+        let fenced = format!("```\n{BEGIN_LINE}\n{END}\n```\n");
+        let with = put(&fenced, "- x").unwrap();
+        assert!(with.starts_with(&fenced) && with.matches(BEGIN).count() == 2, "markers in code are text: {with}");
+        assert_eq!(put("a\n~~~\ncode\n", "x"), Err(SectionError::OpenFence(2)));
+        assert_eq!(put(&format!("{BEGIN_LINE}\nx\n"), "x"), Err(SectionError::Unpaired(1)));
+        assert_eq!(put(&format!("x\n{END}\n"), "x"), Err(SectionError::Unpaired(2)));
+        let nested = format!("{BEGIN_LINE}\n{BEGIN_LINE}\n{END}\n{END}\n");
+        assert_eq!(put(&nested, "x"), Err(SectionError::Second(2)));
+        let twice = put(&put("", "x").unwrap().repeat(2), "x");
+        assert_eq!(twice, Err(SectionError::Second(4)));
+    }
+
+    #[test]
+    fn no_claim_ends_the_section() {
+        let text = put("mine\n", &format!("- {END}\n{END}\n```\nopen")).unwrap();
+        assert_eq!(outside(&text).0, "mine\n\n");
+        assert_eq!(put(&text, "- x").unwrap(), put("mine\n", "- x").unwrap());
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just(BEGIN_LINE.to_owned()),
+            Just(END.to_owned()),
+            Just("```".to_owned()),
+            Just("~~~~ sh".to_owned()),
+            Just(format!("    {END}")),
+            "[ a-z#ä`-]{0,8}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_person_wrote_stays_byte_for_byte(
+            bom in any::<bool>(),
+            parts in prop::collection::vec((line(), prop_oneof![Just("\n"), Just("\r\n"), Just("\r")]), 0..12),
+            last in "[a-z]{0,3}",
+            content in "([ a-z<!>`-]{0,9}\n){0,4}",
+        ) {
+            let mut text = if bom { "\u{feff}".to_owned() } else { String::new() };
+            for (line, end) in &parts {
+                text.push_str(line);
+                text.push_str(end);
+            }
+            text.push_str(&last);
+            let Ok(new) = put(&text, &content) else { return Ok(()) };
+            let (before, after) = outside(&text);
+            let (new_before, new_after) = outside(&new);
+            prop_assert!(new_before.starts_with(&before));
+            prop_assert!(new_before[before.len()..].trim().is_empty());
+            prop_assert_eq!(new_after, after);
+            prop_assert_eq!(put(&new, &content).unwrap(), new.clone(), "again");
+            prop_assert_eq!(hash_without(&new), hash_without(&text));
+        }
+    }
+}

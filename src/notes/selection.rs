@@ -1,0 +1,63 @@
+//! Chooses what is written into a file: by meaning, rank and domain, within a budget of tokens.
+
+/// The weights of the choice: nearness to what the file is about, rank, the file's domain.
+pub const WEIGHTS: [f64; 3] = [0.5, 0.3, 0.2];
+
+/// Something that may be written into a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NoteCandidate {
+    /// How near its meaning is to that of the file, 0 to 1.
+    pub meaning: f64,
+    /// Its rank, 0 to 1.
+    pub rank: f64,
+    /// Whether its domain is one of the file's.
+    pub in_domain: bool,
+    /// It contradicts the file: chosen before all others, so that nobody misses it.
+    pub is_conflict: bool,
+    /// What it costs, in tokens.
+    pub tokens: usize,
+}
+
+impl NoteCandidate {
+    /// Returns what it is worth, 0 to 1.
+    pub fn score(&self) -> f64 {
+        let parts = [self.meaning.clamp(0.0, 1.0), self.rank.clamp(0.0, 1.0), f64::from(u8::from(self.in_domain))];
+        WEIGHTS.iter().zip(parts).map(|(weight, part)| weight * part).sum()
+    }
+}
+
+/// Returns the places of the chosen candidates, the best first, whose tokens are at most `budget` in all. One that does not fit is passed over.
+pub fn choose(candidates: &[NoteCandidate], budget: usize) -> Vec<usize> {
+    let mut order: Vec<(bool, f64, usize, usize)> =
+        candidates.iter().enumerate().map(|(at, one)| (one.is_conflict, one.score(), one.tokens, at)).collect();
+    // Equal ones stay in the order in which they came.
+    order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+    let mut left = budget;
+    let mut chosen = Vec::new();
+    for (_, _, tokens, at) in order {
+        if tokens <= left {
+            left -= tokens;
+            chosen.push(at);
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_is_meaning_then_rank_then_domain_and_conflicts_come_first() {
+        let one = |meaning, rank, in_domain| NoteCandidate { meaning, rank, in_domain, tokens: 10, ..NoteCandidate::default() };
+        let near = one(1.0, 0.0, false);
+        assert!((near.score() - 0.5).abs() < 1e-9 && (one(0.0, 1.0, true).score() - 0.5).abs() < 1e-9);
+        let mut all = vec![one(0.1, 0.2, false), one(0.9, 0.9, true), one(0.5, 0.5, true), near];
+        assert_eq!(choose(&all, 25), [1, 2]);
+        all[0].is_conflict = true;
+        assert_eq!(choose(&all, 25), [0, 1]);
+        all[0].tokens = 26;
+        assert_eq!(choose(&all, 25), [1, 2], "what does not fit is passed over");
+        assert!(choose(&all, 0).is_empty());
+    }
+}
