@@ -23,4 +23,4 @@ pub mod sync;
 pub mod tui;
 mod worker;
 
-pub use ergo_core::{api, domain, guard, recall, story};
+pub use ergo_core::{api, domain, guard, notes, recall, story};

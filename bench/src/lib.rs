@@ -11,6 +11,7 @@ pub mod import;
 pub mod ingest;
 mod logistic;
 pub mod normalise;
+pub mod notes;
 pub mod recall;
 pub mod store;
 pub mod store_models;

@@ -128,6 +128,29 @@ enum What {
         #[arg(long, value_name = "SECONDS", default_value_t = 20)]
         idle: u64,
     },
+    /// Measure which pairs of claims are taken for the same, on labelled pairs; or how long the scan of a workspace takes.
+    Notes {
+        /// The file with labelled pairs.
+        #[arg(long, value_name = "FILE", default_value = "tests/data/notes/pairs.jsonl")]
+        data: PathBuf,
+        /// List the wrong answers.
+        #[arg(long)]
+        explain: bool,
+        /// Measure the scan of a made-up workspace instead.
+        #[arg(long)]
+        workspace: bool,
+        /// Projects of the workspace.
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        projects: usize,
+        /// Fragments of each project.
+        #[arg(long, value_name = "N", default_value_t = 40)]
+        fragments: usize,
+        /// Scans without a change.
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        samples: usize,
+        #[command(flatten)]
+        named: Named,
+    },
     /// Measure how long hooks and bridges of coding agents take, and check concurrent writes of several agents.
     Agents {
         /// Active claims in the scope.
@@ -264,6 +287,8 @@ fn run(what: What, out: &mut Output) -> Result<()> {
         What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, out),
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), out),
         What::Sync { claims, samples, idle } => sync(claims, samples, idle, out),
+        What::Notes { data, explain, workspace: false, named, .. } => note_pairs(&data, explain, &named, out),
+        What::Notes { projects, fragments, samples, .. } => workspace(projects, fragments, samples, out),
         What::Agents { claims, samples, clients, seconds } => {
             agents(claims, samples, clients, Duration::from_secs(seconds), out)
         }
@@ -277,6 +302,27 @@ fn aside<T>(name: &str, out: &mut Output, measure: impl FnOnce(&Path, &mut dyn F
     // A temporary folder that could not be removed does no harm.
     let _ = std::fs::remove_dir_all(&folder);
     measured
+}
+
+/// Measures which pairs of claims are taken for the same.
+fn note_pairs(data: &Path, explain: bool, named: &Named, out: &mut Output) -> Result<()> {
+    let report = with_models(named, |models| {
+        let models = models.ok_or_else(|| anyhow!("this needs an embedder and a cross-encoder"))?;
+        ergo_bench::notes::pairs(data, &*models, explain)
+            .with_context(|| format!("cannot measure the pairs in {}", data.display()))
+    })?;
+    Ok(out.report(&report, &report.to_string())?)
+}
+
+/// Measures the scan of a made-up workspace.
+fn workspace(projects: usize, fragments: usize, rescans: usize, out: &mut Output) -> Result<()> {
+    let program = std::env::current_exe()?;
+    let report = aside("notes", out, |folder, progress| {
+        let options = ergo_bench::notes::Options { projects, fragments, rescans, folder: folder.into(), program };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(runtime.block_on(ergo_bench::notes::workspace(&options, &mut |text| progress(&text)))?)
+    })?;
+    Ok(out.report(&report, &report.to_string())?)
 }
 
 /// Measures two daemons that meet. What is not whole in the end is an error; a bar that is missed is a figure.

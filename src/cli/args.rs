@@ -92,6 +92,9 @@ pub(super) enum Command {
     Ingest(super::ingest::Args),
     Seed(super::seed::Args),
     Export(super::export::Args),
+    /// Follow files of rules such as CLAUDE.md: read them into claims, and write what is known back.
+    Notes(super::notes::Args),
+    Insights(super::insights::Args),
     /// Open the review app: inbox, claims, reasons, conflicts.
     Tui(super::tui::Args),
     Mcp(super::mcp::Args),

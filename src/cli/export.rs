@@ -4,10 +4,9 @@ use std::{fs, io::Write, path::PathBuf};
 
 use super::{CliError, Context, Exit, paging, show::text::count};
 use crate::{
-    api::{ClaimView, ClaimsQuery, EventView, LogQuery},
+    api::{ClaimView, ClaimsQuery, EventView, LogQuery, NoteFormat, NotesWriteRequest},
     client::Client,
     domain::{Scope, text::escape},
-    files,
     interchange::{adr_export, agents_export, jsonl},
 };
 
@@ -32,7 +31,7 @@ enum Form {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Write the active claims as a marked block into AGENTS.md or a similar file; the rest of the file is unchanged.
+    /// Write the active claims into ergo's section of AGENTS.md or a similar file, as `ergo notes write` does; the rest of the file is unchanged.
     Agents {
         /// The file, created if it does not exist [default: stdout].
         #[arg(value_name = "FILE")]
@@ -53,10 +52,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             let claims = claims(cx, &client, &scope).await?;
             write_records(cx, &scope, &claims, &folder)
         }
-        Form::Agents { file } => {
-            let claims = claims(cx, &client, &scope).await?;
-            write_block(cx, &scope, &claims, file)
-        }
+        Form::Agents { file } => write_block(cx, &client, &scope, file).await,
     }
 }
 
@@ -92,23 +88,32 @@ fn write_lines(
     Ok(Exit::Ok)
 }
 
-fn write_block(cx: &mut Context, scope: &Scope, claims: &[ClaimView], file: Option<PathBuf>) -> Result<Exit, CliError> {
-    let block = agents_export::block(scope, claims);
+/// Writes the claims into ergo's section of a file, or prints all of them as a block.
+async fn write_block(
+    cx: &mut Context,
+    client: &Client,
+    scope: &Scope,
+    file: Option<PathBuf>,
+) -> Result<Exit, CliError> {
     let Some(file) = file else {
-        cx.ui.raw(block.as_bytes());
+        let claims = claims(cx, client, scope).await?;
+        cx.ui.raw(agents_export::block(scope, &claims).as_bytes());
         return Ok(Exit::Ok);
     };
-    let old = match files::text(&file, files::MAX_SETTINGS) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(CliError::file("read", &file, &error)),
+    let path = std::path::absolute(&file).map_err(|error| CliError::file("find", &file, &error))?;
+    let (client, caller) = cx.writer().await?;
+    let request = NotesWriteRequest {
+        caller,
+        path: path.display().to_string(),
+        of_caller: true,
+        format: Some(NoteFormat::Agents),
+        ..NotesWriteRequest::default()
     };
-    let new = agents_export::put(&old, &block);
-    if new == old {
+    let answer = client.notes_write(&request).await?;
+    if !answer.written {
         cx.ui.line(text!("{} is up to date.", file.display()));
         return Ok(Exit::Ok);
     }
-    fs::write(&file, new).map_err(|error| CliError::file("write", &file, &error))?;
     cx.ui.line(text!("Wrote the active claims of {} to {}.", escape(&scope.to_string()), file.display()));
     Ok(Exit::Ok)
 }

@@ -36,12 +36,14 @@ mod import;
 mod inbox;
 mod ingest;
 mod injected;
+mod insights;
 mod judge;
 mod learn;
 mod log;
 mod man;
 mod mcp;
 mod models;
+mod notes;
 mod paging;
 mod recall;
 mod redact;
@@ -54,7 +56,6 @@ mod resolve_many;
 mod retract;
 mod review;
 mod reviewed;
-mod scope;
 mod scopes;
 mod seed;
 mod setup;
@@ -75,6 +76,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::files::repository as scope;
 use args::Command;
 pub use args::{Cli, Globals};
 pub(crate) use context::Context;
@@ -163,6 +165,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Add(args) => cx.block_on(async |cx| add::run(args, cx).await),
         Command::Ingest(args) => cx.block_on(async |cx| ingest::run(args, cx).await),
         Command::Seed(args) => cx.block_on(async |cx| seed::run(args, cx).await),
+        Command::Notes(args) => cx.block_on(async |cx| notes::run(args, cx).await),
+        Command::Insights(args) => cx.block_on(async |cx| insights::run(args, cx).await),
         Command::Export(args) => cx.block_on(async |cx| export::run(args, cx).await),
         Command::Tui(args) => tui::run(args, cx),
         Command::Daemon(args) => daemon::run(args, cx),

@@ -15,8 +15,8 @@ pub mod http;
 pub mod injected;
 pub mod launch;
 mod moment;
+mod notes;
 pub mod reference_files;
-mod scope;
 mod sse;
 mod teams;
 mod tls;
@@ -31,13 +31,13 @@ use futures_util::{future::BoxFuture, stream::BoxStream};
 /// The bytes of a file, as they arrive.
 pub type ByteStream = BoxStream<'static, std::io::Result<Bytes>>;
 
+pub use crate::api::known_scope;
 pub use error::ClientError;
 #[cfg(test)]
 pub(crate) use fake::{FakeApi, FakeReply};
 pub use http::{DaemonAddress, HttpApi};
 pub use launch::Connect;
 pub use moment::{MOMENT_FORMS, moment};
-pub use scope::known_scope;
 pub use typed::Client;
 
 use crate::api::Change;

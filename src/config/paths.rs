@@ -113,6 +113,11 @@ impl Paths {
         self.state.join("tui.json")
     }
 
+    /// The files of rules that are followed, and what is known of them.
+    pub fn notes(&self) -> PathBuf {
+        self.state.join("notes.json")
+    }
+
     /// The sync mode that was chosen on this machine.
     pub fn sync_mode(&self) -> PathBuf {
         self.state.join("sync-mode")

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{CompatSettings, ConfigError, JudgeSettings, Paths, RecallSettings};
+use super::{CompatSettings, ConfigError, JudgeSettings, NotesSettings, Paths, RecallSettings};
 use crate::files;
 
 /// The default organisation.
@@ -47,6 +47,8 @@ pub struct Config {
     pub compat: CompatSettings,
     /// The review app.
     pub tui: TuiSettings,
+    /// Notes: files of rules that are followed.
+    pub notes: NotesSettings,
 }
 
 /// The `[tui]` section: the review app. Key bindings are in `keys.toml` and colours in `theme.toml`, beside this file.
@@ -263,6 +265,7 @@ impl Default for Config {
             recall: RecallSettings::default(),
             compat: CompatSettings::default(),
             tui: TuiSettings::default(),
+            notes: NotesSettings::default(),
         }
     }
 }
@@ -336,7 +339,11 @@ impl Config {
 /// Returns the first invalid setting of any section, and why it is invalid.
 fn invalid_setting(config: &Config) -> Option<(&'static str, String)> {
     let models = config.models.invalid().or_else(|| config.sync.invalid());
-    models.or_else(|| config.judge.invalid()).or_else(|| config.recall.invalid()).or_else(|| config.compat.invalid())
+    models
+        .or_else(|| config.judge.invalid())
+        .or_else(|| config.recall.invalid())
+        .or_else(|| config.compat.invalid())
+        .or_else(|| config.notes.invalid())
 }
 
 fn line_of(text: &str, at: usize) -> usize {

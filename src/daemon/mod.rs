@@ -17,6 +17,7 @@ mod listen;
 mod log_file;
 mod models;
 mod new_store;
+mod notes;
 mod openapi;
 mod request_checks;
 mod response;

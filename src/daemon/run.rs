@@ -24,6 +24,7 @@ use super::{
     judges, keys,
     listen::{self, Port},
     log_file, models, new_store,
+    notes::{NotesKeeper, NotesWatcher},
     request_checks::{RequestSource, StreamPermits},
     routes,
     state::{DaemonState, SharedState},
@@ -106,6 +107,8 @@ async fn live(
     let teams = Teams::start(paths, config, keys::device(paths)?, Arc::clone(&engine), Arc::clone(&bus));
     let background = Background::start(&engine).map_err(DaemonError::system("start a thread"))?;
     let judging = JudgeThread::start(&engine).map_err(DaemonError::system("start a thread"))?;
+    let notes = Arc::new(NotesKeeper::open(paths, config, Arc::clone(&engine)));
+    let watcher = NotesWatcher::start(&notes).map_err(DaemonError::system("start a thread"))?;
     let socket = listen::unix(&paths.socket)?;
     let tcp = if config.daemon.tcp { listen::tcp(config.daemon.address, &mut problems).await } else { None };
     let address = tcp.as_ref().and_then(|listener| listener.local_addr().ok());
@@ -125,6 +128,7 @@ async fn live(
         agents: Arc::new(ConnectedAgents::new(Arc::clone(&bus))),
         bus,
         teams: Arc::clone(&teams),
+        notes,
         token: keys::token(paths)?,
         store: record.store.clone(),
         log: record.log.clone(),
@@ -158,6 +162,7 @@ async fn live(
     .await;
     teams.stop().await;
     drop(judging);
+    drop(watcher);
     drop(background);
     Ok(())
 }

@@ -12,7 +12,11 @@ use std::{
 
 use tokio::sync::watch;
 
+<<<<<<< HEAD
 use super::{agents::ConnectedAgents, bus::Bus, models, request_checks::StreamPermits, teams::Teams};
+=======
+use super::{agents::ConnectedAgents, bus::Bus, gate::StreamPermits, models, notes::NotesKeeper, teams::Teams};
+>>>>>>> e6130b3 (notes: follow files of rules, read them into claims and write back)
 use crate::{
     api::{API_VERSION, ApiError, Health},
     engine::Engine,
@@ -30,6 +34,7 @@ pub(super) struct DaemonState {
     pub(super) bus: Arc<Bus>,
     pub(super) agents: Arc<ConnectedAgents>,
     pub(super) teams: Arc<Teams>,
+    pub(super) notes: Arc<NotesKeeper>,
     pub(super) token: String,
     pub(super) store: PathBuf,
     pub(super) log: PathBuf,
@@ -65,7 +70,15 @@ impl SharedState {
         work: impl FnOnce(&Engine) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let engine = Arc::clone(&self.engine);
-        match tokio::task::spawn_blocking(move || work(&engine)).await {
+        self.blocking(move || work(&engine)).await
+    }
+
+    /// Does work that blocks, away from the connections.
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        match tokio::task::spawn_blocking(work).await {
             Ok(result) => result,
             Err(error) => {
                 tracing::error!(%error, "the engine failed");
@@ -130,6 +143,7 @@ pub(super) mod testing {
         let (paths, config, bus) = (Paths::under(folder), Config::default(), Arc::new(Bus::new()));
         Ok(SharedState::new(DaemonState {
             teams: Teams::start(&paths, &config, key, Arc::clone(&engine), Arc::clone(&bus)),
+            notes: Arc::new(NotesKeeper::open(&paths, &config, Arc::clone(&engine))),
             engine,
             models: Arc::new(models::ConfiguredModels::new(&paths, &config)),
             agents: Arc::new(ConnectedAgents::new(Arc::clone(&bus))),

@@ -77,6 +77,8 @@ pub enum EventKind {
     Judgement(PairVerdict),
     /// The first of `targets` rests on the others.
     Depend,
+    /// The claims in `targets` were seen again in the files that they come from.
+    Observe,
     /// Cancels the effect of the events in `targets`; can itself be undone.
     Undo,
     /// Drops the bodies of `targets` everywhere; cannot be undone.
@@ -104,6 +106,7 @@ impl fmt::Display for EventKind {
             Self::Resolve(act) => write!(f, "resolve.{}", act.as_str()),
             Self::Judgement(verdict) => write!(f, "judgement.{verdict}"),
             Self::Depend => f.write_str("depend"),
+            Self::Observe => f.write_str("observe"),
             Self::Undo => f.write_str("undo"),
             Self::Redact => f.write_str("redact"),
             Self::Roster(act) => write!(f, "roster.{}", act.as_str()),
@@ -126,6 +129,7 @@ impl FromStr for EventKind {
             "reinstate" => Self::Reinstate,
             "fact_set" => Self::FactSet,
             "depend" => Self::Depend,
+            "observe" => Self::Observe,
             "undo" => Self::Undo,
             "redact" => Self::Redact,
             "chunk" => Self::Chunk,

@@ -92,6 +92,32 @@ pub fn pair_key(one: &EventId, other: &EventId) -> EventId {
     EventId(*hasher.finalize().as_bytes())
 }
 
+/// How a claim bears on another one with which it agrees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkKind {
+    /// It gives a ground for the other one.
+    Supports,
+    /// It says more: whoever holds it holds the other one.
+    Refines,
+    /// It stands beside the other one, a rule, as its exception.
+    ExceptionTo,
+    /// It is a case of the other one.
+    ExampleOf,
+}
+
+impl LinkKind {
+    /// The words on screen.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Supports => "supports",
+            Self::Refines => "refines",
+            Self::ExceptionTo => "is an exception to",
+            Self::ExampleOf => "is an example of",
+        }
+    }
+}
+
 /// What a judgement's event says besides who, when, which verdict and why: JSON in its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -103,12 +129,15 @@ pub struct JudgementData {
     /// The language model that judged, if it was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How the new claim bears on the existing one, if it was found that both hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkKind>,
 }
 
 impl JudgementData {
     /// The data of a judgement about claims with these words.
     pub fn new(new: EventId, existing: EventId, model: Option<String>) -> Self {
-        Self { new: new.to_hex(), existing: existing.to_hex(), model }
+        Self { new: new.to_hex(), existing: existing.to_hex(), model, link: None }
     }
 
     /// Reads it from the body of a judgement; `None` if it was redacted or is malformed.

@@ -174,6 +174,32 @@ rule_ids! {
     Undecided = "undecided",
 }
 
+/// How far two claims that contradict each other exclude each other.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ConflictKind {
+    /// One asks for what the other forbids, or for another value of the same thing.
+    #[default]
+    Direct,
+    /// They exclude each other in a part of what they say.
+    Partial,
+    /// They hold under conditions that may differ: both may be right where they stand.
+    Contextual,
+}
+
+impl ConflictKind {
+    /// The word on the wire and on screen.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Partial => "partial",
+            Self::Contextual => "contextual",
+        }
+    }
+}
+
 /// The evidence for a verdict on one pair of claims.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]

@@ -1,4 +1,4 @@
-//! Writes active claims as a block for AGENTS.md and similar files, for agents without tools.
+//! All active claims as a block for AGENTS.md and similar files, for agents without tools. `ergo notes write` puts a choice of them into a file.
 
 use std::fmt::Write;
 
@@ -45,27 +45,13 @@ pub fn block(scope: &Scope, claims: &[ClaimView]) -> String {
     text
 }
 
-/// Puts the block into a file's text: replaces an existing block, or else appends it.
-pub fn put(text: &str, block: &str) -> String {
-    let begin = text.find("<!-- ergo:claims:begin");
-    let end = begin.and_then(|begin| Some(begin + text.get(begin..)?.find(END)? + END.len()));
-    match begin.zip(end) {
-        Some((begin, end)) => {
-            let rest = text.get(end..).unwrap_or_default();
-            [text.get(..begin).unwrap_or_default(), block, rest.strip_prefix('\n').unwrap_or(rest)].concat()
-        }
-        None if text.is_empty() => block.to_owned(),
-        None => format!("{}\n\n{block}", text.trim_end_matches('\n')),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::interchange::fixture::claim;
 
     #[test]
-    fn the_block_takes_its_own_place_and_what_is_around_it_stays() {
+    fn the_block_has_the_active_claims_and_none_ends_it() {
         let mut constraint = claim(2, "Never log --> bodies");
         constraint.kind = ClaimKind::Constraint;
         let mut gone = claim(3, "gone");
@@ -74,11 +60,5 @@ mod tests {
         let text = block(&scope, &[claim(1, "Use tabs"), constraint, gone]);
         let (binds, decided) = (text.find("Never log -- > bodies").unwrap(), text.find("Use tabs").unwrap());
         assert!(binds < decided && !text.contains("gone"), "{text}");
-        let once = put("# Rules\n\nBe kind.\n", &text);
-        assert!(once.starts_with("# Rules\n\nBe kind.\n\n<!-- ergo:claims"), "{once}");
-        assert_eq!(put(&once, &text), once);
-        let longer = once.clone() + "\nAfter.\n";
-        let other = put(&longer, &block(&scope, &[]));
-        assert!(other.ends_with("\n\nAfter.\n") && !other.contains("tabs"), "{other}");
     }
 }

@@ -131,7 +131,8 @@ pub fn insight(claims: &[NotedClaim], group: &[usize], now: u64) -> Insight {
     let share = |at: usize| claims.get(at).and_then(|claim| wordings.get(&claim.words)).copied().unwrap_or_default();
     let most = group.iter().map(|at| share(*at)).max().unwrap_or_default();
     // What was promoted has the words that a person gave it.
-    let wording = group.iter().copied().find(|at| principle.is_some_and(|p| claims.get(*at).is_some_and(|c| c.id == p.id)));
+    let wording =
+        group.iter().copied().find(|at| principle.is_some_and(|p| claims.get(*at).is_some_and(|c| c.id == p.id)));
     let wording = wording.or_else(|| group.iter().copied().find(|at| share(*at) == most)).unwrap_or_default();
 
     let first = members.iter().map(|claim| claim.first).min().unwrap_or_default();

@@ -3,6 +3,7 @@
 //!
 //! - [`fragment`] splits a file by its headings, [`section`] finds and replaces ergo's own marked section in it.
 //! - [`rank`] has the written formulas: confidence, rank, decay, status. [`insight`] applies them to groups of equal claims.
+//! - [`sameness`] decides whether two claims in other words say the same, and in which way two exclude each other.
 //! - [`labels`] gives a claim its category, domain and tags from fixed lists.
 //! - [`selection`] chooses what is written into a file, [`note_format`] writes it as each agent reads it.
 
@@ -11,6 +12,7 @@ pub mod insight;
 pub mod labels;
 pub mod note_format;
 pub mod rank;
+pub mod sameness;
 pub mod section;
 pub mod selection;
 

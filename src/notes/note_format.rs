@@ -203,11 +203,20 @@ mod tests {
         let of = |format| content(&scope, format, &lines);
         let claude = of(NoteFormat::Claude);
         assert!(claude.contains("### Git\n\n- Sign commits *Because:* it helps `0123456789`\n"), "{claude}");
-        assert!(claude.contains("### Testing\n\n- Tests use no fixed port *Because:* it helps (organisation)"), "{claude}");
+        assert!(
+            claude.contains("### Testing\n\n- Tests use no fixed port *Because:* it helps (organisation)"),
+            "{claude}"
+        );
         let agents = of(NoteFormat::Agents);
         assert!(agents.find("### Constraints") < agents.find("### Conventions"), "{agents}");
-        assert_eq!(of(NoteFormat::Cursor), "## Active claims of acme/api (ergo)\n\n- Sign commits\n- Tests use no fixed port\n");
-        assert_eq!(of(NoteFormat::Chatgpt), "Active claims of acme/api (ergo)\n\n1. Sign commits\n2. Tests use no fixed port\n");
+        assert_eq!(
+            of(NoteFormat::Cursor),
+            "## Active claims of acme/api (ergo)\n\n- Sign commits\n- Tests use no fixed port\n"
+        );
+        assert_eq!(
+            of(NoteFormat::Chatgpt),
+            "Active claims of acme/api (ergo)\n\n1. Sign commits\n2. Tests use no fixed port\n"
+        );
         lines[0].conflict = Some("abcdef0123".into());
         let conflict = content(&scope, NoteFormat::Copilot, &lines);
         assert!(conflict.contains("- [CONFLICT] card abcdef0123: this file contradicts Sign commits\n"), "{conflict}");

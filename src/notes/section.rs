@@ -10,7 +10,8 @@ use super::fragment::Fence;
 const BEGIN: &str = "<!-- ergo:claims:begin";
 
 /// The whole line above the section.
-const BEGIN_LINE: &str = "<!-- ergo:claims:begin (written by `ergo notes write`; changes in this block are overwritten) -->";
+const BEGIN_LINE: &str =
+    "<!-- ergo:claims:begin (written by `ergo notes write`; changes in this block are overwritten) -->";
 
 /// The line below the section.
 const END: &str = "<!-- ergo:claims:end -->";
@@ -104,6 +105,17 @@ pub fn put(text: &str, content: &str) -> Result<String, SectionError> {
     // A section at the very end of a file may lack the last end of line.
     let block = if old.ends_with('\n') { &*block } else { block.trim_end_matches(['\r', '\n']) };
     Ok([before, block, rest].concat())
+}
+
+/// Returns the content of the section as it stands; `None` without a section.
+///
+/// # Errors
+/// If it is unclear where the section is.
+pub fn content(text: &str) -> Result<Option<String>, SectionError> {
+    let Some(range) = find(text)? else { return Ok(None) };
+    let lines: Vec<&str> = text.get(range).unwrap_or_default().lines().collect();
+    let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
+    Ok(Some(inner.iter().map(|line| format!("{line}\n")).collect()))
 }
 
 /// Returns the text with the lines of its section empty, so that the numbers of the others stay; the same text if there is none.

@@ -49,7 +49,13 @@ mod tests {
 
     #[test]
     fn half_is_meaning_then_rank_then_domain_and_conflicts_come_first() {
-        let one = |meaning, rank, in_domain| NoteCandidate { meaning, rank, in_domain, tokens: 10, ..NoteCandidate::default() };
+        let one = |meaning, rank, in_domain| NoteCandidate {
+            meaning,
+            rank,
+            in_domain,
+            tokens: 10,
+            ..NoteCandidate::default()
+        };
         let near = one(1.0, 0.0, false);
         assert!((near.score() - 0.5).abs() < 1e-9 && (one(0.0, 1.0, true).score() - 0.5).abs() < 1e-9);
         let mut all = vec![one(0.1, 0.2, false), one(0.9, 0.9, true), one(0.5, 0.5, true), near];

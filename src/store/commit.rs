@@ -306,6 +306,7 @@ fn check(index: usize, header: &Header, body: &Body) -> Result<()> {
     let least = match &header.kind {
         EventKind::Supersede
         | EventKind::Judgement(_)
+        | EventKind::Observe
         | EventKind::Retract
         | EventKind::Reinstate
         | EventKind::Undo

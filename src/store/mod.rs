@@ -43,7 +43,7 @@ pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
 pub use doubt_rows::{DoubtRow, NewDoubt, QueuedDoubts};
 pub use error::StoreError;
 pub use past::PastMark;
-pub use read::AgentTally;
+pub use read::{AgentTally, ClaimLink, JudgedWords, Sightings};
 pub use requests::RequestHash;
 pub use row::{
     AgentRow, CandidateQuery, CardFilter, CardRow, CardState, CheckReport, ClaimFilter, ClaimRow, EventRow,
@@ -63,7 +63,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 12;
+pub const SCHEMA: u32 = 13;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

@@ -55,6 +55,9 @@ CREATE INDEX events_redacted ON events (scope, wall) WHERE body IS NULL;
 -- Acts that settle something, by their act: a claim asks whether one was stored along with it, and an import is one act.
 CREATE INDEX events_settling ON events (op)
     WHERE kind IN ('resolve.exception', 'resolve.dismiss', 'resolve.narrow');
+-- What notes are computed from, beside the claims: who judged two of them to be the same, and when they were seen again.
+CREATE INDEX events_noted ON events (scope, kind)
+    WHERE kind IN ('observe', 'judgement.contradicts', 'judgement.replaces', 'judgement.same', 'judgement.compatible');
 CREATE INDEX events_shared ON events (shared, author, epoch, team, seq) WHERE shared IS NOT NULL;
 CREATE INDEX events_by_month ON events (shared, wall, tick, n) WHERE shared IS NOT NULL;
 CREATE INDEX events_undocumented ON events (shared, wall, n) WHERE shared IS NOT NULL AND documented = 0;

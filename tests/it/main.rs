@@ -24,6 +24,7 @@ mod lan;
 mod mcp;
 mod models;
 mod names;
+mod notes;
 mod replica;
 mod setup_script;
 mod simulation;

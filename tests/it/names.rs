@@ -57,6 +57,7 @@ const SHARED_FILES: &[(&str, &str)] = &[
     ("mode", "whether and how far this device syncs"),
     ("models", "the model of each role"),
     ("norms", "what the guard reads in a statement"),
+    ("notes", "files of rules that are followed, and what rises from them"),
     ("notices", "local events that tell something"),
     ("page", "a thing on a page of its own in the app"),
     ("palette", "the list of actions in the app"),

@@ -6,6 +6,7 @@ mod claims;
 mod conflicts;
 mod events;
 mod models;
+mod notes;
 mod questions;
 mod status;
 mod sync;
@@ -79,6 +80,15 @@ routes! {
     post "/conflicts/{id}/resolve" => conflicts::resolve,
     post "/sync/export" => bundle::export,
     post "/sync/import" => bundle::import,
+    get "/notes/status" => notes::notes_status,
+    post "/notes/add" => notes::notes_add,
+    post "/notes/scan" => notes::notes_scan,
+    post "/notes/write" => notes::notes_write,
+    post "/notes/check" => notes::notes_check,
+    get "/notes/insights" => notes::notes_insights,
+    get "/notes/links" => notes::notes_links,
+    post "/notes/calibrate" => notes::notes_calibrate,
+    get "/insights" => notes::insights,
     get "/events" => events::events,
     get "/agents" => agents::agents,
     get "/agents/present" => agents::present,

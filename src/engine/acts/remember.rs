@@ -16,14 +16,29 @@ use crate::{
 
 /// `POST /remember`.
 pub(in crate::engine) fn remember(engine: &Engine, request: &RememberRequest) -> Result<WriteOutcome, ApiError> {
+    store(engine, request, true)
+}
+
+/// [`remember`] without asking the models.
+pub(in crate::engine) fn remember_by_rules(
+    engine: &Engine,
+    request: &RememberRequest,
+) -> Result<WriteOutcome, ApiError> {
+    store(engine, request, false)
+}
+
+fn store(engine: &Engine, request: &RememberRequest, asks: bool) -> Result<WriteOutcome, ApiError> {
     let draft = validate::draft(request, ClaimKind::default())?;
     validate::scope(&request.caller)?;
     let premises = validate::ids("depends_on", &request.depends_on)?;
     let consider = request.consider;
     let rules = validate::ids("exception_to", &request.exception_to)?;
     let mut normalised = guard_calls::normalise(&engine.guard, draft.kind, &draft.statement, &draft.qualifiers);
-    let results =
-        engine.ask_models_for_write(&request.caller, &draft, &mut normalised, &[], !request.dry_run, consider);
+    let results = if asks {
+        engine.ask_models_for_write(&request.caller, &draft, &mut normalised, &[], !request.dry_run, consider)
+    } else {
+        Vec::new()
+    };
     engine.act_with_models(&request.caller, request_hash("remember", request), results, |context| {
         if let Some(answer) = replay::write(context)? {
             return Ok(answer);

@@ -1,14 +1,14 @@
 //! Teams: acts on them, what arrives from peers, and the reads and writes that an exchange with them needs.
 
 mod arrive;
-mod notes;
 mod quarantine;
 mod sync_access;
 mod team_act;
 mod team_acts;
+mod team_notes;
 
-pub use notes::TeamNotes;
 pub use sync_access::{SyncReader, SyncWriter};
+pub use team_notes::TeamNotes;
 
 use super::Engine;
 use crate::domain::DeviceId;

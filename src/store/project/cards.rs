@@ -313,7 +313,12 @@ impl Projector<'_> {
             if !is_found && (!is_resolve || self.settles_a_candidate(event)?) {
                 continue;
             }
-            let members = self.members(&event.header.targets, event.scope)?;
+            // What was found between two projects stands on one card.
+            let members = if is_found {
+                self.members_anywhere(&event.header.targets)?
+            } else {
+                self.members(&event.header.targets, event.scope)?
+            };
             // Of its organisation's claims alone, a project has nothing to say.
             if members.len() < 2 || !members.iter().any(|member| member.own) {
                 continue;
@@ -328,8 +333,14 @@ impl Projector<'_> {
             ids.extend(members.iter().map(|member| member.id));
         }
         let Some(kind) = kinds.last().copied() else { return Ok(None) };
-        let Some(scope) = self.scope_of(&ids)? else { return Ok(None) };
-        let mut members = self.members(&ids.iter().copied().collect::<Vec<_>>(), scope)?;
+        let Some(scope) = found.map_or_else(|| self.scope_of(&ids), |event| Ok(Some(event.scope)))? else {
+            return Ok(None);
+        };
+        let ids_in_order: Vec<ClaimId> = ids.iter().copied().collect();
+        let mut members = match found {
+            Some(_) => self.members_anywhere(&ids_in_order)?,
+            None => self.members(&ids_in_order, scope)?,
+        };
         members.sort_by_key(|member| std::cmp::Reverse((member.clock, member.id)));
         let Some(newest) = members.first() else { return Ok(None) };
         let mut settled = last_settling(events, scope).map(|event| (event.header.clock, event.id, event.n));
@@ -385,6 +396,20 @@ impl Projector<'_> {
                 |theirs: &pairs::StoredNorms| self.check.contradiction(ours.carried(), theirs.carried()).is_some();
             held[i + 1..].iter().any(opposes)
         }))
+    }
+
+    /// Those of `ids` that are claims of any scope, each once, in the order given.
+    fn members_anywhere(&self, ids: &[EventId]) -> Result<Vec<Member>> {
+        let mut read = self.db.prepare_cached("SELECT scope FROM claims WHERE id = ?1")?;
+        let mut found: Vec<Member> = Vec::new();
+        for id in ids {
+            if let Some(scope) = read.query_row([id.0], |row| row.get(0)).optional()?
+                && !found.iter().any(|member| member.id == *id)
+            {
+                found.extend(self.members(&[*id], scope)?);
+            }
+        }
+        Ok(found)
     }
 
     /// Those of `ids` that are claims of this scope, or of its organisation's level, each once, in the order given.

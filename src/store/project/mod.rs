@@ -230,7 +230,12 @@ impl<'a> Projector<'a> {
             }
             EventKind::Local(kind) => self.mark_local(event, kind)?,
             EventKind::Chunk | EventKind::ChunkGone => self.mark_chunks(event)?,
-            EventKind::Assert | EventKind::Undo | EventKind::Redact | EventKind::Roster(_) | EventKind::Unknown(_) => {}
+            EventKind::Assert
+            | EventKind::Observe
+            | EventKind::Undo
+            | EventKind::Redact
+            | EventKind::Roster(_)
+            | EventKind::Unknown(_) => {}
         }
         Ok(())
     }

@@ -7,12 +7,14 @@ mod cards;
 mod claims;
 mod events;
 mod neighbours;
+mod notes;
 mod notices;
 pub(super) mod pages;
 mod recall;
 mod search;
 
 pub use agents::AgentTally;
+pub use notes::{ClaimLink, JudgedWords, Sightings};
 pub(super) use recall::quoted;
 
 use crate::store::StoreError;

@@ -162,6 +162,11 @@ pub(super) fn stored(db: &Connection, n: i64) -> Result<Option<Vec<u8>>> {
     Ok(read.query_row([n], |row| row.get(0)).optional()?)
 }
 
+/// A stored vector as numbers, at length 1; `None` without a direction.
+pub(super) fn unit_of(code: &[u8]) -> Option<Vec<f32>> {
+    encoding::unit(&encoding::numbers(code))
+}
+
 /// Drops the vectors of a claim.
 pub(super) fn forget(db: &Connection, n: i64) -> Result<()> {
     db.prepare_cached("DELETE FROM vectors WHERE claim = ?1")?.execute([n])?;

@@ -14,6 +14,7 @@ mod facts;
 mod inbox;
 mod inference;
 mod ingest;
+mod insights;
 mod levels;
 mod past;
 mod proposals;

@@ -7,7 +7,10 @@ use super::{
 use crate::domain::derive::CardKind;
 use crate::{
     api::{ApiError, CardAct, Refused, WriteOutcome},
-    domain::{ClaimId, ResolveAct, Status},
+    domain::{
+        ClaimId, EventKind, PairVerdict, ResolveAct, Status,
+        judgement::{JudgementData, words_hash},
+    },
     engine::{
         act_context::{ActContext, WriteScope},
         acts::{
@@ -30,6 +33,8 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             sides.push(row);
         }
     }
+    must_be_of_one_project(card, &sides, resolution.act)?;
+    let judged = judged_compatible(card, &sides, &resolution.reason);
     let write_scope = WriteScope::at(&card.scope);
     let mut change = None;
     let mut exception = None;
@@ -91,10 +96,40 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
         drafts.push(narrowing(vec![Ref::Draft(0), Ref::Id(claim)], resolution, narrows));
     }
     drafts.push(record(card, resolution, exception));
+    drafts.extend(judged);
     if card.kind == CardKind::Found {
         drafts.push(refuse::settled(card, resolution.act.as_str(), None, Some(resolution.reason.clone())));
     }
     Ok(Plan::Commit(Settling { drafts, summary, warnings: Vec::new(), change }))
+}
+
+/// Refuses an act that would change a claim of another project than the card's.
+fn must_be_of_one_project(card: &CardRow, sides: &[ClaimRow], act: CardAct) -> Result<(), ApiError> {
+    let Some(other) = sides.iter().find(|row| row.scope != card.scope) else { return Ok(()) };
+    if matches!(act, CardAct::Exception | CardAct::Dismiss) {
+        return Ok(());
+    }
+    let message = format!(
+        "claim {} belongs to {} and the card to {}: a project does not change the claims of another one",
+        other.id.short(),
+        other.scope,
+        card.scope
+    );
+    Err(ApiError::field("act", message).hint(
+        "retract or supersede the wrong claim in its own project, which settles the card; or dismiss the card, if each holds in its project",
+    ))
+}
+
+/// The judgement that claims of two projects fit together: so no device that has both puts them on a card again.
+fn judged_compatible(card: &CardRow, sides: &[ClaimRow], reason: &str) -> Option<EventDraft> {
+    let existing = sides.iter().find(|row| row.scope == card.scope)?;
+    let other = sides.iter().find(|row| row.scope != card.scope)?;
+    let words = |row: &ClaimRow| words_hash(row.kind, &row.statement, &row.qualifiers);
+    let data = JudgementData::new(words(other), words(existing), None);
+    let mut draft = EventDraft::new(EventKind::Judgement(PairVerdict::Compatible), [Ref::Id(existing.id)]);
+    draft.body.data = serde_json::to_string(&data).ok();
+    draft.body.reason = Some(reason.to_owned());
+    Some(draft)
 }
 
 /// The notice of an agent that lets all sides stand.

@@ -9,16 +9,16 @@ use crate::files;
 
 /// A project, as detected from a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Project {
+pub struct Project {
     /// The base name of the repository, which all its worktrees share; else of the folder.
-    pub(crate) name: String,
+    pub name: String,
     /// What distinguishes it from another project of the same name, the best first: the remote, the common directory, the
     /// folder. The later ones identified it before it had a remote or a repository.
-    pub(crate) identities: Vec<String>,
+    pub identities: Vec<String>,
 }
 
 /// Returns the project that `folder` belongs to.
-pub(crate) fn project_of(folder: &Path) -> Project {
+pub fn project_of(folder: &Path) -> Project {
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let Some(common) = folder.ancestors().find_map(common_dir) else {
         return Project { name: base_name(&folder), identities: vec![folder.display().to_string()] };
@@ -34,12 +34,12 @@ pub(crate) fn project_of(folder: &Path) -> Project {
 }
 
 /// Whether `folder` is in a repository.
-pub(crate) fn in_repository(folder: &Path) -> bool {
+pub fn in_repository(folder: &Path) -> bool {
     folder.ancestors().any(|above| common_dir(above).is_some())
 }
 
 /// Returns the top of the working tree that contains `folder`, else `folder` itself.
-pub(crate) fn top_of(folder: &Path) -> PathBuf {
+pub fn top_of(folder: &Path) -> PathBuf {
     folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(folder).to_owned()
 }
 

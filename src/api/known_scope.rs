@@ -1,6 +1,7 @@
 //! Finds the scope under which the daemon knows a project.
 
-use crate::{api::ScopeView, domain::Scope};
+use super::ScopeView;
+use crate::domain::Scope;
 
 /// Returns the scope under which the daemon knows a project, and the identity that matched. `named` is the scope that
 /// folder and settings give; `identities` distinguish projects of one name, best first, empty if the user named the

@@ -1,0 +1,265 @@
+//! `ergo-bench notes`: which pairs of claims are taken for the same, and how long the scan of a workspace takes.
+//!
+//! The pairs are `pairs.jsonl`: two statements, whether they say the same, and what sort of pair it is. The workspace is made up: projects with
+//! a CLAUDE.md each, whose rules are partly their own and partly shared with others.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use ergo::{
+    api::{Caller, NotesAddRequest, NotesRun, NotesScanRequest},
+    config::Paths,
+    infer::{Call, Models},
+    notes::sameness::{Entailment, SameThresholds, is_same, may_be_same},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{daemon::Daemon, store::BenchError, store_synth};
+
+/// The largest data file that is read, in bytes.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+
+/// How long one pair may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A labelled pair.
+#[derive(Clone, Debug, Deserialize)]
+struct PairRow {
+    a: String,
+    b: String,
+    same: bool,
+    kind: String,
+}
+
+/// What was measured of pairs.
+#[derive(Debug, Default, Serialize)]
+pub struct PairReport {
+    /// The pairs.
+    pub pairs: usize,
+    /// Of the pairs taken for the same, the share that are.
+    pub precision: f64,
+    /// Of the pairs that are the same, the share taken for it.
+    pub recall: f64,
+    /// Taken for the same, of all, by sort of pair.
+    pub by_kind: BTreeMap<String, (usize, usize)>,
+    /// Precision and recall at other thresholds: cosine, entailment, precision, recall.
+    pub thresholds: Vec<(f32, f32, f64, f64)>,
+    /// The wrong answers.
+    pub errors: Vec<String>,
+}
+
+/// Measures which pairs are taken for the same.
+///
+/// # Errors
+/// If the file cannot be read, or a model fails.
+pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> anyhow::Result<PairReport> {
+    let text = ergo::files::text(data, MAX_FILE)?;
+    let rows: Vec<PairRow> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let mut scored = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let call = Call::background(PATIENCE);
+        let vectors = models.embed(&[row.a.clone(), row.b.clone()], call)?;
+        let cosine = match vectors.as_slice() {
+            [a, b] => a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>(),
+            _ => 0.0,
+        };
+        let both = [(row.a.clone(), row.b.clone()), (row.b.clone(), row.a.clone())];
+        let answers = models.classify(&both, call)?;
+        let entailment = match answers.as_slice() {
+            [forward, backward] => Entailment::of(forward.logits, backward.logits),
+            _ => Entailment::default(),
+        };
+        scored.push((row, cosine, entailment));
+    }
+    let at = |from: SameThresholds| {
+        let (mut hits, mut said, mut all) = (0_usize, 0_usize, 0_usize);
+        for (row, cosine, entailment) in &scored {
+            let found = is_same(&row.a, &row.b, *cosine, *entailment, from);
+            hits += usize::from(found && row.same);
+            said += usize::from(found);
+            all += usize::from(row.same);
+        }
+        (hits as f64 / said.max(1) as f64, hits as f64 / all.max(1) as f64)
+    };
+    let shipped = SameThresholds::default();
+    let (precision, recall) = at(shipped);
+    let mut report = PairReport { pairs: rows.len(), precision, recall, ..PairReport::default() };
+    for cosine in [0.4, 0.5, 0.6, 0.7, 0.8] {
+        for entailed in [0.2, 0.35, 0.5, 0.65, 0.8] {
+            let (precision, recall) = at(SameThresholds { cosine, entailed });
+            report.thresholds.push((cosine, entailed, precision, recall));
+        }
+    }
+    for (row, cosine, entailment) in &scored {
+        let found = is_same(&row.a, &row.b, *cosine, *entailment, shipped);
+        let count = report.by_kind.entry(row.kind.clone()).or_default();
+        count.0 += usize::from(found);
+        count.1 += 1;
+        if explain && found != row.same {
+            report.errors.push(format!(
+                "{}: “{}” / “{}” (cosine {cosine:.2}, entailed {:.2} and {:.2}, words allow it: {})",
+                if found { "wrongly the same" } else { "missed" },
+                row.a,
+                row.b,
+                entailment.forward,
+                entailment.backward,
+                may_be_same(&row.a, &row.b, 1.0, shipped)
+            ));
+        }
+    }
+    Ok(report)
+}
+
+impl fmt::Display for PairReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} pairs: precision {:.3}, recall {:.3}", self.pairs, self.precision, self.recall)?;
+        for (kind, (found, all)) in &self.by_kind {
+            writeln!(f, "  {kind:<12} {found} of {all} taken for the same")?;
+        }
+        writeln!(f, "  cosine  entailed  precision  recall")?;
+        for (cosine, entailed, precision, recall) in &self.thresholds {
+            writeln!(f, "  {cosine:>6.2}  {entailed:>8.2}  {precision:>9.3}  {recall:>6.3}")?;
+        }
+        self.errors.iter().try_for_each(|error| writeln!(f, "  {error}"))
+    }
+}
+
+/// What the measurement of a workspace needs.
+#[derive(Debug)]
+pub struct Options {
+    /// Projects.
+    pub projects: usize,
+    /// Fragments of each project.
+    pub fragments: usize,
+    /// Scans without a change that are timed.
+    pub rescans: usize,
+    /// The folder for home and workspace.
+    pub folder: PathBuf,
+    /// The program of the daemon.
+    pub program: PathBuf,
+}
+
+/// What was measured of a workspace.
+#[derive(Debug, Default, Serialize)]
+pub struct WorkspaceReport {
+    /// Projects and fragments.
+    pub projects: usize,
+    /// Fragments in all.
+    pub fragments: usize,
+    /// The first scan, vectors and comparison included, in milliseconds.
+    pub first_ms: u64,
+    /// What the first scan did.
+    pub first: NotesRun,
+    /// The median of the scans without a change, in milliseconds.
+    pub rescan_ms: u64,
+    /// The slowest of them.
+    pub slowest_ms: u64,
+    /// The scan after one file changed, in milliseconds.
+    pub changed_ms: u64,
+    /// The daemon's resident memory before and after the scans without a change, in kilobytes.
+    pub memory_kb: (u64, u64),
+}
+
+impl fmt::Display for WorkspaceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotesRun { stored, known, refused, merged, cards, inferred, left, .. } = self.first;
+        writeln!(f, "{} projects, {} fragments", self.projects, self.fragments)?;
+        writeln!(
+            f,
+            "first scan {} ms: {stored} stored, {known} known, {refused} refused, {merged} the same, {cards} cards, {inferred} pairs inferred, {left} left",
+            self.first_ms
+        )?;
+        writeln!(f, "rescan median {} ms, slowest {} ms", self.rescan_ms, self.slowest_ms)?;
+        writeln!(f, "scan of one changed file {} ms", self.changed_ms)?;
+        writeln!(f, "memory {} kB before and {} kB after", self.memory_kb.0, self.memory_kb.1)
+    }
+}
+
+/// Measures the scan of a workspace.
+///
+/// # Errors
+/// If the daemon fails, or a file cannot be written.
+pub async fn workspace(options: &Options, progress: &mut dyn FnMut(String)) -> Result<WorkspaceReport, BenchError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |error: std::io::Error| BenchError::Io { path: path.clone(), error }
+    };
+    let (home, work) = (options.folder.join("home"), options.folder.join("work"));
+    fs::create_dir_all(&home).map_err(io(&home))?;
+    let paths = Paths::under(&home);
+    fs::write(&paths.config, "[daemon]\ntcp = false\n").map_err(io(&home))?;
+    let mut last = work.clone();
+    for project in 0..options.projects {
+        let folder = work.join(format!("project-{project:02}"));
+        fs::create_dir_all(&folder).map_err(io(&folder))?;
+        last = folder.join("CLAUDE.md");
+        fs::write(&last, rules(project, options.fragments)).map_err(io(&folder))?;
+    }
+    let mut daemon = Daemon::new(paths, options.program.clone())?;
+    daemon.start().await?;
+    let caller = Caller { org_id: "bench".into(), project: "notes".into(), who: "bench".into(), ..Caller::default() };
+    let add = NotesAddRequest { caller: caller.clone(), paths: vec![work.display().to_string()], remove: false };
+    daemon.client.notes_add(&add).await?;
+    let request = NotesScanRequest { caller, path: None };
+    progress("first scan".to_owned());
+    let began = Instant::now();
+    let first = daemon.client.notes_scan(&request).await?;
+    let first_ms = began.elapsed().as_millis() as u64;
+    // What the budget of one run left over is done before others are timed.
+    let mut left = first.left;
+    while left > 0 {
+        left = daemon.client.notes_scan(&request).await?.left;
+    }
+    let before = memory(daemon.pid());
+    let mut times = Vec::with_capacity(options.rescans);
+    for at in 0..options.rescans {
+        progress(format!("rescan {}", at + 1));
+        let began = Instant::now();
+        daemon.client.notes_scan(&request).await?;
+        times.push(began.elapsed().as_millis() as u64);
+    }
+    let after = memory(daemon.pid());
+    let text = fs::read_to_string(&last).map_err(io(&last))? + "\n## One more\n\n- Releases are cut on Mondays.\n";
+    fs::write(&last, text).map_err(io(&last))?;
+    let began = Instant::now();
+    daemon.client.notes_scan(&request).await?;
+    let changed_ms = began.elapsed().as_millis() as u64;
+    daemon.stop().await?;
+    times.sort_unstable();
+    Ok(WorkspaceReport {
+        projects: options.projects,
+        fragments: first.fragments,
+        first_ms,
+        first,
+        rescan_ms: times.get(times.len() / 2).copied().unwrap_or_default(),
+        slowest_ms: times.last().copied().unwrap_or_default(),
+        changed_ms,
+        memory_kb: (before, after),
+    })
+}
+
+/// The rules of a project: a heading and a rule each; every fourth rule is one that other projects have, too.
+fn rules(project: usize, fragments: usize) -> String {
+    let mut text = "# Rules\n".to_owned();
+    for at in 0..fragments {
+        let rule = if at % 4 == 0 {
+            store_synth::statement(1_000_000 + at * 7 + project % 5)
+        } else {
+            store_synth::statement(project * fragments + at)
+        };
+        text.push_str(&format!("\n## Part {at}\n\n- {rule}.\n"));
+    }
+    text
+}
+
+/// The resident memory of a process, in kilobytes; 0 if the system does not say.
+fn memory(pid: Option<u32>) -> u64 {
+    let Some(pid) = pid else { return 0 };
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().split(' ').next()?.parse().ok()).unwrap_or_default()
+}

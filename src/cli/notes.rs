@@ -1,0 +1,429 @@
+//! `ergo notes`: follows files of rules, reads them into claims, and writes what is known back into ergo's own section.
+
+use std::path::{Path, PathBuf};
+
+use super::{CliError, Context, Exit, show::text::count, ui::Style};
+use crate::{
+    api::{
+        Caller, InsightView, InsightsQuery, NoteConflict, NoteFileState, NoteFileView, NoteFormat, NoteLinksQuery,
+        NotesAddRequest, NotesCalibrateRequest, NotesCheckRequest, NotesRun, NotesScanRequest, NotesWriteRequest,
+    },
+    client::Client,
+    domain::text::{escape, sanitize_line},
+};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Follow files, the rule files of repositories, or those of folders of repositories.
+    Add {
+        /// Files and folders.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+    },
+    /// Follow files no longer; their claims stay.
+    Remove {
+        /// Files and folders.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+    },
+    /// Read the followed files that changed, and bring their claims up to date.
+    Scan {
+        /// Only this file, or the files in this folder.
+        #[arg(value_name = "PATH")]
+        path: Option<PathBuf>,
+    },
+    /// Show the followed files, and how each stands to the memory.
+    Status {
+        /// Show the last runs, too.
+        #[arg(long)]
+        runs: bool,
+    },
+    /// Write what is known into ergo's own section of a file; nothing else in it is changed.
+    Write {
+        /// The file, created if it does not exist.
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+        /// Print the section and write nothing.
+        #[arg(long)]
+        dry_run: bool,
+        /// The form of the section: claude, agents, cursor, copilot or chatgpt [default: by the file's name].
+        #[arg(long, value_name = "FORMAT")]
+        format: Option<NoteFormat>,
+        /// The most tokens of the section [default: 2000; 1000 for cursor and copilot, 1500 for chatgpt].
+        #[arg(long, value_name = "N")]
+        tokens: Option<usize>,
+    },
+    /// Compare files with the memory and store nothing; the exit code is 1 if they disagree.
+    Check {
+        /// A file or a folder [default: all followed files].
+        #[arg(value_name = "PATH")]
+        path: Option<PathBuf>,
+    },
+    /// List what projects say alike, the highest rank first.
+    Insights {
+        /// Only what may be promoted to the organisation.
+        #[arg(long)]
+        candidates: bool,
+        /// Only with this status: active, decaying, pruned or all.
+        #[arg(long, value_name = "STATUS")]
+        status: Option<String>,
+        /// At most so many.
+        #[arg(short = 'n', long, value_name = "N")]
+        limit: Option<usize>,
+    },
+    /// List the claims of the whole organisation, with the claims of projects that support each.
+    Principles,
+    /// List the links among claims: supports, refines, exception to, example of.
+    Links,
+    /// List what decays or was pruned: hidden from lists and files, never deleted.
+    Prune,
+    /// Fit the least similarity of equal claims, for each domain, to pairs that were judged.
+    Calibrate,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    match args.what {
+        What::Add { paths } => follow(cx, paths, false).await,
+        What::Remove { paths } => follow(cx, paths, true).await,
+        What::Scan { path } => scan(cx, path).await,
+        What::Status { runs } => status(cx, runs).await,
+        What::Write { path, dry_run, format, tokens } => write(cx, &path, dry_run, format, tokens).await,
+        What::Check { path } => check(cx, path).await,
+        What::Insights { candidates, status, limit } => {
+            insights(cx, InsightsQuery { candidates, status, limit, ..InsightsQuery::default() }).await
+        }
+        What::Principles => insights(cx, InsightsQuery { principles: true, ..InsightsQuery::default() }).await,
+        What::Links => links(cx).await,
+        What::Prune => prune(cx).await,
+        What::Calibrate => calibrate(cx).await,
+    }
+}
+
+async fn writer(cx: &Context) -> Result<(Client, Caller), CliError> {
+    let (client, caller) = cx.writer().await?;
+    // The project of a file is that of its folder, not that of the working directory.
+    Ok((client, Caller { identity: None, ..caller }))
+}
+
+fn absolute(path: &Path) -> Result<String, CliError> {
+    let full = std::path::absolute(path).map_err(|error| CliError::file("find", path, &error))?;
+    full.to_str().map(str::to_owned).ok_or_else(|| CliError::usage(format_args!("{} is not UTF-8", path.display())))
+}
+
+async fn follow(cx: &mut Context, paths: Vec<PathBuf>, remove: bool) -> Result<Exit, CliError> {
+    let paths = paths.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?;
+    let (client, caller) = writer(cx).await?;
+    let answer = client.notes_add(&NotesAddRequest { caller, paths, remove }).await?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+    } else {
+        for file in &answer.files {
+            cx.ui.line(text!("{}", sanitize_line(&file.path)));
+        }
+        let verb = if remove { "no longer followed" } else { "followed" };
+        cx.ui.line(text!("{} {}.", count(answer.files.len(), "file", "files"), verb));
+        for problem in &answer.problems {
+            cx.ui.note(text!("{}.", sanitize_line(problem)));
+        }
+        if !remove && !answer.files.is_empty() {
+            cx.ui.commands(&[("ergo notes scan".to_owned(), "read them".to_owned())]);
+        }
+    }
+    Ok(if answer.files.is_empty() { Exit::Usage } else { Exit::Ok })
+}
+
+async fn scan(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError> {
+    let path = path.as_deref().map(absolute).transpose()?;
+    let (client, caller) = writer(cx).await?;
+    cx.ui.progress("reading files of rules …");
+    let answer = client.notes_scan(&NotesScanRequest { caller, path }).await;
+    cx.ui.progress_done();
+    let answer = answer?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+        return Ok(Exit::Ok);
+    }
+    cx.ui.line(text!("{}", run_line(&answer)));
+    for problem in &answer.problems {
+        cx.ui.note(text!("{}", sanitize_line(problem)));
+    }
+    if answer.left > 0 {
+        cx.ui.note(text!(
+            "{} of similar claims wait for the next scan, to be compared.",
+            count(answer.left, "pair", "pairs")
+        ));
+    }
+    if answer.refused + answer.cards > 0 {
+        cx.ui.commands(&[("ergo tui".to_owned(), "settle the contradictions".to_owned())]);
+    }
+    Ok(Exit::Ok)
+}
+
+/// A run in one sentence.
+fn run_line(run: &NotesRun) -> String {
+    let mut parts = Vec::new();
+    for (number, words) in [
+        (run.stored, "stored"),
+        (run.superseded, "superseded"),
+        (run.retracted, "retracted"),
+        (run.refused, "refused"),
+        (run.merged, "found the same"),
+        (run.observed, "seen again"),
+        (run.cards, "contradictions found"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{number} {words}"));
+        }
+    }
+    let what = if parts.is_empty() { "nothing new".to_owned() } else { parts.join(", ") };
+    format!("{}, {} changed: {what} ({} ms).", count(run.files, "file", "files"), run.changed_files, run.took_ms)
+}
+
+async fn status(cx: &mut Context, runs: bool) -> Result<Exit, CliError> {
+    let client = cx.client().await?;
+    let answer = client.notes_status().await?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+        return Ok(Exit::Ok);
+    }
+    let width = answer.files.iter().map(|file| file.state.words().chars().count()).max().unwrap_or_default();
+    for file in &answer.files {
+        file_row(cx, file, width);
+    }
+    if answer.files.is_empty() {
+        cx.ui.line("No files are followed.");
+        cx.ui.commands(&[("ergo notes add PATH".to_owned(), "follow a file, a repository or a folder".to_owned())]);
+    } else if !answer.watching {
+        cx.ui.note(
+            "The files are not watched: `ergo notes scan` reads them, or set `watch = true` in [notes] of config.toml.",
+        );
+    }
+    if runs {
+        for run in &answer.runs {
+            let when = super::show::time::ago(run.at, Context::now());
+            let when = cx.ui.paint(Style::Dim, when);
+            cx.ui.line(text!("{}  {}  {}", when, run.kind, run_line(run)));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn file_row(cx: &mut Context, file: &NoteFileView, width: usize) {
+    let style = match file.state {
+        NoteFileState::InStep => Style::Good,
+        NoteFileState::Conflict | NoteFileState::Missing => Style::Bad,
+        _ => Style::Warn,
+    };
+    let state = cx.ui.paint(style, format_args!("{:<width$}", file.state.words()));
+    let scope = file.scope.as_ref().map(|scope| escape(&scope.to_string())).unwrap_or_default();
+    cx.ui.line(text!("{}  {}  {}  {}", state, sanitize_line(&file.path), scope, count(file.claims, "claim", "claims")));
+    if let Some(problem) = &file.problem {
+        cx.ui.prose(4, Some(Style::Dim), problem);
+    }
+    for card in &file.cards {
+        cx.ui.line(text!("    card {}", card.short()));
+    }
+}
+
+async fn write(
+    cx: &mut Context,
+    path: &Path,
+    dry_run: bool,
+    format: Option<NoteFormat>,
+    tokens: Option<usize>,
+) -> Result<Exit, CliError> {
+    let path = absolute(path)?;
+    let (client, caller) = writer(cx).await?;
+    let of_caller = cx.names_scope();
+    let answer = client.notes_write(&NotesWriteRequest { caller, path, of_caller, dry_run, format, tokens }).await?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+        return Ok(Exit::Ok);
+    }
+    if dry_run {
+        cx.ui.raw(answer.section.as_bytes());
+    }
+    let what = match (answer.written, answer.changed) {
+        (true, _) => "Wrote",
+        (false, true) => "Would write",
+        (false, false) => "Already up to date:",
+    };
+    let left = if answer.left_out > 0 { format!("; {} left out", answer.left_out) } else { String::new() };
+    cx.ui.note(text!(
+        "{} {} of {} to {}: {} of {} tokens{}.",
+        what,
+        count(answer.chosen, "claim", "claims"),
+        escape(&answer.scope.to_string()),
+        sanitize_line(&answer.path),
+        answer.tokens,
+        answer.budget,
+        left
+    ));
+    for conflict in &answer.conflicts {
+        conflict_row(cx, conflict);
+    }
+    Ok(Exit::Ok)
+}
+
+fn conflict_row(cx: &mut Context, conflict: &NoteConflict) {
+    let line = conflict.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let kind = conflict.kind.map_or("withdrawn", |kind| kind.as_str());
+    let kind = cx.ui.paint(Style::Warn, kind);
+    cx.ui.line(text!("{}  {}{}", kind, sanitize_line(&conflict.path), line));
+    if !conflict.says.is_empty() {
+        cx.ui.prose(4, None, &conflict.says);
+    }
+    cx.ui.prose(4, Some(Style::Dim), &conflict.against);
+    if let Some(card) = &conflict.card {
+        cx.ui.line(text!("    card {}", card.short()));
+    } else if let Some(claim) = &conflict.claim {
+        cx.ui.line(text!("    claim {}", claim.short()));
+    }
+}
+
+async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError> {
+    let path = path.as_deref().map(absolute).transpose()?;
+    let (client, caller) = writer(cx).await?;
+    let answer = client.notes_check(&NotesCheckRequest { caller, path }).await?;
+    let agrees = answer.conflicts.is_empty();
+    if cx.ui.json {
+        cx.ui.value(&answer);
+    } else {
+        for conflict in &answer.conflicts {
+            conflict_row(cx, conflict);
+        }
+        for problem in &answer.problems {
+            cx.ui.note(text!("{}", sanitize_line(problem)));
+        }
+        let found = if agrees {
+            "they agree".to_owned()
+        } else {
+            count(answer.conflicts.len(), "disagreement", "disagreements")
+        };
+        cx.ui.line(text!(
+            "{}, {} compared with the memory: {}.",
+            count(answer.files, "file", "files"),
+            count(answer.rules, "rule", "rules"),
+            found
+        ));
+    }
+    if answer.files == 0 {
+        return Ok(Exit::Usage);
+    }
+    Ok(if agrees { Exit::Ok } else { Exit::Refused })
+}
+
+async fn insights(cx: &mut Context, query: InsightsQuery) -> Result<Exit, CliError> {
+    let (client, scope) = cx.reader().await?;
+    let principles = query.principles;
+    let answer = client.notes_insights(&InsightsQuery { org_id: scope.org_id.clone(), ..query }).await?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+        return Ok(Exit::Ok);
+    }
+    for item in &answer.items {
+        insight_row(cx, item);
+        if principles {
+            for derivation in &item.derivations {
+                let weight = cx.ui.paint(Style::Dim, format_args!("{:>3.0} %", derivation.weight * 100.0));
+                let statement = cx.ui.fit(&derivation.statement, 30);
+                cx.ui.line(text!("      {}  {}  {}", weight, escape(&derivation.scope.to_string()), statement));
+            }
+        }
+    }
+    let (one, many) = if principles { ("principle", "principles") } else { ("insight", "insights") };
+    let more = if answer.total > answer.items.len() { ", the first of them shown" } else { "" };
+    cx.ui.note(text!("{} in {}{}.", count(answer.total, one, many), escape(&scope.org_id), more));
+    Ok(Exit::Ok)
+}
+
+/// An insight on a line: rank, projects, id, words, what is special about it.
+pub(super) fn insight_row(cx: &mut Context, item: &InsightView) {
+    let rank = cx.ui.paint(Style::Dim, format_args!("{:.2}", item.rank));
+    let id = cx.ui.paint(Style::Code, item.claim.short());
+    let mut marks = vec![item.domain.clone()];
+    marks.extend((item.status != crate::api::Lifecycle::Active).then(|| item.status.as_str().to_owned()));
+    marks.extend(item.contradicted.then(|| "contradicted".to_owned()));
+    marks.extend(item.principle.map(|_| "principle".to_owned()));
+    marks.extend(item.candidate.then(|| "may be promoted".to_owned()));
+    let marks = marks.join(", ");
+    let statement = cx.ui.fit(&item.statement, 40 + marks.chars().count());
+    let marks = cx.ui.paint(Style::Dim, marks);
+    cx.ui.line(text!("  {}  {}  {}  {}  {}", rank, count(item.projects, "project ", "projects"), id, statement, marks));
+}
+
+async fn links(cx: &mut Context) -> Result<Exit, CliError> {
+    let (client, scope) = cx.reader().await?;
+    let answer = client.notes_links(&NoteLinksQuery { org_id: scope.org_id }).await?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+        return Ok(Exit::Ok);
+    }
+    for link in &answer.items {
+        let (from, to) = (cx.ui.paint(Style::Code, link.from.short()), cx.ui.paint(Style::Code, link.to.short()));
+        cx.ui.line(text!("{}  {}", from, sanitize_line(&link.from_statement)));
+        cx.ui.line(text!("    {} {}  {}", link.kind.words(), to, sanitize_line(&link.to_statement)));
+    }
+    if answer.items.is_empty() {
+        cx.ui.line("No links.");
+    }
+    Ok(Exit::Ok)
+}
+
+async fn prune(cx: &mut Context) -> Result<Exit, CliError> {
+    let (client, scope) = cx.reader().await?;
+    let query = |status: &str| InsightsQuery {
+        org_id: scope.org_id.clone(),
+        status: Some(status.to_owned()),
+        ..InsightsQuery::default()
+    };
+    let (decaying, pruned) =
+        (client.notes_insights(&query("decaying")).await?, client.notes_insights(&query("pruned")).await?);
+    if cx.ui.json {
+        cx.ui.value(&serde_json::json!({ "decaying": decaying, "pruned": pruned }));
+        return Ok(Exit::Ok);
+    }
+    for item in decaying.items.iter().chain(&pruned.items) {
+        insight_row(cx, item);
+    }
+    cx.ui.line(text!(
+        "{} decaying, {} pruned. Pruned insights are hidden, not deleted: they come back when they are seen again.",
+        decaying.total,
+        pruned.total
+    ));
+    Ok(Exit::Ok)
+}
+
+async fn calibrate(cx: &mut Context) -> Result<Exit, CliError> {
+    let (client, caller) = writer(cx).await?;
+    let answer = client.notes_calibrate(&NotesCalibrateRequest { caller }).await?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+        return Ok(Exit::Ok);
+    }
+    for domain in &answer.domains {
+        let threshold = match domain.threshold {
+            Some(threshold) => format!("similarity {:.0} %", threshold * 100.0),
+            None => "no threshold yet".to_owned(),
+        };
+        cx.ui.line(text!(
+            "{}  {} from {}",
+            format_args!("{:<14}", domain.domain),
+            threshold,
+            count(domain.judged, "judged pair", "judged pairs")
+        ));
+    }
+    if answer.domains.is_empty() {
+        cx.ui.line("No pairs of claims were judged yet.");
+    } else {
+        cx.ui.note("To use a threshold: `similarity` in [notes] of config.toml, in percent.");
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,62 @@
+//! The calls about notes.
+
+use http::Method;
+
+use super::{
+    Client, LONG_DEADLINE, Request,
+    typed::{ClientResult, encode, posting},
+};
+use crate::api::{
+    InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteLinks, NoteLinksQuery, NotesAddRequest,
+    NotesAdded, NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest, NotesRun, NotesScanRequest,
+    NotesStatus, NotesWriteRequest, NotesWritten,
+};
+
+impl Client {
+    /// `GET /notes/status`.
+    pub async fn notes_status(&self) -> ClientResult<NotesStatus> {
+        self.get("/notes/status", "").await
+    }
+
+    /// `POST /notes/add`.
+    pub async fn notes_add(&self, request: &NotesAddRequest) -> ClientResult<NotesAdded> {
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/notes/add", request)? }).await
+    }
+
+    /// `POST /notes/scan`.
+    pub async fn notes_scan(&self, request: &NotesScanRequest) -> ClientResult<NotesRun> {
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/notes/scan", request)? }).await
+    }
+
+    /// `POST /notes/write`.
+    pub async fn notes_write(&self, request: &NotesWriteRequest) -> ClientResult<NotesWritten> {
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/notes/write", request)? }).await
+    }
+
+    /// `POST /notes/check`.
+    pub async fn notes_check(&self, request: &NotesCheckRequest) -> ClientResult<NotesCheck> {
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/notes/check", request)? }).await
+    }
+
+    /// `GET /notes/insights`.
+    pub async fn notes_insights(&self, query: &InsightsQuery) -> ClientResult<Insights> {
+        let query = encode(query)?;
+        self.value(Request { query, deadline: LONG_DEADLINE, ..Request::new(Method::GET, "/notes/insights") }).await
+    }
+
+    /// `GET /notes/links`.
+    pub async fn notes_links(&self, query: &NoteLinksQuery) -> ClientResult<NoteLinks> {
+        self.get("/notes/links", &encode(query)?).await
+    }
+
+    /// `POST /notes/calibrate`.
+    pub async fn notes_calibrate(&self, request: &NotesCalibrateRequest) -> ClientResult<NotesCalibrated> {
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/notes/calibrate", request)? }).await
+    }
+
+    /// `GET /insights`.
+    pub async fn insight_figures(&self, query: &InsightFiguresQuery) -> ClientResult<InsightFigures> {
+        let query = encode(query)?;
+        self.value(Request { query, deadline: LONG_DEADLINE, ..Request::new(Method::GET, "/insights") }).await
+    }
+}

@@ -1,0 +1,89 @@
+//! Reads a followed file: its rules, with the claims that they amount to.
+
+use std::{io, os::unix::fs::MetadataExt, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    domain::ClaimKind,
+    files,
+    interchange::{adr, rules},
+    notes::{Fragment, fragments, section},
+};
+
+/// The largest file that is read, in bytes.
+pub(super) const MAX_NOTE: u64 = 4 * 1024 * 1024;
+
+/// The version of the reader: increases when it reads the same text differently, so that files are read again.
+pub(super) const READER: u32 = 1;
+
+/// The time and the size of a file: if these are as they were, its text is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileStat {
+    seconds: i64,
+    nanoseconds: i64,
+    size: u64,
+    inode: u64,
+}
+
+/// A rule of a file.
+pub(super) struct NoteRule {
+    pub(super) statement: String,
+    pub(super) kind: ClaimKind,
+    pub(super) reason: String,
+    pub(super) line: usize,
+}
+
+/// A file as it is now.
+pub(super) struct NoteText {
+    /// The hash of its text without ergo's section.
+    pub(super) hash: String,
+    pub(super) rules: Vec<NoteRule>,
+    pub(super) fragments: Vec<Fragment>,
+}
+
+/// The time and size of a file.
+pub(super) fn stat(path: &Path) -> io::Result<FileStat> {
+    let meta = std::fs::metadata(path)?;
+    if !meta.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    Ok(FileStat { seconds: meta.mtime(), nanoseconds: meta.mtime_nsec(), size: meta.size(), inode: meta.ino() })
+}
+
+/// Reads the text of a file; bytes that are no UTF-8 are an error.
+pub(super) fn text(path: &Path) -> io::Result<String> {
+    files::text(path, MAX_NOTE)
+}
+
+/// Parses a file; `shown` is its path in sources.
+pub(super) fn parse(shown: &str, text: &str) -> NoteText {
+    let own = section::without(text);
+    let own = own.strip_prefix('\u{feff}').unwrap_or(&own);
+    let name = shown.rsplit('/').next().unwrap_or(shown);
+    let rules = if is_record(shown) { record(shown, own) } else { Vec::new() };
+    let rules = if rules.is_empty() && !is_record(shown) {
+        let found = rules::parse(name, own).rules.into_iter();
+        found
+            .map(|rule| NoteRule { statement: rule.statement, kind: rule.kind, reason: rule.reason, line: rule.line })
+            .collect()
+    } else {
+        rules
+    };
+    NoteText { hash: section::hash_without(text), rules, fragments: fragments(shown, own) }
+}
+
+/// Whether a file stands in a folder of decision records.
+fn is_record(shown: &str) -> bool {
+    let folder = shown.rsplit_once('/').map_or("", |(folder, _)| folder);
+    folder.split('/').any(|part| matches!(part, "adr" | "decisions"))
+}
+
+/// The decision of a record that is in force.
+fn record(shown: &str, text: &str) -> Vec<NoteRule> {
+    let Ok(record) = adr::Record::parse(shown, text) else { return Vec::new() };
+    if !matches!(record.status, adr::RecordStatus::Accepted) {
+        return Vec::new();
+    }
+    vec![NoteRule { statement: record.statement, kind: ClaimKind::Decision, reason: record.reason, line: record.line }]
+}

@@ -1,0 +1,221 @@
+//! Notes: the files of rules that this device follows. Reads them into claims, and writes what is known back into ergo's own section.
+//!
+//! Which files are followed, and what was last seen of each, is this device's own matter: it stands in a file of the home, not in the store.
+
+mod compare;
+mod discover;
+mod file_reader;
+mod read_changes;
+mod section_writer;
+mod tokens;
+mod watch_list;
+mod watcher;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::Sender},
+};
+
+pub(super) use watcher::NotesWatcher;
+
+use crate::{
+    api::{
+        ApiError, Caller, NoteFileState, NoteFileView, NotesAddRequest, NotesAdded, NotesCheck, NotesCheckRequest,
+        NotesRun, NotesScanRequest, NotesStatus, NotesWriteRequest, NotesWritten,
+    },
+    config::{Config, NotesSettings, Paths},
+    domain::{CardId, Scope},
+    engine::{Engine, ReconcileBudget},
+    notes::sameness::SameThresholds,
+};
+use watch_list::{WatchList, WatchedFile};
+
+/// The notes of this device.
+pub(super) struct NotesKeeper {
+    engine: Arc<Engine>,
+    settings: NotesSettings,
+    /// Who acts when nobody asks: the person whose device it is, and their organisation.
+    owner: Caller,
+    /// One scan or write at a time.
+    working: Mutex<()>,
+    list: Mutex<WatchList>,
+    /// Tells the watcher that other files are followed.
+    wake: Mutex<Option<Sender<watcher::Notice>>>,
+}
+
+impl NotesKeeper {
+    /// Reads which files are followed.
+    pub(super) fn open(paths: &Paths, config: &Config, engine: Arc<Engine>) -> Self {
+        let owner = Caller {
+            org_id: config.org_id.clone(),
+            project: "notes".to_owned(),
+            who: config.who.clone(),
+            ..Caller::default()
+        };
+        Self {
+            engine,
+            settings: config.notes,
+            owner,
+            working: Mutex::default(),
+            list: Mutex::new(WatchList::load(paths.notes())),
+            wake: Mutex::default(),
+        }
+    }
+
+    /// Follows files, or no longer.
+    pub(super) fn add(&self, request: &NotesAddRequest) -> Result<NotesAdded, ApiError> {
+        let _working = lock(&self.working);
+        let mut answer = NotesAdded::default();
+        if request.paths.is_empty() {
+            return Err(ApiError::field("paths", "`paths` is empty").hint("name files or folders"));
+        }
+        for path in &request.paths {
+            let path = Path::new(path);
+            if !path.is_absolute() {
+                return Err(ApiError::field("paths", format!("{} is not an absolute path", path.display())));
+            }
+            let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            if request.remove {
+                let removed = lock(&self.list).remove(&path);
+                if removed.is_empty() {
+                    answer.problems.push(format!("{} is not followed", path.display()));
+                }
+                answer.files.extend(removed.iter().map(|(path, file)| view(path, file)));
+                continue;
+            }
+            let found = discover::files_under(&path);
+            if found.is_empty() {
+                answer.problems.push(format!(
+                    "{} is no file of rules and has none (CLAUDE.md, AGENTS.md, .cursorrules, \
+                     .github/copilot-instructions.md, CONTRIBUTING.md, a folder of decision records)",
+                    path.display()
+                ));
+                continue;
+            }
+            let known = lock(&self.list).follow(&path, &request.caller.org_id, found);
+            let list = lock(&self.list);
+            answer.files.extend(known.iter().filter_map(|path| Some(view(path, list.files.get(path)?))));
+        }
+        lock(&self.list).save()?;
+        self.tell(watcher::Notice::Files);
+        Ok(answer)
+    }
+
+    /// Reads what changed.
+    pub(super) fn scan(&self, request: &NotesScanRequest) -> Result<NotesRun, ApiError> {
+        let only = request.path.as_deref().map(absolute).transpose()?;
+        read_changes::scan(self, &request.caller, "scan", only.as_deref())
+    }
+
+    /// Writes ergo's section of a file.
+    pub(super) fn write(&self, request: &NotesWriteRequest) -> Result<NotesWritten, ApiError> {
+        section_writer::write(self, request)
+    }
+
+    /// Compares files with the memory.
+    pub(super) fn check(&self, request: &NotesCheckRequest) -> Result<NotesCheck, ApiError> {
+        let only = request.path.as_deref().map(absolute).transpose()?;
+        compare::check(self, &request.caller, only.as_deref())
+    }
+
+    /// Shows the files and the last runs.
+    pub(super) fn status(&self) -> Result<NotesStatus, ApiError> {
+        let (files, runs) = {
+            let list = lock(&self.list);
+            (list.files.clone(), list.runs.clone())
+        };
+        let scopes = self.engine.scopes()?.items;
+        let mut views = Vec::with_capacity(files.len());
+        for (path, file) in &files {
+            let mut view = view(path, file);
+            view.cards = self.open_cards(file)?;
+            let latest =
+                scopes.iter().find(|scope| Some(&scope.scope) == file.scope.as_ref()).map(|scope| scope.latest);
+            view.state = match file_reader::stat(path) {
+                Err(_) => NoteFileState::Missing,
+                Ok(_) if file.scanned_at.is_none() => NoteFileState::New,
+                Ok(_) if !view.cards.is_empty() => NoteFileState::Conflict,
+                Ok(stat) if stat != file.stat => NoteFileState::ChangedHere,
+                Ok(_) if file.written_at.is_some_and(|at| latest.is_some_and(|latest| latest > at)) => {
+                    NoteFileState::ChangedThere
+                }
+                Ok(_) => NoteFileState::InStep,
+            };
+            views.push(view);
+        }
+        Ok(NotesStatus { watching: self.settings.watch, files: views, runs: runs.into_iter().rev().collect() })
+    }
+
+    /// The open cards of a file's rules.
+    fn open_cards(&self, file: &WatchedFile) -> Result<Vec<CardId>, ApiError> {
+        let claims: Vec<_> = file.rules.iter().filter_map(|rule| rule.claim).collect();
+        let refused: Vec<_> = file.rules.iter().filter_map(|rule| rule.card).collect();
+        self.engine.open_cards_of(&claims, &refused)
+    }
+
+    /// The scope of a file, by the name under which the store knows its project.
+    fn scope_of(&self, file: &WatchedFile, caller: &Caller) -> Result<(Scope, Option<String>), ApiError> {
+        let org = if file.org.is_empty() { &caller.org_id } else { &file.org };
+        let org = if org.is_empty() { &self.owner.org_id } else { org };
+        let named = Scope::new(org.clone(), file.project.clone())
+            .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+        let scopes = self.engine.scopes()?.items;
+        Ok(crate::api::known_scope(&named, &file.identities, &scopes))
+    }
+
+    /// The scope of a caller, by the name under which the store knows it.
+    fn scope_of_caller(&self, caller: &Caller) -> Result<Scope, ApiError> {
+        let named = Scope::new(caller.org_id.clone(), caller.project.clone())
+            .map_err(|error| ApiError::field(error.field, error.to_string()))?;
+        let identities: Vec<String> = caller.identity.iter().cloned().collect();
+        Ok(crate::api::known_scope(&named, &identities, &self.engine.scopes()?.items).0)
+    }
+
+    fn budget(&self) -> ReconcileBudget {
+        let share = |percent: u8| f32::from(percent) / 100.0;
+        let NotesSettings { similarity, entailment, pairs, .. } = self.settings;
+        ReconcileBudget {
+            inferred: pairs,
+            same: SameThresholds { cosine: share(similarity), entailed: share(entailment) },
+        }
+    }
+
+    fn now(&self) -> u64 {
+        (self.engine.config().clock)()
+    }
+
+    /// Tells the watcher something, if there is one.
+    fn tell(&self, notice: watcher::Notice) {
+        if let Some(wake) = &*lock(&self.wake) {
+            // It may have ended.
+            let _ended = wake.send(notice);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn absolute(path: &str) -> Result<PathBuf, ApiError> {
+    let path = Path::new(path);
+    if !path.is_absolute() {
+        return Err(ApiError::field("path", format!("{} is not an absolute path", path.display())));
+    }
+    Ok(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
+}
+
+/// A file as far as the list knows it.
+fn view(path: &Path, file: &WatchedFile) -> NoteFileView {
+    NoteFileView {
+        path: path.display().to_string(),
+        scope: file.scope.clone(),
+        state: NoteFileState::New,
+        fragments: file.fragments.len(),
+        claims: file.rules.len(),
+        cards: Vec::new(),
+        scanned_at: file.scanned_at,
+        written_at: file.written_at,
+        problem: file.problem.clone(),
+    }
+}

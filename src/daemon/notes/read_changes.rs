@@ -1,0 +1,295 @@
+//! Reads the files that changed, and brings their claims up to date: new lines are stored, changed ones supersede, removed ones retract.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use super::{
+    NotesKeeper, discover, file_reader, lock,
+    watch_list::{WatchedFile, WatchedFragment, WatchedRule},
+};
+use crate::{
+    api::{ActRequest, ApiError, Caller, ErrorCode, NotesRun, RememberRequest, SupersedeRequest, WriteOutcome},
+    domain::{ClaimId, Status},
+    interchange::line_diff::{LineChange, RuleLine, compare},
+    notes::rank::DAY,
+};
+
+/// Sightings of an unchanged file are recorded so often, in milliseconds: often enough that nothing decays that is still there.
+const OBSERVED_EVERY: u64 = 30 * DAY;
+
+/// Scans the files, or those at or below `only`.
+pub(super) fn scan(
+    keeper: &NotesKeeper,
+    caller: &Caller,
+    kind: &str,
+    only: Option<&Path>,
+) -> Result<NotesRun, ApiError> {
+    let _working = lock(&keeper.working);
+    let began = Instant::now();
+    let mut run = NotesRun { at: keeper.now(), kind: kind.to_owned(), ..NotesRun::default() };
+    let found = discover_new(keeper);
+    let paths: Vec<PathBuf> = {
+        let list = lock(&keeper.list);
+        list.files.keys().filter(|path| only.is_none_or(|only| path.starts_with(only))).cloned().collect()
+    };
+    if let (Some(only), true) = (only, paths.is_empty()) {
+        return Err(ApiError::field("path", format!("{} is not followed", only.display()))
+            .hint("follow it first: `ergo notes add PATH`"));
+    }
+    let mut orgs: BTreeSet<String> = BTreeSet::new();
+    let mut touched = found;
+    for path in &paths {
+        run.files += 1;
+        let Some(before) = lock(&keeper.list).files.get(path).cloned() else { continue };
+        let mut file = before.clone();
+        if let Err(error) = scan_file(keeper, caller, path, &mut file, &mut run) {
+            run.problems.push(format!("{}: {}", path.display(), error.message));
+            file.problem = Some(error.message);
+        }
+        if file != before {
+            touched = true;
+            if file.rules != before.rules {
+                orgs.extend(file.scope.as_ref().map(|scope| scope.org_id.clone()));
+            }
+            lock(&keeper.list).files.insert(path.clone(), file);
+        }
+    }
+    // What a budget left over is looked at by the next run, changes or not.
+    orgs.extend(lock(&keeper.list).pending.iter().cloned());
+    for org in orgs {
+        touched = true;
+        if let Err(error) = reconcile(keeper, caller, &org, &mut run) {
+            run.problems.push(error.message);
+        }
+    }
+    run.took_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+    if touched {
+        let mut list = lock(&keeper.list);
+        list.log(run.clone());
+        list.save()?;
+    }
+    Ok(run)
+}
+
+/// Follows files that came into the folders since; whether there were any.
+fn discover_new(keeper: &NotesKeeper) -> bool {
+    let roots: Vec<(PathBuf, String)> =
+        lock(&keeper.list).roots.iter().map(|(path, org)| (path.clone(), org.clone())).collect();
+    let mut any = false;
+    for (root, org) in roots.iter().filter(|(root, _)| root.is_dir()) {
+        for path in discover::files_under(root) {
+            let mut list = lock(&keeper.list);
+            if !list.files.contains_key(&path) {
+                any = true;
+                list.files.insert(path.clone(), discover::watched_file(&path, org));
+            }
+        }
+    }
+    any
+}
+
+fn scan_file(
+    keeper: &NotesKeeper,
+    caller: &Caller,
+    path: &Path,
+    file: &mut WatchedFile,
+    run: &mut NotesRun,
+) -> Result<(), ApiError> {
+    let unreadable = |error: std::io::Error| ApiError::new(ErrorCode::BadRequest, format!("cannot be read: {error}"));
+    let stat = file_reader::stat(path).map_err(unreadable)?;
+    let current = file.scanned_at.is_some() && file.reader == file_reader::READER;
+    if current && stat == file.stat {
+        return observe_unchanged(keeper, caller, file, run);
+    }
+    let text = file_reader::text(path).map_err(unreadable)?;
+    let now = file_reader::parse(&file.shown, &text);
+    file.problem = None;
+    if current && now.hash == file.hash {
+        // Only its time changed, or ergo's section.
+        file.stat = stat;
+        return observe_unchanged(keeper, caller, file, run);
+    }
+    run.changed_files += 1;
+    run.fragments += now.fragments.len();
+    let (scope, identity) = keeper.scope_of(file, caller)?;
+    let here = Caller {
+        org_id: scope.org_id.clone(),
+        project: scope.project.clone(),
+        identity,
+        who: caller.who.clone(),
+        agent: caller.agent.clone(),
+        op_id: None,
+    };
+    let line = |statement: &str, line: usize| RuleLine { statement: statement.to_owned(), line };
+    let earlier: Vec<RuleLine> = file.rules.iter().map(|rule| line(&rule.statement, rule.line)).collect();
+    let current: Vec<RuleLine> = now.rules.iter().map(|rule| line(&rule.statement, rule.line)).collect();
+    let difference = compare(&earlier, &current);
+    let old = std::mem::take(&mut file.rules);
+    file.scope = Some(scope);
+    // Removed lines first, so that a new one does not contradict what is no longer there.
+    for rule in difference.gone.iter().filter_map(|at| old.get(*at)) {
+        retire(keeper, &here, path, file, rule, run)?;
+    }
+    let mut seen = Vec::new();
+    for (rule, change) in now.rules.iter().zip(&difference.now) {
+        let source = Some(format!("{}:{}", file.shown, rule.line));
+        let request = RememberRequest {
+            caller: here.clone(),
+            statement: rule.statement.clone(),
+            kind: Some(rule.kind),
+            reason: Some(rule.reason.clone()),
+            source,
+            ..RememberRequest::default()
+        };
+        let mut kept = WatchedRule {
+            statement: rule.statement.clone(),
+            kind: rule.kind,
+            line: rule.line,
+            claim: None,
+            card: None,
+        };
+        let before = match change {
+            LineChange::Same(at) | LineChange::Moved(at) | LineChange::Changed(at) => old.get(*at),
+            LineChange::New => None,
+        };
+        match (change, before) {
+            (LineChange::Same(_) | LineChange::Moved(_), Some(before)) if before.claim.is_some() => {
+                run.known += 1;
+                kept.claim = before.claim;
+                seen.extend(before.claim);
+            }
+            (LineChange::Changed(_), Some(before)) if is_active(keeper, before.claim) => {
+                let targets = before.claim.iter().map(|id| id.to_hex()).collect();
+                let request = SupersedeRequest { targets, successor: None, expect_rev: None, claim: request };
+                note(keeper.engine.supersede(request)?, &mut kept, run, true);
+            }
+            _ => note(keeper.engine.remember_by_rules(&request)?, &mut kept, run, false),
+        }
+        file.rules.push(kept);
+    }
+    file.fragments = now
+        .fragments
+        .iter()
+        .map(|part| WatchedFragment { id: part.id.to_hex(), lines: (part.first, part.last), hash: part.hash.to_hex() })
+        .collect();
+    let at = keeper.now();
+    let due = file.scanned_at.is_some() && at.saturating_sub(file.observed_at) >= OBSERVED_EVERY;
+    if due {
+        run.observed += keeper.engine.observe(&here, &seen)?;
+    }
+    if due || file.scanned_at.is_none() {
+        file.observed_at = at;
+    }
+    (file.stat, file.hash, file.reader, file.scanned_at) = (stat, now.hash, file_reader::READER, Some(at));
+    Ok(())
+}
+
+/// Records from time to time that the claims of a file are still there.
+fn observe_unchanged(
+    keeper: &NotesKeeper,
+    caller: &Caller,
+    file: &mut WatchedFile,
+    run: &mut NotesRun,
+) -> Result<(), ApiError> {
+    let now = keeper.now();
+    let Some(scope) = file.scope.clone().filter(|_| now.saturating_sub(file.observed_at) >= OBSERVED_EVERY) else {
+        return Ok(());
+    };
+    let here = Caller { org_id: scope.org_id, project: scope.project, op_id: None, identity: None, ..caller.clone() };
+    let claims: Vec<ClaimId> = file.rules.iter().filter_map(|rule| rule.claim).collect();
+    run.observed += keeper.engine.observe(&here, &claims)?;
+    file.observed_at = now;
+    Ok(())
+}
+
+/// Takes over what became of a line.
+fn note(outcome: WriteOutcome, kept: &mut WatchedRule, run: &mut NotesRun, changed: bool) {
+    match outcome {
+        WriteOutcome::Stored(stored) => {
+            kept.claim = Some(stored.claim_id);
+            match (stored.duplicate, changed) {
+                (true, _) => run.known += 1,
+                (false, true) => run.superseded += 1,
+                (false, false) => run.stored += 1,
+            }
+        }
+        WriteOutcome::Conflict(refused) => {
+            kept.card = refused.card_id;
+            run.refused += 1;
+        }
+        WriteOutcome::Stale(stale) => run.problems.push(stale.message),
+        // A scan never asks to consider, and proposes nothing.
+        WriteOutcome::Consider(_) | WriteOutcome::Done(_) | WriteOutcome::Proposed(_) => {}
+    }
+}
+
+fn is_active(keeper: &NotesKeeper, claim: Option<ClaimId>) -> bool {
+    claim.is_some_and(|id| keeper.engine.claim(&id.to_hex()).is_ok_and(|claim| claim.status == Status::Active))
+}
+
+/// Retracts the claim of a line that is gone, unless another file of the project still says it.
+fn retire(
+    keeper: &NotesKeeper,
+    here: &Caller,
+    path: &Path,
+    file: &WatchedFile,
+    rule: &WatchedRule,
+    run: &mut NotesRun,
+) -> Result<(), ApiError> {
+    let Some(claim) = rule.claim.filter(|claim| is_active(keeper, Some(*claim))) else { return Ok(()) };
+    let elsewhere = lock(&keeper.list).files.iter().any(|(other, theirs)| {
+        other != path && theirs.scope == file.scope && theirs.rules.iter().any(|rule| rule.claim == Some(claim))
+    });
+    if elsewhere {
+        return Ok(());
+    }
+    let request = ActRequest {
+        caller: here.clone(),
+        target: claim.to_hex(),
+        reason: format!("No longer in {}.", file.shown),
+        ..ActRequest::default()
+    };
+    match keeper.engine.retract(request)? {
+        WriteOutcome::Done(_) => run.retracted += 1,
+        WriteOutcome::Proposed(proposed) => run.problems.push(proposed.summary),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Looks for equal claims and contradictions among those of an organisation.
+fn reconcile(keeper: &NotesKeeper, caller: &Caller, org: &str, run: &mut NotesRun) -> Result<(), ApiError> {
+    let (done, asked): (HashSet<ClaimId>, HashSet<u64>) = {
+        let list = lock(&keeper.list);
+        (
+            list.reconciled.get(org).into_iter().flatten().copied().collect(),
+            list.asked.get(org).into_iter().flatten().copied().collect(),
+        )
+    };
+    let judge = Caller {
+        org_id: org.to_owned(),
+        project: "notes".to_owned(),
+        agent: Some("ergo notes".to_owned()),
+        op_id: None,
+        identity: None,
+        who: caller.who.clone(),
+    };
+    let found = keeper.engine.reconcile_notes(&judge, &done, &asked, keeper.budget())?;
+    run.merged += found.merged;
+    run.cards += found.cards;
+    run.inferred += found.inferred;
+    run.left += found.left;
+    run.problems.extend(found.skipped);
+    let mut list = lock(&keeper.list);
+    list.asked.entry(org.to_owned()).or_default().extend(found.asked);
+    list.reconciled.entry(org.to_owned()).or_default().extend(found.done);
+    if found.left > 0 {
+        list.pending.insert(org.to_owned());
+    } else {
+        list.pending.remove(org);
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! Writes what is known into ergo's own section of a file, and nothing else: whole or not at all, with the file's mode and ends of lines.
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use super::{NotesKeeper, absolute, discover, file_reader, lock, tokens};
+use crate::{
+    api::{ApiError, ErrorCode, NoteConflict, NoteFormat, NotesRun, NotesWriteRequest, NotesWritten},
+    domain::{CardId, EventId, Qualifiers, judgement::words_hash},
+    engine::NoteProposal,
+    files::{DraftFile, real_path},
+    notes::{
+        note_format::{self, NoteLine},
+        section::{self, SectionError},
+        selection::{NoteCandidate, choose},
+    },
+};
+
+pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result<NotesWritten, ApiError> {
+    if request.path.trim().is_empty() {
+        return Err(ApiError::field("path", "`path` is empty").hint("name the file"));
+    }
+    let path = absolute(&request.path)?;
+    let path = real_path(&path).map_err(|error| failed("find", &path, &error))?;
+    let _working = lock(&keeper.working);
+    let old = match file_reader::text(&path) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(failed("read", &path, &error)),
+    };
+    let text = old.clone().unwrap_or_default();
+    let before = section::content(&text).map_err(|error| unclear(&path, &error))?;
+
+    let known = lock(&keeper.list).files.get(&path).cloned();
+    let file = known.clone().unwrap_or_else(|| discover::watched_file(&path, &request.caller.org_id));
+    let scope = match &file.scope {
+        _ if request.of_caller => keeper.scope_of_caller(&request.caller)?,
+        Some(scope) => scope.clone(),
+        None => keeper.scope_of(&file, &request.caller)?.0,
+    };
+    let now = file_reader::parse(&file.shown, &text);
+    let plain = Qualifiers::default();
+    let said: HashSet<EventId> = now.rules.iter().map(|rule| words_hash(rule.kind, &rule.statement, &plain)).collect();
+    let refused: Vec<CardId> = file.rules.iter().filter_map(|rule| rule.card).collect();
+    let proposed = keeper.engine.propose_notes(&scope, &said, &refused)?;
+
+    let format = request.format.unwrap_or_else(|| NoteFormat::of(&file.shown));
+    let budget = request.tokens.unwrap_or_else(|| format.budget());
+    let Choice { section: content, tokens, chosen } = select(&scope, format, &proposed.notes, budget);
+    let new = section::put(&text, &content).map_err(|error| unclear(&path, &error))?;
+    let changed = old.as_deref() != Some(&*new);
+    let mut conflicts = Vec::new();
+    for note in proposed.notes.iter().filter(|note| note.line.conflict.is_some()) {
+        conflicts.push(conflict(keeper, &path, note)?);
+    }
+    let written = changed && !request.dry_run;
+    if written {
+        replace(&path, old.as_deref(), &new)?;
+        let at = keeper.now();
+        let mut list = lock(&keeper.list);
+        if let Some(file) = list.files.get_mut(&path) {
+            file.written_at = Some(at);
+            // What ergo wrote itself is no change of a person.
+            if let Ok(stat) = file_reader::stat(&path)
+                && file.scanned_at.is_some()
+                && section::hash_without(&new) == file.hash
+            {
+                file.stat = stat;
+            }
+        }
+        list.log(NotesRun { at, kind: "write".to_owned(), files: 1, changed_files: 1, ..NotesRun::default() });
+        list.save()?;
+    }
+    Ok(NotesWritten {
+        path: path.display().to_string(),
+        scope,
+        format,
+        changed,
+        written,
+        section: content,
+        before: before.unwrap_or_default(),
+        tokens,
+        budget,
+        chosen: chosen.len(),
+        left_out: proposed.notes.len() - chosen.len(),
+        said: proposed.said,
+        conflicts,
+    })
+}
+
+struct Choice {
+    section: String,
+    tokens: usize,
+    chosen: Vec<usize>,
+}
+
+/// Chooses the lines of a section, whose whole text has at most `budget` tokens unless the empty one has more.
+fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposal], budget: usize) -> Choice {
+    // The title, the titles of groups, and the marks of the list.
+    let frame = tokens::count(&note_format::content(scope, format, &[]));
+    let candidates: Vec<NoteCandidate> = notes
+        .iter()
+        .map(|note| NoteCandidate {
+            meaning: note.meaning,
+            rank: note.rank,
+            in_domain: note.in_domain,
+            is_conflict: note.line.conflict.is_some(),
+            tokens: tokens::count(&note.line.text(format)) + 3,
+        })
+        .collect();
+    let mut chosen = choose(&candidates, budget.saturating_sub(frame));
+    loop {
+        let lines: Vec<NoteLine> =
+            chosen.iter().filter_map(|at| notes.get(*at)).map(|note| note.line.clone()).collect();
+        let section = note_format::content(scope, format, &lines);
+        let tokens = tokens::count(&section);
+        if tokens <= budget || chosen.pop().is_none() {
+            return Choice { section, tokens, chosen };
+        }
+    }
+}
+
+/// A claim that contradicts the file, with the file's line.
+fn conflict(keeper: &NotesKeeper, path: &Path, note: &NoteProposal) -> Result<NoteConflict, ApiError> {
+    let card = note.says.map(|(_, card)| card);
+    let (says, source) = match note.says {
+        Some((claim, _)) => keeper.engine.note_source(&claim)?,
+        None => (String::new(), None),
+    };
+    let kind = card.map(|card| keeper.engine.conflict_kind(&card)).transpose()?.flatten();
+    Ok(NoteConflict {
+        path: path.display().to_string(),
+        line: source.and_then(|source| source.rsplit_once(':')?.1.parse().ok()),
+        says,
+        against: note.line.statement.clone(),
+        claim: Some(note.claim),
+        card,
+        kind,
+    })
+}
+
+/// Replaces a file that still has the text that was read, keeping its mode.
+fn replace(path: &PathBuf, old: Option<&str>, new: &str) -> Result<(), ApiError> {
+    let done = || -> io::Result<()> {
+        let mode = match fs::metadata(path) {
+            Ok(meta) if meta.permissions().readonly() => {
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+            }
+            Ok(meta) => Some(meta.permissions()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let draft = DraftFile::beside(path)?;
+        draft.file().write_all(new.as_bytes())?;
+        let mode = mode.unwrap_or_else(|| std::os::unix::fs::PermissionsExt::from_mode(0o644));
+        draft.file().set_permissions(mode)?;
+        let now = match file_reader::text(path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if now.as_deref() != old {
+            return Err(io::Error::other("it was changed at the same moment; try again"));
+        }
+        draft.publish(old.is_some())
+    };
+    done().map_err(|error| failed("write", path, &error))
+}
+
+fn failed(verb: &str, path: &Path, error: &io::Error) -> ApiError {
+    ApiError::new(ErrorCode::BadRequest, format!("cannot {verb} {}: {error}", path.display()))
+}
+
+fn unclear(path: &Path, error: &SectionError) -> ApiError {
+    ApiError::new(ErrorCode::BadRequest, format!("{} was left unchanged: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_file_keeps_its_mode_and_a_read_only_or_changed_one_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("CLAUDE.md");
+        fs::write(&path, "a\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        replace(&path, Some("a\n"), "b\n").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(replace(&path, Some("a\n"), "c\n").unwrap_err().message.contains("at the same moment"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o440)).unwrap();
+        assert!(replace(&path, Some("b\n"), "c\n").unwrap_err().message.contains("read-only"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "b\n");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn a_link_stays_a_link_and_two_megabytes_are_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real.md"), dir.path().join("CLAUDE.md"));
+        let text = "- A rule of many.\n".repeat(2 * 1024 * 1024 / 18);
+        fs::write(&real, &text).unwrap();
+        symlink(&real, &link).unwrap();
+        let new = section::put(&text, "- x").unwrap();
+        let path = real_path(&link).unwrap();
+        replace(&path, Some(&text), &new).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let written = fs::read_to_string(&link).unwrap();
+        assert!(written.starts_with(&text) && written.len() > text.len());
+    }
+}

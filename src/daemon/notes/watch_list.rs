@@ -1,0 +1,150 @@
+//! The files that are followed, with what was last seen of each. Kept in a file of the home.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{discover, file_reader::FileStat};
+use crate::{
+    api::{ApiError, ErrorCode, NotesRun},
+    config::write_private,
+    domain::{CardId, ClaimId, ClaimKind, Scope},
+    files,
+};
+
+/// The largest list that is read, in bytes.
+const MAX_LIST: u64 = 64 * 1024 * 1024;
+
+/// The runs that are kept.
+const RUNS: usize = 50;
+
+/// A rule of a file, as it was last read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct WatchedRule {
+    /// Its statement.
+    pub(super) statement: String,
+    /// Its kind.
+    pub(super) kind: ClaimKind,
+    /// Its line, from 1.
+    pub(super) line: usize,
+    /// Its claim; `None` if it was refused.
+    pub(super) claim: Option<ClaimId>,
+    /// The card on which it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) card: Option<CardId>,
+}
+
+/// A fragment of a file, as it was last read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WatchedFragment {
+    /// Its id.
+    pub(super) id: String,
+    /// Its first and last line, from 1.
+    pub(super) lines: (usize, usize),
+    /// The hash of its text.
+    pub(super) hash: String,
+}
+
+/// A file, as it was last read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct WatchedFile {
+    /// The organisation that was named when it was added.
+    pub(super) org: String,
+    /// The name of its project.
+    pub(super) project: String,
+    /// What tells its project from others of the same name.
+    pub(super) identities: Vec<String>,
+    /// The scope of its claims, once it was read.
+    pub(super) scope: Option<Scope>,
+    /// Its path as the sources of its claims name it.
+    pub(super) shown: String,
+    /// Its time and size.
+    pub(super) stat: FileStat,
+    /// The hash of its text without ergo's section.
+    pub(super) hash: String,
+    /// The version of the reader that read it.
+    pub(super) reader: u32,
+    /// Its rules.
+    pub(super) rules: Vec<WatchedRule>,
+    /// Its fragments.
+    pub(super) fragments: Vec<WatchedFragment>,
+    /// When it was read, in milliseconds since the Unix epoch.
+    pub(super) scanned_at: Option<u64>,
+    /// When its claims were recorded as seen.
+    pub(super) observed_at: u64,
+    /// When ergo's section was written.
+    pub(super) written_at: Option<u64>,
+    /// Why it could not be read.
+    pub(super) problem: Option<String>,
+}
+
+/// All that is followed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct WatchList {
+    #[serde(skip)]
+    path: PathBuf,
+    /// The paths that were added, each with its organisation.
+    pub(super) roots: BTreeMap<PathBuf, String>,
+    /// The files.
+    pub(super) files: BTreeMap<PathBuf, WatchedFile>,
+    /// The last runs, the newest last.
+    pub(super) runs: Vec<NotesRun>,
+    /// Keys of pairs of claims that the cross-encoder was asked about, by organisation.
+    pub(super) asked: BTreeMap<String, BTreeSet<u64>>,
+    /// Organisations whose last run left pairs over.
+    pub(super) pending: BTreeSet<String>,
+    /// Claims whose pairs were all looked at, by organisation.
+    pub(super) reconciled: BTreeMap<String, BTreeSet<ClaimId>>,
+}
+
+impl WatchList {
+    /// Reads the list. One that cannot be read is empty: what it knew is read from the files again.
+    pub(super) fn load(path: PathBuf) -> Self {
+        let read = files::text(&path, MAX_LIST).map_err(|error| error.to_string());
+        let list = read.and_then(|text| serde_json::from_str::<Self>(&text).map_err(|error| error.to_string()));
+        if let Err(error) = &list
+            && path.exists()
+        {
+            tracing::warn!(path = %path.display(), error, "cannot read the list of followed files");
+            let _kept = fs::rename(&path, path.with_extension("json.unreadable"));
+        }
+        Self { path, ..list.unwrap_or_default() }
+    }
+
+    /// Writes the list, whole or not at all.
+    pub(super) fn save(&self) -> Result<(), ApiError> {
+        let failed =
+            |error: String| ApiError::new(ErrorCode::Unavailable, format!("cannot save the list of files: {error}"));
+        let text = serde_json::to_vec(self).map_err(|error| failed(error.to_string()))?;
+        write_private(&self.path, &text).map_err(|error| failed(error.to_string()))
+    }
+
+    /// Follows a path and the files found there; returns these files.
+    pub(super) fn follow(&mut self, root: &Path, org: &str, found: Vec<PathBuf>) -> Vec<PathBuf> {
+        self.roots.insert(root.to_owned(), org.to_owned());
+        for path in &found {
+            self.files.entry(path.clone()).or_insert_with(|| discover::watched_file(path, org));
+        }
+        found
+    }
+
+    /// Follows a path no longer, nor what is below it; returns the files.
+    pub(super) fn remove(&mut self, root: &Path) -> Vec<(PathBuf, WatchedFile)> {
+        self.roots.retain(|path, _| !path.starts_with(root));
+        let gone: Vec<PathBuf> = self.files.keys().filter(|path| path.starts_with(root)).cloned().collect();
+        gone.into_iter().filter_map(|path| self.files.remove_entry(&path)).collect()
+    }
+
+    /// Keeps a run.
+    pub(super) fn log(&mut self, run: NotesRun) {
+        self.runs.push(run);
+        let old = self.runs.len().saturating_sub(RUNS);
+        self.runs.drain(..old);
+    }
+}

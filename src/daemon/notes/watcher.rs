@@ -1,0 +1,148 @@
+//! Watches the followed files: a save is read at once, and everything is looked at from time to time, for what was missed.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+
+use super::{NotesKeeper, lock, read_changes};
+
+/// How long nothing must happen to a file before it is read: editors save in several steps.
+const SETTLED: Duration = Duration::from_millis(200);
+
+/// How long a file that is saved without pause waits at most.
+const LONGEST: Duration = Duration::from_millis(800);
+
+/// What the watcher is told.
+pub(super) enum Notice {
+    /// Other files are followed.
+    Files,
+    /// Something happened at these paths.
+    Changed(Vec<PathBuf>),
+    /// The daemon ends.
+    End,
+}
+
+/// The thread that watches. It ends with its owner, after what it is at.
+pub(in crate::daemon) struct NotesWatcher {
+    wake: Sender<Notice>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl NotesWatcher {
+    /// Starts it, if the settings say so. Looks at everything first.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub(in crate::daemon) fn start(keeper: &Arc<NotesKeeper>) -> std::io::Result<Option<Self>> {
+        if !keeper.settings.watch {
+            return Ok(None);
+        }
+        let (wake, woken) = channel();
+        *lock(&keeper.wake) = Some(wake.clone());
+        let keeper = Arc::clone(keeper);
+        let events = wake.clone();
+        let thread = thread::Builder::new().name("notes".into()).spawn(move || work(&keeper, &woken, &events))?;
+        Ok(Some(Self { wake, thread: Some(thread) }))
+    }
+}
+
+impl Drop for NotesWatcher {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ended = self.wake.send(Notice::End);
+        if let Some(thread) = self.thread.take() {
+            // It only fails if the thread panicked, which is in the log.
+            let _over = thread.join();
+        }
+    }
+}
+
+fn work(keeper: &Arc<NotesKeeper>, woken: &Receiver<Notice>, events: &Sender<Notice>) {
+    let every = Duration::from_secs(60 * u64::from(keeper.settings.every_minutes));
+    let mut watcher = watch(events.clone());
+    let mut folders = BTreeSet::new();
+    follow(keeper, watcher.as_mut(), &mut folders);
+    pass(keeper, None);
+    let mut next = Instant::now() + every;
+    let mut waiting: BTreeSet<PathBuf> = BTreeSet::new();
+    let (mut first, mut last) = (Instant::now(), Instant::now());
+    loop {
+        let due = if waiting.is_empty() { next } else { (last + SETTLED).min(first + LONGEST) };
+        match woken.recv_timeout(due.saturating_duration_since(Instant::now())) {
+            Ok(Notice::End) | Err(RecvTimeoutError::Disconnected) => return,
+            Ok(Notice::Files) => {
+                follow(keeper, watcher.as_mut(), &mut folders);
+            }
+            Ok(Notice::Changed(paths)) => {
+                last = Instant::now();
+                if waiting.is_empty() {
+                    first = last;
+                }
+                let list = lock(&keeper.list);
+                waiting.extend(paths.into_iter().filter(|path| list.files.contains_key(path)));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                for path in std::mem::take(&mut waiting) {
+                    pass(keeper, Some(&path));
+                }
+                if Instant::now() >= next {
+                    pass(keeper, None);
+                    follow(keeper, watcher.as_mut(), &mut folders);
+                    next = Instant::now() + every;
+                }
+            }
+        }
+    }
+}
+
+/// Begins to watch; without the system's help files are only looked at from time to time.
+fn watch(events: Sender<Notice>) -> Option<RecommendedWatcher> {
+    let told = move |event: notify::Result<notify::Event>| match event {
+        Ok(event) if !event.kind.is_access() => {
+            let _ended = events.send(Notice::Changed(event.paths));
+        }
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "cannot watch a file of rules"),
+    };
+    notify::recommended_watcher(told)
+        .inspect_err(|error| tracing::warn!(%error, "cannot watch files: they are looked at from time to time"))
+        .ok()
+}
+
+/// Watches the folders of all followed files: a file that an editor replaces is another file of the same name.
+fn follow(keeper: &NotesKeeper, watcher: Option<&mut RecommendedWatcher>, folders: &mut BTreeSet<PathBuf>) {
+    let Some(watcher) = watcher else { return };
+    let wanted: BTreeSet<PathBuf> =
+        lock(&keeper.list).files.keys().filter_map(|path| path.parent()).map(Path::to_owned).collect();
+    for gone in folders.difference(&wanted) {
+        // The folder may be gone, too.
+        let _gone = watcher.unwatch(gone);
+    }
+    for folder in wanted.difference(folders) {
+        if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive) {
+            tracing::warn!(folder = %folder.display(), %error, "cannot watch a folder of rules");
+        }
+    }
+    *folders = wanted;
+}
+
+fn pass(keeper: &NotesKeeper, only: Option<&Path>) {
+    let caller = keeper.owner.clone();
+    match read_changes::scan(keeper, &caller, "watch", only) {
+        Ok(run) => {
+            for problem in &run.problems {
+                tracing::warn!(problem, "a problem while reading files of rules");
+            }
+        }
+        Err(error) => tracing::warn!(%error, "cannot read files of rules"),
+    }
+}

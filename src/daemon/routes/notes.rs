@@ -1,0 +1,91 @@
+//! Notes: the files that are followed, and what rises from them.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+
+use super::super::{
+    extractors::{JsonBody, QueryString},
+    response::{JsonResult, value},
+    state::SharedState,
+};
+use crate::api::{
+    ApiError, InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteLinks, NoteLinksQuery, NotesAddRequest,
+    NotesAdded, NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest, NotesRun, NotesScanRequest,
+    NotesStatus, NotesWriteRequest, NotesWritten,
+};
+
+/// The files that are followed, how each stands to the memory, and the last runs.
+#[utoipa::path(get, path = "/notes/status", tag = "notes", responses((status = 200, body = NotesStatus)))]
+pub(in crate::daemon) async fn notes_status(State(shared): State<SharedState>) -> JsonResult<NotesStatus> {
+    let notes = Arc::clone(&shared.notes);
+    value(shared.blocking(move || notes.status()).await)
+}
+
+/// Defines the handlers of requests to the keeper of notes.
+macro_rules! notes {
+    ($($(#[doc = $doc:literal])+ $path:literal $name:ident $act:ident($request:ty) -> $answer:ty;)+) => {$(
+        $(#[doc = $doc])+
+        #[utoipa::path(post, path = $path, tag = "notes", request_body = $request, responses(
+            (status = 200, body = $answer),
+            (status = 400, description = "A field is invalid; it is named", body = ApiError)))]
+        pub(in crate::daemon) async fn $name(
+            State(shared): State<SharedState>,
+            JsonBody(request): JsonBody<$request>,
+        ) -> JsonResult<$answer> {
+            let notes = Arc::clone(&shared.notes);
+            value(shared.blocking(move || notes.$act(&request)).await)
+        }
+    )+};
+}
+
+notes! {
+    /// Follows files of rules, the files of repositories, or those of folders of repositories.
+    "/notes/add" notes_add add(NotesAddRequest) -> NotesAdded;
+    /// Reads the followed files that changed, and brings their claims up to date.
+    "/notes/scan" notes_scan scan(NotesScanRequest) -> NotesRun;
+    /// Writes what is known into ergo's own section of a file.
+    "/notes/write" notes_write write(NotesWriteRequest) -> NotesWritten;
+    /// Compares files with the memory; stores nothing.
+    "/notes/check" notes_check check(NotesCheckRequest) -> NotesCheck;
+}
+
+/// What the projects of an organisation say alike, the highest rank first.
+#[utoipa::path(get, path = "/notes/insights", tag = "notes", params(InsightsQuery), responses(
+    (status = 200, body = Insights), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn notes_insights(
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<InsightsQuery>,
+) -> JsonResult<Insights> {
+    value(shared.engine(move |engine| engine.insights(&query)).await)
+}
+
+/// The links among the claims of an organisation.
+#[utoipa::path(get, path = "/notes/links", tag = "notes", params(NoteLinksQuery), responses(
+    (status = 200, body = NoteLinks), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn notes_links(
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<NoteLinksQuery>,
+) -> JsonResult<NoteLinks> {
+    value(shared.engine(move |engine| engine.note_links(&query)).await)
+}
+
+/// Fits the least similarity of equal claims to judged pairs, for each domain.
+#[utoipa::path(post, path = "/notes/calibrate", tag = "notes", request_body = NotesCalibrateRequest, responses(
+    (status = 200, body = NotesCalibrated), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn notes_calibrate(
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<NotesCalibrateRequest>,
+) -> JsonResult<NotesCalibrated> {
+    value(shared.engine(move |engine| engine.calibrate_notes(&request.caller.org_id)).await)
+}
+
+/// The figures of an organisation on one page: what most projects say, what is contested, what decayed, what was promoted.
+#[utoipa::path(get, path = "/insights", tag = "notes", params(InsightFiguresQuery), responses(
+    (status = 200, body = InsightFigures), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn insights(
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<InsightFiguresQuery>,
+) -> JsonResult<InsightFigures> {
+    value(shared.engine(move |engine| engine.insight_figures(&query)).await)
+}

@@ -1,0 +1,34 @@
+//! Fits the least similarity of equal claims, for each domain, to pairs that were judged.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::near_pairs::cosine;
+use crate::{
+    api::{ApiError, DomainThreshold, NotesCalibrated},
+    domain::PairVerdict,
+    engine::{Engine, notes::views},
+    notes::{labels, rank},
+};
+
+pub(super) fn calibrate(engine: &Engine, org: &str) -> Result<NotesCalibrated, ApiError> {
+    let org = views::organisation(org)?;
+    let book = engine.notes_book(org)?;
+    let vectors = engine.readers.lend().organisation_vectors(org)?;
+    let mut of_words = HashMap::new();
+    for claim in &book.claims {
+        of_words.entry(claim.words).or_insert(claim);
+    }
+    let mut domains: BTreeMap<&str, Vec<(f32, bool)>> = BTreeMap::new();
+    for judged in &book.judged {
+        let (Some(one), Some(other)) = (of_words.get(&judged.new), of_words.get(&judged.existing)) else { continue };
+        let (Some(a), Some(b)) = (vectors.get(&one.id), vectors.get(&other.id)) else { continue };
+        let pair = (cosine(a, b), judged.verdict == PairVerdict::Same);
+        domains.entry(labels(one.kind, &one.statement).domain).or_default().push(pair);
+    }
+    let domains = domains.into_iter().map(|(domain, pairs)| DomainThreshold {
+        domain: domain.to_owned(),
+        judged: pairs.len(),
+        threshold: rank::calibrated(&pairs),
+    });
+    Ok(NotesCalibrated { domains: domains.collect() })
+}

@@ -1,0 +1,58 @@
+//! The figures of an organisation on one page.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{PROMOTE_FROM, views};
+use crate::{
+    api::{ApiError, ContestedSubject, InsightFigures, InsightFiguresQuery, InsightView, Lifecycle},
+    domain::CardId,
+    engine::Engine,
+    notes::{Insight, insight::ORG_LEVEL},
+};
+
+/// How many rows each list has.
+const ROWS: usize = 10;
+
+pub(super) fn figures(engine: &Engine, query: &InsightFiguresQuery) -> Result<InsightFigures, ApiError> {
+    let org = views::organisation(&query.org_id)?;
+    let book = engine.notes_book(org)?;
+    let mut all = book.insights();
+    views::sort(&mut all);
+    let rows = |keep: &dyn Fn(&Insight) -> bool| -> Vec<InsightView> {
+        all.iter()
+            .filter(|insight| keep(insight))
+            .take(ROWS)
+            .filter_map(|insight| views::view(&book, insight))
+            .collect()
+    };
+    let mut shared: Vec<&Insight> =
+        all.iter().filter(|insight| insight.projects.len() > 1 && insight.lifecycle != Lifecycle::Pruned).collect();
+    shared.sort_by_key(|insight| std::cmp::Reverse(insight.projects.len()));
+    let shared = shared.into_iter().take(ROWS).filter_map(|insight| views::view(&book, insight)).collect();
+
+    let mut subjects: BTreeMap<String, BTreeSet<CardId>> = BTreeMap::new();
+    for (claim, card) in &book.cards {
+        let Some(row) = book.rows.iter().find(|row| row.id == *claim) else { continue };
+        let subject = row.norms.iter().map(|norm| norm.subject.trim()).find(|subject| !subject.is_empty());
+        if let Some(subject) = subject {
+            subjects.entry(subject.to_owned()).or_default().insert(*card);
+        }
+    }
+    let mut contested: Vec<ContestedSubject> =
+        subjects.into_iter().map(|(subject, cards)| ContestedSubject { subject, cards: cards.len() }).collect();
+    contested.sort_by_key(|subject| std::cmp::Reverse(subject.cards));
+    contested.truncate(ROWS);
+    let projects: BTreeSet<&str> =
+        book.claims.iter().map(|claim| &*claim.scope.project).filter(|project| *project != ORG_LEVEL).collect();
+    Ok(InsightFigures {
+        org_id: org.to_owned(),
+        projects: projects.len(),
+        claims: book.claims.len(),
+        insights: all.len(),
+        shared,
+        contested,
+        decayed: rows(&|insight| insight.lifecycle != Lifecycle::Active),
+        promoted: rows(&|insight| insight.principle.is_some()),
+        candidates: rows(&|insight| insight.is_candidate(PROMOTE_FROM, book.now)),
+    })
+}

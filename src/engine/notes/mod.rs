@@ -1,0 +1,118 @@
+//! Notes over the store: what the claims of an organisation amount to, and the acts by which sightings, equal claims and contradictions are
+//! recorded.
+
+mod calibrate_domains;
+mod figures;
+mod near_pairs;
+mod observe;
+mod proposals;
+mod reconcile;
+mod views;
+
+use std::collections::{HashMap, HashSet};
+
+pub use proposals::{NoteProposal, ProposedNotes};
+pub use reconcile::{ReconcileBudget, Reconciled};
+
+use super::Engine;
+use crate::{
+    api::{
+        ApiError, InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteLinks, NoteLinksQuery,
+        NotesCalibrated, RememberRequest, WriteOutcome,
+    },
+    domain::{CardId, ClaimId, EventId, PairVerdict, judgement::words_hash},
+    notes::{Insight, NotedClaim, group, insight},
+    store::{ClaimLink, ClaimRow, JudgedWords, Reader},
+};
+
+/// The projects that have to agree before a claim may be promoted, unless the settings say otherwise.
+pub(super) const PROMOTE_FROM: usize = 3;
+
+/// The claims of an organisation, with all that their insights depend on.
+pub(in crate::engine) struct NotesBook {
+    pub(in crate::engine) claims: Vec<NotedClaim>,
+    /// The same claims as they are stored.
+    pub(in crate::engine) rows: Vec<ClaimRow>,
+    pub(in crate::engine) judged: Vec<JudgedWords>,
+    pub(in crate::engine) cards: Vec<(ClaimId, CardId)>,
+    pub(in crate::engine) links: Vec<ClaimLink>,
+    pub(in crate::engine) now: u64,
+}
+
+impl NotesBook {
+    pub(in crate::engine) fn read(reader: &Reader, org: &str, now: u64) -> Result<Self, ApiError> {
+        reader.snapshot(|reader| -> Result<Self, ApiError> {
+            let rows = reader.organisation_claims(org)?;
+            let sightings = reader.sightings(org)?;
+            let cards = reader.open_cards_in(org)?;
+            let links = reader.claim_links(org)?;
+            let judged = reader.organisation_judgements(org)?;
+            let carded: HashSet<ClaimId> = cards.iter().map(|(claim, _)| *claim).collect();
+            let mut linked: HashMap<ClaimId, usize> = HashMap::new();
+            for link in &links {
+                *linked.entry(link.from).or_default() += 1;
+                *linked.entry(link.to).or_default() += 1;
+            }
+            let claims = rows.iter().map(|row| {
+                let seen = sightings.get(&row.id).copied().unwrap_or_default();
+                NotedClaim {
+                    id: row.id,
+                    scope: row.scope.clone(),
+                    kind: row.kind,
+                    statement: row.statement.clone(),
+                    words: words_hash(row.kind, &row.statement, &row.qualifiers),
+                    source: row.source.clone(),
+                    first: row.clock.wall,
+                    last: seen.last.max(row.clock.wall),
+                    sightings: 1 + seen.count,
+                    contradicted: carded.contains(&row.id),
+                    links: linked.get(&row.id).copied().unwrap_or_default(),
+                }
+            });
+            Ok(Self { claims: claims.collect(), rows, judged, cards, links, now })
+        })
+    }
+
+    /// The pairs of statements that were judged the same.
+    pub(in crate::engine) fn same(&self) -> Vec<(EventId, EventId)> {
+        let same = self.judged.iter().filter(|judged| judged.verdict == PairVerdict::Same);
+        same.map(|judged| (judged.new, judged.existing)).collect()
+    }
+
+    /// The insights, in the order in which they were first seen.
+    pub(in crate::engine) fn insights(&self) -> Vec<Insight> {
+        group(&self.claims, &self.same()).iter().map(|group| insight(&self.claims, group, self.now)).collect()
+    }
+}
+
+impl Engine {
+    /// [`Engine::remember`] by the rules of the guard alone: a scan stores hundreds of claims, and the models look at them afterwards, in
+    /// [`Engine::reconcile_notes`].
+    pub fn remember_by_rules(&self, request: &RememberRequest) -> Result<WriteOutcome, ApiError> {
+        super::acts::remember_by_rules(self, request)
+    }
+
+    /// The insights of an organisation.
+    pub fn insights(&self, query: &InsightsQuery) -> Result<Insights, ApiError> {
+        views::insights(self, query)
+    }
+
+    /// The links among the claims of an organisation.
+    pub fn note_links(&self, query: &NoteLinksQuery) -> Result<NoteLinks, ApiError> {
+        views::links(self, query)
+    }
+
+    /// The figures of an organisation on one page.
+    pub fn insight_figures(&self, query: &InsightFiguresQuery) -> Result<InsightFigures, ApiError> {
+        figures::figures(self, query)
+    }
+
+    /// Fits the least similarity of equal claims to judged pairs, for each domain.
+    pub fn calibrate_notes(&self, org: &str) -> Result<NotesCalibrated, ApiError> {
+        calibrate_domains::calibrate(self, org)
+    }
+
+    fn notes_book(&self, org: &str) -> Result<NotesBook, ApiError> {
+        NotesBook::read(&self.readers.lend(), org, (self.config.clock)())
+    }
+}

@@ -1,0 +1,148 @@
+//! Pairs of claims that are near in meaning: each claim with its nearest others.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use crate::{domain::ClaimId, notes::NotedClaim};
+
+/// How many others each claim is compared with.
+const NEAREST: usize = 8;
+
+/// The least cosine of a pair that is looked at: claims that are further apart share no subject.
+const LEAST: f32 = 0.45;
+
+/// Two claims, by their places, with the cosine of their vectors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct NearPair {
+    pub(super) one: usize,
+    pub(super) other: usize,
+    pub(super) cosine: f32,
+}
+
+/// The cosine of two vectors of length 1.
+pub(super) fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    // In eight sums, which the compiler computes at once.
+    let mut sums = [0.0_f32; 8];
+    let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
+    for (a, b) in a.zip(b) {
+        for (sum, (x, y)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += x * y;
+        }
+    }
+    sums.iter().sum::<f32>() + rest
+}
+
+/// Returns the pairs of a claim of `fresh` and one of its nearest others, the nearest pairs first. Claims of one group are no pair, since they
+/// say the same; `groups` has the group of each claim.
+pub(super) fn near(
+    claims: &[NotedClaim],
+    vectors: &HashMap<ClaimId, Vec<f32>>,
+    groups: &[usize],
+    fresh: &HashSet<ClaimId>,
+) -> Vec<NearPair> {
+    let known: Vec<(usize, &Vec<f32>)> =
+        claims.iter().enumerate().filter_map(|(at, claim)| Some((at, vectors.get(&claim.id)?))).collect();
+    let mut pairs = BTreeSet::new();
+    let mut found = Vec::new();
+    let mut seen_words = HashSet::new();
+    for (one, vector) in &known {
+        let Some(claim) = claims.get(*one).filter(|claim| fresh.contains(&claim.id)) else { continue };
+        // Equal words have equal vectors: the first claim of them stands for all.
+        if !seen_words.insert(claim.words) {
+            continue;
+        }
+        let mut nearest: Vec<(f32, usize)> = known
+            .iter()
+            .filter(|(other, _)| groups.get(*other) != groups.get(*one))
+            .map(|(other, theirs)| (cosine(vector, theirs), *other))
+            .filter(|(cosine, _)| *cosine >= LEAST)
+            .collect();
+        nearest.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let mut groups_met = HashSet::new();
+        nearest.retain(|(_, other)| groups_met.insert(groups.get(*other)));
+        for (cosine, other) in nearest.into_iter().take(NEAREST) {
+            if pairs.insert((groups.get(*one).min(groups.get(other)), groups.get(*one).max(groups.get(other)))) {
+                found.push(NearPair { one: *one, other, cosine });
+            }
+        }
+    }
+    found.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then((a.one, a.other).cmp(&(b.one, b.other))));
+    found
+}
+
+/// The most claims of one subject that are compared with each other.
+const ALIKE: usize = 12;
+
+/// Returns pairs of claims of different groups and scopes that share a key, such as a subject with its attribute, without those in `near`. `keys`
+/// has the keys of each claim. What contradicts by the rules shares one, whatever the vectors say.
+pub(super) fn of_one_subject(
+    claims: &[NotedClaim],
+    keys: &[Vec<String>],
+    groups: &[usize],
+    fresh: &HashSet<ClaimId>,
+    near: &[NearPair],
+) -> Vec<NearPair> {
+    let mut by_key: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, keys) in keys.iter().enumerate() {
+        for key in keys {
+            let sharing = by_key.entry(key).or_default();
+            // One claim stands for its group.
+            if sharing.len() < ALIKE && !sharing.iter().any(|other| groups.get(*other) == groups.get(at)) {
+                sharing.push(at);
+            }
+        }
+    }
+    let pair_of = |one: usize, other: usize| {
+        let (a, b) = (groups.get(one), groups.get(other));
+        (a.min(b), a.max(b))
+    };
+    let mut known: BTreeSet<_> = near.iter().map(|pair| pair_of(pair.one, pair.other)).collect();
+    let mut found = Vec::new();
+    for sharing in by_key.into_values() {
+        for (n, one) in sharing.iter().enumerate() {
+            for other in sharing.iter().skip(n + 1) {
+                let (Some(a), Some(b)) = (claims.get(*one), claims.get(*other)) else { continue };
+                let apart = a.scope != b.scope && (fresh.contains(&a.id) || fresh.contains(&b.id));
+                if apart && known.insert(pair_of(*one, *other)) {
+                    found.push(NearPair { one: *one, other: *other, cosine: 0.0 });
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{ClaimKind, EventId, Qualifiers, Scope, judgement::words_hash};
+
+    #[test]
+    fn each_claim_meets_its_nearest_others_once() {
+        let claim = |id: u8| NotedClaim {
+            id: EventId([id; 32]),
+            scope: Scope { org_id: "acme".into(), project: format!("p{id}") },
+            kind: ClaimKind::Convention,
+            statement: format!("rule {id}"),
+            words: words_hash(ClaimKind::Convention, &format!("rule {id}"), &Qualifiers::default()),
+            source: None,
+            first: 0,
+            last: 0,
+            sightings: 1,
+            contradicted: false,
+            links: 0,
+        };
+        let claims: Vec<NotedClaim> = (0..4).map(claim).collect();
+        let vectors: HashMap<ClaimId, Vec<f32>> = [[1.0, 0.0], [0.9, 0.436], [0.0, 1.0], [1.0, 0.0]]
+            .into_iter()
+            .enumerate()
+            .map(|(at, vector)| (claims[at].id, vector.to_vec()))
+            .collect();
+        let all: HashSet<ClaimId> = claims.iter().map(|claim| claim.id).collect();
+        // The first and the last are one group.
+        let found = near(&claims, &vectors, &[0, 1, 2, 0], &all);
+        assert_eq!(found.iter().map(|pair| (pair.one, pair.other)).collect::<Vec<_>>(), [(0, 1)]);
+        assert!((found[0].cosine - 0.9).abs() < 1e-6);
+        assert!(near(&claims, &vectors, &[0, 1, 2, 0], &HashSet::new()).is_empty());
+    }
+}

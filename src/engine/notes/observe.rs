@@ -1,0 +1,43 @@
+//! Records that claims were seen again in their files.
+
+use crate::{
+    api::{ApiError, Caller},
+    domain::{ClaimId, EventKind, Status},
+    engine::{Engine, act_context::WriteScope},
+    store::{EventDraft, Ref},
+};
+
+/// How many claims one event names: their ids stand in its header, which is bounded.
+const AT_ONCE: usize = 500;
+
+impl Engine {
+    /// Records that these claims of one scope were seen again; returns how many of them are active, and were recorded.
+    ///
+    /// # Errors
+    /// As for any write.
+    pub fn observe(&self, caller: &Caller, claims: &[ClaimId]) -> Result<usize, ApiError> {
+        if claims.is_empty() {
+            return Ok(0);
+        }
+        self.act(caller, None, |context| {
+            let write_scope = WriteScope::of(context.reader(), caller)?;
+            let mut seen = Vec::new();
+            for id in claims {
+                let active = context.reader().claim(id)?.is_some_and(|row| {
+                    row.status == Status::Active && row.scope == write_scope.scope && !row.flags.redacted
+                });
+                if active && !seen.contains(id) {
+                    seen.push(*id);
+                }
+            }
+            if seen.is_empty() {
+                return Ok(0);
+            }
+            let drafts = seen.chunks(AT_ONCE);
+            let drafts = drafts.map(|some| EventDraft::new(EventKind::Observe, some.iter().copied().map(Ref::Id)));
+            let summary = format!("Saw {} claims again in their files", seen.len());
+            context.commit(&write_scope, drafts.collect(), "observe", summary)?;
+            Ok(seen.len())
+        })
+    }
+}

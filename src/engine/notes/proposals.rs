@@ -1,0 +1,162 @@
+//! What may be written into a file: the claims of its project and of its organisation that it does not say itself.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::near_pairs::cosine;
+use crate::{
+    api::ApiError,
+    domain::{CardId, ClaimId, ConflictKind, EventId, Scope},
+    engine::{Engine, find},
+    notes::{Lifecycle, insight::ORG_LEVEL, note_format::NoteLine, sameness::conflict_kind},
+};
+
+/// The claims that may be written into a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProposedNotes {
+    /// The claims, the highest rank first.
+    pub notes: Vec<NoteProposal>,
+    /// How many claims the file says itself.
+    pub said: usize,
+}
+
+/// A claim that may be written into a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NoteProposal {
+    /// Its line.
+    pub line: NoteLine,
+    /// The claim.
+    pub claim: ClaimId,
+    /// Its statement in the file that it contradicts.
+    pub says: Option<(ClaimId, CardId)>,
+    /// How near its meaning is to that of the file, 0 to 1.
+    pub meaning: f64,
+    /// Its rank, 0 to 1.
+    pub rank: f64,
+    /// Whether its domain is one of the file's.
+    pub in_domain: bool,
+}
+
+impl Engine {
+    /// Returns what may be written into a file of a scope. `said` are the hashes of the words of the file's own rules, in any kind; `refused` are the
+    /// cards of those that the guard refused.
+    pub fn propose_notes(
+        &self,
+        scope: &Scope,
+        said: &HashSet<EventId>,
+        refused: &[CardId],
+    ) -> Result<ProposedNotes, ApiError> {
+        let book = self.notes_book(&scope.org_id)?;
+        let reader = self.readers.lend();
+        let vectors = reader.organisation_vectors(&scope.org_id)?;
+        let own = |at: &usize| book.claims.get(*at).is_some_and(|claim| claim.scope == *scope);
+        let level = |at: &usize| book.claims.get(*at).is_some_and(|claim| claim.scope.project == ORG_LEVEL);
+        let is_said = |at: &usize| book.claims.get(*at).is_some_and(|claim| said.contains(&claim.words));
+
+        let insights = book.insights();
+        let mut centre: Vec<f32> = Vec::new();
+        let mut domains: BTreeSet<&str> = BTreeSet::new();
+        let mut spoken: HashSet<ClaimId> = HashSet::new();
+        for insight in insights.iter().filter(|insight| insight.members.iter().any(is_said)) {
+            domains.insert(insight.labels.domain);
+            for claim in insight.members.iter().filter(|at| own(at) || level(at)).filter_map(|at| book.claims.get(*at))
+            {
+                spoken.insert(claim.id);
+                if let Some(vector) = vectors.get(&claim.id) {
+                    centre.resize(vector.len(), 0.0);
+                    centre.iter_mut().zip(vector).for_each(|(sum, x)| *sum += x);
+                }
+            }
+        }
+        let length = centre.iter().map(|x| x * x).sum::<f32>().sqrt();
+        if length > 0.0 {
+            centre.iter_mut().for_each(|x| *x /= length);
+        }
+
+        // The other side of each open card of the file.
+        let mut opposed: HashMap<ClaimId, (Option<ClaimId>, CardId)> = HashMap::new();
+        for (claim, card) in &book.cards {
+            let sides = || book.cards.iter().filter(|(_, other)| other == card).map(|(side, _)| *side);
+            let mine = sides().find(|side| spoken.contains(side));
+            if !spoken.contains(claim) && mine.is_some() {
+                opposed.insert(*claim, (mine, *card));
+            }
+        }
+        for card in refused {
+            for (claim, _) in book.cards.iter().filter(|(_, other)| other == card) {
+                opposed.insert(*claim, (None, *card));
+            }
+        }
+
+        let mut notes = Vec::new();
+        for insight in &insights {
+            let members = || insight.members.iter().filter(|at| own(at) || level(at));
+            let opposing =
+                members().find(|at| book.claims.get(**at).is_some_and(|claim| opposed.contains_key(&claim.id)));
+            let shown = opposing.or_else(|| {
+                let hidden = insight.lifecycle == Lifecycle::Pruned || insight.members.iter().any(is_said);
+                members().find(|at| own(at)).or_else(|| members().next()).filter(|_| !hidden)
+            });
+            let Some(row) = shown.and_then(|at| book.rows.get(*at)) else { continue };
+            let conflict = opposed.get(&row.id).copied();
+            let meaning = vectors
+                .get(&row.id)
+                .filter(|vector| vector.len() == centre.len() && length > 0.0)
+                .map_or(0.5, |vector| f64::from(cosine(vector, &centre)));
+            notes.push(NoteProposal {
+                line: NoteLine {
+                    kind: row.kind,
+                    domain: insight.labels.domain.to_owned(),
+                    statement: row.statement.clone(),
+                    reason: row.reason.clone(),
+                    claim: row.id.short(),
+                    of_organisation: row.scope.project == ORG_LEVEL,
+                    conflict: conflict.map(|(_, card)| card.short()),
+                },
+                claim: row.id,
+                says: conflict.and_then(|(mine, card)| Some((mine?, card))),
+                meaning,
+                rank: insight.rank,
+                in_domain: domains.is_empty() || domains.contains(insight.labels.domain),
+            });
+        }
+        // A refused line opposes claims of other scopes, too, such as those of the organisation, which the loop has shown already.
+        notes.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.claim.cmp(&b.claim)));
+        Ok(ProposedNotes { notes, said: spoken.len() })
+    }
+
+    /// The open cards among `refused`, and those on which one of these claims stands.
+    pub fn open_cards_of(&self, claims: &[ClaimId], refused: &[CardId]) -> Result<Vec<CardId>, ApiError> {
+        let reader = self.readers.lend();
+        let mut found = BTreeSet::new();
+        for card in refused {
+            found.extend(reader.card(card)?.filter(|card| card.open).map(|card| card.id));
+        }
+        for claim in claims {
+            found.extend(reader.cards_of(claim)?.into_iter().filter(|card| card.open).map(|card| card.id));
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// The claims that a claim contradicts, by the open cards on which both stand.
+    pub fn opposing(&self, claim: &ClaimId) -> Result<Vec<(CardId, ClaimId)>, ApiError> {
+        let reader = self.readers.lend();
+        let mut found = Vec::new();
+        for card in reader.cards_of(claim)?.into_iter().filter(|card| card.open) {
+            let others = card.members.iter().filter(|other| *other != claim && Some(**other) != card.candidate);
+            found.extend(others.map(|other| (card.id, *other)));
+        }
+        Ok(found)
+    }
+
+    /// In which way the claims on a card exclude each other; `None` without evidence.
+    pub fn conflict_kind(&self, card: &CardId) -> Result<Option<ConflictKind>, ApiError> {
+        let view = self.card(&card.to_hex())?;
+        Ok(view.evidence.first().map(conflict_kind))
+    }
+
+    /// The statement and the line of a claim in its file, for a message about it.
+    pub fn note_source(&self, claim: &ClaimId) -> Result<(String, Option<String>), ApiError> {
+        let row = find::row(&self.readers.lend(), claim)?;
+        Ok((row.statement, row.source))
+    }
+}

@@ -1,0 +1,188 @@
+//! Whether two claims in other words say the same, and in which way two claims exclude each other.
+
+use std::collections::BTreeSet;
+
+use crate::domain::{
+    ConflictKind,
+    norm::{Modality, Norm},
+    verdict::{Evidence, Relation, RuleId},
+};
+
+/// From when on two claims are taken for the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SameThresholds {
+    /// The least cosine of their vectors.
+    pub cosine: f32,
+    /// The least probability, in each direction, that one follows from the other.
+    pub entailed: f32,
+}
+
+impl Default for SameThresholds {
+    /// Measured with `ergo-bench notes` on the labelled pairs in tests/data/notes.
+    fn default() -> Self {
+        Self { cosine: 0.6, entailed: 0.5 }
+    }
+}
+
+/// From this probability on, a claim that is not entailed back refines the other one.
+const REFINES_FROM: f32 = 0.85;
+
+/// Up to this probability, the other direction is not entailed.
+const NOT_ENTAILED: f32 = 0.3;
+
+/// How one claim follows from another and back, by a cross-encoder: probabilities, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Entailment {
+    /// The second follows from the first.
+    pub forward: f32,
+    /// The first follows from the second.
+    pub backward: f32,
+}
+
+impl Entailment {
+    /// Of the logits of entailment, neutral and contradiction in both orders.
+    pub fn of(forward: [f32; 3], backward: [f32; 3]) -> Self {
+        let share = |logits: [f32; 3]| {
+            let most = logits.iter().copied().fold(f32::MIN, f32::max);
+            let [yes, neutral, no] = logits.map(|logit| (logit - most).exp());
+            yes / (yes + neutral + no)
+        };
+        Self { forward: share(forward), backward: share(backward) }
+    }
+
+    /// Whether the first claim says more than the second: the second follows from it, and it does not follow from the second.
+    pub fn refines(self) -> bool {
+        self.forward >= REFINES_FROM && self.backward <= NOT_ENTAILED
+    }
+}
+
+/// Whether two claims say the same: near in meaning, of one polarity, about the same numbers and names, and each follows from the other.
+pub fn is_same(one: &str, other: &str, cosine: f32, entailment: Entailment, from: SameThresholds) -> bool {
+    may_be_same(one, other, cosine, from) && entailment.forward >= from.entailed && entailment.backward >= from.entailed
+}
+
+/// Whether it is worth to ask a cross-encoder if two claims say the same: all but the last condition of [`is_same`].
+pub fn may_be_same(one: &str, other: &str, cosine: f32, from: SameThresholds) -> bool {
+    cosine >= from.cosine && is_negative(one) == is_negative(other) && anchors(one) == anchors(other)
+}
+
+/// Whether a statement forbids or denies: an odd number of its words do.
+pub fn is_negative(statement: &str) -> bool {
+    const NEGATIVE: [&str; 22] = [
+        "not",
+        "never",
+        "no",
+        "don't",
+        "doesn't",
+        "avoid",
+        "without",
+        "forbidden",
+        "forbid",
+        "isn't",
+        "aren't",
+        "can't",
+        "cannot",
+        "won't",
+        "mustn't",
+        "shouldn't",
+        "rejected",
+        "reject",
+        "prohibited",
+        "disallow",
+        "disallowed",
+        "none",
+    ];
+    let lower = statement.to_lowercase().replace('’', "'");
+    let words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    words.filter(|word| NEGATIVE.contains(word)).count() % 2 == 1
+}
+
+/// The words of a statement that a paraphrase keeps: numbers, code, and names in mixed or upper case.
+fn anchors(statement: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (at, part) in statement.split('`').enumerate() {
+        if at % 2 == 1 {
+            found.insert(part.trim().to_lowercase());
+            continue;
+        }
+        for word in part.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | '_' | '/')) {
+            let word = word.trim_matches(|c: char| matches!(c, '.' | '_' | '/'));
+            let upper = word.chars().skip(1).any(char::is_uppercase) || word.contains('_');
+            if word.chars().any(|c| c.is_ascii_digit()) || upper && word.chars().count() > 1 {
+                found.insert(word.to_lowercase());
+            }
+        }
+        for number in NUMBERS.iter().filter(|number| has_word(part, number)) {
+            found.insert((*number).to_owned());
+        }
+    }
+    found
+}
+
+/// Numbers in words.
+const NUMBERS: [&str; 9] = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric()).any(|other| other.eq_ignore_ascii_case(word))
+}
+
+/// Returns in which way two claims exclude each other.
+pub fn conflict_kind(evidence: &Evidence) -> ConflictKind {
+    let (one, other) = (&evidence.norm, &evidence.their_norm);
+    let conditional =
+        |norm: &Norm| norm.scope != Default::default() || norm.valid_from.is_some() || norm.valid_until.is_some();
+    if evidence.relation == Relation::Coexist || conditional(one) != conditional(other) {
+        return ConflictKind::Contextual;
+    }
+    let soft = |norm: &Norm| {
+        matches!(norm.modality, Modality::Should | Modality::ShouldNot | Modality::May | Modality::MayNot)
+    };
+    let partial = matches!(
+        evidence.rule,
+        RuleId::DisjointLimits | RuleId::NarrowerScope | RuleId::Inferred | RuleId::InferredDeeply
+    );
+    if partial || soft(one) != soft(other) { ConflictKind::Partial } else { ConflictKind::Direct }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SURE: Entailment = Entailment { forward: 0.9, backward: 0.9 };
+
+    #[rstest::rstest]
+    #[case("Use tabs for indentation", "Indent with tabs", true)]
+    #[case("Requests time out after 20 seconds", "Requests time out after 30 seconds", false)]
+    #[case("Never commit secrets", "Commit secrets", false)]
+    #[case("Do not use mocks", "Avoid mocks", true)]
+    #[case("Install with `npm`", "Install with `pnpm`", false)]
+    #[case("Store data in PostgreSQL", "Store data in MySQL", false)]
+    #[case("Two people review a change", "Three people review a change", false)]
+    fn polarity_numbers_and_names_have_to_agree(#[case] one: &str, #[case] other: &str, #[case] same: bool) {
+        assert_eq!(is_same(one, other, 0.9, SURE, SameThresholds::default()), same);
+        assert_eq!(is_same(other, one, 0.9, SURE, SameThresholds::default()), same);
+    }
+
+    #[test]
+    fn a_cosine_alone_is_not_enough_nor_one_direction() {
+        let (a, b) = ("Use tabs for indentation", "Indent with tabs");
+        let from = SameThresholds::default();
+        assert!(!is_same(a, b, 0.99, Entailment { forward: 0.9, backward: 0.2 }, from));
+        assert!(!is_same(a, b, 0.2, SURE, from));
+        assert!(Entailment { forward: 0.9, backward: 0.2 }.refines() && !SURE.refines());
+        let of = Entailment::of([4.0, 0.0, 0.0], [0.0, 0.0, 4.0]);
+        assert!(of.forward > 0.9 && of.backward < 0.1);
+    }
+
+    #[test]
+    fn conflicts_are_direct_partial_or_contextual() {
+        let mut evidence = Evidence { rule: RuleId::OpposingModality, ..Evidence::default() };
+        assert_eq!(conflict_kind(&evidence), ConflictKind::Direct);
+        evidence.their_norm.modality = Modality::Should;
+        assert_eq!(conflict_kind(&evidence), ConflictKind::Partial);
+        evidence.norm.valid_until = Some("2026-01-01".into());
+        assert_eq!(conflict_kind(&evidence), ConflictKind::Contextual);
+        evidence = Evidence { rule: RuleId::DisjointLimits, ..Evidence::default() };
+        assert_eq!(conflict_kind(&evidence), ConflictKind::Partial);
+    }
+}

@@ -1,0 +1,185 @@
+//! What notes are computed from: the claims of an organisation, with their sightings, judgements, cards, links and vectors.
+
+use std::collections::HashMap;
+
+use rusqlite::params;
+
+use super::claims::bare_claims_at_places;
+use crate::{
+    domain::{
+        CardId, ClaimId, EventId, EventKind, Header, LinkKind, PairVerdict,
+        judgement::{JudgementData, PairJudgement, pair_key, standing},
+    },
+    store::{
+        ClaimRow, Reader, Result,
+        log::{self, conversion, id_at},
+        vectors,
+    },
+};
+
+/// How often a claim was seen again, and when for the last time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sightings {
+    /// The observations.
+    pub count: usize,
+    /// The latest, in milliseconds since the Unix epoch by event clock.
+    pub last: u64,
+}
+
+/// The judgement that holds of two statements, by the hashes of their words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JudgedWords {
+    /// The words of the new claim.
+    pub new: EventId,
+    /// The words of the existing claim.
+    pub existing: EventId,
+    /// The verdict.
+    pub verdict: PairVerdict,
+    /// How the new claim bears on the existing one.
+    pub link: Option<LinkKind>,
+    /// A person said it, without an agent.
+    pub by_person: bool,
+}
+
+/// A recorded link between two claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClaimLink {
+    /// The claim that bears on the other one.
+    pub from: ClaimId,
+    /// The other one.
+    pub to: ClaimId,
+    /// How.
+    pub kind: LinkKind,
+}
+
+impl Reader {
+    /// The active guarded claims in all scopes of an organisation, in the order of arrival, without their relations.
+    pub fn organisation_claims(&self, org: &str) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(
+                "SELECT c.n FROM claims c JOIN scopes s ON s.n = c.scope
+                 WHERE s.org = ?1 AND c.status = 0 AND c.kind <> 0 AND c.undone = 0 AND c.redacted = 0 ORDER BY c.n",
+            )?;
+            let places = read.query_map([org], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+            bare_claims_at_places(&reader.db, places)
+        })
+    }
+
+    /// When the claims of an organisation were seen again.
+    pub fn sightings(&self, org: &str) -> Result<HashMap<ClaimId, Sightings>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(
+                "SELECT x.dst, count(*), max(e.wall) FROM scopes s
+                 JOIN events e ON e.scope = s.n AND e.kind = 'observe' AND e.effective = 1
+                 JOIN edges x ON x.src = e.n AND x.role = 0
+                 JOIN claims c ON c.id = x.dst AND c.scope = e.scope
+                 WHERE s.org = ?1 GROUP BY x.dst",
+            )?;
+            let rows = read.query_map([org], |row| {
+                let last: i64 = row.get(2)?;
+                Ok((id_at(row, 0)?, Sightings { count: row.get(1)?, last: last.unsigned_abs() }))
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// The judgements that hold in an organisation: of each pair of statements one, whichever scopes it was made in.
+    pub fn organisation_judgements(&self, org: &str) -> Result<Vec<JudgedWords>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(
+                "SELECT e.n, e.id, e.header FROM scopes s
+                 JOIN events e ON e.scope = s.n AND e.effective = 1 AND e.kind IN
+                    ('judgement.contradicts', 'judgement.replaces', 'judgement.same', 'judgement.compatible')
+                 WHERE s.org = ?1",
+            )?;
+            let rows = read.query_map([org], |row| {
+                let header: Header = row
+                    .get_ref(2)?
+                    .as_blob()
+                    .map_err(rusqlite::Error::from)
+                    .and_then(|bytes| minicbor::decode(bytes).map_err(|error| conversion(2, error)))?;
+                Ok((row.get::<_, i64>(0)?, id_at(row, 1)?, header))
+            })?;
+            let mut pairs: HashMap<EventId, Vec<(PairJudgement, JudgedWords)>> = HashMap::new();
+            for row in rows {
+                let (n, event, header) = row?;
+                let EventKind::Judgement(verdict) = header.kind else { continue };
+                let Some(data) = JudgementData::of(log::body(&reader.db, n)?.as_ref()) else { continue };
+                let (Ok(new), Ok(existing)) = (data.new.parse(), data.existing.parse()) else { continue };
+                let by_person = header.agent.is_none();
+                let judgement = PairJudgement { event, clock: header.clock, verdict, by_person };
+                let words = JudgedWords { new, existing, verdict, link: data.link, by_person };
+                pairs.entry(pair_key(&new, &existing)).or_default().push((judgement, words));
+            }
+            let mut found: Vec<(EventId, JudgedWords)> = Vec::with_capacity(pairs.len());
+            for (key, judged) in pairs {
+                let holds = standing(judged.iter().map(|(judgement, _)| *judgement));
+                let words = judged.iter().find(|(judgement, _)| Some(judgement.event) == holds.map(|one| one.event));
+                found.extend(words.map(|(_, words)| (key, *words)));
+            }
+            found.sort_by_key(|(key, _)| *key);
+            Ok(found.into_iter().map(|(_, words)| words).collect())
+        })
+    }
+
+    /// The claims of an organisation that stand on open cards, with the card, in order.
+    pub fn open_cards_in(&self, org: &str) -> Result<Vec<(ClaimId, CardId)>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(
+                "SELECT m.member, k.id FROM cards k JOIN scopes s ON s.n = k.scope JOIN card_members m ON m.card = k.n
+                 WHERE k.open = 1 AND s.org = ?1 ORDER BY k.id, m.ord",
+            )?;
+            let rows = read.query_map([org], |row| Ok((id_at(row, 0)?, CardId(row.get(1)?))))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// The recorded links among active claims of an organisation: what claims rest on, and exceptions with their rules.
+    pub fn claim_links(&self, org: &str) -> Result<Vec<ClaimLink>> {
+        self.snapshot(|reader| {
+            let mut links = Vec::new();
+            let mut read = reader.db.prepare_cached(
+                "SELECT p.id, c.id FROM scopes s JOIN claims c ON c.scope = s.n
+                 JOIN dependencies d ON d.claim = c.n JOIN claims p ON p.n = d.premise
+                 WHERE s.org = ?1 AND c.status = 0 AND p.status = 0",
+            )?;
+            let rows = read.query_map([org], |row| Ok((id_at(row, 0)?, id_at(row, 1)?)))?;
+            for row in rows {
+                let (from, to) = row?;
+                links.push(ClaimLink { from, to, kind: LinkKind::Supports });
+            }
+            let mut read = reader.db.prepare_cached(
+                "SELECT c.id, rule.dst FROM scopes s JOIN claims c ON c.scope = s.n AND c.excepted = 1 AND c.status = 0
+                 JOIN edges first ON first.dst = c.id AND first.role = 0 AND first.ord = 0
+                 JOIN events e ON e.n = first.src AND e.kind = 'resolve.exception' AND e.effective = 1
+                 JOIN edges rule ON rule.src = e.n AND rule.role = 0 AND rule.ord > 0
+                 WHERE s.org = ?1",
+            )?;
+            let rows = read.query_map([org], |row| Ok((id_at(row, 0)?, id_at(row, 1)?)))?;
+            for row in rows {
+                let (from, to) = row?;
+                links.push(ClaimLink { from, to, kind: LinkKind::ExceptionTo });
+            }
+            links.sort_unstable();
+            links.dedup();
+            Ok(links)
+        })
+    }
+
+    /// The vectors of the active guarded claims of an organisation, each of length 1.
+    pub fn organisation_vectors(&self, org: &str) -> Result<HashMap<ClaimId, Vec<f32>>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(
+                "SELECT c.id, v.code FROM scopes s JOIN claims c ON c.scope = s.n JOIN vectors v ON v.claim = c.n
+                 WHERE s.org = ?1 AND c.status = 0 AND c.kind <> 0",
+            )?;
+            let rows = read.query_map(params![org], |row| Ok((id_at(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
+            let mut found = HashMap::new();
+            for row in rows {
+                let (id, code) = row?;
+                found.extend(vectors::unit_of(&code).map(|vector| (id, vector)));
+            }
+            Ok(found)
+        })
+    }
+}

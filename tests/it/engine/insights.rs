@@ -1,0 +1,151 @@
+//! What the projects of an organisation say alike: equal words, other words, contradictions, and two devices.
+
+use std::collections::HashSet;
+
+use ergo::{
+    api::{InsightFiguresQuery, InsightsQuery, Lifecycle, NoteLinksQuery},
+    engine::{ReconcileBudget, Reconciled},
+    infer::FakeModels,
+};
+
+use super::*;
+
+fn rule(project: &str, statement: &str) -> RememberRequest {
+    RememberRequest {
+        caller: Caller { org_id: "acme".into(), project: project.into(), who: "jane".into(), ..Caller::default() },
+        statement: statement.into(),
+        kind: Some(ClaimKind::Convention),
+        reason: Some("Stated in CLAUDE.md.".into()),
+        source: Some("CLAUDE.md:3".into()),
+        ..RememberRequest::default()
+    }
+}
+
+fn caller(project: &str) -> Caller {
+    Caller { org_id: "acme".into(), project: project.into(), who: "jane".into(), ..Caller::default() }
+}
+
+/// Every sentence about tabs entails the others; so do those about kindness, one way.
+fn models() -> FakeModels {
+    FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).classifying(|a, b| {
+        let about = |text: &str, word: &str| text.to_lowercase().contains(word);
+        let tabs = about(a, "tabs") && about(b, "tabs");
+        let kind = about(a, "very kind") && about(b, "kind");
+        Ok(if tabs || kind { [6.0, 0.0, -2.0] } else { [-3.0, 4.0, -2.0] })
+    })
+}
+
+fn bed() -> Bed {
+    Bed::new().reopen_with_models(Guard::default(), Arc::new(models()))
+}
+
+fn reconcile(bed: &Bed) -> Reconciled {
+    let judge = Caller { agent: Some("ergo notes".into()), ..caller("notes") };
+    let budget = ReconcileBudget::default();
+    bed.engine.reconcile_notes(&judge, &HashSet::new(), &HashSet::new(), budget).unwrap()
+}
+
+fn insights(bed: &Bed) -> Vec<ergo::api::InsightView> {
+    let query = InsightsQuery { org_id: "acme".into(), status: Some("all".into()), ..InsightsQuery::default() };
+    bed.engine.insights(&query).unwrap().items
+}
+
+#[test]
+fn a_rule_of_five_projects_is_one_insight_and_outranks_one_seen_once() {
+    let bed = Bed::new();
+    for at in 0..5 {
+        stored(bed.engine.remember_by_rules(&rule(&format!("p{at}"), "Use tabs for indentation.")).unwrap());
+    }
+    stored(bed.engine.remember_by_rules(&rule("p0", "Be kind in reviews.")).unwrap());
+    let found = insights(&bed);
+    assert_eq!(found.iter().map(|one| (one.projects, one.sightings)).collect::<Vec<_>>(), [(5, 5), (1, 1)]);
+    assert!(found[0].rank > found[1].rank);
+    assert!((found[0].derivations.iter().map(|one| one.weight).sum::<f64>() - 1.0).abs() < 1e-9);
+    let figures = bed.engine.insight_figures(&InsightFiguresQuery { org_id: "acme".into() }).unwrap();
+    assert_eq!((figures.projects, figures.claims, figures.shared.len()), (5, 6, 1));
+}
+
+#[test]
+fn the_same_in_other_words_is_joined_by_entailment_both_ways_alone() {
+    let bed = bed();
+    stored(bed.engine.remember_by_rules(&rule("a", "Use tabs for indentation in code.")).unwrap());
+    stored(bed.engine.remember_by_rules(&rule("b", "Use tabs for indentation of code.")).unwrap());
+    stored(bed.engine.remember_by_rules(&rule("a", "Be very kind to people in reviews.")).unwrap());
+    stored(bed.engine.remember_by_rules(&rule("b", "Be kind to people in reviews.")).unwrap());
+    let found = reconcile(&bed);
+    assert_eq!((found.merged, found.linked), (1, 1), "{found:?}");
+    assert_eq!(insights(&bed).len(), 3);
+    let links = bed.engine.note_links(&NoteLinksQuery { org_id: "acme".into() }).unwrap().items;
+    assert_eq!(links[0].from_statement, "Be very kind to people in reviews.");
+    let again = reconcile(&bed);
+    assert_eq!((again.merged, again.linked, again.cards), (0, 0, 0), "{again:?}");
+}
+
+#[test]
+fn two_projects_that_contradict_each_other_are_one_card() {
+    let bed = bed();
+    stored(bed.engine.remember_by_rules(&rule("a", "Commits must be signed.")).unwrap());
+    stored(bed.engine.remember_by_rules(&rule("b", "Commits must not be signed.")).unwrap());
+    assert_eq!(reconcile(&bed).cards, 1);
+    assert_eq!(reconcile(&bed).cards, 0);
+    let cards = bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
+    assert_eq!(cards.len(), 1);
+    assert_eq!(cards[0].members.len(), 2);
+    assert!(insights(&bed).iter().all(|one| one.contradicted));
+    // A project does not change another one's claims.
+    let order = ResolveRequest {
+        caller: caller("b"),
+        act: CardAct::Retract,
+        reason: "wrong".into(),
+        target: Some(cards[0].members[1].to_hex()),
+        ..ResolveRequest::default()
+    };
+    let refused = bed.engine.resolve(&cards[0].id.to_hex(), order.clone()).unwrap_err();
+    assert!(refused.hint.unwrap().contains("dismiss"));
+    done(
+        bed.engine
+            .resolve(&cards[0].id.to_hex(), ResolveRequest { act: CardAct::Dismiss, target: None, ..order })
+            .unwrap(),
+    );
+    assert_eq!(bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items.len(), 0);
+    assert_eq!(reconcile(&bed).cards, 0, "it was settled");
+    assert!(insights(&bed).iter().all(|one| !one.contradicted));
+}
+
+#[test]
+fn what_is_withdrawn_in_its_project_closes_the_card() {
+    let bed = bed();
+    let first = stored(bed.engine.remember_by_rules(&rule("a", "Commits must be signed.")).unwrap());
+    stored(bed.engine.remember_by_rules(&rule("b", "Commits must not be signed.")).unwrap());
+    assert_eq!(reconcile(&bed).cards, 1);
+    let request = ActRequest {
+        caller: caller("a"),
+        target: first.claim_id.to_hex(),
+        reason: "nobody did".into(),
+        ..ActRequest::default()
+    };
+    bed.engine.retract(request).unwrap();
+    assert_eq!(bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items.len(), 0);
+}
+
+#[test]
+fn what_nobody_sees_is_pruned_and_comes_back_when_it_is_seen_again() {
+    let bed = Bed::new();
+    let claim = stored(bed.engine.remember_by_rules(&rule("a", "Use tabs for indentation.")).unwrap()).claim_id;
+    let day = 86_400_000;
+    let status = |bed: &Bed| insights(bed)[0].status;
+    assert_eq!(status(&bed), Lifecycle::Active);
+    bed.clock.fetch_add(270 * day, Ordering::Relaxed);
+    assert_eq!(status(&bed), Lifecycle::Decaying);
+    bed.clock.fetch_add(150 * day, Ordering::Relaxed);
+    assert_eq!(status(&bed), Lifecycle::Pruned);
+    let shown = InsightsQuery { org_id: "acme".into(), ..InsightsQuery::default() };
+    assert_eq!(bed.engine.insights(&shown).unwrap().total, 0, "hidden");
+    assert_eq!(bed.claim(claim).status, ergo::domain::Status::Active, "and in force");
+    assert_eq!(bed.engine.observe(&caller("a"), &[claim, claim]).unwrap(), 1);
+    assert_eq!(status(&bed), Lifecycle::Active);
+    assert_eq!(insights(&bed)[0].sightings, 2);
+    // Taken back, it was not seen.
+    bed.engine.undo(UndoRequest { caller: caller("a"), ..UndoRequest::default() }).unwrap();
+    assert_eq!(status(&bed), Lifecycle::Pruned);
+}

@@ -1,0 +1,200 @@
+//! `ergo notes`: files of rules that are followed, and what is written back into them.
+
+use std::{fs, time::Duration};
+
+use crate::support::{TestHome, until_within};
+
+const RULES: &str =
+    "# Rules\n\n- Tests must not use a fixed port, because two may run at once.\n- Never commit secrets.\n";
+
+fn home() -> TestHome {
+    TestHome::with_config("[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n")
+}
+
+fn write(home: &TestHome, path: &str, text: &str) -> String {
+    let path = home.work().join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn scan(home: &TestHome) -> serde_json::Value {
+    home.run(["notes", "scan", "--json"]).ok().json()
+}
+
+fn number(run: &serde_json::Value, field: &str) -> u64 {
+    run[field].as_u64().unwrap_or_else(|| panic!("{field}: {run}"))
+}
+
+fn state(home: &TestHome, at: usize) -> String {
+    home.run(["notes", "status", "--json"]).ok().json()["files"][at]["state"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn files_rise_into_claims_and_flow_back_a_hundred_times_without_a_change() {
+    let home = home();
+    let _daemon = home.daemon();
+    let path = write(&home, "api/CLAUDE.md", RULES);
+    let added = home.run(["notes", "add", ".", "--json"]).ok().json();
+    assert_eq!(added["files"].as_array().unwrap().len(), 1, "{added}");
+    let first = scan(&home);
+    assert_eq!((number(&first, "stored"), number(&first, "fragments")), (2, 1), "{first}");
+    home.run(["remember", "Releases are cut on Mondays.", "--reason", "people are there", "--project", "api"]).ok();
+    let shown = home.run(["notes", "write", &path, "--dry-run"]).ok();
+    assert!(shown.stdout.contains("Releases are cut on Mondays"), "{shown:?}");
+    assert!(!shown.stdout.contains("secrets"), "what the file says itself is left out: {shown:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), RULES, "a dry run writes nothing");
+    home.run(["notes", "write", &path]).ok();
+    let written = fs::read_to_string(&path).unwrap();
+    assert!(written.starts_with(RULES) && written.contains("Releases are cut on Mondays"), "{written}");
+    assert_eq!(state(&home, 0), "in_step");
+    let client = home.client();
+    let claims = home.run(["claims", "--project", "api", "--json"]).ok().json()["total"].clone();
+    crate::support::block_on(async {
+        let caller = ergo::api::Caller {
+            org_id: "claude-code".into(),
+            project: "work".into(),
+            who: "ada".into(),
+            ..Default::default()
+        };
+        for round in 0..100 {
+            // Every other time the file gets a new date, so that it is read.
+            if round % 2 == 0 {
+                fs::write(&path, &written).unwrap();
+            }
+            let run =
+                client.notes_scan(&ergo::api::NotesScanRequest { caller: caller.clone(), path: None }).await.unwrap();
+            assert_eq!(
+                (run.stored, run.superseded, run.retracted, run.changed_files),
+                (0, 0, 0, 0),
+                "round {round}: {run:?}"
+            );
+            let request =
+                ergo::api::NotesWriteRequest { caller: caller.clone(), path: path.clone(), ..Default::default() };
+            let answer = client.notes_write(&request).await.unwrap();
+            assert!(!answer.changed, "round {round}: {answer:?}");
+        }
+    });
+    assert_eq!(home.run(["claims", "--project", "api", "--json"]).ok().json()["total"], claims);
+    assert_eq!(fs::read_to_string(&path).unwrap(), written);
+}
+
+#[test]
+fn a_changed_line_supersedes_and_a_removed_one_retracts() {
+    let home = home();
+    let _daemon = home.daemon();
+    let path = write(
+        &home,
+        "api/AGENTS.md",
+        "- Requests time out after 20 seconds.\n- Never commit secrets.\n- Use tabs for indentation.\n",
+    );
+    home.run(["notes", "add", &path]).ok();
+    assert_eq!(number(&scan(&home), "stored"), 3);
+    write(&home, "api/AGENTS.md", "- Requests time out after 30 seconds.\n- Never commit secrets.\n");
+    assert_eq!(state(&home, 0), "changed_here");
+    let run = scan(&home);
+    assert_eq!((number(&run, "superseded"), number(&run, "retracted"), number(&run, "known")), (1, 1, 1), "{run}");
+    let run = home.run(["notes", "status", "--runs"]).ok();
+    assert!(run.stdout.contains("1 superseded, 1 retracted"), "{run:?}");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(state(&home, 0), "missing");
+    assert_eq!(number(&scan(&home), "retracted"), 0, "a file that is away takes nothing with it");
+    home.run(["notes", "remove", &path]).ok();
+    assert_eq!(home.run(["notes", "status", "--json"]).ok().json()["files"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_file_that_contradicts_the_memory_has_a_card_a_conflict_line_and_fails_the_check() {
+    let home = home();
+    let _daemon = home.daemon();
+    home.run([
+        "remember",
+        "Tests must use a fixed port.",
+        "--kind",
+        "constraint",
+        "--reason",
+        "firewalls",
+        "--project",
+        "api",
+    ])
+    .ok();
+    let path = write(&home, "api/CLAUDE.md", RULES);
+    let check = home.run(["notes", "check", &path]);
+    assert_eq!(check.code, Some(1), "{check:?}");
+    assert!(check.stdout.contains("Tests must use a fixed port"), "{check:?}");
+    home.run(["notes", "add", &path]).ok();
+    assert_eq!(number(&scan(&home), "refused"), 1);
+    assert_eq!(state(&home, 0), "conflict");
+    home.run(["notes", "write", &path]).ok();
+    let written = fs::read_to_string(&path).unwrap();
+    let card = home.run(["conflicts", "--json"]).ok().json()["items"][0]["id"].as_str().unwrap().to_owned();
+    assert!(written.contains(&format!("[CONFLICT] card {}", &card[..10])), "{written}");
+    let check = home.run(["notes", "check", "--json"]);
+    assert_eq!(check.code, Some(1), "{check:?}");
+    let calm = write(&home, "web/CLAUDE.md", "- Never commit secrets.\n");
+    assert_eq!(home.run(["notes", "check", &calm]).code, Some(0));
+}
+
+#[test]
+fn projects_that_contradict_each_other_have_one_card_and_those_that_agree_one_insight() {
+    let home = home();
+    let _daemon = home.daemon();
+    write(&home, "a/CLAUDE.md", "- Commits must be signed.\n- Never commit secrets.\n");
+    write(&home, "b/CLAUDE.md", "- Commits must not be signed.\n- Never commit secrets.\n");
+    home.run(["notes", "add", "."]).ok();
+    let run = scan(&home);
+    assert_eq!(number(&run, "cards"), 1, "{run}");
+    let insights = home.run(["notes", "insights", "--json"]).ok().json();
+    assert_eq!(insights["total"], 3, "{insights}");
+    let page = home.run(["insights"]).ok();
+    assert!(page.stdout.contains("Never commit secrets") && page.stdout.contains("Most contested"), "{page:?}");
+    let check = home.run(["notes", "check", "--json"]);
+    assert_eq!(check.json()["conflicts"][0]["kind"], "direct", "{check:?}");
+    for list in ["principles", "links", "prune", "calibrate"] {
+        home.run(["notes", list]).ok();
+    }
+}
+
+#[test]
+fn a_save_is_in_the_store_within_a_second() {
+    let home = TestHome::with_config(
+        "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n[notes]\nwatch = true\n",
+    );
+    let _daemon = home.daemon();
+    let path = write(&home, "api/CLAUDE.md", RULES);
+    home.run(["notes", "add", &path]).ok();
+    scan(&home);
+    // The watch begins a moment after the file was added.
+    let mut count = 0;
+    let mut took = Duration::MAX;
+    while took > Duration::from_secs(1) && count < 5 {
+        count += 1;
+        let rule = format!("{RULES}- Releases number {count} are cut on Mondays.\n");
+        fs::write(&path, rule).unwrap();
+        let claim = format!("Releases number {count} are cut on Mondays.");
+        took = until_within(Duration::from_secs(60), "the save is read", || {
+            home.run(["claims", "--project", "api", "--json"]).ok().stdout.contains(&claim)
+        });
+    }
+    assert!(took <= Duration::from_secs(1), "{took:?} after {count} saves");
+}
+
+#[test]
+fn odd_paths_and_files_are_refused_with_a_reason() {
+    let home = home();
+    let _daemon = home.daemon();
+    let nothing = home.run(["notes", "add", "."]);
+    assert_eq!(nothing.code, Some(2), "{nothing:?}");
+    let scanned = home.run(["notes", "scan", "nowhere"]);
+    assert!(scanned.stderr.contains("is not followed"), "{scanned:?}");
+    let path = write(&home, "api/CLAUDE.md", "- Be kind.\n<!-- ergo:claims:begin -->\n");
+    let unclear = home.run(["notes", "write", &path]);
+    assert_eq!(unclear.code, Some(2), "{unclear:?}");
+    assert!(unclear.stderr.contains("line 2") && unclear.stderr.contains("left unchanged"), "{unclear:?}");
+    let binary = home.work().join("api/AGENTS.md");
+    fs::write(&binary, b"\xff\xfe\x00").unwrap();
+    home.run(["notes", "add", "api"]).ok();
+    let run = scan(&home);
+    assert_eq!(run["problems"].as_array().unwrap().len(), 1, "{run}");
+    assert_eq!(home.run(["notes", "write", "api/CLAUDE.md", "--format", "word"]).code, Some(2));
+}
