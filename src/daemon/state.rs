@@ -12,11 +12,9 @@ use std::{
 
 use tokio::sync::watch;
 
-<<<<<<< HEAD
-use super::{agents::ConnectedAgents, bus::Bus, models, request_checks::StreamPermits, teams::Teams};
-=======
-use super::{agents::ConnectedAgents, bus::Bus, gate::StreamPermits, models, notes::NotesKeeper, teams::Teams};
->>>>>>> e6130b3 (notes: follow files of rules, read them into claims and write back)
+use super::{
+    agents::ConnectedAgents, bus::Bus, models, notes::NotesKeeper, request_checks::StreamPermits, teams::Teams,
+};
 use crate::{
     api::{API_VERSION, ApiError, Health},
     engine::Engine,
