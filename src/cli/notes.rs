@@ -248,7 +248,9 @@ async fn write(
         return Ok(Exit::Ok);
     }
     if dry_run {
-        cx.ui.raw(answer.section.as_bytes());
+        for line in answer.section.lines() {
+            cx.ui.line(text!("{}", sanitize_line(line)));
+        }
     }
     let what = match (answer.written, answer.changed) {
         (true, _) => "Wrote",

@@ -74,7 +74,6 @@ const SHARED_FILES: &[(&str, &str)] = &[
     ("retract", "withdrawing a claim"),
     ("review", "claims whose premises are no longer active"),
     ("reviewed", "a claim found still right"),
-    ("scope", "one scope"),
     ("scopes", "the list of scopes"),
     ("snapshot", "the claims of a scope within a budget"),
     ("status", "what a part of the program reports about itself"),

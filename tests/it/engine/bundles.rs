@@ -331,3 +331,47 @@ fn one_file_serves_members_with_different_grants() {
     let (_, part) = export(&a, &ExportRequest { scopes: vec!["acme/web".into()], ..all_of() }).unwrap();
     assert_eq!((part.scopes.len(), events(&part)), (1, 1));
 }
+
+#[test]
+fn devices_that_read_different_projects_agree_on_what_these_say_alike() {
+    let models = || {
+        let models = ergo::infer::FakeModels::new().embedding(|text| Ok(ergo::infer::FakeModels::bag_of_words(text)));
+        Arc::new(models.classifying(|_, _| Ok([6.0, 0.0, -2.0])))
+    };
+    let (a, b) = (Bed::of(1, AgentPolicy::Force), Bed::of(2, AgentPolicy::Force));
+    let a = a.reopen_with_models(Guard::default(), models());
+    let b = b.reopen_with_models(Guard::default(), models());
+    let rule = |project: &str, statement: &str| RememberRequest {
+        caller: Caller { project: project.into(), ..caller() },
+        kind: Some(ClaimKind::Convention),
+        source: Some("CLAUDE.md:1".into()),
+        ..RememberRequest { statement: statement.into(), reason: Some("stated".into()), ..RememberRequest::default() }
+    };
+    stored(a.engine.remember_by_rules(&rule("api", "Use tabs for indentation in code.")).unwrap());
+    stored(a.engine.remember_by_rules(&rule("web", "Never commit secrets.")).unwrap());
+    let request = CreateTeamRequest {
+        caller: caller(),
+        name: "core".into(),
+        device_name: Some("ada-laptop".into()),
+        scopes: vec![scope("api"), scope("web")],
+    };
+    a.engine.create_team(&request).unwrap();
+    let_in(&a, &b, "bob-laptop", everything());
+    import(&b, &all(&a));
+    stored(b.engine.remember_by_rules(&rule("web", "Use tabs for indentation of code.")).unwrap());
+    stored(b.engine.remember_by_rules(&rule("api", "Never commit secrets.")).unwrap());
+    import(&a, &all(&b));
+    let nothing = (std::collections::HashSet::new(), std::collections::HashSet::new());
+    let judge = Caller { agent: Some("ergo notes".into()), ..caller() };
+    let found = b.engine.reconcile_notes(&judge, &nothing.0, &nothing.1, ergo::engine::ReconcileBudget::default());
+    assert_eq!(found.unwrap().merged, 1);
+    import(&a, &all(&b));
+    let insights = |bed: &Bed| {
+        let query = ergo::api::InsightsQuery { org_id: "acme".into(), ..ergo::api::InsightsQuery::default() };
+        let items = bed.engine.insights(&query).unwrap().items.into_iter();
+        items.map(|one| (one.claim, one.projects, one.sightings, one.first_seen, one.last_seen)).collect::<Vec<_>>()
+    };
+    assert_eq!(insights(&a), insights(&b));
+    assert_eq!(insights(&a).iter().map(|one| one.1).collect::<Vec<_>>(), [2, 2]);
+    assert_alike(&a, &b);
+}

@@ -95,10 +95,8 @@ fn two_projects_that_contradict_each_other_are_one_card() {
     // A project does not change another one's claims.
     let order = ResolveRequest {
         caller: caller("b"),
-        act: CardAct::Retract,
-        reason: "wrong".into(),
         target: Some(cards[0].members[1].to_hex()),
-        ..ResolveRequest::default()
+        ..order(CardAct::Retract, "wrong")
     };
     let refused = bed.engine.resolve(&cards[0].id.to_hex(), order.clone()).unwrap_err();
     assert!(refused.hint.unwrap().contains("dismiss"));
