@@ -251,7 +251,7 @@ fn rules(project: usize, fragments: usize) -> String {
         } else {
             store_synth::statement(project * fragments + at)
         };
-        text.push_str(&format!("\n## Part {at}\n\n- {rule}.\n"));
+        text.extend(["\n## Part ", &at.to_string(), "\n\n- ", &rule, ".\n"]);
     }
     text
 }

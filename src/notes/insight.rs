@@ -92,13 +92,6 @@ impl Insight {
 /// groups do not depend on the order of either list; each names its claims by their places, the earliest claim first.
 pub fn group(claims: &[NotedClaim], same: &[(EventId, EventId)]) -> Vec<Vec<usize>> {
     let mut parents: BTreeMap<EventId, EventId> = BTreeMap::new();
-    fn root(parents: &BTreeMap<EventId, EventId>, of: EventId) -> EventId {
-        let mut at = of;
-        while let Some(above) = parents.get(&at).filter(|above| **above != at) {
-            at = *above;
-        }
-        at
-    }
     let known: BTreeSet<EventId> = claims.iter().map(|claim| claim.words).collect();
     for (one, other) in same.iter().filter(|(one, other)| known.contains(one) && known.contains(other)) {
         let (one, other) = (root(&parents, *one), root(&parents, *other));
@@ -116,6 +109,15 @@ pub fn group(claims: &[NotedClaim], same: &[(EventId, EventId)]) -> Vec<Vec<usiz
     }
     groups.sort_by_key(|group| group.first().and_then(order));
     groups
+}
+
+/// The hash that stands for the group of `of`.
+fn root(parents: &BTreeMap<EventId, EventId>, of: EventId) -> EventId {
+    let mut at = of;
+    while let Some(above) = parents.get(&at).filter(|above| **above != at) {
+        at = *above;
+    }
+    at
 }
 
 /// Returns what a group amounts to at the time `now`.
@@ -175,7 +177,9 @@ fn source_quality(source: Option<&str>) -> f64 {
         0.5
     } else if name.starts_with("contributing") {
         0.4
-    } else if matches!(name, ".cursorrules" | "copilot-instructions.md" | ".windsurfrules") || name.ends_with(".mdc") {
+    } else if matches!(name, ".cursorrules" | "copilot-instructions.md" | ".windsurfrules")
+        || name.strip_suffix(".mdc").is_some()
+    {
         0.25
     } else {
         0.3

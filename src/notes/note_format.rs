@@ -44,7 +44,7 @@ impl NoteFormat {
             "CLAUDE.md" | "CLAUDE.local.md" => Self::Claude,
             ".cursorrules" => Self::Cursor,
             "copilot-instructions.md" => Self::Copilot,
-            _ if name.ends_with(".mdc") => Self::Cursor,
+            _ if name.strip_suffix(".mdc").is_some() => Self::Cursor,
             _ => Self::Agents,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::domain::{
     ConflictKind,
-    norm::{Modality, Norm},
+    norm::{Modality, Norm, NormScope},
     verdict::{Evidence, Relation, RuleId},
 };
 
@@ -130,7 +130,7 @@ fn has_word(text: &str, word: &str) -> bool {
 pub fn conflict_kind(evidence: &Evidence) -> ConflictKind {
     let (one, other) = (&evidence.norm, &evidence.their_norm);
     let conditional =
-        |norm: &Norm| norm.scope != Default::default() || norm.valid_from.is_some() || norm.valid_until.is_some();
+        |norm: &Norm| norm.scope != NormScope::default() || norm.valid_from.is_some() || norm.valid_until.is_some();
     if evidence.relation == Relation::Coexist || conditional(one) != conditional(other) {
         return ConflictKind::Contextual;
     }

@@ -115,7 +115,7 @@ pub fn content(text: &str) -> Result<Option<String>, SectionError> {
     let Some(range) = find(text)? else { return Ok(None) };
     let lines: Vec<&str> = text.get(range).unwrap_or_default().lines().collect();
     let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
-    Ok(Some(inner.iter().map(|line| format!("{line}\n")).collect()))
+    Ok(Some(inner.iter().flat_map(|line| [line, "\n"]).collect()))
 }
 
 /// Returns the text with the lines of its section empty, so that the numbers of the others stay; the same text if there is none.

@@ -127,7 +127,10 @@ fn a_file_that_contradicts_the_memory_has_a_card_a_conflict_line_and_fails_the_c
     assert_eq!(state(&home, 0), "conflict");
     home.run(["notes", "write", &path]).ok();
     let written = fs::read_to_string(&path).unwrap();
-    let card = home.run(["conflicts", "--project", "api", "--json"]).ok().json()["items"][0]["id"].as_str().unwrap().to_owned();
+    let card = home.run(["conflicts", "--project", "api", "--json"]).ok().json()["items"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(written.contains(&format!("[CONFLICT] card {}", &card[..10])), "{written}");
     let check = home.run(["notes", "check", "--json"]);
     assert_eq!(check.code, Some(1), "{check:?}");
@@ -172,7 +175,7 @@ fn a_save_is_in_the_store_within_a_second() {
         let rule = format!("{RULES}- Releases number {count} are cut on Mondays.\n");
         fs::write(&path, rule).unwrap();
         let claim = format!("Releases number {count} are cut on Mondays.");
-        took = until_within(Duration::from_secs(60), "the save is read", || {
+        took = until_within(Duration::from_mins(1), "the save is read", || {
             home.run(["claims", "--project", "api", "--json"]).ok().stdout.contains(&claim)
         });
     }

@@ -115,7 +115,7 @@ impl NotesKeeper {
     /// Compares files with the memory.
     pub(super) fn check(&self, request: &NotesCheckRequest) -> Result<NotesCheck, ApiError> {
         let only = request.path.as_deref().map(absolute).transpose()?;
-        compare::check(self, &request.caller, only.as_deref())
+        Ok(compare::check(self, &request.caller, only.as_deref()))
     }
 
     /// Shows the files and the last runs.

@@ -69,7 +69,9 @@ impl Engine {
         }
         let length = centre.iter().map(|x| x * x).sum::<f32>().sqrt();
         if length > 0.0 {
-            centre.iter_mut().for_each(|x| *x /= length);
+            for x in &mut centre {
+                *x /= length;
+            }
         }
 
         // The other side of each open card of the file.

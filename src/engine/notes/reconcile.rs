@@ -3,7 +3,7 @@
 //! The rules come first, then the vectors, then the cross-encoder within a budget. What is found the same, or linked, is a judgement in the
 //! shared log, so that it is the same on each device; a contradiction opens a card.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use super::{
     NotesBook,
@@ -78,7 +78,7 @@ pub struct Reconciled {
 enum Outcome {
     Same,
     Link(LinkKind, bool),
-    Contradiction(FoundPair),
+    Contradiction(Box<FoundPair>),
     Nothing,
 }
 
@@ -137,7 +137,7 @@ impl Engine {
         pairs.extend(by_subject);
         let mut outcomes = Vec::with_capacity(pairs.len());
         for (pair, inference) in pairs.iter().zip(&inferences) {
-            outcomes.push(self.look_at(&book, pair, *inference, budget.same)?);
+            outcomes.push(self.look_at(&book, pair, *inference, budget.same));
             if inference.is_some() {
                 found.asked.push(short_key(&book.claims[pair.one].words, &book.claims[pair.other].words));
             }
@@ -180,14 +180,14 @@ impl Engine {
         pair: &NearPair,
         inference: Option<Inference>,
         same: SameThresholds,
-    ) -> Result<Outcome, ApiError> {
+    ) -> Outcome {
         let (one, other) = (&book.claims[pair.one], &book.claims[pair.other]);
         // The stored statement was first in `forward`.
         let entailment = inference.map(|inference| Entailment::of(inference.backward, inference.forward));
         if let Some(entailment) = entailment
             && is_same(&one.statement, &other.statement, pair.cosine, entailment, same)
         {
-            return Ok(Outcome::Same);
+            return Outcome::Same;
         }
         let (newer, older) = if (one.first, one.id) >= (other.first, other.id) {
             (pair.one, pair.other)
@@ -208,12 +208,12 @@ impl Engine {
                     .filter(|finding| finding.evidence.relation == Relation::Contradiction || finding.score > 0.0)
                 {
                     let (ours, theirs) = (book.rows[newer].clone(), book.rows[older].clone());
-                    return Ok(Outcome::Contradiction(FoundPair { ours, theirs, finding }));
+                    return Outcome::Contradiction(Box::new(FoundPair { ours, theirs, finding }));
                 }
             }
         }
         let polar = may_be_same(&one.statement, &other.statement, 1.0, same);
-        Ok(match entailment {
+        match entailment {
             Some(entailment) if polar && entailment.refines() => Outcome::Link(link_of(&one.statement), true),
             Some(Entailment { forward, backward })
                 if polar && (Entailment { forward: backward, backward: forward }).refines() =>
@@ -221,7 +221,7 @@ impl Engine {
                 Outcome::Link(link_of(&other.statement), false)
             }
             _ => Outcome::Nothing,
-        })
+        }
     }
 
     /// Writes what was found, an act for each scope.
@@ -236,16 +236,12 @@ impl Engine {
         let model = self.models.info().role(ModelRole::Nli).map(|info| info.name.clone());
         let mut judgements: BTreeMap<Scope, Vec<EventDraft>> = BTreeMap::new();
         let mut cards: BTreeMap<Scope, Vec<FoundPair>> = BTreeMap::new();
-        let mut opposed: HashMap<(usize, usize), ()> = HashMap::new();
         for (pair, outcome) in pairs.iter().zip(outcomes) {
             let (verdict, link, from_one) = match outcome {
                 Outcome::Same => (PairVerdict::Same, None, true),
                 Outcome::Link(link, from_one) => (PairVerdict::Compatible, Some(link), from_one),
                 Outcome::Contradiction(pair_found) => {
-                    // Of one contradiction between two groups of equal claims there is one card.
-                    if opposed.insert((pair.one.min(pair.other), pair.one.max(pair.other)), ()).is_none() {
-                        cards.entry(pair_found.ours.scope.clone()).or_default().push(pair_found);
-                    }
+                    cards.entry(pair_found.ours.scope.clone()).or_default().push(*pair_found);
                     continue;
                 }
                 Outcome::Nothing => continue,
