@@ -9,7 +9,7 @@ use super::{
 use crate::domain::{ClaimId, ClaimKind, EventId, Scope};
 
 /// The project name of the organisation's own level.
-pub const ORG_LEVEL: &str = "*";
+pub use crate::domain::scope::ORGANISATION as ORG_LEVEL;
 
 /// The least confidence of a candidate for promotion.
 const PROMOTED_FROM: f64 = 0.7;

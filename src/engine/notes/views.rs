@@ -53,7 +53,7 @@ pub(super) fn insights(engine: &Engine, query: &InsightsQuery) -> Result<Insight
 /// The organisation that a request names.
 pub(super) fn organisation(org: &str) -> Result<&str, ApiError> {
     // Any project will do for the check of the name.
-    validate::named(org, ORG_LEVEL).map_err(|error| ApiError::field(error.field, error.to_string()))?;
+    validate::named(org, "project").map_err(|error| ApiError::field(error.field, error.to_string()))?;
     Ok(org)
 }
 

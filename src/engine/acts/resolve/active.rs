@@ -105,7 +105,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
 
 /// Refuses an act that would change a claim of another project than the card's.
 fn must_be_of_one_project(card: &CardRow, sides: &[ClaimRow], act: CardAct) -> Result<(), ApiError> {
-    let Some(other) = sides.iter().find(|row| row.scope != card.scope) else { return Ok(()) };
+    let Some(other) = sides.iter().find(|row| !card.scope.takes(&row.scope)) else { return Ok(()) };
     if matches!(act, CardAct::Exception | CardAct::Dismiss) {
         return Ok(());
     }
@@ -123,7 +123,7 @@ fn must_be_of_one_project(card: &CardRow, sides: &[ClaimRow], act: CardAct) -> R
 /// The judgement that claims of two projects fit together: so no device that has both puts them on a card again.
 fn judged_compatible(card: &CardRow, sides: &[ClaimRow], reason: &str) -> Option<EventDraft> {
     let existing = sides.iter().find(|row| row.scope == card.scope)?;
-    let other = sides.iter().find(|row| row.scope != card.scope)?;
+    let other = sides.iter().find(|row| !card.scope.takes(&row.scope))?;
     let words = |row: &ClaimRow| words_hash(row.kind, &row.statement, &row.qualifiers);
     let data = JudgementData::new(words(other), words(existing), None);
     let mut draft = EventDraft::new(EventKind::Judgement(PairVerdict::Compatible), [Ref::Id(existing.id)]);
