@@ -15,7 +15,7 @@ use crate::{
         PairVerdict, Scope, Tier,
         pair_prompt::{self, MAX_PROMPT_PAIRS, PairAnswer, PromptClaim, PromptPair},
     },
-    guard::{JudgeContext, Ruling},
+    guard::{JudgeContext, PairScores, Ruling},
     infer::{Call, JudgeError, JudgeKind, ModelJudge},
     store::{ClaimRow, DoubtRow},
 };
@@ -38,6 +38,9 @@ const LOCAL_MILLIS: u64 = 4_000;
 
 /// About how long a model behind an address or a command takes for a pair, in milliseconds, if it is asked about several at once.
 const PROMPT_MILLIS: u64 = 1_500;
+
+/// The claims of a pair, the newer one first, and its row.
+type PairRows = (ClaimRow, ClaimRow, DoubtRow);
 
 /// What became of some pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,33 +111,45 @@ impl Engine {
     /// `unavailable` if the judge cannot be asked; else if the store cannot be read or written.
     pub fn judge_next(&self, scope: Option<&Scope>, most: usize) -> Result<Option<JudgedBatch>, ApiError> {
         let most = most.clamp(1, MAX_PROMPT_PAIRS);
-        let all: u32 = self.judges().map(|judge| judge.kind().bit()).sum();
-        if all == 0 {
-            return Ok(None);
-        }
-        let (judge, pairs) = {
-            let reader = self.readers.lend();
-            let Some(first) = reader.next_doubt(scope, all)? else { return Ok(None) };
-            let Some(judge) = self.judges().find(|judge| first.tried & judge.kind().bit() == 0) else {
-                return Ok(None);
+        let mut bits: u32 = self.judges().map(|judge| judge.kind().bit()).sum();
+        // A judge that cannot be asked now keeps its turn, and the next one is asked meanwhile.
+        let mut failed = None;
+        while let Some((judge, pairs)) = self.next_pairs(scope, bits, most)? {
+            let judged = match judge.kind() {
+                JudgeKind::Local => self.judge_locally(judge, &pairs),
+                JudgeKind::Endpoint | JudgeKind::Command => self.judge_by_prompt(judge, &pairs),
             };
-            let bit = judge.kind().bit();
-            // One prompt, hence one scope: its verdicts are one act.
-            let others = reader.doubts(Some(&first.scope), 4 * MAX_PROMPT_PAIRS)?.items;
-            let before = all & (bit - 1);
-            let alike = |pair: &DoubtRow| pair.id != first.id && pair.tried & bit == 0 && pair.tried & before == before;
-            let more: Vec<DoubtRow> = others.into_iter().filter(alike).take(most - 1).collect();
-            let mut pairs = Vec::with_capacity(more.len() + 1);
-            for pair in std::iter::once(first).chain(more) {
-                pairs.push((find::row(&reader, &pair.newer)?, find::row(&reader, &pair.older)?, pair));
+            match judged {
+                Err(error) if error.code == ErrorCode::Unavailable => failed = Some(error),
+                judged => return judged.map(Some),
             }
-            (judge.clone(), pairs)
-        };
-        let judged = match judge.kind() {
-            JudgeKind::Local => self.judge_locally(&judge, pairs)?,
-            JudgeKind::Endpoint | JudgeKind::Command => self.judge_by_prompt(&judge, &pairs)?,
-        };
-        Ok(Some(judged))
+            bits &= !judge.kind().bit();
+        }
+        failed.map_or(Ok(None), Err)
+    }
+
+    /// The next pairs for some judges, by their bits, and the first of these judges that has not tried them.
+    fn next_pairs(
+        &self,
+        scope: Option<&Scope>,
+        bits: u32,
+        most: usize,
+    ) -> Result<Option<(&ModelJudge, Vec<PairRows>)>, ApiError> {
+        let reader = self.readers.lend();
+        let Some(first) = reader.next_doubt(scope, bits)? else { return Ok(None) };
+        let untried = |judge: &&ModelJudge| bits & judge.kind().bit() & !first.tried != 0;
+        let Some(judge) = self.judges().find(untried) else { return Ok(None) };
+        let bit = judge.kind().bit();
+        // One prompt, hence one scope: its verdicts are one act. The judges before it have tried all of them.
+        let before = bits & (bit - 1);
+        let alike = |pair: &DoubtRow| pair.id != first.id && pair.tried & bit == 0 && pair.tried & before == before;
+        let others = reader.doubts(Some(&first.scope), 4 * MAX_PROMPT_PAIRS)?.items;
+        let more: Vec<DoubtRow> = others.into_iter().filter(alike).take(most - 1).collect();
+        let mut pairs = Vec::with_capacity(more.len() + 1);
+        for pair in std::iter::once(first).chain(more) {
+            pairs.push((find::row(&reader, &pair.newer)?, find::row(&reader, &pair.older)?, pair));
+        }
+        Ok(Some((judge, pairs)))
     }
 
     /// Ends what judges are at, since the daemon ends: a command that runs is killed.
@@ -150,11 +165,7 @@ impl Engine {
         Ok(self.judge_next(None, FEW)?.is_some())
     }
 
-    fn judge_by_prompt(
-        &self,
-        judge: &ModelJudge,
-        pairs: &[(ClaimRow, ClaimRow, DoubtRow)],
-    ) -> Result<JudgedBatch, ApiError> {
+    fn judge_by_prompt(&self, judge: &ModelJudge, pairs: &[PairRows]) -> Result<JudgedBatch, ApiError> {
         let prompts: Vec<PromptPair> = pairs
             .iter()
             .map(|(newer, older, _)| PromptPair { newer: prompt_claim(newer), older: prompt_claim(older) })
@@ -191,23 +202,19 @@ impl Engine {
     }
 
     /// The judgement of the deep stage, of each pair alone. A contradiction is a verdict, and nothing else is.
-    fn judge_locally(
-        &self,
-        judge: &ModelJudge,
-        pairs: Vec<(ClaimRow, ClaimRow, DoubtRow)>,
-    ) -> Result<JudgedBatch, ApiError> {
+    fn judge_locally(&self, judge: &ModelJudge, pairs: &[PairRows]) -> Result<JudgedBatch, ApiError> {
         let mut batch = JudgedBatch::default();
         for (newer, older, pair) in pairs {
             batch.asked += 1;
-            match self.contradicts_deeply(&newer, &older)? {
+            match self.contradicts_deeply(newer, older)? {
                 Some(because) => {
                     let because = Some(because).filter(|because| !because.is_empty());
                     let verdict = VerdictOnPair { pair: pair.id.to_hex(), verdict: PairVerdict::Contradicts, because };
-                    self.record_verdicts(&newer, judge, vec![verdict])?;
+                    self.record_verdicts(newer, judge, vec![verdict])?;
                     batch.judged += 1;
                     batch.cards += 1;
                 }
-                None => self.note_tried(&pair, judge)?,
+                None => self.note_tried(pair, judge)?,
             }
         }
         Ok(batch)
@@ -232,7 +239,10 @@ impl Engine {
             ApiError::new(ErrorCode::Unavailable, format!("the language model cannot be asked: {error}"))
         };
         let pair = [(older.statement.as_str(), newer.statement.as_str())];
-        let inference = self.infer(&pair, &[], call).ok().and_then(|all| all.into_iter().next());
+        // The deep stage adds to what the cross-encoder says, and was measured so.
+        let Some(inference) = self.infer(&pair, &[], call).ok().and_then(|all| all.into_iter().next()) else {
+            return Ok(None);
+        };
         let deep = self.ask_deeply(&older.statement, &newer.statement, call).map_err(unavailable)?;
         let (Ok(ours), Ok(against)) =
             (guard_calls::parse(incoming.candidate()), guard_calls::parse_all(vec![theirs.clone()]))
@@ -243,7 +253,7 @@ impl Engine {
             Ok(rulings) => rulings,
             Err(_) => return Ok(None),
         };
-        let scores = [crate::guard::PairScores { inference, deep: Some(deep), ..crate::guard::PairScores::default() }];
+        let scores = [PairScores { inference: Some(inference), deep: Some(deep), ..PairScores::default() }];
         let now = (self.config.clock)();
         let today = guard_calls::day(now);
         let shift = self.threshold_shift(&self.readers.lend(), &newer.scope, now)?;

@@ -7,12 +7,12 @@ use ergo::{
     },
     domain::{PairVerdict, Status},
     guard::GateWeights,
-    infer::{JudgeCommand, ModelJudge},
+    infer::{InferError, JudgeCommand, ModelJudge},
 };
 
 use super::{
     doubts::doubting,
-    inference::{EARLY, LATE, deepening, unsure},
+    inference::{EARLY, LATE, deepening, early_or_late, unsure},
     *,
 };
 
@@ -255,6 +255,21 @@ fn the_local_model_finds_contradictions_and_leaves_the_rest() {
         assert_eq!(waiting(&bed).total, 1 - cards, "what is no contradiction is left to a person");
         assert_eq!(bed.engine.judge_next(None, 20).unwrap(), None);
     }
+}
+
+#[test]
+fn while_a_judge_cannot_be_asked_the_next_one_is() {
+    let bed = bed();
+    bed.remember(EARLY, "cheap to change");
+    bed.remember(LATE, "one look is enough");
+    work(&bed);
+    let broken = || Err(InferError::Refused("broken".into()));
+    let models: Arc<dyn Models> = Arc::new(early_or_late(0.8).answering(move |_, _| broken()));
+    let command = judge_by(r#"echo '[{"pair": 1, "verdict": "replaces", "because": "later"}]'"#);
+    let judges = vec![ModelJudge::Local(Arc::clone(&models)), command];
+    let bed = bed.reopen_with_models_as(deepening(), models, move |config| config.judges = judges);
+    let judged = bed.engine.judge_next(None, 20).unwrap().unwrap();
+    assert_eq!((judged.judged, judged.cards, waiting(&bed).total), (1, 1, 0));
 }
 
 #[test]

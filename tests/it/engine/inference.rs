@@ -27,7 +27,7 @@ pub(super) fn trusting() -> Guard {
 }
 
 /// A cross-encoder that finds a contradiction wherever one says early and the other late, by as much as it is told.
-fn early_or_late(margin: f32) -> FakeModels {
+pub(super) fn early_or_late(margin: f32) -> FakeModels {
     FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).classifying(move |a, b| {
         let opposed = a.contains("early") != b.contains("early");
         Ok([0.0, 0.0, if opposed { margin } else { -5.0 }])
