@@ -14,7 +14,7 @@ use ergo::{
     domain::{Confusion, Qualifiers},
     files,
     guard::{Guard, JudgeContext, NormedClaim, ParsedClaim},
-    story::{self, Mark, StoryClaim},
+    story::{self, ClaimStanding, Mark, StoryClaim, StoryText},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -171,7 +171,12 @@ fn marks(guard: &Guard, claims: &[ClaimRow]) -> Vec<(Confusion, BTreeSet<String>
 fn read(guard: &Guard, told: &[(u64, &str, &str)]) -> Vec<Mark> {
     let lines: Vec<StoryClaim> = told
         .iter()
-        .map(|&(written, who, statement)| StoryClaim::new(written, who, true, claim(guard, statement)))
+        .map(|&(written, who, statement)| StoryClaim {
+            written,
+            who: who.to_owned(),
+            standing: ClaimStanding::active(),
+            text: StoryText::new(claim(guard, statement)),
+        })
         .collect();
     story::read(guard, &lines)
 }

@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{claims::ClaimView, request};
 pub use crate::domain::derive::CardKind;
-use crate::domain::{CardId, ClaimId, OpId, Qualifiers, Scope, verdict::Evidence};
+use crate::domain::{CardId, ClaimId, Confusion, OpId, Qualifiers, Scope, verdict::Evidence};
 
 /// The status of a card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -39,12 +39,25 @@ pub enum CardAct {
     Discard,
     /// Snoozes the card until `until`.
     Snooze,
+    /// Answers the question of a story card with yes; `story.yes` says what that does.
+    Yes,
+    /// Answers the question of a story card with no; `story.no` says what that does.
+    No,
 }
 
 impl CardAct {
     /// Every act, in the order of display.
-    pub const ALL: [Self; 7] =
-        [Self::Supersede, Self::Retract, Self::Narrow, Self::Exception, Self::Dismiss, Self::Discard, Self::Snooze];
+    pub const ALL: [Self; 9] = [
+        Self::Supersede,
+        Self::Retract,
+        Self::Narrow,
+        Self::Exception,
+        Self::Dismiss,
+        Self::Discard,
+        Self::Snooze,
+        Self::Yes,
+        Self::No,
+    ];
 
     /// The word used on the wire, on the command line and on screen.
     pub fn as_str(self) -> &'static str {
@@ -56,6 +69,8 @@ impl CardAct {
             Self::Dismiss => "dismiss",
             Self::Discard => "discard",
             Self::Snooze => "snooze",
+            Self::Yes => "yes",
+            Self::No => "no",
         }
     }
 }
@@ -76,6 +91,9 @@ pub struct CardSummary {
     /// The first two claims on it, in words; absent if only one is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<CardPair>,
+    /// Of a story card: its question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub story: Option<StoryQuestion>,
     /// The act that opened it. The ids of one import's acts begin with the same twelve digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_id: Option<OpId>,
@@ -91,6 +109,21 @@ pub struct CardSummary {
     pub score: f32,
     /// Revision: increases with every change; send it back as `expect_rev`.
     pub rev: u64,
+}
+
+/// What a story card asks, and what each answer does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StoryQuestion {
+    /// Why it is unclear what holds.
+    pub confusion: Confusion,
+    /// A question that can be answered with yes or no without reading the claims.
+    pub question: String,
+    /// What the answer yes does, in one sentence.
+    pub yes: String,
+    /// What the answer no does, in one sentence.
+    pub no: String,
+    /// The claims concerned, in the order of the story: the oldest first.
+    pub claims: Vec<ClaimId>,
 }
 
 /// What two claims on a card say, each on one line and shortened.

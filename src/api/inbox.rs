@@ -78,6 +78,8 @@ pub enum InboxKind {
     Found,
     /// A write waits for its writer's verdicts on claims that it may contradict.
     Held,
+    /// The story of a scope leaves open what holds.
+    Story,
     /// An agent did what it might have proposed: let stand what the guard was against, or retracted a person's claim.
     ByAgents,
     /// What a claim rests on has changed.
@@ -99,6 +101,7 @@ impl InboxKind {
             Self::Proposed => "Proposed by agents",
             Self::Found => "Found by an audit or a model",
             Self::Held => "Waiting for a verdict",
+            Self::Story => "Open questions of the story",
             Self::ByAgents => "Decided by agents",
             Self::NeedsReview => "Need review",
             Self::Warned => "Stored with a warning",

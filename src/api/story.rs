@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::ClaimView;
-use crate::domain::{ClaimId, Confusion};
+use crate::domain::{CardId, ClaimId, Confusion};
 
 /// `GET /story`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams, ToSchema)]
@@ -33,6 +33,9 @@ pub struct Story {
     pub read: usize,
     /// Whether older claims were left out, because the scope has more than are read.
     pub cut: bool,
+    /// Claims that changed and that the background pass has yet to read; the marks may be incomplete.
+    #[serde(default)]
+    pub waiting: usize,
 }
 
 /// A place in the story where it is unclear which claim holds.
@@ -44,4 +47,7 @@ pub struct StoryMark {
     pub question: String,
     /// The claims concerned, in order.
     pub claims: Vec<ClaimId>,
+    /// The card that asks about it; none if it was answered, or the background pass has not opened it yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<CardId>,
 }

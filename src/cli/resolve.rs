@@ -11,7 +11,7 @@ use crate::{
     client::Client,
 };
 
-/// Settle a conflict: keep one side, merge, retract, narrow, make an exception, dismiss, discard or snooze.
+/// Settle a conflict: keep one side, merge, retract, narrow, make an exception, answer yes or no, dismiss, discard or snooze.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 A side is named by its number on the card (1, 2) or by the claim's id. Several cards are settled by one act, which one
@@ -21,6 +21,7 @@ Examples:
   ergo resolve 5ad0c0ffee --keep 1 --reason 'The cluster moved in June.'
   ergo resolve 5ad0c0ffee --merge 'Deploy daily, but not on Fridays.' --reason 'Both had a point.'
   ergo resolve 5ad0c0ffee --narrow 1 --env staging --reason 'Only production must wait.'
+  ergo resolve 5ad0c0ffee --no --reason 'The trial of GraphQL is over.'
   ergo resolve 5ad0c0ffee 77b1e5 --keep 2
   ergo resolve --all --keep-source CLAUDE.md --dry-run
   ergo resolve 5ad0c0ffee --interactive")]
@@ -84,6 +85,12 @@ pub(crate) struct CardActArgs {
     /// Discard the refused claim.
     #[arg(long)]
     discard: bool,
+    /// Answer the question of a story card with yes; the card says what that does.
+    #[arg(long)]
+    yes: bool,
+    /// Answer the question of a story card with no; the card says what that does.
+    #[arg(long)]
+    no: bool,
     /// Snooze until then (3d, 2 weeks, 2026-12-01).
     #[arg(long, value_name = "WHEN")]
     snooze: Option<String>,
@@ -118,7 +125,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let Some(mut request) = request(&args.act, &card)? else {
         return Err(CliError::usage("no decision given")
             .hint(format_args!("`ergo resolve {} --interactive` shows both sides and asks", card.summary.id.short()))
-            .hint("or say how to settle it: --keep, --merge, --retract, --narrow, --exception, --dismiss, --discard or --snooze"));
+            .hint("or say how to settle it: --keep, --merge, --retract, --narrow, --exception, --dismiss, --discard or --snooze")
+            .hint("a question of the story is answered with --yes or --no"));
     };
     request.caller = cx.anyone()?;
     if request.act == CardAct::Narrow {
@@ -217,6 +225,10 @@ fn request(act: &CardActArgs, card: &CardView) -> Result<Option<ResolveRequest>,
         blank(CardAct::Dismiss)
     } else if act.discard {
         blank(CardAct::Discard)
+    } else if act.yes {
+        blank(CardAct::Yes)
+    } else if act.no {
+        blank(CardAct::No)
     } else if let Some(when) = &act.snooze {
         ResolveRequest { until: Some(time::moment(when, 1)?), ..blank(CardAct::Snooze) }
     } else {

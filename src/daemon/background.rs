@@ -118,6 +118,7 @@ fn until_due(engine: &Engine) -> Option<Duration> {
 /// One piece of work; whether there was any. `quiet`: nothing has changed for a while, and what can wait for that may be done.
 fn step(engine: &Engine, quiet: bool) -> Result<bool, ApiError> {
     Ok(engine.store_unanswered()?
+        || engine.read_stories()?
         || engine.fill_vectors()? > 0
         || engine.refresh_unrelated_baseline()?
         || (quiet && engine.fill_reasons()?)

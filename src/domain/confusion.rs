@@ -1,4 +1,4 @@
-//! Why a newcomer who reads a story would not know what holds.
+//! Why a newcomer who reads a story would not know what holds, and the rule by which that was found.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +15,122 @@ pub enum Confusion {
 }
 
 impl Confusion {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Reversal, Self::Ambiguity, Self::Stale];
+
     /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reversal => "reversal",
             Self::Ambiguity => "ambiguity",
             Self::Stale => "stale",
+        }
+    }
+}
+
+/// The most claims of a story that are looked up by one word: the last ones before a claim.
+pub const STORY_WINDOW: usize = 32;
+
+/// The rule that found a confusion. What people dismiss raises the bar for the same rule in that scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StoryRule {
+    /// The guard's rules find a contradiction.
+    Contradiction,
+    /// Both choose from one set of exclusive alternatives, or oppose each other in words only.
+    Choice,
+    /// Both state an amount of the same thing.
+    Amount,
+    /// Both give one role to different things.
+    Role,
+    /// One states a higher version than the other.
+    Version,
+    /// One ends the use of what the other depends on.
+    Ended,
+    /// A retracted claim is stated again.
+    Restated,
+    /// A claim is past its last day.
+    Expired,
+}
+
+impl StoryRule {
+    /// Every rule, in the order of the numbers under which the store keeps them.
+    pub const ALL: [Self; 8] = [
+        Self::Contradiction,
+        Self::Choice,
+        Self::Amount,
+        Self::Role,
+        Self::Version,
+        Self::Ended,
+        Self::Restated,
+        Self::Expired,
+    ];
+}
+
+impl Confusion {
+    /// Returns the number under which the store keeps it.
+    pub fn number(self) -> i64 {
+        self as i64
+    }
+
+    /// Returns the category with this number.
+    pub fn numbered(number: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| *known as i64 == number)
+    }
+}
+
+impl StoryRule {
+    /// Returns the number under which the store keeps it.
+    pub fn number(self) -> i64 {
+        self as i64
+    }
+
+    /// Returns the rule with this number.
+    pub fn numbered(number: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| *known as i64 == number)
+    }
+}
+
+/// How many answers a scope gave to the marks of one category and rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MarkAnswers {
+    /// Answers which say that there was nothing to settle.
+    pub dismissed: u32,
+    /// Answers that settled something.
+    pub confirmed: u32,
+}
+
+impl MarkAnswers {
+    /// Returns the least strength of a mark that gets a card, 0 to 1: two dismissals more than twice the confirmations begin to raise it.
+    pub fn bar(self) -> f32 {
+        match self.dismissed.saturating_sub(self.confirmed.saturating_mul(2)) {
+            0 | 1 => 0.0,
+            2 => 0.5,
+            3 => 0.67,
+            4 | 5 => 0.8,
+            _ => 0.95,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dismissals_raise_the_bar_and_confirmations_lower_it() {
+        let bars: Vec<f32> = (0..8).map(|dismissed| MarkAnswers { dismissed, confirmed: 0 }.bar()).collect();
+        assert!(bars.is_sorted() && bars[1] == 0.0 && bars[2] > 0.0, "{bars:?}");
+        assert_eq!(MarkAnswers { dismissed: 3, confirmed: 1 }.bar(), 0.0);
+    }
+
+    #[test]
+    fn numbers_round_trip() {
+        for rule in StoryRule::ALL {
+            assert_eq!(StoryRule::numbered(rule.number()), Some(rule));
+        }
+        for confusion in Confusion::ALL {
+            assert_eq!(Confusion::numbered(confusion.number()), Some(confusion));
         }
     }
 }

@@ -155,6 +155,15 @@ impl CardId {
         }
         Self(*hasher.finalize().as_bytes())
     }
+
+    /// The id of the story card of this category about exactly these claims, in whatever order they are given.
+    pub fn of_story(confusion: super::Confusion, members: &[EventId]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"ergo/story-card/1");
+        hasher.update(confusion.as_str().as_bytes());
+        hasher.update(&Self::of_members(members).0);
+        Self(*hasher.finalize().as_bytes())
+    }
 }
 
 /// Whether `text` can be a shortened id: hexadecimal, of a length between [`MIN_PREFIX`] and 64.

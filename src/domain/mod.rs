@@ -26,7 +26,7 @@ pub mod verified;
 pub use chunk::ChunkPlace;
 pub use claim::{ClaimKind, Flags, Qualifiers, Status};
 pub use clock::Hlc;
-pub use confusion::Confusion;
+pub use confusion::{Confusion, MarkAnswers, STORY_WINDOW, StoryRule};
 pub use event::{Body, EventKind, Header, ResolveAct, SignedEvent};
 pub use id::{CardId, ClaimId, DeviceId, EventId, OpId};
 pub use judgement::{DoubtBand, LinkKind, PairVerdict};

@@ -30,6 +30,7 @@ mod reembed;
 mod refine;
 mod request_hash;
 mod still_in_force;
+mod story_reading;
 mod team;
 mod threshold_shift;
 mod timers;
@@ -72,6 +73,7 @@ use crate::{
     infer::{ModelRole, Models, NoModels},
     recall::answer_model::AnswerFeatures,
     store::{AgentTally, CheckReport, ContactRow, Store, StoreError, StoreOptions, VectorModel},
+    story,
 };
 
 /// Called with each change after it is committed, outside every lock, on the thread of the act.
@@ -126,6 +128,7 @@ pub struct Engine {
     past: past_reads::PastCache,
     pages: reads::Pages,
     vocabularies: calibrate::Vocabularies,
+    story_texts: story_reading::StoryTexts,
     unrelated_baselines: unrelated_baseline::BaselineCache,
     /// What agents wrote, as far as anybody asked.
     agents: Mutex<AgentTally>,
@@ -167,7 +170,8 @@ impl Engine {
     /// [`Engine::open_with`] with models.
     pub fn open_with_models(config: EngineConfig, guard: Guard, models: Arc<dyn Models>) -> Result<Self, ApiError> {
         let options = StoreOptions { durable: config.durable };
-        let store = Store::open_with(&config.path, config.device.clone(), Arc::new(StructuralPairCheck), options)?;
+        let mut store = Store::open_with(&config.path, config.device.clone(), Arc::new(StructuralPairCheck), options)?;
+        store.start_story(story::VERSION)?;
         let readers = Readers::open(&store, config.readers)?;
         let engine = Self {
             config,
@@ -184,6 +188,7 @@ impl Engine {
             past: past_reads::PastCache::default(),
             pages: reads::Pages::default(),
             vocabularies: calibrate::Vocabularies::default(),
+            story_texts: story_reading::StoryTexts::default(),
             unrelated_baselines: unrelated_baseline::BaselineCache::default(),
             agents: Mutex::default(),
         };

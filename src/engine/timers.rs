@@ -57,6 +57,8 @@ pub(super) struct StageTimers {
     pub(super) act: StageTimer,
     /// Reading a stored claim deeply, in the background.
     pub(super) deep: StageTimer,
+    /// Reading a few claims of a story, in the background.
+    pub(super) story: StageTimer,
 }
 
 impl StageTimers {
@@ -67,6 +69,7 @@ impl StageTimers {
             (&self.queue, "waiting for other writes"),
             (&self.act, "checking and storing an act"),
             (&self.deep, "checking with the language model in the background"),
+            (&self.story, "reading the story in the background"),
         ];
         parts.into_iter().filter_map(|(timer, stage)| timer.timing(stage)).collect()
     }

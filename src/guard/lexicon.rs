@@ -49,6 +49,7 @@ pub(crate) enum WordClass {
     TakesInfinitive,
     PurposeAfterComma,
     Ended,
+    EndedWithParticle,
     Moved,
     Returning,
     Settling,

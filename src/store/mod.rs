@@ -27,6 +27,7 @@ mod rebuild;
 mod requests;
 mod row;
 mod scopes;
+mod story_pass;
 mod team;
 mod vectors;
 
@@ -50,6 +51,7 @@ pub use row::{
     GuardOutcome, JudgementCounts, KindAndStatus, LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page,
     RowNumber, ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
 };
+pub use story_pass::{StoryMarkRow, StoryNeighbour, StoryPlace, StoryReader, StoryStep, WrittenMark, WrittenMarks};
 pub use team::sync_rows::{
     ContactRow, DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate, Fork, InviteRow, LogEntry, LogEntryCursor,
     LogEntryPage, PeerDocumentState, PeerRow, QuarantinedRow, RosterDraft, SyncCursor, SyncImport, SyncImported,

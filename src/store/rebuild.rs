@@ -10,7 +10,14 @@ const BATCH: usize = 1_000;
 
 /// The tables that hold nothing but projections, what refers to others first. The vector index is emptied beside them, and
 /// filled from the vectors, which are kept.
-const DERIVED: [&str; 15] = [
+const DERIVED: [&str; 22] = [
+    "story_answers",
+    "story_due",
+    "story_backlog",
+    "story_marks",
+    "story_links",
+    "story_words",
+    "story_claims",
     "notices",
     "card_members",
     "card_sources",

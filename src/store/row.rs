@@ -1,8 +1,8 @@
 //! The types that the store returns, and the filters that it takes.
 
 use crate::domain::{
-    CardId, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Hlc, Norm, OpId, Qualifiers, Scope, Status,
-    Verdict,
+    CardId, ClaimId, ClaimKind, Confusion, DeviceId, EventId, EventKind, Flags, Hlc, Norm, OpId, Qualifiers, Scope,
+    Status, StoryRule, Verdict,
     derive::{CardKind, SettledBy},
     norm::IndexTerms,
 };
@@ -146,6 +146,8 @@ pub struct CardRow {
     pub settled: Option<SettledBy>,
     /// Until when it is put off, in milliseconds since the Unix epoch; may lie in the past.
     pub snoozed_until: Option<u64>,
+    /// Of a story card: its category and the rule that found it.
+    pub story: Option<(Confusion, StoryRule)>,
     /// The guard's verdict: on a refused candidate against the others, else on the first member against the others.
     pub verdict: Verdict,
     /// Grows whenever anything on it changes in this file.

@@ -363,6 +363,8 @@ CREATE TABLE cards (
     settled   INTEGER REFERENCES events (n),
     snoozed   INTEGER,
     held      INTEGER NOT NULL,              -- 0: no longer true, and no event speaks of it
+    confusion INTEGER,                       -- of a story card: its category
+    rule      INTEGER,                       -- of a story card: the rule that found it
     rev       INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX cards_in_scope ON cards (open, scope, wall, tick, n);
@@ -410,6 +412,62 @@ CREATE TABLE phrases (
     claim  INTEGER NOT NULL REFERENCES claims (n),
     PRIMARY KEY (phrase, claim)
 ) STRICT, WITHOUT ROWID;
+
+-- The story of each scope, written by the background pass (`story_pass.rs`). `place`: bytes that sort like the story; `words`: the keys under
+-- which the claim stands in `story_words`, eight bytes each.
+CREATE TABLE story_claims (
+    claim INTEGER PRIMARY KEY REFERENCES claims (n),
+    place BLOB NOT NULL,
+    words BLOB NOT NULL
+) STRICT;
+CREATE TABLE story_words (
+    word  INTEGER NOT NULL,                  -- a hash of scope and word
+    place BLOB NOT NULL,
+    claim INTEGER NOT NULL REFERENCES claims (n),
+    PRIMARY KEY (word, place)
+) STRICT, WITHOUT ROWID;
+-- Which earlier claims decide by their standing about the marks of a claim, and between which of them it settles what was unclear.
+CREATE TABLE story_links (
+    claim   INTEGER NOT NULL REFERENCES claims (n),
+    other   INTEGER NOT NULL REFERENCES claims (n),
+    settles INTEGER NOT NULL,
+    PRIMARY KEY (claim, other, settles)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX story_links_other ON story_links (other);
+-- A row for each claim of a mark, in order. `by`: the claim that completed it, the last one.
+CREATE TABLE story_marks (
+    card      BLOB NOT NULL,
+    ord       INTEGER NOT NULL,
+    member    INTEGER NOT NULL REFERENCES claims (n),
+    by        INTEGER NOT NULL REFERENCES claims (n),
+    confusion INTEGER NOT NULL,
+    rule      INTEGER NOT NULL,
+    strength  REAL NOT NULL,
+    PRIMARY KEY (card, ord)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX story_marks_member ON story_marks (member, card);
+CREATE INDEX story_marks_by ON story_marks (by);
+-- Claims that the pass has yet to read. `stage`: 0 it changed, 1 what is near it changed.
+CREATE TABLE story_backlog (
+    claim INTEGER PRIMARY KEY REFERENCES claims (n),
+    stage INTEGER NOT NULL
+) STRICT;
+CREATE INDEX story_backlog_stage ON story_backlog (stage, claim);
+-- The last day of claims in force: after it they are read again.
+CREATE TABLE story_due (
+    claim INTEGER PRIMARY KEY REFERENCES claims (n),
+    day   TEXT NOT NULL
+) STRICT;
+CREATE INDEX story_due_day ON story_due (day);
+-- Answers to story cards, by scope, category and rule.
+CREATE TABLE story_answers (
+    event     INTEGER PRIMARY KEY REFERENCES events (n),
+    scope     INTEGER NOT NULL REFERENCES scopes (n),
+    confusion INTEGER NOT NULL,
+    rule      INTEGER NOT NULL,
+    dismissed INTEGER NOT NULL
+) STRICT;
+CREATE INDEX story_answers_in ON story_answers (scope, confusion, rule, dismissed);
 
 -- What was done without a person, and should be looked at by one.
 CREATE TABLE notices (

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::StoryClaim;
 use crate::guard::{
+    ParsedClaim,
     lexicon::{WordClass, lexicon},
     normalise::{
         Parsed,
@@ -24,15 +24,21 @@ const MIN_WEIGHT: f32 = 0.6;
 const AWAY: &[&str] = &["from", "off"];
 
 /// What the story reads in one claim.
+#[derive(Debug)]
 pub(super) struct ClaimReading {
     /// The members of sets of exclusive alternatives that it asserts.
     chosen: BTreeSet<(u16, u16)>,
-    /// The keys by which it is found: its topic, and the sets that it chooses from.
-    pub(super) keys: BTreeSet<Key>,
+    /// The words by which it is found, as numbers that are the same in every process: its topic, its names, and the sets that it
+    /// chooses from.
+    pub(super) words: BTreeSet<u64>,
     /// The ids of the content words that it asserts: neither denied nor ended by the claim itself.
     asserted: BTreeSet<u64>,
     /// The ids of all content words with enough weight.
     pub(super) topic: BTreeSet<u64>,
+    /// The topic without its numbers.
+    subject: BTreeSet<u64>,
+    /// Whether it names no thing, only an attribute and its amount: "the rate limit is 1,000 req/s".
+    is_general: bool,
     /// The things whose use it ends.
     pub(super) ended: Vec<Ended>,
     /// The versions that it states.
@@ -51,24 +57,19 @@ pub(super) struct ClaimReading {
     pub(super) excepts: bool,
 }
 
-/// What claims on one topic have in common.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
-    /// A content word.
-    Word(u64),
-    /// A set of exclusive alternatives.
-    Choice(u16),
-}
-
 /// A thing whose use a claim ends.
+#[derive(Debug)]
 pub(super) struct Ended {
     /// The words that name it. A claim that contains all of them is about the same thing.
     pub(super) names: BTreeSet<u64>,
+    /// The same words as in [`ClaimReading::words`].
+    pub(super) words: BTreeSet<u64>,
     /// Whether the claim names the replacement.
     pub(super) replaced: bool,
 }
 
 /// A version of something.
+#[derive(Debug)]
 struct Version {
     /// The words before it, one of which names the product.
     product: BTreeSet<u64>,
@@ -77,33 +78,40 @@ struct Version {
 }
 
 /// An amount of something.
-#[derive(PartialEq)]
+#[derive(Debug, PartialEq)]
 struct Amount {
     /// Its base unit, or else the id of the counted word.
     of: (&'static str, u64),
     /// The value in the base unit, as a decimal number.
     value: String,
+    /// Whether the counted word is a rate: "req/s".
+    is_rate: bool,
 }
 
 impl ClaimReading {
-    pub(super) fn of(line: &StoryClaim) -> Self {
-        let parsed = &line.claim.parsed;
+    pub(super) fn of(claim: &ParsedClaim) -> Self {
+        let parsed = &claim.parsed;
         let words: Vec<Word<'_>> = words(&parsed.text);
         let has = |class| words.iter().any(|word| lexicon().class(class).contains(word.text.as_str()));
-        let ended = ended(parsed, &words);
-        let gone: BTreeSet<u64> = ended.iter().flat_map(|e| e.names.iter().copied()).collect();
+        let (ended, thought) = ended(parsed, &words);
+        let gone: BTreeSet<u64> = ended.iter().flat_map(|e| e.names.iter().copied()).chain(thought).collect();
         let denied: BTreeSet<usize> = parsed
             .clauses
             .iter()
             .filter(|clause| clause.negative)
             .flat_map(|clause| clause.core.iter().chain(&clause.subject).copied())
             .collect();
-        let content = |at: &usize| parsed.items[*at].is_content() && parsed.items[*at].weight >= MIN_WEIGHT;
+        // A claim of nothing but general words, "users can upload files", is about these.
+        let weighs = |item: &Item| item.kind == ItemKind::Content && item.weight >= MIN_WEIGHT;
+        let floor = if parsed.items.iter().any(weighs) { MIN_WEIGHT } else { 0.0 };
+        let content = |at: &usize| parsed.items[*at].is_content() && parsed.items[*at].weight >= floor;
         let asserted: BTreeSet<u64> = (0..parsed.items.len())
             .filter(|at| parsed.items[*at].is_content() && !denied.contains(at))
             .map(|at| parsed.items[at].id)
             .filter(|id| !gone.contains(id))
             .collect();
+        let named = |at: &usize| content(at) && parsed.items[*at].kind == ItemKind::Content;
+        let subject: BTreeSet<u64> = (0..parsed.items.len()).filter(named).map(|at| parsed.items[at].id).collect();
         let topic: BTreeSet<u64> = (0..parsed.items.len()).filter(content).map(|at| parsed.items[at].id).collect();
         let chosen: BTreeSet<(u16, u16)> = parsed
             .items
@@ -111,18 +119,22 @@ impl ClaimReading {
             .filter(|item| asserted.contains(&item.id))
             .filter_map(|item| item.alternative)
             .collect();
-        let words_of_topic = topic.iter().copied().map(Key::Word);
-        let keys = words_of_topic.chain(chosen.iter().map(|(set, _)| Key::Choice(*set))).collect();
+        let is_indexed = |item: &&Item| item.is_content() && (item.weight >= floor || is_name(item));
+        let index_words = parsed.items.iter().filter(is_indexed).map(index_word);
+        let sets = chosen.iter().map(|(set, _)| index_number(&format!("#{}", lexicon().set_name(*set))));
+        let index_words = index_words.chain(sets).collect();
         Self {
             chosen,
-            keys,
+            words: index_words,
             asserted,
             topic,
+            is_general: is_general(&parsed.items),
+            subject,
             versions: versions(&parsed.items),
             amounts: amounts(&parsed.items),
             unique_role: unique_role(parsed),
             returns: has(WordClass::Returning),
-            settles: has(WordClass::Settling),
+            settles: has(WordClass::Settling) || opens_with_time(&words) || tells_change(&words),
             past: has(WordClass::Past),
             excepts: has(WordClass::Excepting),
             ended,
@@ -150,8 +162,15 @@ impl ClaimReading {
     pub(super) fn states_other_amount_than(&self, other: &Self) -> bool {
         let [ours] = self.amounts.as_slice() else { return false };
         let [theirs] = other.amounts.as_slice() else { return false };
-        let shared = self.topic.intersection(&other.topic).count();
-        ours.of == theirs.of && ours.value != theirs.value && shared >= 2 && self.overlap(other) >= 0.5
+        if ours.of != theirs.of || ours.value == theirs.value {
+            return false;
+        }
+        let shared = self.subject.intersection(&other.subject).count();
+        let least = self.subject.len().min(other.subject.len());
+        // What says little besides an amount of a unit, "uploads may be at most 10 MB", is about all that has such an amount.
+        let is_part = !ours.of.0.is_empty() && least > 0 && shared == least;
+        let is_rate_of_all = ours.is_rate && (self.is_general || other.is_general);
+        is_part || is_rate_of_all || shared >= 2 && 2 * shared >= least
     }
 
     /// Returns whether both give one unique role to different things: "X is the source of truth for Z", "Y is the source of truth for Z".
@@ -168,7 +187,9 @@ impl ClaimReading {
             2 * a.product.intersection(&b.product).count() >= a.product.len().min(b.product.len()).max(1)
         };
         other.versions.iter().any(|old| {
-            self.versions.iter().any(|new| same(new, old) && new.numbers > old.numbers)
+            let is_last = !other.versions.iter().any(|later| same(later, old) && later.numbers > old.numbers);
+            is_last
+                && self.versions.iter().any(|new| same(new, old) && new.numbers > old.numbers)
                 && !self.versions.iter().any(|new| same(new, old) && new.numbers <= old.numbers)
         })
     }
@@ -179,6 +200,16 @@ impl ClaimReading {
         let same_set = self.chosen.iter().any(|(set, _)| other.chosen.iter().any(|(theirs, _)| set == theirs));
         let short = self.topic.len().max(other.topic.len()) <= SHORT;
         same_set && !self.chooses_same_as(other) && (short || self.overlap(other) >= 0.5)
+    }
+
+    /// Returns whether it says in the same words another thing than both of the others: "prices are decimals from now on" between "prices are cents".
+    pub(super) fn turns_from(&self, first: &Self, last: &Self) -> bool {
+        let is_turn = self.settles && self.overlap(first) >= 0.5 && self.overlap(last) >= 0.5;
+        let shared: BTreeSet<u64> = first.subject.intersection(&last.subject).copied().collect();
+        is_turn
+            && !shared.is_subset(&self.topic)
+            && !self.subject.is_subset(&first.topic)
+            && !self.subject.is_subset(&last.topic)
     }
 
     /// Returns whether both choose the same member of a set of exclusive alternatives.
@@ -215,15 +246,37 @@ fn words(text: &str) -> Vec<Word<'_>> {
     out
 }
 
-/// Returns the things whose use a claim ends: "X was removed", "we dropped X", "moved from X to Y", "X no longer …", "X is gone".
-fn ended(parsed: &Parsed, words: &[Word<'_>]) -> Vec<Ended> {
+/// Returns whether a clause begins with a time: "after the rewrite, …".
+fn opens_with_time(words: &[Word<'_>]) -> bool {
+    let opens = |at: usize| at == 0 || words[at - 1].mark.is_some() || words[at - 1].text == "and";
+    (0..words.len()).any(|at| opens(at) && matches!(words[at].text.as_str(), "after" | "since" | "following"))
+}
+
+/// Returns whether it tells what people did, or a clause ends with a verb in the past and another follows: "we upgraded …", "two people joined, and …".
+fn tells_change(words: &[Word<'_>]) -> bool {
+    let is_past = |word: &Word<'_>| word.text.len() > 4 && word.text.ends_with("ed");
+    let is_be = |word: &Word<'_>| matches!(word.text.as_str(), "is" | "are" | "be" | "been" | "being" | "was" | "were");
+    (1..words.len()).any(|at| {
+        let told = matches!(words[at - 1].text.as_str(), "we" | "they" | "i" | "team");
+        let ends = at + 1 < words.len() && words[at].mark.is_some_and(|mark| mark != "(");
+        is_past(&words[at]) && (told || ends && !words[at.saturating_sub(2)..at].iter().any(is_be))
+    })
+}
+
+/// Returns the things whose use a claim ends: "X was removed", "we dropped X", "moved from X to Y", "X no longer …", "X is gone"; and the words of
+/// those whose end it only plans: "we will move from X to Y".
+fn ended(parsed: &Parsed, words: &[Word<'_>]) -> (Vec<Ended>, BTreeSet<u64>) {
     let mut out = Vec::new();
+    let mut thought = BTreeSet::new();
     let word = |at: usize| words.get(at).map_or("", |w| w.text.as_str());
     let is = |class, at: usize| lexicon().class(class).contains(word(at));
-    let mut push = |range: (usize, usize), replaced: bool| {
-        let names = thing(parsed, range);
-        if !names.is_empty() {
-            out.push(Ended { names, replaced });
+    let mut push = |range: (usize, usize), replaced: bool, real: bool| {
+        let items = thing(parsed, range);
+        if !real {
+            thought.extend(items.iter().map(|item| item.id));
+        } else if !items.is_empty() {
+            let names = items.iter().map(|item| item.id).collect();
+            out.push(Ended { names, words: items.into_iter().map(index_word).collect(), replaced });
         }
     };
     for at in 0..words.len() {
@@ -241,16 +294,17 @@ fn ended(parsed: &Parsed, words: &[Word<'_>]) -> Vec<Ended> {
             let last = (from..words.len()).find(stops).unwrap_or(words.len().saturating_sub(1));
             words.get(from).map(|first| (first.start, words[last.max(from)].end))
         };
-        if (clause_start..at).any(|i| is(WordClass::Unreal, i)) {
-            continue;
-        }
-        if is(WordClass::Ended, at) {
+        // "Move from X to Y" asks for it: X is still there.
+        let wished = matches!(word(at), "move" | "switch" | "migrate" | "change" | "convert");
+        let real = !wished && !(clause_start..at).any(|i| is(WordClass::Unreal, i));
+        let particle = matches!(word(at + 1), "off" | "down" | "out") && is(WordClass::EndedWithParticle, at);
+        if real && (is(WordClass::Ended, at) || particle) {
             let passive = (at.saturating_sub(2)..at).any(is_be);
             // "deprecated endpoints" names a kind of endpoints and ends nothing.
             if !passive && !(at.saturating_sub(2)..at).any(|i| is(WordClass::Doer, i)) {
                 continue;
             }
-            let range = if passive { Some(before()) } else { after(at + 1) };
+            let range = if passive { Some(before()) } else { after(at + 1 + usize::from(particle)) };
             // "replaced by Y", "dropped X in favour of Y", "retired X; Y instead" name the replacement.
             let by = matches!(word(at), "replaced" | "superseded")
                 && (at + 1..words.len()).any(|i| matches!(word(i), "by" | "with"));
@@ -258,45 +312,70 @@ fn ended(parsed: &Parsed, words: &[Word<'_>]) -> Vec<Ended> {
             if (word(at) != "left" || !passive)
                 && let Some(range) = range
             {
-                push(range, by || favour);
+                push(range, by || favour, real);
             }
-        } else if is(WordClass::Moved, at) {
+        } else if wished || is(WordClass::Moved, at) {
             let from = (at + 1..(at + 8).min(words.len())).find(|i| AWAY.contains(&word(*i)));
             if let Some(from) = from.filter(|from| (at..*from).all(|i| words[i].mark.is_none())) {
                 let to = (from + 1..words.len()).any(|i| matches!(word(i), "to" | "onto"));
                 if let Some(range) = after(from + 1) {
-                    push(range, to);
+                    push(range, to, real);
                 }
             }
-        } else if word(at) == "longer" && at > 0 && word(at - 1) == "no" && at > 1 {
-            push((words[clause_start.min(at - 2)].start, words[at - 1].start), false);
-        } else if word(at) == "gone" && at > 0 && is_be(at - 1) {
-            push(before(), false);
-        } else if word(at) == "using"
+        } else if real && word(at) == "longer" && at > 1 && word(at - 1) == "no" {
+            // "We no longer run X" names it after the verb.
+            let range = if is(WordClass::Doer, at - 2) {
+                after(at + 2)
+            } else {
+                Some((words[clause_start.min(at - 2)].start, words[at - 1].start))
+            };
+            if let Some(range) = range {
+                push(range, false, true);
+            }
+        } else if real && word(at) == "gone" && at > 0 && is_be(at - 1) {
+            push(before(), false, true);
+        } else if real
+            && word(at) == "using"
             && at > 0
             && matches!(word(at - 1), "stopped" | "stop" | "quit")
             && let Some(range) = after(at + 1)
         {
-            push(range, false);
+            push(range, false, true);
         }
     }
-    out
+    (out, thought)
 }
 
 /// Returns the words that name the thing in this byte range: its proper names if there are any, else its content words.
-fn thing(parsed: &Parsed, range: (usize, usize)) -> BTreeSet<u64> {
+fn thing(parsed: &Parsed, range: (usize, usize)) -> Vec<&Item> {
     let items: Vec<&Item> = parsed
         .items
         .iter()
         .filter(|item| item.kind == ItemKind::Content && item.start >= range.0 && item.end <= range.1)
         .take(PHRASE)
         .collect();
-    let is_name = |item: &&&Item| item.code || item.alternative.is_some() || item.capital && item.start > 0;
-    let names: BTreeSet<u64> = items.iter().filter(is_name).map(|item| item.id).collect();
+    let names: Vec<&Item> = items.iter().copied().filter(|item| is_name(item)).collect();
     if !names.is_empty() {
         return names;
     }
-    items.iter().filter(|item| item.weight >= MIN_WEIGHT).map(|item| item.id).collect()
+    items.into_iter().filter(|item| item.weight >= MIN_WEIGHT).collect()
+}
+
+/// Returns whether a word names one thing of its kind: code, a member of a set of alternatives, or a capital within the sentence.
+fn is_name(item: &Item) -> bool {
+    item.code || item.alternative.is_some() || item.capital && item.start > 0
+}
+
+/// Returns the number under which a word is indexed.
+fn index_word(item: &Item) -> u64 {
+    index_number(&item.key)
+}
+
+/// Returns a number that stands for a text in every process.
+fn index_number(text: &str) -> u64 {
+    let mut first = [0; 8];
+    blake3::Hasher::new().update(b"ergo/story-word/1").update(text.as_bytes()).finalize_xof().fill(&mut first);
+    u64::from_le_bytes(first)
 }
 
 /// Returns versions with the words before them: "Postgres 14", "http client to 1.4.2".
@@ -306,10 +385,12 @@ fn versions(items: &[Item]) -> Vec<Version> {
         // "Postgres 17 needs …" names a version, "has 17 workers" counts.
         let named = at > 0
             && items[at - 1].kind == ItemKind::Content
-            && (items[at - 1].capital || items[at - 1].alternative.is_some());
-        let counts = !named && items.get(at + 1).is_some_and(|next| next.kind == ItemKind::Content);
+            && (items[at - 1].capital
+                || items[at - 1].alternative.is_some()
+                || matches!(items[at - 1].lower.as_str(), "version" | "release"));
+        let named = named || item.lower.starts_with('v');
         let unit = item.quantity.as_ref().is_some_and(|quantity| !quantity.base.is_empty());
-        let Some(numbers) = version(&item.lower).filter(|numbers| !unit && (numbers.len() > 1 || !counts)) else {
+        let Some(numbers) = version(&item.lower).filter(|numbers| !unit && (numbers.len() > 1 || named)) else {
             continue;
         };
         let before = items[..at].iter().rev().take_while(|item| !matches!(item.kind, ItemKind::Punct(_)));
@@ -327,14 +408,23 @@ fn amounts(items: &[Item]) -> Vec<Amount> {
     let read = |(at, item): (usize, &Item)| {
         let quantity = item.quantity.as_ref()?;
         let counted = items.get(at + 1).filter(|next| next.kind == ItemKind::Content).map(|next| next.id);
+        let is_rate = items.get(at + 1).is_some_and(|next| next.lower.contains('/'));
         let of = match (quantity.base, counted) {
-            ("", None) => return None,
+            // Versions are read by themselves.
+            ("", None) | ("version" | "date", _) => return None,
             ("", Some(counted)) => ("", counted),
             (base, _) => (base, 0),
         };
-        Some(Amount { of, value: quantity.value.clone() })
+        Some(Amount { of, value: quantity.value.clone(), is_rate })
     };
     items.iter().enumerate().filter_map(read).collect()
+}
+
+/// Returns whether a statement names nothing but an attribute with its amount.
+fn is_general(items: &[Item]) -> bool {
+    let is_attribute = |item: &Item| lexicon().class(WordClass::Attribute).contains(item.lower.as_str());
+    let named = items.iter().filter(|item| item.kind == ItemKind::Content && !item.lower.contains('/'));
+    named.clone().any(is_attribute) && !named.clone().any(|item| is_name(item)) && named.count() <= 2
 }
 
 /// Returns the words of X and of its role in "X is the source of truth for addresses".

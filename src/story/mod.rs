@@ -5,290 +5,200 @@
 //! it) and a *stale* claim (its subject moved on, and nobody retired it). What the latest claim settles is not marked: progress, corrections, a
 //! change of mind that says what comes instead, and what one working session says in steps.
 //!
+//! Each claim is read beside the few earlier claims that have most in common with it, found by the last [`STORY_WINDOW`] claims of each of its words: what
+//! it marks depends on these alone, so that the store can read a story piece by piece, in whatever order its claims arrive.
+//!
 //! Pure: no I/O, no clock, no model; the same claims give the same marks on every device.
 
+mod claim_marks;
 mod claim_reading;
+mod mark_question;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
-use claim_reading::{ClaimReading, Ended, Key};
+pub use claim_marks::{ClaimMarks, read_claim};
+use claim_reading::ClaimReading;
+pub use mark_question::question;
 
 use crate::{
-    domain::{
-        Confusion,
-        claim::ClaimKind,
-        text,
-        verdict::{RuleId, Tier},
-    },
-    guard::{Guard, JudgeContext, NormedClaim, ParsedClaim},
+    domain::{ClaimId, Confusion, Hlc, STORY_WINDOW, StoryRule, claim::ClaimKind},
+    guard::{Guard, NormedClaim, ParsedClaim},
 };
 
-/// Claims by one writer within this time are one working session, in milliseconds.
-const SESSION: u64 = 60 * 60 * 1000;
-
-/// The age difference from which the older of two opposing claims is stale rather than ambiguous, in milliseconds.
-const LONG_AGO: u64 = 90 * 24 * 60 * 60 * 1000;
-
-/// The age difference from which a version is stale beside a higher one, in milliseconds.
-const VERSION_AGE: u64 = 7 * 24 * 60 * 60 * 1000;
-
-/// The overlap from which a later claim repeats an earlier one.
-const REPEAT_OVERLAP: f32 = 0.5;
-
-/// A word in more claims than this, and in more than 2 % of them, does not name one particular thing.
-const COMMON: usize = 6;
-
-/// The most characters of a statement that a question quotes.
-const QUOTED: usize = 90;
+/// The version of the reading: another one makes every store read its claims again.
+pub const VERSION: u32 = 1;
 
 /// The most earlier claims that a claim is compared with: those with most words in common.
-const COMPARED: usize = 24;
+pub const COMPARED: usize = 24;
+
+/// What a claim says, read once; it does not change.
+#[derive(Clone, Debug)]
+pub struct StoryText {
+    claim: Arc<ParsedClaim>,
+    reading: Arc<ClaimReading>,
+}
+
+impl StoryText {
+    /// Parses and reads a claim.
+    pub fn new(mut claim: NormedClaim) -> Self {
+        // The guard does not compare two facts; the story does, so it treats them like decisions.
+        if !claim.kind.is_guarded() {
+            claim.kind = ClaimKind::Decision;
+        }
+        let claim = Arc::new(ParsedClaim::new(claim));
+        let reading = Arc::new(ClaimReading::of(&claim));
+        Self { claim, reading }
+    }
+
+    /// Returns the words by which it is found, as numbers that are the same in every process.
+    pub fn words(&self) -> Vec<u64> {
+        self.reading.words.iter().copied().collect()
+    }
+}
+
+/// Whether a claim is in force, and how it left if not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClaimStanding {
+    /// It was neither superseded nor retracted.
+    pub in_force: bool,
+    /// Its last day has passed.
+    pub expired: bool,
+    /// When it was retracted, in milliseconds since the Unix epoch.
+    pub retracted: Option<u64>,
+    /// The claims that superseded it.
+    pub replaced_by: Vec<ClaimId>,
+}
+
+impl ClaimStanding {
+    /// Returns the standing of a claim in force.
+    pub fn active() -> Self {
+        Self { in_force: true, ..Self::default() }
+    }
+
+    /// Returns whether it holds today.
+    pub fn holds(&self) -> bool {
+        self.in_force && !self.expired
+    }
+}
 
 /// A claim of the story.
 #[derive(Clone, Debug)]
 pub struct StoryClaim {
     /// When it was written, in milliseconds since the Unix epoch.
-    written: u64,
+    pub written: u64,
     /// Who wrote it.
-    who: String,
-    /// Whether it is in force: neither superseded nor retracted nor past its last day.
-    in_force: bool,
-    claim: Arc<ParsedClaim>,
+    pub who: String,
+    /// Whether it is in force.
+    pub standing: ClaimStanding,
+    /// What it says.
+    pub text: StoryText,
 }
 
 impl StoryClaim {
-    /// Parses a claim that was written at `written`, in milliseconds since the Unix epoch. `in_force`: it was neither superseded nor retracted.
-    pub fn new(written: u64, who: &str, in_force: bool, mut claim: NormedClaim) -> Self {
-        // The guard does not compare two facts; the story does, so it treats them like decisions.
-        if !claim.kind.is_guarded() {
-            claim.kind = ClaimKind::Decision;
-        }
-        Self { written, who: who.to_owned(), in_force, claim: Arc::new(ParsedClaim::new(claim)) }
+    /// Returns the statement as written.
+    pub fn statement(&self) -> &str {
+        &self.text.claim.claim().statement
     }
 
-    /// The statement as written.
-    fn statement(&self) -> &str {
-        &self.claim.claim().statement
+    fn id(&self) -> Option<ClaimId> {
+        self.text.claim.claim().id
+    }
+
+    fn reading(&self) -> &ClaimReading {
+        &self.text.reading
     }
 }
 
 /// Claims of the story that a person should settle.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
     /// The kind of confusion.
     pub confusion: Confusion,
+    /// The rule that found it.
+    pub rule: StoryRule,
+    /// How much the two claims that oppose each other have in common, 0 to 1: what people dismissed asks for more.
+    pub strength: f32,
     /// The indexes of the claims concerned, in order.
     pub claims: Vec<usize>,
-    /// A question that can be answered with yes or no without reading the claims.
-    pub question: String,
 }
 
-/// Reads a story, the oldest claim first, and marks what would confuse. Each claim is compared with the few earlier ones that have most in
-/// common with it.
+/// When something in a story happened, for sorting: the day from which a claim says that it holds, if it was written down later, else the time when it
+/// was written. In milliseconds since the Unix epoch.
+pub fn happened(clock: Hlc, valid_from: Option<&str>) -> u64 {
+    let day = valid_from.and_then(|day| day.parse::<jiff::civil::Date>().ok());
+    let start = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok());
+    let start = start.and_then(|start| u64::try_from(start.timestamp().as_millisecond()).ok());
+    start.map_or(clock.wall, |start| start.min(clock.wall))
+}
+
+/// The place of a claim in its story as bytes that sort like it: when it happened, when it was written, its id.
+pub fn place(happened: u64, clock: Hlc, id: &ClaimId) -> [u8; 24] {
+    let mut place = [0; 24];
+    place[..8].copy_from_slice(&happened.to_be_bytes());
+    place[8..16].copy_from_slice(&clock.wall.to_be_bytes());
+    place[16..20].copy_from_slice(&clock.count.to_be_bytes());
+    place[20..].copy_from_slice(&id.0[..4]);
+    place
+}
+
+/// Selects the claims that a claim is compared with, in order, from those that have each of its words: the ones with most words in common, and of
+/// these the latest.
+pub fn select<T: Ord + Copy>(by_word: &[Vec<T>]) -> Vec<T> {
+    let mut shared: BTreeMap<T, usize> = BTreeMap::new();
+    for claim in by_word.iter().flatten() {
+        *shared.entry(*claim).or_default() += 1;
+    }
+    let mut best: Vec<(usize, T)> = shared.into_iter().map(|(claim, count)| (count, claim)).collect();
+    best.sort_unstable_by(|a, b| b.cmp(a));
+    let mut claims: Vec<T> = best.into_iter().take(COMPARED).map(|(_, claim)| claim).collect();
+    claims.sort_unstable();
+    claims
+}
+
+/// Reads a whole story, the oldest claim first, and marks what would confuse.
 pub fn read(guard: &Guard, lines: &[StoryClaim]) -> Vec<Mark> {
-    let mut story = Story::new(guard, lines);
-    for at in 0..lines.len() {
-        story.add(at);
-    }
-    story.marks
-}
-
-/// The story, as far as it has been read.
-struct Story<'a> {
-    guard: &'a Guard,
-    lines: &'a [StoryClaim],
-    readings: Vec<ClaimReading>,
-    /// Claims by their words.
-    index: BTreeMap<Key, Vec<usize>>,
-    /// For each claim, the earlier ones that it opposes.
-    opposed: Vec<BTreeMap<usize, Opposed>>,
-    marks: Vec<Mark>,
-}
-
-/// How a claim opposes an earlier one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Opposed {
-    /// It states another value, choice or stance.
-    Differs,
-    /// It may do so: enough for a change that a third claim reverses, and for nothing else.
-    MayDiffer,
-    /// It ends the use of something that the earlier one depends on, and names the replacement.
-    Replaced,
-    /// It ends the use of something that the earlier one depends on.
-    Ended,
-}
-
-impl<'a> Story<'a> {
-    fn new(guard: &'a Guard, lines: &'a [StoryClaim]) -> Self {
-        Self { guard, lines, readings: Vec::new(), index: BTreeMap::new(), opposed: Vec::new(), marks: Vec::new() }
-    }
-
-    fn add(&mut self, at: usize) {
-        let reading = ClaimReading::of(&self.lines[at]);
-        let earlier = self.related(&reading);
-        let opposed = earlier.iter().filter_map(|&e| Some((e, self.opposes(at, &reading, e)?))).collect();
-        for key in &reading.keys {
-            self.index.entry(*key).or_default().push(at);
-        }
-        self.readings.push(reading);
-        self.opposed.push(opposed);
-        if let Some(mark) = self.reversal(at, &earlier) {
-            // The repeated choice is neither stale nor ambiguous with the claim that ended it.
-            let turn: BTreeSet<usize> = mark.claims.iter().copied().collect();
-            self.marks.retain(|m| !m.claims.iter().all(|claim| turn.contains(claim)));
-            self.marks.push(mark);
-            return;
-        }
-        for &other in &earlier {
-            if let Some(mark) = self.unsettled(at, other) {
-                self.marks.push(mark);
-            }
-        }
-    }
-
-    /// Returns the earlier claims that have most in common with this one, the oldest first.
-    fn related(&self, reading: &ClaimReading) -> Vec<usize> {
-        let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
-        for key in &reading.keys {
-            for claim in self.index.get(key).into_iter().flatten() {
-                *shared.entry(*claim).or_default() += 1;
-            }
-        }
-        let mut best: Vec<(usize, usize)> = shared.into_iter().map(|(claim, count)| (count, claim)).collect();
-        best.sort_unstable_by(|a, b| b.cmp(a));
-        let mut claims: Vec<usize> = best.into_iter().take(COMPARED).map(|(_, claim)| claim).collect();
-        claims.sort_unstable();
-        claims
-    }
-
-    /// Returns how claim `at` opposes the earlier claim `other`, if it does.
-    fn opposes(&self, at: usize, ours: &ClaimReading, other: usize) -> Option<Opposed> {
-        let theirs = &self.readings[other];
-        if self.lines[at].claim.parsed.stated_scope.is_disjoint(&self.lines[other].claim.parsed.stated_scope) {
-            return None;
-        }
-        if let Some(thing) = ours.ended.iter().find(|thing| theirs.asserts(thing) && self.is_particular(thing)) {
-            return Some(if thing.replaced { Opposed::Replaced } else { Opposed::Ended });
-        }
-        if ours.is_rival_of(theirs) || ours.states_other_amount_than(theirs) {
-            return Some(Opposed::Differs);
-        }
-        match self.tier(at, other) {
-            Tier::Block => Some(Opposed::Differs),
-            Tier::Warn => Some(Opposed::MayDiffer),
-            Tier::Clean => ours.is_another_choice_than(theirs).then_some(Opposed::MayDiffer),
-        }
-    }
-
-    /// Returns whether it names one particular thing. A word in many claims names a kind of things.
-    fn is_particular(&self, thing: &Ended) -> bool {
-        let fewest =
-            thing.names.iter().map(|id| self.index.get(&Key::Word(*id)).map_or(0, Vec::len)).min().unwrap_or_default();
-        fewest <= COMMON.max(self.readings.len() / 50)
-    }
-
-    /// Returns the tier of claim `at` by the guard's rules, compared with the other. Corrections are excluded: the story reads them itself.
-    fn tier(&self, at: usize, other: usize) -> Tier {
-        let existing = std::slice::from_ref(&self.lines[other].claim);
-        let verdict = self.guard.judge(&self.lines[at].claim, existing, JudgeContext::default());
-        let found = verdict.findings.iter().filter(|finding| finding.evidence.rule != RuleId::ChangeInWords);
-        found.map(|finding| finding.tier).max().unwrap_or_default()
-    }
-
-    /// Returns whether both are from one working session.
-    fn is_session(&self, one: usize, other: usize) -> bool {
-        let (one, other) = (&self.lines[one], &self.lines[other]);
-        one.who == other.who && one.written.abs_diff(other.written) <= SESSION
-    }
-
-    /// Returns the reversal that ends with claim `at`: it repeats an earlier claim that a claim between the two ended or opposed, without
-    /// mentioning the change.
-    fn reversal(&self, at: usize, earlier: &[usize]) -> Option<Mark> {
-        let (line, reading) = (&self.lines[at], &self.readings[at]);
-        if !line.in_force || reading.returns || reading.past {
-            return None;
-        }
-        for &first in earlier {
-            for &turn in earlier.iter().filter(|turn| **turn > first) {
-                let Some(how) = self.opposed[turn].get(&first) else { continue };
-                if self.is_session(turn, at) || self.is_session(first, turn) {
-                    continue;
-                }
-                let came_back = match how {
-                    Opposed::Ended | Opposed::Replaced => {
-                        self.readings[turn]
-                            .ended
-                            .iter()
-                            .any(|thing| self.readings[first].asserts(thing) && reading.asserts(thing))
-                            && self.shares_more(first, at, turn)
-                    }
-                    Opposed::Differs | Opposed::MayDiffer => {
-                        self.opposed[at].contains_key(&turn)
-                            && !self.opposed[at].contains_key(&first)
-                            && (reading.chooses_same_as(&self.readings[first])
-                                || reading.overlap(&self.readings[first]) >= REPEAT_OVERLAP)
-                    }
-                };
-                if came_back {
-                    let question = format!(
-                        "Does “{}” hold again, although “{}” was written in between?",
-                        short(line.statement()),
-                        short(self.lines[turn].statement())
-                    );
-                    return Some(Mark { confusion: Confusion::Reversal, claims: vec![first, turn, at], question });
-                }
-            }
-        }
-        None
-    }
-
-    /// Returns whether two claims have a word in common besides the names of what `turn` ended, or are too short for that.
-    fn shares_more(&self, one: usize, other: usize, turn: usize) -> bool {
-        let named: BTreeSet<u64> = self.readings[turn].ended.iter().flat_map(|e| e.names.iter().copied()).collect();
-        let (one, other) = (&self.readings[one], &self.readings[other]);
-        one.topic.intersection(&other.topic).any(|id| !named.contains(id))
-            || one.topic.len().min(other.topic.len()) <= 2
-    }
-
-    /// Returns the mark if claim `at` makes the earlier claim `other` stale or ambiguous.
-    fn unsettled(&self, at: usize, other: usize) -> Option<Mark> {
-        let (newer, older) = (&self.lines[at], &self.lines[other]);
-        if !newer.in_force || !older.in_force || self.is_session(at, other) {
-            return None;
-        }
-        let reading = &self.readings[at];
-        let age = newer.written.saturating_sub(older.written);
-        let stale = || {
-            let question = format!(
-                "Does “{}” still hold, given the newer “{}”?",
-                short(older.statement()),
-                short(newer.statement())
-            );
-            Some(Mark { confusion: Confusion::Stale, claims: vec![other, at], question })
+    let mut index: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut marks = Vec::new();
+    let mut settled: Vec<(usize, BTreeSet<usize>)> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let words = line.text.words();
+        let last = |word: &u64| {
+            let list = index.get(word).map_or(&[][..], Vec::as_slice);
+            list[list.len().saturating_sub(STORY_WINDOW)..].to_vec()
         };
-        if age >= VERSION_AGE && reading.has_newer_version_than(&self.readings[other]) {
-            return stale();
+        let by_word: Vec<Vec<usize>> = words.iter().map(last).collect();
+        let counts = words.iter().copied().zip(by_word.iter().map(Vec::len)).collect();
+        let mut related = select(&by_word);
+        let earlier: Vec<&StoryClaim> = related.iter().map(|at| &lines[*at]).collect();
+        let found = read_claim(guard, &earlier, line, &counts);
+        related.push(at);
+        let moved = |claims: Vec<usize>| claims.into_iter().map(|at| related[at]).collect::<Vec<_>>();
+        marks.extend(found.marks.into_iter().map(|mark| Mark { claims: moved(mark.claims), ..mark }));
+        if !found.settles.is_empty() {
+            settled.push((at, moved(found.settles).into_iter().collect()));
         }
-        match self.opposed[at].get(&other)? {
-            Opposed::Ended => stale(),
-            Opposed::Replaced | Opposed::MayDiffer => None,
-            Opposed::Differs if reading.settles || reading.excepts || reading.returns => None,
-            Opposed::Differs if age >= LONG_AGO => stale(),
-            Opposed::Differs => {
-                let question =
-                    format!("Does “{}” hold instead of “{}”?", short(newer.statement()), short(older.statement()));
-                Some(Mark { confusion: Confusion::Ambiguity, claims: vec![other, at], question })
-            }
+        for word in words {
+            index.entry(word).or_default().push(at);
         }
     }
+    unsettled(marks, &settled)
 }
 
-/// Returns the statement without its full stop, shortened for a question.
-fn short(statement: &str) -> String {
-    text::cut(statement.trim().trim_end_matches('.'), QUOTED)
+/// Drops the marks that a later claim settles, and those that a reversal includes.
+fn unsettled(marks: Vec<Mark>, settled: &[(usize, BTreeSet<usize>)]) -> Vec<Mark> {
+    let turns: Vec<Vec<usize>> = marks.iter().filter(|mark| mark.claims.len() > 2).map(|m| m.claims.clone()).collect();
+    let is_open = |mark: &Mark| {
+        let last = mark.claims.last().copied().unwrap_or_default();
+        let in_turn =
+            mark.claims.len() < 3 && turns.iter().any(|turn| mark.claims.iter().all(|claim| turn.contains(claim)));
+        let is_settled =
+            settled.iter().any(|(by, claims)| *by > last && mark.claims.iter().all(|claim| claims.contains(claim)));
+        !in_turn && !is_settled
+    };
+    marks.into_iter().filter(is_open).collect()
 }

@@ -13,10 +13,14 @@ fn marks(story: &[(&str, &str, &str)]) -> Vec<(Confusion, Vec<usize>)> {
         .map(|(at, who, statement)| {
             let norms = guard.normalise(statement, &Qualifiers::default()).norms;
             let claim = NormedClaim { statement: (*statement).to_owned(), norms, ..NormedClaim::default() };
-            StoryClaim::new(millis(at), who, true, claim)
+            line(millis(at), who, claim)
         })
         .collect();
     read(&guard, &lines).into_iter().map(|mark| (mark.confusion, mark.claims)).collect()
+}
+
+fn line(written: u64, who: &str, claim: NormedClaim) -> StoryClaim {
+    StoryClaim { written, who: who.to_owned(), standing: ClaimStanding::active(), text: StoryText::new(claim) }
 }
 
 /// `YYYY-MM-DD`, or with ` HH:MM`.
@@ -105,4 +109,57 @@ fn a_story_is_read_the_same_each_time() {
         ("2026-06-05", "cleo", "Solr answers the search requests."),
     ];
     assert_eq!(marks(&story), marks(&story));
+}
+
+/// A story of the fixture: what is wrong with it, and its claims.
+struct Fixture<'a> {
+    title: &'a str,
+    expected: Option<(&'a str, Vec<usize>)>,
+    claims: Vec<(u64, &'a str, &'a str)>,
+}
+
+fn fixtures() -> Vec<Fixture<'static>> {
+    let text = include_str!("../../tests/data/story/stories.txt");
+    let mut stories = Vec::new();
+    for block in text.split("\n\n").filter(|block| !block.starts_with('#')) {
+        let mut lines = block.lines().filter(|line| !line.is_empty());
+        let (head, title) = lines.next().unwrap().split_once(": ").unwrap();
+        let mut head = head.split(' ');
+        let kind = head.next().unwrap();
+        let at: Vec<usize> = head.map(|n| n.parse::<usize>().unwrap() - 1).collect();
+        let claims = lines
+            .map(|line| {
+                let (when, rest) = line.split_once(' ').unwrap();
+                let (who, statement) = rest.split_once(": ").unwrap();
+                (millis(&when.replace('T', " ")), who, statement)
+            })
+            .collect();
+        stories.push(Fixture { title, expected: (kind != "coherent").then_some((kind, at)), claims });
+    }
+    stories
+}
+
+#[test]
+fn the_written_stories_are_marked_as_they_should_be() {
+    let guard = Guard::default();
+    let mut wrong = Vec::new();
+    for kind in [ClaimKind::Decision, ClaimKind::Fact] {
+        for story in fixtures() {
+            let lines: Vec<StoryClaim> = story
+                .claims
+                .iter()
+                .map(|(at, who, statement)| {
+                    let norms = guard.normalise(statement, &Qualifiers::default()).norms;
+                    let statement = (*statement).to_owned();
+                    line(*at, who, NormedClaim { statement, norms, kind, ..NormedClaim::default() })
+                })
+                .collect();
+            let found: Vec<(&str, Vec<usize>)> =
+                read(&guard, &lines).into_iter().map(|mark| (mark.confusion.as_str(), mark.claims)).collect();
+            if found != story.expected.iter().cloned().collect::<Vec<_>>() {
+                wrong.push(format!("{kind} {}: expected {:?}, found {found:?}", story.title, story.expected));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

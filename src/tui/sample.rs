@@ -119,6 +119,7 @@ pub(crate) fn summary(n: u8, status: CardStatus) -> CardSummary {
             existing: format!("The canary deployment of shop {n} is always blue, and takes a tenth of the traffic"),
             source: Some("CLAUDE.md:31".into()),
         }),
+        story: None,
         op_id: Some(OpId([n; 16])),
         members: vec![id(n), id(100 + n)],
         at: NOW - u64::from(n) * HOUR,
@@ -180,9 +181,11 @@ pub(crate) fn card(n: u8) -> CardView {
             .into_iter()
             .map(|act| ActOption {
                 act,
-                disabled: (act == CardAct::Discard && !refused).then(|| {
-                    "both claims are stored: keep one, or retract one".to_owned()
-                }),
+                disabled: match act {
+                    CardAct::Discard if !refused => Some("both claims are stored: keep one, or retract one".to_owned()),
+                    CardAct::Yes | CardAct::No => Some("this card asks no question".to_owned()),
+                    _ => None,
+                },
                 prefill: (act == CardAct::Supersede).then(|| "Red is what the dashboards alert on.".to_owned()),
             })
             .collect(),

@@ -42,7 +42,7 @@ pub(super) async fn settle(
             request.target = Some(side(card, &named)?);
         }
         CardAct::Snooze => request.until = Some(time::moment(named.as_deref().unwrap_or("1d"), 1)?),
-        CardAct::Exception | CardAct::Dismiss | CardAct::Discard => {}
+        CardAct::Exception | CardAct::Dismiss | CardAct::Discard | CardAct::Yes | CardAct::No => {}
     }
     if act == CardAct::Narrow && !ask_qualifiers(cx, asker, &mut request)? {
         return Ok(After::Unchanged);

@@ -22,6 +22,7 @@ pub(crate) fn origin(kind: CardKind) -> &'static str {
         CardKind::Found => "found among the active claims",
         CardKind::Proposed => "a retraction that an agent proposes",
         CardKind::Held => "a write that waits for verdicts",
+        CardKind::Story => "an open question of the story",
     }
 }
 
@@ -135,6 +136,14 @@ impl Ui {
                 }
                 CardAct::Discard => ways.push((format!("--discard --reason {why}"), "discard the new claim".into())),
                 CardAct::Snooze => ways.push(("--snooze 3d".into(), "ask again in 3 days".into())),
+                CardAct::Yes | CardAct::No => {
+                    let effect = card.summary.story.as_ref().map(|story| match option.act {
+                        CardAct::Yes => format!("yes: {}", story.yes),
+                        _ => format!("no: {}", story.no),
+                    });
+                    let way = format!("--{} --reason {why}", option.act.as_str());
+                    ways.insert(usize::from(option.act == CardAct::No), (way, effect.unwrap_or_default()));
+                }
             }
         }
         let lines: Vec<_> =

@@ -85,6 +85,7 @@ fn card() -> CardView {
             scope: candidate.scope.clone(),
             headline: "One says that deploys on Fridays must happen, the other that they must not.".into(),
             pair: None,
+            story: None,
             op_id: None,
             members: vec![candidate.id, EventId([0x3f; 32])],
             at: NOW - 3_600_000,
@@ -102,7 +103,7 @@ fn card() -> CardView {
             .into_iter()
             .map(|act| ActOption {
                 act,
-                disabled: None,
+                disabled: matches!(act, CardAct::Yes | CardAct::No).then(|| "this card asks no question".into()),
                 prefill: (act == CardAct::Supersede).then(|| "It's urgent.".into()),
             })
             .collect(),

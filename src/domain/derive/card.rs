@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::local;
 use crate::domain::{
+    confusion::{Confusion, StoryRule},
     event::{Body, EventKind, Header},
     id::{CardId, EventId, OpId},
 };
@@ -25,12 +26,15 @@ pub enum CardKind {
     Proposed,
     /// A write waits for its writer's verdicts on claims that it may contradict; on this device only.
     Held,
+    /// The story of the scope leaves open what holds: a reversal, an ambiguity or a stale claim, read from the claims by
+    /// rules: the same card on every device.
+    Story,
 }
 
 impl CardKind {
     /// Every kind, in the order of their weight.
-    pub const ALL: [Self; 6] =
-        [Self::Refused, Self::Found, Self::Contradiction, Self::Contested, Self::Proposed, Self::Held];
+    pub const ALL: [Self; 7] =
+        [Self::Refused, Self::Found, Self::Contradiction, Self::Contested, Self::Proposed, Self::Held, Self::Story];
 }
 
 /// The act that settled a card.
@@ -64,6 +68,10 @@ pub struct LocalNote {
     pub until: Option<u64>,
     /// Of a narrowing: the claim of the organisation's level that the first target stands for in this project.
     pub narrows: Option<EventId>,
+    /// Of an answer to a story card: its category.
+    pub confusion: Option<Confusion>,
+    /// Of an answer to a story card: the rule that found it.
+    pub rule: Option<StoryRule>,
 }
 
 /// The note in a local event's body; empty where there is none or it was redacted.
@@ -79,13 +87,15 @@ pub fn group_of(id: EventId, header: &Header) -> EventId {
 /// The card that an event creates or refers to, if any.
 ///
 /// A refused candidate's card is named after the candidate alone, so that a retry which opposes further claims does not
-/// make another; a proposal's after the proposal, since a claim may be proposed for retraction again in other times. All
-/// other cards are named after their members.
+/// make another; a proposal's after the proposal, since a claim may be proposed for retraction again in other times. The
+/// card of a story is named after its category and its members; all other cards after their members.
 pub fn card_of(id: EventId, header: &Header, body: Option<&Body>) -> Option<CardId> {
     match super::understood(header) {
-        EventKind::Resolve(act) if act != crate::domain::ResolveAct::Reviewed && header.targets.len() >= 2 => {
-            Some(CardId::of_members(&header.targets))
-        }
+        EventKind::Resolve(act) if act != crate::domain::ResolveAct::Reviewed => match local_note(body).confusion {
+            Some(confusion) => Some(CardId::of_story(confusion, &header.targets)),
+            None if header.targets.len() >= 2 => Some(CardId::of_members(&header.targets)),
+            None => None,
+        },
         EventKind::Local(kind) => match kind.as_str() {
             local::REFUSED | local::HELD => Some(CardId::of_members(&[group_of(id, header)])),
             local::PROPOSED => Some(CardId::of_members(&[id])),

@@ -75,6 +75,7 @@ impl FoundPair {
             claims: &[&ours, &theirs],
             evidence,
             proposed: None,
+            question: None,
         });
         CardSummary {
             id: CardId::of_members(&self.members()),
@@ -83,6 +84,7 @@ impl FoundPair {
             scope: self.ours.scope.clone(),
             headline,
             pair: wording::pair([&ours, &theirs]),
+            story: None,
             op_id: None,
             members: self.members(),
             at: now,

@@ -34,7 +34,7 @@ pub(super) use refuse::{WriteIntent, unstored_data, write_intent};
 pub(super) use reinstate::reinstate;
 pub(super) use remember::{learn, remember, remember_by_rules};
 pub(super) use replay::creates_claim;
-pub(super) use resolve::{resolve, resolve_many};
+pub(super) use resolve::{StorySide, resolve, resolve_many, story_question};
 pub(super) use retract::retract;
 pub(super) use reviewed::reviewed;
 pub(super) use supersede::supersede;

@@ -2,7 +2,10 @@
 
 use super::{chain, limit};
 use crate::{
-    api::{ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery},
+    api::{
+        ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery,
+        StoryQuestion,
+    },
     domain::{EventId, Status, verdict::Evidence},
     engine::{Engine, acts, beside, find, guard_calls, past_reads::PastTime, validate, view as views, wording},
     store::{CardFilter, CardRow, Reader},
@@ -58,10 +61,11 @@ fn kinds(text: Option<&str>) -> Result<Vec<CardKind>, ApiError> {
             "found" => Ok(CardKind::Found),
             "proposed" => Ok(CardKind::Proposed),
             "held" => Ok(CardKind::Held),
+            "story" => Ok(CardKind::Story),
             other => Err(ApiError::field(
                 "kind",
                 format!(
-                    "unknown `kind` “{}”: expected refused, contradiction, contested, found, proposed or held",
+                    "unknown `kind` “{}”: expected refused, contradiction, contested, found, proposed, held or story",
                     other.chars().take(40).collect::<String>()
                 ),
             )),
@@ -164,12 +168,18 @@ pub(in crate::engine) fn cards_of(
         .collect()
 }
 
+fn story_side(claim: &ClaimView) -> acts::StorySide<'_> {
+    let active = claim.status == Status::Active;
+    acts::StorySide { id: claim.id, kind: claim.kind, active, statement: &claim.statement }
+}
+
 /// What stands on a card, read.
 struct Sides {
     candidate: Option<ClaimView>,
     claims: Vec<ClaimView>,
     evidence: Vec<Evidence>,
     proposed: Option<String>,
+    story: Option<StoryQuestion>,
 }
 
 impl Sides {
@@ -185,10 +195,14 @@ impl Sides {
         let proposed = match row.kind {
             CardKind::Refused | CardKind::Held => acts::write_intent(reader, &row.id)?.exception,
             CardKind::Proposed => acts::proposed_reason(reader, &row.id)?,
-            CardKind::Found | CardKind::Contradiction | CardKind::Contested => None,
+            CardKind::Found | CardKind::Contradiction | CardKind::Contested | CardKind::Story => None,
         };
         let evidence = row.verdict.findings.iter().map(|finding| finding.evidence.clone()).collect();
-        Ok(Self { candidate, claims, evidence, proposed })
+        let story = row.story.map(|(confusion, rule)| {
+            // The card has the newest first.
+            acts::story_question(confusion, rule, &claims.iter().rev().map(story_side).collect::<Vec<_>>())
+        });
+        Ok(Self { candidate, claims, evidence, proposed, story })
     }
 
     fn facts<'a>(&'a self, row: &CardRow, now: u64, claims: &'a [&'a ClaimView]) -> wording::CardContext<'a> {
@@ -199,6 +213,7 @@ impl Sides {
             claims,
             evidence: &self.evidence,
             proposed: self.proposed.as_deref(),
+            question: self.story.as_ref().map(|story| story.question.as_str()),
         }
     }
 
@@ -212,6 +227,7 @@ impl Sides {
             scope: row.scope.clone(),
             headline: wording::headline(&self.facts(row, now, &claims)),
             pair: wording::pair(self.candidate.iter().chain(&self.claims)),
+            story: self.story.clone(),
             op_id: Some(row.op),
             members: row.members.clone(),
             at: row.clock.wall,

@@ -15,13 +15,14 @@ use crate::{
 };
 
 /// The groups that are cards, in the order of the inbox.
-const CARDS: [(InboxKind, CardKind); 6] = [
+const CARDS: [(InboxKind, CardKind); 7] = [
     (InboxKind::Refused, CardKind::Refused),
     (InboxKind::Contradiction, CardKind::Contradiction),
     (InboxKind::Contested, CardKind::Contested),
     (InboxKind::Proposed, CardKind::Proposed),
     (InboxKind::Found, CardKind::Found),
     (InboxKind::Held, CardKind::Held),
+    (InboxKind::Story, CardKind::Story),
 ];
 
 /// The most acts on its premises that are shown with a claim.

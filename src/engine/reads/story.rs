@@ -1,68 +1,70 @@
 //! `GET /story`: the claims of a scope in order, with the marks of what would confuse.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     api::{ApiError, MAX_PAGE, Story, StoryMark, StoryQuery},
-    domain::{Status, ago::day},
-    engine::{Engine, guard_result::candidate, validate, view},
+    domain::{ClaimId, Status, ago::day},
+    engine::{Engine, story_reading::happened, validate, view},
     guard::normalise,
     store::{ClaimFilter, ClaimRow},
-    story::{self, StoryClaim},
+    story::question,
 };
 
-/// The newest claims that are read.
+/// The newest claims that are shown.
 const MOST: usize = 5_000;
 
-/// `GET /story`.
+/// `GET /story`. The marks are those of the background pass.
 pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<Story, ApiError> {
     let scope = validate::named(&query.org_id, &query.project)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
-    let filter = ClaimFilter { scope: Some(scope), ..ClaimFilter::default() };
-    let (mut rows, cut) = engine.readers.lend().snapshot(|reader| -> Result<_, ApiError> {
+    let filter = ClaimFilter { scope: Some(scope.clone()), ..ClaimFilter::default() };
+    let (mut rows, cut, waiting, marks) = engine.readers.lend().snapshot(|reader| -> Result<_, ApiError> {
         let mut rows = Vec::new();
         let mut cursor = None;
-        loop {
+        let cut = loop {
             let page = reader.claims(&filter, MAX_PAGE, cursor.as_deref())?;
             rows.extend(page.items);
             match page.next {
                 Some(next) if rows.len() < MOST => cursor = Some(next),
-                next => return Ok((rows, next.is_some())),
+                next => break next.is_some(),
             }
+        };
+        let marks = reader.story_marks(&scope)?;
+        let known: HashSet<ClaimId> = rows.iter().map(|row: &ClaimRow| row.id).collect();
+        // A mark may name a claim that is older than those.
+        for id in marks.iter().flat_map(|mark| &mark.claims).filter(|id| !known.contains(*id)).collect::<HashSet<_>>() {
+            rows.extend(reader.claim(id)?);
         }
+        Ok((rows, cut, reader.story_backlog(&scope)?, marks))
     })?;
     rows.retain(|row| row.status != Status::Refused && !row.flags.redacted);
-    rows.reverse();
-    let lines: Vec<StoryClaim> = rows.iter().map(line).collect();
-    let marks = story::read(&engine.guard, &lines);
+    rows.sort_by_key(|row| (happened(row), row.clock, row.id));
 
     let subject: Option<HashSet<String>> =
         query.subject.as_deref().map(|subject| normalise::names(subject).into_iter().collect());
     let is_asked = |row: &ClaimRow| {
-        query.since.is_none_or(|since| row.clock.wall >= since)
+        query.since.is_none_or(|since| happened(row) >= since)
             && subject.as_ref().is_none_or(|words| {
                 let names: HashSet<String> = normalise::names(&row.statement).into_iter().collect();
                 words.is_subset(&names)
             })
     };
-    let asked: Vec<bool> = rows.iter().map(is_asked).collect();
-    let marks: Vec<story::Mark> = marks.into_iter().filter(|mark| mark.claims.iter().any(|at| asked[*at])).collect();
-    let marked: HashSet<usize> = marks.iter().flat_map(|mark| mark.claims.iter().copied()).collect();
-    let marks = marks
-        .into_iter()
-        .map(|mark| StoryMark {
+    let asked: HashSet<ClaimId> = rows.iter().filter(|row| is_asked(row)).map(|row| row.id).collect();
+    let statements: HashMap<ClaimId, &str> = rows.iter().map(|row| (row.id, row.statement.as_str())).collect();
+    let mut shown = Vec::new();
+    for mark in marks.into_iter().filter(|mark| mark.open && mark.claims.iter().any(|id| asked.contains(id))) {
+        let told: Vec<&str> = mark.claims.iter().filter_map(|id| statements.get(id).copied()).collect();
+        shown.push(StoryMark {
             confusion: mark.confusion,
-            question: mark.question,
-            claims: mark.claims.iter().map(|at| rows[*at].id).collect(),
-        })
-        .collect();
+            question: question(mark.confusion, mark.rule, &told),
+            claims: mark.claims,
+            card: Some(mark.card),
+        });
+    }
+    let marked: HashSet<ClaimId> = shown.iter().flat_map(|mark| mark.claims.iter().copied()).collect();
     let read = rows.len();
-    let shown = rows.into_iter().enumerate().filter(|(at, _)| asked[*at] || marked.contains(at)).map(|(_, row)| row);
-    let claims = view::claims(shown.collect::<Vec<_>>(), &day((engine.config.clock)()));
-    Ok(Story { claims, marks, read, cut })
-}
-
-fn line(row: &ClaimRow) -> StoryClaim {
-    let in_force = row.status == Status::Active && !row.flags.undone;
-    StoryClaim::new(row.clock.wall, &row.who, in_force, candidate(row))
+    let rows = rows.into_iter().filter(|row| asked.contains(&row.id) || marked.contains(&row.id));
+    let claims = view::claims(rows.collect::<Vec<_>>(), &day((engine.config.clock)()));
+    Ok(Story { claims, marks: shown, read, cut, waiting })
 }

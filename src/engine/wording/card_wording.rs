@@ -21,6 +21,8 @@ pub(in crate::engine) struct CardContext<'a> {
     pub evidence: &'a [Evidence],
     /// Why an agent proposes what it may not do itself: an exception for a refused write, or a retract.
     pub proposed: Option<&'a str>,
+    /// The question of a story card.
+    pub question: Option<&'a str>,
 }
 
 impl CardContext<'_> {
@@ -63,6 +65,9 @@ pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
     if facts.kind == CardKind::Proposed {
         let what = facts.claims.first().map_or_else(|| "a claim".to_owned(), |claim| quote(&claim.statement));
         return format!("An agent proposes to retract {what}");
+    }
+    if let (CardKind::Story, Some(question)) = (facts.kind, facts.question) {
+        return question.to_owned();
     }
     if let Some(sentence) = facts.evidence.iter().map(|e| e.sentence.trim()).find(|sentence| !sentence.is_empty()) {
         return sentence.to_owned();
@@ -124,6 +129,7 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
             format!("{reason}. Retract the claim if it was never right; dismiss to keep it.")
         }
         CardKind::Contested => "Keep one of them, or merge both into one text.".into(),
+        CardKind::Story => "Answer yes or no. If the claims are about different things, dismiss the card.".into(),
     }
 }
 
@@ -147,6 +153,9 @@ fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
     if facts.kind == CardKind::Proposed && !matches!(act, CardAct::Retract | CardAct::Dismiss | CardAct::Snooze) {
         return Some("only a retraction was proposed: retract the claim, or dismiss the card to keep it");
     }
+    if matches!(act, CardAct::Yes | CardAct::No) {
+        return (facts.kind != CardKind::Story).then_some("this card asks no question");
+    }
     match act {
         // One change withdrew the claim while another replaced it.
         CardAct::Supersede if !refused && facts.active().nth(1).is_none() => {
@@ -158,7 +167,7 @@ fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
         CardAct::Retract | CardAct::Exception | CardAct::Narrow if facts.moot() => {
             Some("no active claim contradicts the new claim now: keep it, or discard it")
         }
-        CardAct::Retract | CardAct::Narrow | CardAct::Exception | CardAct::Dismiss => None,
+        CardAct::Retract | CardAct::Narrow | CardAct::Exception | CardAct::Dismiss | CardAct::Yes | CardAct::No => None,
     }
 }
 
@@ -168,7 +177,7 @@ fn prefill(facts: &CardContext<'_>, act: CardAct) -> Option<String> {
         CardAct::Exception => facts.proposed.map(str::to_owned),
         CardAct::Discard => facts.active().next().map(|claim| format!("{} still holds", quote(&claim.statement))),
         CardAct::Retract if facts.kind == CardKind::Proposed => facts.proposed.map(str::to_owned),
-        CardAct::Retract | CardAct::Dismiss | CardAct::Snooze => None,
+        CardAct::Retract | CardAct::Dismiss | CardAct::Snooze | CardAct::Yes | CardAct::No => None,
     }
 }
 
@@ -216,7 +225,10 @@ mod tests {
     }
 
     #[rstest]
-    #[case::refused(CardKind::Refused, true, Status::Active, &CardAct::ALL)]
+    #[case::refused(CardKind::Refused, true, Status::Active, &CardAct::ALL[..7])]
+    #[case::story(CardKind::Story, false, Status::Active,
+        &[CardAct::Supersede, CardAct::Retract, CardAct::Narrow, CardAct::Exception, CardAct::Dismiss, CardAct::Snooze,
+            CardAct::Yes, CardAct::No])]
     #[case::moot(CardKind::Refused, true, Status::Retracted,
         &[CardAct::Supersede, CardAct::Dismiss, CardAct::Discard, CardAct::Snooze])]
     #[case::contradiction(CardKind::Contradiction, false, Status::Active,
@@ -240,6 +252,7 @@ mod tests {
             claims: &claims,
             evidence: &[],
             proposed: None,
+            question: None,
         };
         assert_eq!(allowed(&facts), expected);
         assert!(allowed(&CardContext { status: CardStatus::Settled, ..facts }).is_empty());
@@ -257,6 +270,7 @@ mod tests {
             claims: &[&blue],
             evidence: &evidence,
             proposed: None,
+            question: None,
         };
         assert_eq!(headline(&facts), "the canary is red or blue");
         facts.evidence = &[];
@@ -277,6 +291,7 @@ mod tests {
             claims: &[&blue],
             evidence: &[],
             proposed: Some("one week only"),
+            question: None,
         };
         let prefill = |act| acts(&facts).into_iter().find(|option| option.act == act).and_then(|option| option.prefill);
         assert_eq!(prefill(CardAct::Supersede).as_deref(), Some("why use red"));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Projector, claim_index, claims, contests::SuccessionLine, pairs};
+use super::{Projector, claim_index, claims, contests::SuccessionLine, pairs, story_marks};
 use crate::{
     domain::{
         CardId, ClaimId, EventId, Finding, Hlc, Qualifiers, Status, Tier, Verdict,
@@ -31,6 +31,7 @@ struct Card {
     author: i64,
     settled: Option<i64>,
     snoozed: Option<i64>,
+    story: Option<(i64, i64)>,
 }
 
 /// A claim on a card.
@@ -167,11 +168,11 @@ impl Projector<'_> {
             .db
             .prepare_cached(
                 "INSERT INTO cards (id, scope, kind, open, moot, candidate, wall, tick, author, settled, snoozed, held, rev,
-                    content)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13)
+                    content, confusion, rule)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13, ?14, ?15)
                  ON CONFLICT (id) DO UPDATE SET scope = ?2, kind = ?3, open = ?4, moot = ?5, candidate = ?6, wall = ?7,
                     tick = ?8, author = ?9, settled = ?10, snoozed = ?11, held = 1, rev = ?12,
-                    content = ?13
+                    content = ?13, confusion = ?14, rule = ?15
                  RETURNING n",
             )?
             .query_row(
@@ -189,6 +190,8 @@ impl Projector<'_> {
                     card.snoozed,
                     rev,
                     card.content,
+                    card.story.map(|(confusion, _)| confusion),
+                    card.story.map(|(_, rule)| rule),
                 ],
                 |row| row.get(0),
             )?;
@@ -239,6 +242,7 @@ impl Projector<'_> {
             author: proposal.n,
             settled: settled.filter(|_| !open).map(|event| event.n),
             snoozed: self.snoozed(events, proposal.scope)?,
+            story: None,
         }))
     }
 
@@ -279,6 +283,7 @@ impl Projector<'_> {
             author: first.n,
             settled: settled.map(|event| event.n),
             snoozed: self.snoozed(events, anchor.scope)?,
+            story: None,
         }))
     }
 
@@ -295,6 +300,7 @@ impl Projector<'_> {
         let mut open = false;
         let mut ids = self.dirty.members.get(&id).cloned().unwrap_or_default();
         let mut found = None;
+        let (marked, mut story) = story_marks::mark_of_card(self.db, id)?.unzip();
         let mut read = self.db.prepare_cached("SELECT kind, open FROM card_sources WHERE card = ?1")?;
         for row in read.query_map([id.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?)))? {
             let (kind, holds) = row?;
@@ -319,11 +325,15 @@ impl Projector<'_> {
             } else {
                 self.members(&event.header.targets, event.scope)?
             };
+            let answered = story_marks::answered(self.db, id, event)?;
             // Of its organisation's claims alone, a project has nothing to say.
-            if members.len() < 2 || !members.iter().any(|member| member.own) {
+            if members.len() < if answered.is_some() { 1 } else { 2 } || !members.iter().any(|member| member.own) {
                 continue;
             }
-            if is_found {
+            if answered.is_some() {
+                kinds.insert(CardKind::Story);
+                story = story.or(answered);
+            } else if is_found {
                 kinds.insert(CardKind::Found);
                 open |= self.is_found_open(&members, events, event.scope)?;
                 found.get_or_insert(event);
@@ -342,17 +352,24 @@ impl Projector<'_> {
             None => self.members(&ids_in_order, scope)?,
         };
         members.sort_by_key(|member| std::cmp::Reverse((member.clock, member.id)));
+        if let Some(order) = &marked {
+            members.sort_by_key(|member| std::cmp::Reverse(order.iter().position(|id| *id == member.id)));
+        }
         let Some(newest) = members.first() else { return Ok(None) };
         let mut settled = last_settling(events, scope).map(|event| (event.header.clock, event.id, event.n));
         for resolve in self.resolves_of(&ids, scope)? {
             settled = settled.max(Some((resolve.header.clock, resolve.id, resolve.n)));
         }
         let active = members.iter().filter(|member| member.active).count();
+        if kind == CardKind::Story {
+            open = open && settled.is_none() && !self.is_told_elsewhere(&members, scope)?;
+        }
         Ok(Some(Card {
             kind,
             scope,
             open,
             moot: !open && active < 2,
+            story: story.filter(|_| kind == CardKind::Story),
             candidate: None,
             content: None,
             clock: found.map_or(newest.clock, |event| event.header.clock),
@@ -387,6 +404,20 @@ impl Projector<'_> {
     fn is_found_open(&self, members: &[Member], events: &[LoadedEvent], scope: i64) -> Result<bool> {
         let active: Vec<ClaimId> = members.iter().filter(|member| member.active).map(|member| member.id).collect();
         Ok(!all_settled(&active, &SuccessionLine { db: self.db, scope })? && last_settling(events, scope).is_none())
+    }
+
+    /// Whether the claims of a story card are settled pair by pair, or stand on a card that every device derives without the story.
+    fn is_told_elsewhere(&self, members: &[Member], scope: i64) -> Result<bool> {
+        let ids: Vec<ClaimId> = members.iter().map(|member| member.id).collect();
+        let active: Vec<ClaimId> = members.iter().filter(|member| member.active).map(|member| member.id).collect();
+        if active.len() > 1 && all_settled(&active, &SuccessionLine { db: self.db, scope })? {
+            return Ok(true);
+        }
+        let mut read = self
+            .db
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM card_sources WHERE card = ?1 AND kind IN (?2, ?3))")?;
+        let kinds = [CardKind::Contradiction as i64, CardKind::Contested as i64];
+        Ok(read.query_row(params![CardId::of_members(&ids).0, kinds[0], kinds[1]], |row| row.get(0))?)
     }
 
     fn opposed(&self, members: &[Member]) -> Result<bool> {

@@ -15,6 +15,7 @@ mod notices;
 mod pairs;
 mod redact;
 mod review;
+mod story_marks;
 mod withdraw;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +45,7 @@ pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
 pub(in crate::store) use contests::SuccessionLine;
 pub(in crate::store) use notices::wrong_notices;
 pub(in crate::store) use review::{premises as premises_of, wrong_counts};
+pub(in crate::store) use story_marks::story_word;
 pub(in crate::store) use withdraw::forget_cards;
 
 /// What a projector has still to do.
@@ -71,6 +73,8 @@ struct Dirty {
     members: BTreeMap<CardId, BTreeSet<ClaimId>>,
     /// Chunks that may have come or gone.
     chunks: BTreeSet<i64>,
+    /// Categories and rules of a scope's story of which an answer came or went.
+    answers: BTreeSet<story_marks::MarkSort>,
     /// Notices that may have come, gone, been seen, or become true or untrue.
     notices: BTreeSet<i64>,
     /// Claims whose row is to be written anew.
@@ -148,6 +152,7 @@ impl<'a> Projector<'a> {
         self.update_contests()?;
         self.update_contradictions()?;
         self.update_exceptions()?;
+        self.update_story()?;
         self.update_cards()?;
         self.update_chunks()?;
         let texts = std::mem::take(&mut self.dirty.texts);
@@ -214,6 +219,7 @@ impl<'a> Projector<'a> {
                     self.dirty.settled.extend(narrowed);
                 }
                 self.dirty.settled.extend(claims::created_with(self.db, event)?);
+                self.mark_answer(event)?;
                 self.mark_card(event)?;
             }
             EventKind::Depend => {

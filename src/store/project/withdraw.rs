@@ -41,6 +41,7 @@ impl Projector<'_> {
             if derive::is_notice(&event.kind) {
                 self.drop_notice(event)?;
             }
+            self.drop_answer(event)?;
             if event.is_claim() {
                 self.drop_claim(event)?;
             }
@@ -144,6 +145,7 @@ impl Projector<'_> {
             self.unindex(claim.n, &body)?;
         }
         self.write_rests(claim.n, &BTreeSet::new())?;
+        self.drop_from_story(claim.n)?;
         for sql in [
             "DELETE FROM dependencies WHERE premise = ?1",
             "UPDATE lanes SET claims = claims - 1 WHERE n = (SELECT lane FROM claims WHERE n = ?1)",

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::ListPosition;
 use crate::{
     domain::{
-        CardId, ClaimId, ClaimKind, EventId, EventKind, Hlc, Qualifiers, Scope,
+        CardId, ClaimId, ClaimKind, Confusion, EventId, EventKind, Hlc, Qualifiers, Scope, StoryRule,
         derive::{CardKind, Lineage, SettledBy, local, local_note},
     },
     store::{
@@ -29,6 +29,7 @@ struct CardRecord {
     settled: Option<i64>,
     snoozed: Option<i64>,
     rev: i64,
+    story: Option<(Confusion, StoryRule)>,
 }
 
 macro_rules! select_card {
@@ -36,7 +37,7 @@ macro_rules! select_card {
         concat!(
             "SELECT k.n, k.id, k.scope, k.kind, k.open, k.moot, k.candidate, k.wall, k.tick, k.author, k.settled,
                 k.snoozed, max(k.rev, coalesce((SELECT max(c.rev) FROM card_members m JOIN claims c ON c.id = m.member
-                    WHERE m.card = k.n), 0))
+                    WHERE m.card = k.n), 0)), k.confusion, k.rule
              FROM cards k ",
             $rest
         )
@@ -59,6 +60,10 @@ fn read_card(row: &Row<'_>) -> rusqlite::Result<CardRecord> {
         settled: row.get(10)?,
         snoozed: row.get(11)?,
         rev: row.get(12)?,
+        story: row
+            .get::<_, Option<i64>>(13)?
+            .and_then(Confusion::numbered)
+            .zip(row.get::<_, Option<i64>>(14)?.and_then(StoryRule::numbered)),
     })
 }
 
@@ -82,6 +87,7 @@ impl Reader {
             snoozed_until: base.snoozed.map(i64::unsigned_abs),
             verdict: verdict_of(&self.db, &base.id, &members, &*self.check)?,
             rev: base.rev.unsigned_abs(),
+            story: base.story,
             members,
         })
     }

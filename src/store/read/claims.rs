@@ -172,7 +172,10 @@ pub(super) fn claims_at_places(db: &Connection, places: impl IntoIterator<Item =
 }
 
 /// Claims by their places, in that order, without their relations.
-pub(super) fn bare_claims_at_places(db: &Connection, places: impl IntoIterator<Item = i64>) -> Result<Vec<ClaimRow>> {
+pub(in crate::store) fn bare_claims_at_places(
+    db: &Connection,
+    places: impl IntoIterator<Item = i64>,
+) -> Result<Vec<ClaimRow>> {
     let mut read = db.prepare_cached(select_claim!("WHERE c.n = ?1"))?;
     places.into_iter().map(|n| Ok(read.query_row([n], read_claim)?.row)).collect()
 }

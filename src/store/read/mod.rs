@@ -15,6 +15,7 @@ mod search;
 
 pub use agents::AgentTally;
 pub use notes::{ClaimLink, JudgedWords, Sightings};
+pub(super) use claims::bare_claims_at_places;
 pub(super) use recall::quoted;
 
 use crate::store::StoreError;

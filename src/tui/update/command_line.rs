@@ -166,7 +166,9 @@ fn resolve(card: &str, request: &ResolveRequest) -> String {
         CardAct::Supersede => flag("keep", side(&request.winner)),
         CardAct::Retract => flag("retract", side(&request.target)),
         CardAct::Narrow => flag("narrow", side(&request.target)),
-        CardAct::Exception | CardAct::Dismiss | CardAct::Discard => flag(request.act.as_str(), Some(String::new())),
+        CardAct::Exception | CardAct::Dismiss | CardAct::Discard | CardAct::Yes | CardAct::No => {
+            flag(request.act.as_str(), Some(String::new()));
+        }
         CardAct::Snooze => flag("snooze", request.until.map(|at| times::day(at, &TimeZone::UTC))),
     }
     let q = &request.qualifiers;

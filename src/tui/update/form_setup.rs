@@ -223,6 +223,12 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         (CardAct::Snooze, _) => {
             ("Snooze", "The card is hidden on this device, and reappears after that time.".to_owned())
         }
+        (CardAct::Yes, _) => {
+            ("Answer yes", card.view.summary.story.as_ref().map_or_else(String::new, |story| story.yes.clone()))
+        }
+        (CardAct::No, _) => {
+            ("Answer no", card.view.summary.story.as_ref().map_or_else(String::new, |story| story.no.clone()))
+        }
     };
     (title.to_owned(), effect)
 }

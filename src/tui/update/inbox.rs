@@ -73,7 +73,8 @@ fn more(state: &mut AppState, kind: InboxKind) {
         | InboxKind::Contested
         | InboxKind::Proposed
         | InboxKind::Found
-        | InboxKind::Held => {
+        | InboxKind::Held
+        | InboxKind::Story => {
             leave(state, Screen::Cards);
             state.conflicts.filter = CardListFilter::Open;
             state.conflicts.list.restart();

@@ -100,7 +100,7 @@ fn words(act: CardAct, keep: KeepSide, count: usize) -> (String, String) {
         }
         (CardAct::Discard, _) => ("discard", "The new claims are discarded; nothing is stored."),
         (CardAct::Snooze, _) => ("snooze", "The cards are hidden on this device, and reappear after that time."),
-        (CardAct::Retract | CardAct::Narrow, _) => ("settle", ""),
+        (CardAct::Retract | CardAct::Narrow | CardAct::Yes | CardAct::No, _) => ("settle", ""),
     };
     let cards = if count == 1 { "card" } else { "cards" };
     (format!("{count} {cards}: {verb}"), effect.to_owned())
@@ -199,7 +199,9 @@ fn button(act: CardAct) -> &'static str {
         CardAct::Dismiss => "Dismiss",
         CardAct::Discard => "Discard",
         CardAct::Snooze => "Snooze",
-        CardAct::Supersede | CardAct::Exception | CardAct::Retract | CardAct::Narrow => "Settle",
+        CardAct::Supersede | CardAct::Exception | CardAct::Retract | CardAct::Narrow | CardAct::Yes | CardAct::No => {
+            "Settle"
+        }
     }
 }
 

@@ -94,6 +94,7 @@ fn heading(card: &Card) -> String {
         CardKind::Proposed => "An agent proposes to retract this claim".to_owned(),
         CardKind::Held => "The new claim waits for its writer's verdict".to_owned(),
         CardKind::Contested => "Two writers changed this claim concurrently".to_owned(),
+        CardKind::Story => "The story leaves open what holds".to_owned(),
         _ if judged == Some((RuleId::Judged, Relation::Contradiction)) => {
             "A judge says that these contradict".to_owned()
         }
@@ -118,6 +119,7 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         CardKind::Contradiction | CardKind::Contested => "both are active",
         CardKind::Found => "both are active, found by an audit or a model",
         CardKind::Proposed => "a person wrote it, so a person must decide",
+        CardKind::Story => "read from the history of the scope",
     };
     let text = format!("{what} {dot} by {by} {dot} {ago}");
     let mut out = text::wrap(&text, width, paint.theme.dim);

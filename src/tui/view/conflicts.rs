@@ -161,6 +161,7 @@ pub(super) fn kind(kind: CardKind) -> &'static str {
         CardKind::Found => "found later",
         CardKind::Proposed => "proposed",
         CardKind::Held => "held",
+        CardKind::Story => "story",
     }
 }
 

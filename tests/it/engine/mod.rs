@@ -24,6 +24,7 @@ mod recall_filter;
 mod reembed;
 mod refine;
 mod snapshot;
+mod stories;
 mod strangers;
 mod team;
 mod undo;

@@ -20,11 +20,11 @@ fn api() -> Scope {
     Scope::new("acme", "api").unwrap()
 }
 
-fn all() -> Grant {
+pub(super) fn all() -> Grant {
     Grant { role: Role::Writer, scopes: Granted::All }
 }
 
-fn create(bed: &Bed) -> TeamView {
+pub(super) fn create(bed: &Bed) -> TeamView {
     let request = CreateTeamRequest {
         caller: caller(),
         name: "acme".into(),
@@ -34,12 +34,12 @@ fn create(bed: &Bed) -> TeamView {
     bed.engine.create_team(&request).unwrap()
 }
 
-fn add(to: &Bed, other: &Bed, name: &str, grant: &Grant) -> Vec<SignedEvent> {
+pub(super) fn add(to: &Bed, other: &Bed, name: &str, grant: &Grant) -> Vec<SignedEvent> {
     to.engine.add_member(&caller(), None, other.engine.device(), "bob", name, grant).unwrap().1
 }
 
 /// Takes in what another laptop has and this one lacks.
-fn pull(bed: &Bed, from: &Bed, team: EventId) -> SyncImported {
+pub(super) fn pull(bed: &Bed, from: &Bed, team: EventId) -> SyncImported {
     let mut events = Vec::new();
     let scopes = from.engine.with_reader(|reader| reader.team_scopes(&team)).unwrap();
     for scope in scopes {

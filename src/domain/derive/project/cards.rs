@@ -75,6 +75,8 @@ impl<'a> EventSet<'a> {
                     let open = self.is_found_open(card, &members);
                     add(CardKind::Found, scope, members, open, card);
                 }
+                // The background pass reads the stories; their cards are no part of this.
+                EventKind::Resolve(_) if local_note(item.body.as_ref()).confusion.is_some() => {}
                 EventKind::Resolve(_)
                     if several && !self.of_candidates.contains(&(item.header.op, item.header.author)) =>
                 {

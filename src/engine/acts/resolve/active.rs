@@ -3,6 +3,7 @@
 use super::{
     Plan, Resolution, Settling, on_record, pick,
     refused::{must_be_own, narrowing, replaced_by_narrowing},
+    yes_no::{self, StoryAnswer, StorySide},
 };
 use crate::domain::derive::CardKind;
 use crate::{
@@ -88,6 +89,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             };
             (let_stand(context, &sides, resolution.act).into_iter().collect(), wording::summary(verb, &statements))
         }
+        CardAct::Yes | CardAct::No => return answered(context, card, resolution),
         CardAct::Discard | CardAct::Snooze => {
             return Err(ApiError::internal("internal error: a local act was routed to the shared log"));
         }
@@ -130,6 +132,49 @@ fn judged_compatible(card: &CardRow, sides: &[ClaimRow], reason: &str) -> Option
     draft.body.data = serde_json::to_string(&data).ok();
     draft.body.reason = Some(reason.to_owned());
     Some(draft)
+}
+
+/// The events of an answer to a story card.
+fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
+    let Some((confusion, _)) = card.story else {
+        return Err(ApiError::field("act", "this card asks no question: only a story card is answered with yes or no"));
+    };
+    let mut rows = Vec::new();
+    for member in card.members.iter().rev() {
+        rows.push(find::row(context.reader(), member)?);
+    }
+    let sides: Vec<StorySide<'_>> = rows.iter().map(StorySide::of).collect();
+    let answer = yes_no::answer(confusion, &sides, resolution.act == CardAct::Yes);
+    let summary = yes_no::sentence(&answer, &sides);
+    let chosen = |ids: &[ClaimId]| rows.iter().filter(|row| ids.contains(&row.id)).cloned().collect::<Vec<_>>();
+    let (mut drafts, act, change) = match &answer {
+        StoryAnswer::Supersede(losers, winner) => {
+            let losers = chosen(losers);
+            let stays = chosen(&[*winner]).first().map(|row| row.statement.clone()).unwrap_or_default();
+            let draft = replaced_by(&losers, *winner, resolution.reason.clone());
+            (vec![draft], ResolveAct::Supersede, Some((losers, stays)))
+        }
+        StoryAnswer::Retract(targets) => {
+            let mut drafts = Vec::new();
+            for target in chosen(targets) {
+                super::refused::must_be_allowed(context, &target)?;
+                drafts.push(retract::event(&target, resolution.reason.clone()));
+                drafts.extend(notice::of_retract(context, &target));
+            }
+            (drafts, ResolveAct::Retract, None)
+        }
+        StoryAnswer::Confirm => {
+            super::refused::must_be_excepted(context, CardAct::Dismiss)?;
+            (let_stand(context, &rows, CardAct::Dismiss).into_iter().collect(), ResolveAct::Dismiss, None)
+        }
+    };
+    let mut record = on_record(card, act, None, &resolution.reason);
+    if let Some((confusion, rule)) = card.story {
+        let said = serde_json::json!({ "confusion": confusion, "rule": rule, "act": resolution.act.as_str() });
+        record.body.data = Some(said.to_string());
+    }
+    drafts.push(record);
+    Ok(Plan::Commit(Settling { drafts, summary, warnings: Vec::new(), change }))
 }
 
 /// The notice of an agent that lets all sides stand.
@@ -221,7 +266,7 @@ fn record(card: &CardRow, resolution: &Resolution, first: Option<ClaimId>) -> Ev
         CardAct::Narrow => ResolveAct::Narrow,
         CardAct::Exception => ResolveAct::Exception,
         CardAct::Dismiss => ResolveAct::Dismiss,
-        CardAct::Supersede | CardAct::Discard | CardAct::Snooze => ResolveAct::Supersede,
+        CardAct::Supersede | CardAct::Discard | CardAct::Snooze | CardAct::Yes | CardAct::No => ResolveAct::Supersede,
     };
     on_record(card, act, first, &resolution.reason)
 }

@@ -47,7 +47,7 @@ fn checked(request: &ResolveManyRequest) -> Result<(), ApiError> {
     match (request.act, &request.keep) {
         (CardAct::Supersede, None) => Err(ApiError::field("keep", "`supersede` needs `keep`: which side to keep")
             .hint("`first` (the new claim), `second` (the existing claim), or the claims of a `source` or `writer`")),
-        (CardAct::Retract | CardAct::Narrow, _) => Err(ApiError::field(
+        (CardAct::Retract | CardAct::Narrow | CardAct::Yes | CardAct::No, _) => Err(ApiError::field(
             "act",
             format!("{} needs different details for each card: settle the cards one by one", request.act.as_str()),
         )),

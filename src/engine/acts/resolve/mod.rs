@@ -4,8 +4,10 @@ mod active;
 mod local;
 mod many;
 mod refused;
+mod yes_no;
 
 pub(in crate::engine) use many::resolve_many;
+pub(in crate::engine) use yes_no::{StorySide, story_question};
 
 use super::refused_write::Rewording;
 use crate::{
@@ -83,6 +85,11 @@ fn plan(
         return Ok(Plan::Answer(Box::new(stale)));
     }
     must_be_enabled(context, card, resolution.act)?;
+    if matches!(resolution.act, CardAct::Yes | CardAct::No) && card.kind != CardKind::Story {
+        let message =
+            format!("card {} asks no question: only a story card is answered with yes or no", card.id.short());
+        return Err(ApiError::field("act", message));
+    }
     match (resolution.act, card.kind) {
         (CardAct::Snooze, _) => local::snooze(context, card, resolution),
         (CardAct::Discard, _) => local::discard(context, card, resolution),
@@ -288,5 +295,8 @@ fn on_record(
     let members = members.into_iter().map(crate::store::Ref::Id);
     let mut draft = EventDraft::new(EventKind::Resolve(act), members);
     draft.body.reason = Some(reason.to_owned());
+    if let Some((confusion, rule)) = card.story {
+        draft.body.data = Some(serde_json::json!({ "confusion": confusion, "rule": rule }).to_string());
+    }
     draft
 }

@@ -28,7 +28,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
         CardAct::Retract => retract_side(context, card, resolution, &refused_write),
         CardAct::Narrow => narrow(context, card, resolution, &refused_write),
         CardAct::Exception | CardAct::Dismiss => keep_both(context, card, resolution, &refused_write),
-        CardAct::Discard | CardAct::Snooze => {
+        CardAct::Discard | CardAct::Snooze | CardAct::Yes | CardAct::No => {
             Err(ApiError::internal("internal error: a local act was routed to the shared log"))
         }
     }

@@ -1,0 +1,136 @@
+//! What the answers to the question of a story card do: one plan, which the card states beforehand and the act carries out.
+
+use crate::{
+    api::StoryQuestion,
+    domain::{ClaimId, ClaimKind, Confusion, Status, StoryRule},
+    engine::wording,
+    store::ClaimRow,
+    story::question,
+};
+
+/// A claim on a story card, as far as the answers depend on it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct StorySide<'a> {
+    pub(in crate::engine) id: ClaimId,
+    pub(in crate::engine) kind: ClaimKind,
+    pub(in crate::engine) active: bool,
+    pub(in crate::engine) statement: &'a str,
+}
+
+impl<'a> StorySide<'a> {
+    /// Returns the side of a stored claim.
+    pub(in crate::engine) fn of(row: &'a ClaimRow) -> Self {
+        Self { id: row.id, kind: row.kind, active: row.status == Status::Active, statement: &row.statement }
+    }
+}
+
+/// What an answer does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum StoryAnswer {
+    /// These claims are superseded by one of the others.
+    Supersede(Vec<ClaimId>, ClaimId),
+    /// These claims are retracted.
+    Retract(Vec<ClaimId>),
+    /// Every claim stays as it is, and the question is not asked again.
+    Confirm,
+}
+
+/// Returns what an answer does. `sides`: the claims in the order of the story.
+pub(in crate::engine) fn answer(confusion: Confusion, sides: &[StorySide<'_>], yes: bool) -> StoryAnswer {
+    let (Some(first), Some(last)) = (sides.first(), sides.last()) else { return StoryAnswer::Confirm };
+    let others = |kept: ClaimId| sides.iter().filter(move |side| side.active && side.id != kept);
+    match (confusion, yes) {
+        (Confusion::Reversal | Confusion::Ambiguity, true) => replace(others(last.id), last),
+        // What was stated again does not hold, and neither does what it repeats: the turn between them stays.
+        (Confusion::Reversal, false) => match sides {
+            [first, turn, _] if turn.active => replace([first, last].into_iter().filter(|side| side.active), turn),
+            _ => StoryAnswer::Retract(vec![last.id]),
+        },
+        (Confusion::Ambiguity, false) => replace(others(first.id), first),
+        (Confusion::Stale, true) => StoryAnswer::Confirm,
+        (Confusion::Stale, false) if sides.len() == 1 => StoryAnswer::Retract(vec![first.id]),
+        (Confusion::Stale, false) => replace([first].into_iter().filter(|side| side.active), last),
+    }
+}
+
+/// Some claims give way to another one: by a supersede, or if a fact would replace a guarded claim, by a retraction.
+fn replace<'a>(losers: impl Iterator<Item = &'a StorySide<'a>>, winner: &StorySide<'_>) -> StoryAnswer {
+    let losers: Vec<&StorySide<'_>> = losers.collect();
+    let ids: Vec<ClaimId> = losers.iter().map(|side| side.id).collect();
+    let by_fact = !winner.kind.is_guarded() && losers.iter().any(|side| side.kind.is_guarded());
+    match (ids.is_empty(), by_fact || !winner.active) {
+        (true, _) => StoryAnswer::Confirm,
+        (false, true) => StoryAnswer::Retract(ids),
+        (false, false) => StoryAnswer::Supersede(ids, winner.id),
+    }
+}
+
+/// Returns what an answer does, in one sentence.
+pub(in crate::engine) fn sentence(answer: &StoryAnswer, sides: &[StorySide<'_>]) -> String {
+    let statements = |ids: &[ClaimId]| -> Vec<&str> {
+        sides.iter().filter(|side| ids.contains(&side.id)).map(|side| side.statement).collect()
+    };
+    match answer {
+        StoryAnswer::Supersede(losers, winner) => {
+            let by = statements(&[*winner]).first().map(|text| wording::quote(text)).unwrap_or_default();
+            format!("{} by {by}", wording::summary("Supersedes", &statements(losers)))
+        }
+        StoryAnswer::Retract(ids) => wording::summary("Retracts", &statements(ids)),
+        StoryAnswer::Confirm => "Confirms the claims as they are, and does not ask again".to_owned(),
+    }
+}
+
+/// Returns the question of a story card with its answers. `sides`: the claims in the order of the story.
+pub(in crate::engine) fn story_question(
+    confusion: Confusion,
+    rule: StoryRule,
+    sides: &[StorySide<'_>],
+) -> StoryQuestion {
+    let statements: Vec<&str> = sides.iter().map(|side| side.statement).collect();
+    StoryQuestion {
+        confusion,
+        question: question(confusion, rule, &statements),
+        yes: sentence(&answer(confusion, sides, true), sides),
+        no: sentence(&answer(confusion, sides, false), sides),
+        claims: sides.iter().map(|side| side.id).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::EventId;
+
+    fn side(n: u8, active: bool) -> StorySide<'static> {
+        StorySide { id: EventId([n; 32]), kind: ClaimKind::Decision, active, statement: "use it" }
+    }
+
+    #[test]
+    fn each_answer_leaves_one_side_in_force() {
+        let id = |n| EventId([n; 32]);
+        let turn = [side(1, true), side(2, true), side(3, true)];
+        let of = |confusion, sides: &[StorySide<'_>]| (answer(confusion, sides, true), answer(confusion, sides, false));
+        assert_eq!(
+            of(Confusion::Reversal, &turn),
+            (StoryAnswer::Supersede(vec![id(1), id(2)], id(3)), StoryAnswer::Supersede(vec![id(1), id(3)], id(2)))
+        );
+        let superseded = [side(1, false), side(2, true), side(3, true)];
+        assert_eq!(answer(Confusion::Reversal, &superseded, true), StoryAnswer::Supersede(vec![id(2)], id(3)));
+        let pair = [side(1, true), side(2, true)];
+        assert_eq!(
+            of(Confusion::Ambiguity, &pair),
+            (StoryAnswer::Supersede(vec![id(1)], id(2)), StoryAnswer::Supersede(vec![id(2)], id(1)))
+        );
+        assert_eq!(of(Confusion::Stale, &pair), (StoryAnswer::Confirm, StoryAnswer::Supersede(vec![id(1)], id(2))));
+        assert_eq!(of(Confusion::Stale, &pair[..1]), (StoryAnswer::Confirm, StoryAnswer::Retract(vec![id(1)])));
+        let again = [side(1, false), side(2, true)];
+        assert_eq!(of(Confusion::Reversal, &again), (StoryAnswer::Confirm, StoryAnswer::Retract(vec![id(2)])));
+    }
+
+    #[test]
+    fn a_fact_never_replaces_a_decision() {
+        let fact = StorySide { kind: ClaimKind::Fact, ..side(2, true) };
+        let answer = answer(Confusion::Ambiguity, &[side(1, true), fact], true);
+        assert_eq!(answer, StoryAnswer::Retract(vec![EventId([1; 32])]));
+    }
+}

@@ -1,0 +1,145 @@
+//! The background pass over the stories: after each write and each sync, the claims that changed are read beside the earlier ones that have most in
+//! common with them, and what would confuse a newcomer gets a card.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use super::{Engine, guard_result::candidate};
+use crate::{
+    api::{ApiError, Change},
+    domain::{ClaimId, Status, ago::day},
+    guard::Guard,
+    store::{ClaimRow, StoryNeighbour, StoryPlace, StoryReader, WrittenMark, WrittenMarks},
+    story::{self, ClaimStanding, StoryClaim, StoryText},
+};
+
+/// Claims that are read in one transaction: a write waits no longer than that.
+const BATCH: usize = 4;
+
+/// The most claims whose reading is kept, for the next one that is read beside them.
+const KEPT: usize = 2_048;
+
+/// Readings of claims, which do not change.
+#[derive(Debug, Default)]
+pub(super) struct StoryTexts {
+    kept: Mutex<HashMap<ClaimId, StoryText>>,
+}
+
+impl StoryTexts {
+    fn text(&self, row: &ClaimRow) -> StoryText {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(text) = kept.get(&row.id) {
+            return text.clone();
+        }
+        let text = StoryText::new(candidate(row));
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        kept.insert(row.id, text.clone());
+        text
+    }
+
+    /// Forgets what was read, which may be a text that was redacted.
+    pub(super) fn forget(&self) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Engine {
+    /// Reads a few claims of the stories that changed. Returns whether there were any.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written.
+    pub fn read_stories(&self) -> Result<bool, ApiError> {
+        let today = day((self.config.clock)());
+        if !self.readers.lend().story_waits(&today)? {
+            return Ok(false);
+        }
+        let pass = StoryPass { guard: &self.guard, texts: &self.story_texts, today: &today };
+        let _reading = self.timers.story.start();
+        let step = self.writer.lock().unwrap_or_else(PoisonError::into_inner).read_story(&pass, BATCH)?;
+        for scope in step.scopes {
+            self.tell(Change {
+                scope: Some(scope),
+                act: "story".to_owned(),
+                summary: "What the story leaves open changed".to_owned(),
+                cards: step.cards.clone(),
+                ..Change::default()
+            });
+        }
+        Ok(true)
+    }
+}
+
+/// Returns the claim of a story as the rules read it.
+pub(super) fn story_claim(text: StoryText, row: &ClaimRow, retracted: Option<u64>, today: &str) -> StoryClaim {
+    let standing = ClaimStanding {
+        in_force: row.status == Status::Active && !row.flags.undone,
+        expired: row.expired_on(today),
+        retracted,
+        replaced_by: row.replaced_by.clone(),
+    };
+    StoryClaim { written: happened(row), who: row.who.clone(), standing, text }
+}
+
+/// Returns when the story places a claim, in milliseconds since the Unix epoch.
+pub(super) fn happened(row: &ClaimRow) -> u64 {
+    story::happened(row.clock, row.qualifiers.valid_from.as_deref())
+}
+
+/// What the store asks to read a claim.
+struct StoryPass<'a> {
+    guard: &'a Guard,
+    texts: &'a StoryTexts,
+    today: &'a str,
+}
+
+impl StoryPass<'_> {
+    fn claim(&self, neighbour: &StoryNeighbour) -> StoryClaim {
+        story_claim(self.texts.text(&neighbour.row), &neighbour.row, neighbour.retracted, self.today)
+    }
+}
+
+impl StoryReader for StoryPass<'_> {
+    fn today(&self) -> &str {
+        self.today
+    }
+
+    fn place(&self, row: &ClaimRow) -> Option<StoryPlace> {
+        if row.status == Status::Refused || row.flags.redacted || row.flags.undone || row.statement.is_empty() {
+            return None;
+        }
+        let words = self.texts.text(row).words().into_iter().map(u64::cast_signed).collect();
+        let due = row.qualifiers.valid_until.clone().filter(|until| until.as_str() >= self.today);
+        Some(StoryPlace { place: story::place(happened(row), row.clock, &row.id).to_vec(), words, due })
+    }
+
+    fn select(&self, by_word: &[Vec<(Vec<u8>, i64)>]) -> Vec<i64> {
+        let by_word: Vec<Vec<(&[u8], i64)>> = by_word
+            .iter()
+            .map(|claims| claims.iter().map(|(place, claim)| (place.as_slice(), *claim)).collect())
+            .collect();
+        story::select(&by_word).into_iter().map(|(_, claim)| claim).collect()
+    }
+
+    fn read(&self, earlier: &[StoryNeighbour], claim: &StoryNeighbour, counts: &[usize]) -> WrittenMarks {
+        let claims: Vec<StoryClaim> = earlier.iter().map(|neighbour| self.claim(neighbour)).collect();
+        let claim = self.claim(claim);
+        let counts: HashMap<u64, usize> = claim.text.words().into_iter().zip(counts.iter().copied()).collect();
+        let found = story::read_claim(self.guard, &claims.iter().collect::<Vec<_>>(), &claim, &counts);
+        let numbers = |at: Vec<usize>| at.into_iter().filter_map(|at| i64::try_from(at).ok()).collect::<Vec<i64>>();
+        let mark = |mark: story::Mark| WrittenMark {
+            confusion: mark.confusion,
+            rule: mark.rule,
+            strength: mark.strength,
+            claims: numbers(mark.claims),
+        };
+        WrittenMarks {
+            marks: found.marks.into_iter().map(mark).collect(),
+            settles: numbers(found.settles),
+            watches: numbers(found.watches),
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! The story of a scope: what it leaves open becomes a card, the same on every device, which a person answers with yes or no.
+
+use ergo::{
+    api::{CardKind, CardStatus, CardSummary, ConflictsQuery, RememberRequest, StoryQuery},
+    domain::{Confusion, Qualifiers, Status},
+    guard::NormedClaim,
+    story::{self, ClaimStanding, StoryClaim, StoryText},
+};
+
+use super::*;
+
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// Reads all that waits.
+fn drain(bed: &Bed) {
+    while bed.engine.read_stories().unwrap() {}
+}
+
+/// Writes a claim some days after the last one, by a writer of its own, whatever the guard says.
+fn tell(bed: &Bed, days: u64, who: &str, kind: ClaimKind, statement: &str) -> ClaimId {
+    try_to_tell(bed, days, who, kind, statement).expect("the guard refused it")
+}
+
+/// [`tell`]; `None` if the guard refused it, and so noticed it by itself.
+fn try_to_tell(bed: &Bed, days: u64, who: &str, kind: ClaimKind, statement: &str) -> Option<ClaimId> {
+    bed.clock.fetch_add(days * DAY, Ordering::Relaxed);
+    let mut request = RememberRequest { kind: Some(kind), ..request(statement, "it was decided so") };
+    who.clone_into(&mut request.caller.who);
+    match bed.engine.remember(request.clone()).unwrap() {
+        WriteOutcome::Stored(stored) => Some(stored.claim_id),
+        WriteOutcome::Conflict(_) => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn open_cards(bed: &Bed) -> Vec<CardSummary> {
+    let query = ConflictsQuery { kind: Some("story".into()), ..ConflictsQuery::default() };
+    let mut cards = bed.engine.conflicts(&query).unwrap().items;
+    cards.sort_by_key(|card| card.id);
+    cards
+}
+
+fn only_card(bed: &Bed) -> CardSummary {
+    let mut cards = open_cards(bed);
+    assert_eq!(cards.len(), 1, "{cards:#?}");
+    cards.remove(0)
+}
+
+/// Answers a card, and checks that the answer did what the card had said.
+fn answer(bed: &Bed, card: &CardSummary, act: CardAct) -> Done {
+    let told = card.story.clone().unwrap();
+    let told = if act == CardAct::Yes { told.yes } else { told.no };
+    let done = done(bed.resolve(card.id, order(act, "we asked around")));
+    assert_eq!(done.summary, told);
+    done
+}
+
+#[rstest::rstest]
+#[case(ClaimKind::Decision)]
+#[case(ClaimKind::Fact)]
+fn the_three_examples_are_cards_as_facts_and_as_decisions(#[case] kind: ClaimKind) {
+    let told: [(&[(u64, &str)], Confusion); 3] = [
+        (&[(0, "We use REST."), (31, "We switched to GraphQL."), (59, "The API is REST-based.")], Confusion::Reversal),
+        (
+            &[(0, "The rate limit of auth is 1,000 req/s per IP."), (8, "Auth allows 5,000 req/s per IP.")],
+            Confusion::Ambiguity,
+        ),
+        (
+            &[
+                (0, "Postgres 14 is our database version."),
+                (240, "The migration to Postgres 17 needs an hour of downtime."),
+            ],
+            Confusion::Stale,
+        ),
+    ];
+    for (story, confusion) in told {
+        let bed = Bed::new();
+        let ids: Vec<Option<ClaimId>> = story
+            .iter()
+            .enumerate()
+            .map(|(n, (days, statement))| try_to_tell(&bed, *days, &format!("writer {n}"), kind, statement))
+            .collect();
+        let Some(ids) = ids.into_iter().collect::<Option<Vec<ClaimId>>>() else {
+            assert!(kind.is_guarded() && confusion == Confusion::Ambiguity, "the guard refuses two limits: {story:?}");
+            continue;
+        };
+        assert_eq!(bed.engine.story(&query()).unwrap().waiting, ids.len());
+        drain(&bed);
+        let card = only_card(&bed);
+        let question = card.story.clone().unwrap();
+        assert_eq!((card.kind, question.confusion, &question.claims), (CardKind::Story, confusion, &ids), "{story:?}");
+        assert_eq!(card.headline, question.question);
+        let read = bed.engine.story(&query()).unwrap();
+        assert_eq!((read.waiting, read.cut), (0, false));
+        assert_eq!(
+            read.marks.iter().map(|mark| (mark.confusion, mark.card)).collect::<Vec<_>>(),
+            [(confusion, Some(card.id))]
+        );
+    }
+}
+
+fn query() -> StoryQuery {
+    let Caller { org_id, project, .. } = caller();
+    StoryQuery { org_id, project, ..StoryQuery::default() }
+}
+
+/// A bed with one reversal, its claims, and its card.
+fn reversal() -> (Bed, [ClaimId; 3], CardSummary) {
+    let bed = Bed::new();
+    let rest = tell(&bed, 0, "ada", ClaimKind::Decision, "We use REST.");
+    let graph = tell(&bed, 31, "bob", ClaimKind::Decision, "We switched to GraphQL.");
+    let again = tell(&bed, 59, "cleo", ClaimKind::Decision, "The API is REST-based.");
+    drain(&bed);
+    let card = only_card(&bed);
+    (bed, [rest, graph, again], card)
+}
+
+#[test]
+fn an_answer_does_what_the_card_says_and_one_undo_opens_it_again() {
+    let (bed, [rest, graph, again], card) = reversal();
+    let status = |id| bed.claim(id).status;
+    answer(&bed, &card, CardAct::Yes);
+    assert_eq!((status(rest), status(graph), status(again)), (Status::Superseded, Status::Superseded, Status::Active));
+    drain(&bed);
+    let view = bed.card(card.id);
+    assert_eq!((view.summary.status, open_cards(&bed).len()), (CardStatus::Settled, 0));
+    assert!(bed.engine.story(&query()).unwrap().marks.is_empty());
+
+    bed.undo();
+    drain(&bed);
+    assert_eq!(only_card(&bed).id, card.id);
+    answer(&bed, &card, CardAct::No);
+    drain(&bed);
+    assert_eq!((status(rest), status(graph), status(again)), (Status::Superseded, Status::Active, Status::Superseded));
+    assert!(open_cards(&bed).is_empty());
+}
+
+#[test]
+fn a_dismissed_card_never_comes_again() {
+    let (bed, _, card) = reversal();
+    done(bed.resolve(card.id, order(CardAct::Dismiss, "two different services")));
+    drain(&bed);
+    assert!(open_cards(&bed).is_empty());
+    let bed = bed.reopen();
+    drain(&bed);
+    assert!(open_cards(&bed).is_empty());
+    let view = bed.card(card.id);
+    assert_eq!(view.settled.unwrap().act, "dismiss");
+}
+
+#[test]
+fn only_a_story_card_is_answered_with_yes_or_no() {
+    let bed = Bed::new();
+    bed.remember("Deployments must use a blue canary", "safe");
+    let card = bed.refuse("Deployments must use a red canary", "prettier");
+    let error = bed.engine.resolve(&card.to_hex(), order(CardAct::Yes, "because")).unwrap_err();
+    assert!(error.message.contains("asks no question"), "{}", error.message);
+}
+
+#[test]
+fn a_claim_that_is_superseded_by_the_one_that_repeats_it_leaves_nothing_open() {
+    let bed = Bed::new();
+    tell(&bed, 0, "ada", ClaimKind::Decision, "We use REST.");
+    let graph = tell(&bed, 31, "bob", ClaimKind::Decision, "We switched to GraphQL.");
+    bed.clock.fetch_add(59 * DAY, Ordering::Relaxed);
+    stored(bed.supersede(graph, "The API is REST-based.", "GraphQL was too slow for us"));
+    drain(&bed);
+    assert!(open_cards(&bed).is_empty(), "{:#?}", open_cards(&bed));
+}
+
+#[test]
+fn a_retracted_claim_that_is_stated_again_is_a_reversal() {
+    let bed = Bed::new();
+    let old = tell(&bed, 0, "ada", ClaimKind::Decision, "Nightly builds run on the Hetzner machines.");
+    bed.clock.fetch_add(20 * DAY, Ordering::Relaxed);
+    bed.retract(old, "the machines were given back");
+    tell(&bed, 60, "bob", ClaimKind::Decision, "The nightly builds run on Hetzner machines.");
+    drain(&bed);
+    let card = only_card(&bed);
+    assert_eq!(card.story.as_ref().unwrap().confusion, Confusion::Reversal);
+    answer(&bed, &card, CardAct::No);
+    drain(&bed);
+    assert!(open_cards(&bed).is_empty());
+}
+
+#[test]
+fn a_claim_past_its_last_day_is_asked_about_once_the_day_has_come() {
+    let bed = Bed::new();
+    let mut request = request("The old endpoint is served for the partner.", "they need time");
+    request.qualifiers = Qualifiers { valid_until: Some("2026-03-20".into()), ..Qualifiers::default() };
+    let id = stored(bed.engine.remember(request).unwrap()).claim_id;
+    drain(&bed);
+    assert!(open_cards(&bed).is_empty());
+    bed.clock.fetch_add(30 * DAY, Ordering::Relaxed);
+    drain(&bed);
+    let card = only_card(&bed);
+    assert_eq!((card.story.as_ref().unwrap().confusion, &card.members), (Confusion::Stale, &vec![id]));
+    answer(&bed, &card, CardAct::No);
+    drain(&bed);
+    assert_eq!((bed.claim(id).status, open_cards(&bed).len()), (Status::Retracted, 0));
+}
+
+/// Two limits of one service: an ambiguity whose claims have most words in common, but not all.
+fn limits(bed: &Bed, service: &str) {
+    tell(bed, 1, "ada", ClaimKind::Fact, &format!("The nightly import of {service} retries 3 times."));
+    tell(bed, 8, "bob", ClaimKind::Fact, &format!("When the server is down, the import of {service} retries 7 times."));
+    drain(bed);
+}
+
+#[test]
+fn what_people_dismiss_raises_the_bar_for_its_like_in_that_scope() {
+    let bed = Bed::new();
+    let services = ["billing", "search", "mail", "login", "catalogue", "photos", "orders", "stock"];
+    let mut asked = 0;
+    for service in services {
+        limits(&bed, service);
+        while let Some(card) = open_cards(&bed).first() {
+            asked += 1;
+            done(bed.resolve(card.id, order(CardAct::Dismiss, "these are two imports")));
+            drain(&bed);
+        }
+    }
+    assert!((2..services.len()).contains(&asked), "asked {asked} times");
+    // Another scope is asked as before.
+    let fresh = Bed::new();
+    limits(&fresh, "stock");
+    assert_eq!(open_cards(&fresh).len(), 1);
+    // An answer that is taken back counts no more.
+    let before = open_cards(&bed).len();
+    for _ in 0..asked {
+        bed.engine.undo(UndoRequest { caller: caller(), target_op: last_dismissal(&bed) }).unwrap();
+    }
+    drain(&bed);
+    assert!(open_cards(&bed).len() > before);
+}
+
+/// The act that dismissed the newest settled story card.
+fn last_dismissal(bed: &Bed) -> Option<OpId> {
+    let query =
+        ConflictsQuery { status: Some("settled".into()), kind: Some("story".into()), ..ConflictsQuery::default() };
+    let settled = bed.engine.conflicts(&query).unwrap().items;
+    settled.iter().find_map(|card| bed.card(card.id).settled.filter(|by| by.act == "dismiss")?.op_id)
+}
+
+/// The marks of the whole story at once, by the pure reading.
+fn whole(bed: &Bed) -> Vec<(Confusion, Vec<ClaimId>)> {
+    let story = bed.engine.story(&query()).unwrap();
+    let lines: Vec<StoryClaim> = story
+        .claims
+        .iter()
+        .map(|claim| StoryClaim {
+            written: claim.at,
+            who: claim.who.clone(),
+            standing: ClaimStanding {
+                in_force: claim.status == Status::Active,
+                replaced_by: claim.replaced_by.clone(),
+                ..ClaimStanding::default()
+            },
+            text: StoryText::new(NormedClaim {
+                id: Some(claim.id),
+                kind: claim.kind,
+                statement: claim.statement.clone(),
+                norms: claim.norms.clone(),
+                ..NormedClaim::default()
+            }),
+        })
+        .collect();
+    let ids = |claims: &[usize]| claims.iter().map(|at| story.claims[*at].id).collect::<Vec<_>>();
+    let mut marks: Vec<_> =
+        story::read(&Guard::default(), &lines).iter().map(|mark| (mark.confusion, ids(&mark.claims))).collect();
+    marks.sort();
+    marks
+}
+
+fn shown(bed: &Bed) -> Vec<(Confusion, Vec<ClaimId>)> {
+    let mut marks: Vec<_> =
+        bed.engine.story(&query()).unwrap().marks.into_iter().map(|mark| (mark.confusion, mark.claims)).collect();
+    marks.sort();
+    marks
+}
+
+/// Statements about a few subjects, chosen by a number.
+fn statement(n: u64) -> String {
+    let service = ["search", "billing", "login", "catalogue", "mail"][(n % 5) as usize];
+    let store = ["Redis", "Postgres", "Kafka"][(n / 5 % 3) as usize];
+    match n / 15 % 5 {
+        0 => format!("The {service} service keeps its sessions in {store}."),
+        1 => format!("We moved the {service} service away from {store}."),
+        2 => format!("The timeout of {service} is {} seconds.", n % 7 + 1),
+        3 => format!("{store} {} is used by {service}.", 12 + n % 4),
+        _ => format!("{service} no longer uses {store}; that is settled."),
+    }
+}
+
+#[test]
+fn reading_claim_by_claim_gives_the_marks_of_the_whole_story() {
+    let bed = Bed::new();
+    let mut seed = 11_u64;
+    let mut ids: Vec<ClaimId> = Vec::new();
+    for turn in 0..60_u64 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let pick = seed >> 33;
+        if turn % 9 == 8 && ids.len() > 3 {
+            bed.clock.fetch_add(DAY, Ordering::Relaxed);
+            let old = ids[(pick % ids.len() as u64) as usize];
+            if bed.claim(old).status == Status::Active {
+                let new = statement(pick / 3 + turn);
+                if let WriteOutcome::Stored(stored) = bed.supersede(old, &new, "better") {
+                    ids.push(stored.claim_id);
+                }
+            }
+        } else {
+            let who = ["ada", "bob"][(pick % 2) as usize];
+            ids.push(tell(&bed, pick % 40, who, ClaimKind::Fact, &statement(pick / 2)));
+        }
+        if turn % 4 == 0 {
+            drain(&bed);
+        }
+    }
+    drain(&bed);
+    assert!(!shown(&bed).is_empty());
+    assert_eq!(shown(&bed), whole(&bed));
+}
+
+#[test]
+fn a_reversal_over_three_devices_is_one_card_in_whatever_order_they_sync() {
+    let beds: Vec<Bed> = (1..=3).map(|device| Bed::of(device, AgentPolicy::Force)).collect();
+    let team = super::team::create(&beds[0]).id;
+    for (bed, name) in [(&beds[1], "bob-laptop"), (&beds[2], "cleo-laptop")] {
+        let roster = super::team::add(&beds[0], bed, name, &super::team::all());
+        bed.engine.join_team(&caller(), team, &roster, Some(beds[0].engine.device()), &[], &[]).unwrap();
+    }
+    let told = ["We use REST.", "We switched to GraphQL.", "The API is REST-based."];
+    let ids: Vec<ClaimId> = told
+        .iter()
+        .zip(&beds)
+        .zip([0, 31, 90])
+        .map(|((statement, bed), days)| tell(bed, days, &format!("writer {days}"), ClaimKind::Decision, statement))
+        .collect();
+    for bed in &beds {
+        drain(bed);
+        assert!(open_cards(bed).is_empty());
+        bed.clock.store(NOON + 100 * DAY, Ordering::Relaxed);
+    }
+    // The last one first, then the middle, each read in between; then round and round.
+    for (to, from) in [(0, 2), (0, 1), (1, 2), (1, 0), (2, 0), (2, 1), (0, 1), (0, 2)] {
+        super::team::pull(&beds[to], &beds[from], team);
+        drain(&beds[to]);
+    }
+    let cards: Vec<CardSummary> = beds.iter().map(only_card).collect();
+    assert!(cards.iter().all(|card| card.id == cards[0].id && card.story.as_ref().unwrap().claims == ids));
+    answer(&beds[1], &cards[1], CardAct::No);
+    for to in [0, 2] {
+        super::team::pull(&beds[to], &beds[1], team);
+    }
+    for bed in &beds {
+        drain(bed);
+        assert!(open_cards(bed).is_empty());
+        assert_eq!(bed.card(cards[0].id).settled.unwrap().act, "supersede");
+    }
+}
