@@ -17,5 +17,6 @@ pub mod store;
 pub mod store_models;
 mod store_synth;
 pub mod story;
+pub mod story_speed;
 pub mod sync;
 pub mod synth;

@@ -88,8 +88,17 @@ enum What {
     /// Measure which reversals, ambiguities and stale claims are found in dated stories.
     Story {
         /// The folder with stories.jsonl.
-        #[arg(long, value_name = "DIR")]
-        data: PathBuf,
+        #[arg(long, value_name = "DIR", required_unless_present = "speed")]
+        data: Option<PathBuf>,
+        /// Measure instead how long the pass takes after one write.
+        #[arg(long, conflicts_with = "data")]
+        speed: bool,
+        /// With --speed: the sizes of the scope.
+        #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [5_000, 100_000])]
+        claims: Vec<usize>,
+        /// With --speed: the writes.
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        samples: usize,
     },
     /// Measure how fast files are ingested and embedded.
     Ingest {
@@ -280,7 +289,14 @@ fn run(what: What, out: &mut Output) -> Result<()> {
             let report = ergo_bench::import::run(&data).context("`--data` names the folder with the rule files")?;
             Ok(out.report(&report, &report.to_string())?)
         }
-        What::Story { data } => {
+        What::Story { speed: true, claims, samples, .. } => {
+            let report = aside("story", out, |folder, progress| {
+                Ok(ergo_bench::story_speed::run(folder, &claims, samples, progress)?)
+            })?;
+            Ok(out.report(&report, &report.to_string())?)
+        }
+        What::Story { data, .. } => {
+            let data = data.unwrap_or_default();
             let report = ergo_bench::story::run(&data).context("`--data` names the folder with stories.jsonl")?;
             Ok(out.report(&report, &report.to_string())?)
         }

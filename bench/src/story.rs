@@ -173,9 +173,10 @@ fn read(guard: &Guard, told: &[(u64, &str, &str)]) -> Vec<Mark> {
         .iter()
         .map(|&(written, who, statement)| StoryClaim {
             written,
+            recorded: written,
             who: who.to_owned(),
             standing: ClaimStanding::active(),
-            text: StoryText::new(claim(guard, statement)),
+            text: StoryText::new(claim(guard, statement), None),
         })
         .collect();
     story::read(guard, &lines)

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     api::{ClaimView, StoryMark, StoryQuery},
-    domain::{ClaimId, Status, text::sanitize_line},
+    domain::{Status, text::sanitize_line},
 };
 
 /// Print the claims of a scope by date, and mark reversals, ambiguities and stale claims.
@@ -48,8 +48,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     } else if story.marks.is_empty() {
         cx.ui.line(text!("\nNo reversals, ambiguities or stale claims in {}.", count(story.read, "claim", "claims")));
     }
+    if story.waiting > 0 {
+        cx.ui.note(text!("{} have not been read yet.", count(story.waiting, "claim", "claims")));
+    }
     if story.cut {
-        cx.ui.note(text!("Only the newest {} claims were read.", story.read));
+        cx.ui.note(text!("Only the newest {} claims are listed.", story.read));
     }
     Ok(Exit::Ok)
 }
@@ -77,12 +80,12 @@ fn show(cx: &mut Context, mark: &StoryMark, claims: &[ClaimView]) {
             line(cx, claim);
         }
     }
-    // The newest claim stands against the one before it; in a reversal that is the turn, which the oldest contradicts, too.
-    if let [.., before, newest] = mark.claims.as_slice() {
-        let retract = |id: &ClaimId| format!("ergo retract {} --reason '…'", id.short());
+    if let Some(card) = &mark.card {
+        let id = card.short();
         cx.ui.commands(&[
-            (retract(before), "if the newest claim is right".to_owned()),
-            (retract(newest), "if it is not".to_owned()),
+            (format!("ergo conflicts {id}"), "what each answer does".to_owned()),
+            (format!("ergo resolve {id} --yes --reason '…'"), "the answer is yes".to_owned()),
+            (format!("ergo resolve {id} --no --reason '…'"), "the answer is no".to_owned()),
         ]);
     }
 }

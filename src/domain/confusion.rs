@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn dismissals_raise_the_bar_and_confirmations_lower_it() {
         let bars: Vec<f32> = (0..8).map(|dismissed| MarkAnswers { dismissed, confirmed: 0 }.bar()).collect();
-        assert!(bars.is_sorted() && bars[1] == 0.0 && bars[2] > 0.0, "{bars:?}");
-        assert_eq!(MarkAnswers { dismissed: 3, confirmed: 1 }.bar(), 0.0);
+        assert!(bars.is_sorted() && bars[1] <= 0.0 && bars[2] > 0.0, "{bars:?}");
+        assert!(MarkAnswers { dismissed: 3, confirmed: 1 }.bar() <= 0.0);
     }
 
     #[test]

@@ -372,6 +372,7 @@ impl Engine {
 
     /// The claims of a scope in order, with what would confuse a newcomer.
     pub fn story(&self, query: &StoryQuery) -> Result<Story, ApiError> {
+        self.catch_up_with_stories()?;
         reads::story(self, query)
     }
 

@@ -2,8 +2,9 @@
 //! common with them, and what would confuse a newcomer gets a card.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use super::{Engine, guard_result::candidate};
@@ -17,6 +18,9 @@ use crate::{
 
 /// Claims that are read in one transaction: a write waits no longer than that.
 const BATCH: usize = 4;
+
+/// How long a question for a story reads what waits, before it is answered with what was read.
+const MOMENT: Duration = Duration::from_millis(200);
 
 /// The most claims whose reading is kept, for the next one that is read beside them.
 const KEPT: usize = 2_048;
@@ -33,7 +37,7 @@ impl StoryTexts {
         if let Some(text) = kept.get(&row.id) {
             return text.clone();
         }
-        let text = StoryText::new(candidate(row));
+        let text = StoryText::new(candidate(row), row.reason.as_deref());
         if kept.len() >= KEPT {
             kept.clear();
         }
@@ -73,6 +77,15 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Reads what waits, for a moment: whoever asks for the story right after a write gets it whole, unless much was written.
+    pub(super) fn catch_up_with_stories(&self) -> Result<(), ApiError> {
+        let begun = Instant::now();
+        while begun.elapsed() < MOMENT && self.read_stories()? {}
+        Ok(())
+    }
+}
+
 /// Returns the claim of a story as the rules read it.
 pub(super) fn story_claim(text: StoryText, row: &ClaimRow, retracted: Option<u64>, today: &str) -> StoryClaim {
     let standing = ClaimStanding {
@@ -81,7 +94,7 @@ pub(super) fn story_claim(text: StoryText, row: &ClaimRow, retracted: Option<u64
         retracted,
         replaced_by: row.replaced_by.clone(),
     };
-    StoryClaim { written: happened(row), who: row.who.clone(), standing, text }
+    StoryClaim { written: happened(row), recorded: row.clock.wall, who: row.who.clone(), standing, text }
 }
 
 /// Returns when the story places a claim, in milliseconds since the Unix epoch.
@@ -127,7 +140,7 @@ impl StoryReader for StoryPass<'_> {
     fn read(&self, earlier: &[StoryNeighbour], claim: &StoryNeighbour, counts: &[usize]) -> WrittenMarks {
         let claims: Vec<StoryClaim> = earlier.iter().map(|neighbour| self.claim(neighbour)).collect();
         let claim = self.claim(claim);
-        let counts: HashMap<u64, usize> = claim.text.words().into_iter().zip(counts.iter().copied()).collect();
+        let counts: BTreeMap<u64, usize> = claim.text.words().into_iter().zip(counts.iter().copied()).collect();
         let found = story::read_claim(self.guard, &claims.iter().collect::<Vec<_>>(), &claim, &counts);
         let numbers = |at: Vec<usize>| at.into_iter().filter_map(|at| i64::try_from(at).ok()).collect::<Vec<i64>>();
         let mark = |mark: story::Mark| WrittenMark {

@@ -2,7 +2,7 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
 };
 
 use super::{
@@ -54,7 +54,7 @@ pub fn read_claim(
     guard: &Guard,
     earlier: &[&StoryClaim],
     claim: &StoryClaim,
-    counts: &HashMap<u64, usize>,
+    counts: &BTreeMap<u64, usize>,
 ) -> ClaimMarks {
     let mut lines = earlier.to_vec();
     lines.push(claim);
@@ -99,7 +99,7 @@ enum Opposed {
 struct Scene<'a> {
     guard: &'a Guard,
     lines: &'a [&'a StoryClaim],
-    counts: &'a HashMap<u64, usize>,
+    counts: &'a BTreeMap<u64, usize>,
     /// What was found of pairs, the later claim first.
     opposed: RefCell<BTreeMap<(usize, usize), Option<Opposed>>>,
     watched: RefCell<BTreeSet<usize>>,
@@ -200,7 +200,7 @@ impl Scene<'_> {
                 }
                 self.watch(first);
                 self.watch(turn);
-                if self.lines[turn].standing.holds() && !self.replaces_since(first) {
+                if self.is_open_turn(turn) && !self.lines[at].explains(self.lines[turn]) {
                     let rule = match self.opposes(turn, first) {
                         Some(Opposed::Differs(rule)) => rule,
                         Some(Opposed::MayDiffer) | None => StoryRule::Choice,
@@ -226,10 +226,10 @@ impl Scene<'_> {
         self.reading(turn).ended.iter().filter(used_by_both).any(|thing| self.is_particular(thing))
     }
 
-    /// Returns whether the claim explicitly supersedes a related claim that was written after `first`: then it says itself what holds.
-    fn replaces_since(&self, first: usize) -> bool {
-        let Some(id) = self.lines[self.at()].id() else { return false };
-        self.lines[first + 1..].iter().any(|line| line.standing.replaced_by.contains(&id))
+    /// Returns whether a turn holds, or held until the claim superseded it.
+    fn is_open_turn(&self, turn: usize) -> bool {
+        let standing = &self.lines[turn].standing;
+        standing.holds() || self.lines[self.at()].id().is_some_and(|id| standing.replaced_by.contains(&id))
     }
 
     /// Returns the mark if the claim states an earlier one again that was retracted meanwhile.
@@ -243,7 +243,12 @@ impl Scene<'_> {
         }
         self.watch(first);
         let retracted = self.lines[first].standing.retracted?;
-        if retracted.saturating_add(SESSION) >= line.written || self.is_session(first, at) {
+        // What was written down later has the times of a history, and its retraction that of the import.
+        let pause = if line.written == line.recorded { SESSION } else { 0 };
+        if retracted.saturating_add(pause) > line.recorded || self.is_session(first, at) {
+            return None;
+        }
+        if line.text.reason.as_ref().is_some_and(|reason| reason.returns) {
             return None;
         }
         let (confusion, rule) = (Confusion::Reversal, StoryRule::Restated);
@@ -275,7 +280,11 @@ impl Scene<'_> {
             match self.opposes(at, other)? {
                 Opposed::Ended => mark(Confusion::Stale, StoryRule::Ended),
                 Opposed::Replaced | Opposed::MayDiffer => None,
-                Opposed::Differs(_) if reading.settles || reading.excepts || reading.returns => None,
+                Opposed::Differs(_)
+                    if reading.settles || reading.excepts || reading.returns || newer.explains(older) =>
+                {
+                    None
+                }
                 Opposed::Differs(rule) if age >= LONG_AGO => mark(Confusion::Stale, rule),
                 Opposed::Differs(rule) => mark(Confusion::Ambiguity, rule),
             }

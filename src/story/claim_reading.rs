@@ -37,6 +37,8 @@ pub(super) struct ClaimReading {
     pub(super) topic: BTreeSet<u64>,
     /// The topic without its numbers.
     subject: BTreeSet<u64>,
+    /// The names and numbers in it.
+    names: BTreeSet<u64>,
     /// Whether it names no thing, only an attribute and its amount: "the rate limit is 1,000 req/s".
     is_general: bool,
     /// The things whose use it ends.
@@ -128,6 +130,12 @@ impl ClaimReading {
             words: index_words,
             asserted,
             topic,
+            names: parsed
+                .items
+                .iter()
+                .filter(|item| item.is_content() && (is_name(item) || item.kind == ItemKind::Number))
+                .map(|item| item.id)
+                .collect(),
             is_general: is_general(&parsed.items),
             subject,
             versions: versions(&parsed.items),
@@ -210,6 +218,11 @@ impl ClaimReading {
             && !shared.is_subset(&self.topic)
             && !self.subject.is_subset(&first.topic)
             && !self.subject.is_subset(&last.topic)
+    }
+
+    /// Returns whether it has a name or number of `other` that `than` lacks.
+    pub(super) fn names_what_only(&self, other: &Self, than: &Self) -> bool {
+        other.names.iter().any(|name| self.topic.contains(name) && !than.topic.contains(name))
     }
 
     /// Returns whether both choose the same member of a set of exclusive alternatives.
@@ -424,7 +437,7 @@ fn amounts(items: &[Item]) -> Vec<Amount> {
 fn is_general(items: &[Item]) -> bool {
     let is_attribute = |item: &Item| lexicon().class(WordClass::Attribute).contains(item.lower.as_str());
     let named = items.iter().filter(|item| item.kind == ItemKind::Content && !item.lower.contains('/'));
-    named.clone().any(is_attribute) && !named.clone().any(|item| is_name(item)) && named.count() <= 2
+    named.clone().any(is_attribute) && !named.clone().any(is_name) && named.count() <= 2
 }
 
 /// Returns the words of X and of its role in "X is the source of truth for addresses".

@@ -41,18 +41,23 @@ pub const COMPARED: usize = 24;
 pub struct StoryText {
     claim: Arc<ParsedClaim>,
     reading: Arc<ClaimReading>,
+    reason: Option<Arc<ClaimReading>>,
 }
 
 impl StoryText {
-    /// Parses and reads a claim.
-    pub fn new(mut claim: NormedClaim) -> Self {
+    /// Parses and reads a claim and the reason that its writer gave.
+    pub fn new(mut claim: NormedClaim, reason: Option<&str>) -> Self {
         // The guard does not compare two facts; the story does, so it treats them like decisions.
         if !claim.kind.is_guarded() {
             claim.kind = ClaimKind::Decision;
         }
         let claim = Arc::new(ParsedClaim::new(claim));
         let reading = Arc::new(ClaimReading::of(&claim));
-        Self { claim, reading }
+        let reason = reason.map(|reason| {
+            let statement = reason.to_owned();
+            Arc::new(ClaimReading::of(&ParsedClaim::new(NormedClaim { statement, ..NormedClaim::default() })))
+        });
+        Self { claim, reading, reason }
     }
 
     /// Returns the words by which it is found, as numbers that are the same in every process.
@@ -89,8 +94,10 @@ impl ClaimStanding {
 /// A claim of the story.
 #[derive(Clone, Debug)]
 pub struct StoryClaim {
-    /// When it was written, in milliseconds since the Unix epoch.
+    /// When it was written, or when it happened if it was written down later, in milliseconds since the Unix epoch.
     pub written: u64,
+    /// When it was written down, in milliseconds since the Unix epoch.
+    pub recorded: u64,
     /// Who wrote it.
     pub who: String,
     /// Whether it is in force.
@@ -111,6 +118,14 @@ impl StoryClaim {
 
     fn reading(&self) -> &ClaimReading {
         &self.text.reading
+    }
+
+    /// Returns whether its reason speaks of what the other claim says and it does not, or says that something came back.
+    fn explains(&self, other: &Self) -> bool {
+        self.text
+            .reason
+            .as_ref()
+            .is_some_and(|reason| reason.returns || reason.names_what_only(other.reading(), self.reading()))
     }
 }
 

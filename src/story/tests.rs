@@ -20,7 +20,8 @@ fn marks(story: &[(&str, &str, &str)]) -> Vec<(Confusion, Vec<usize>)> {
 }
 
 fn line(written: u64, who: &str, claim: NormedClaim) -> StoryClaim {
-    StoryClaim { written, who: who.to_owned(), standing: ClaimStanding::active(), text: StoryText::new(claim) }
+    let text = StoryText::new(claim, None);
+    StoryClaim { written, recorded: written, who: who.to_owned(), standing: ClaimStanding::active(), text }
 }
 
 /// `YYYY-MM-DD`, or with ` HH:MM`.
@@ -151,7 +152,7 @@ fn the_written_stories_are_marked_as_they_should_be() {
                 .map(|(at, who, statement)| {
                     let norms = guard.normalise(statement, &Qualifiers::default()).norms;
                     let statement = (*statement).to_owned();
-                    line(*at, who, NormedClaim { statement, norms, kind, ..NormedClaim::default() })
+                    line(*at, who, NormedClaim { kind, statement, norms, ..NormedClaim::default() })
                 })
                 .collect();
             let found: Vec<(&str, Vec<usize>)> =

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     api::RememberRequest,
     cli::{CliError, Context, Exit},
+    domain::Qualifiers,
     interchange::{
         adr::{Record, RecordStatus},
         plan::plan,
@@ -91,10 +92,16 @@ fn row(record: &Record) -> ImportRow {
         kind: Some(record.kind()),
         reason: Some(reason),
         source: Some(record.source()),
+        // The day on which it was decided: the story is told in that order.
+        qualifiers: Qualifiers { valid_from: record.date.clone().filter(|day| is_day(day)), ..Qualifiers::default() },
         ..RememberRequest::default()
     };
     let file = record.file.rsplit('/').next().unwrap_or(&record.file).to_owned();
     ImportRow { claim, targets: Vec::new(), file, source: record.source() }
+}
+
+fn is_day(text: &str) -> bool {
+    text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
 /// Reads the records under the paths; other files are skipped.

@@ -12,6 +12,7 @@ mod jsonl;
 mod memory;
 mod reimport;
 mod report;
+mod rule_history;
 mod rules;
 mod send;
 

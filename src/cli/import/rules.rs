@@ -22,13 +22,19 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The files.
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "history")]
     files: Vec<PathBuf>,
+    /// Import this file as git knows it: each commit that changed it, in order, with its day, and its message as the reason. Renames are not followed.
+    #[arg(long, value_name = "FILE", conflicts_with = "files")]
+    history: Option<PathBuf>,
     #[command(flatten)]
     how: How,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    if let Some(file) = &args.history {
+        return super::rule_history::run(file, args.how, cx).await;
+    }
     let mut files = Vec::new();
     for file in &args.files {
         let text = read(file, MAX_FILE)?;

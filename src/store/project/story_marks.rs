@@ -18,6 +18,9 @@ use crate::{
     },
 };
 
+/// Category and rule, by their numbers.
+pub(super) type CategoryAndRule = (i64, i64);
+
 /// Marks of one scope, category and rule.
 pub(super) type MarkSort = (i64, i64, i64);
 
@@ -27,18 +30,18 @@ pub(in crate::store) fn story_word(scope: i64, word: u64) -> i64 {
 }
 
 /// The claims of a story card in order, with its category and rule, while its mark stands.
-pub(super) fn mark_of_card(db: &Connection, card: CardId) -> Result<Option<(Vec<ClaimId>, (i64, i64))>> {
+pub(super) fn mark_of_card(db: &Connection, card: CardId) -> Result<Option<(Vec<ClaimId>, CategoryAndRule)>> {
     let mut read = db.prepare_cached(
         "SELECT c.id, s.confusion, s.rule FROM story_marks s JOIN claims c ON c.n = s.member WHERE s.card = ?1 ORDER BY s.ord",
     )?;
     let rows = read.query_map([card.0], |row| Ok((id_at(row, 0)?, (row.get(1)?, row.get(2)?))))?;
-    let rows = rows.collect::<rusqlite::Result<Vec<(ClaimId, (i64, i64))>>>()?;
+    let rows = rows.collect::<rusqlite::Result<Vec<(ClaimId, CategoryAndRule)>>>()?;
     let Some((_, sort)) = rows.first().copied() else { return Ok(None) };
     Ok(Some((rows.into_iter().map(|(id, _)| id).collect(), sort)))
 }
 
 /// Category and rule, if this event answers the question of this story card.
-pub(super) fn answered(db: &Connection, card: CardId, event: &LoadedEvent) -> Result<Option<(i64, i64)>> {
+pub(super) fn answered(db: &Connection, card: CardId, event: &LoadedEvent) -> Result<Option<CategoryAndRule>> {
     if !matches!(event.kind, EventKind::Resolve(_)) {
         return Ok(None);
     }

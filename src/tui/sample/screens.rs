@@ -310,6 +310,7 @@ pub(crate) fn story() -> Story {
         confusion,
         question: question.into(),
         claims: numbers.iter().map(|n| id(*n)).collect(),
+        card: None,
     };
     Story {
         read: claims.len(),
@@ -319,6 +320,7 @@ pub(crate) fn story() -> Story {
             mark(Confusion::Reversal, "Is the public API REST again, instead of GraphQL?", &[90, 92, 95]),
         ],
         cut: false,
+        waiting: 0,
     }
 }
 

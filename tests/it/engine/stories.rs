@@ -84,7 +84,6 @@ fn the_three_examples_are_cards_as_facts_and_as_decisions(#[case] kind: ClaimKin
             assert!(kind.is_guarded() && confusion == Confusion::Ambiguity, "the guard refuses two limits: {story:?}");
             continue;
         };
-        assert_eq!(bed.engine.story(&query()).unwrap().waiting, ids.len());
         drain(&bed);
         let card = only_card(&bed);
         let question = card.story.clone().unwrap();
@@ -157,15 +156,27 @@ fn only_a_story_card_is_answered_with_yes_or_no() {
     assert!(error.message.contains("asks no question"), "{}", error.message);
 }
 
-#[test]
-fn a_claim_that_is_superseded_by_the_one_that_repeats_it_leaves_nothing_open() {
+#[rstest::rstest]
+#[case("GraphQL was too slow for us", 0)]
+#[case("it is simpler to go back", 0)]
+#[case("the team voted for it", 1)]
+fn a_chain_that_ends_where_it_began_is_a_reversal_unless_its_reason_speaks_of_the_turn(
+    #[case] reason: &str,
+    #[case] cards: usize,
+) {
     let bed = Bed::new();
-    tell(&bed, 0, "ada", ClaimKind::Decision, "We use REST.");
-    let graph = tell(&bed, 31, "bob", ClaimKind::Decision, "We switched to GraphQL.");
+    let rest = tell(&bed, 0, "ada", ClaimKind::Decision, "We use REST.");
+    bed.clock.fetch_add(31 * DAY, Ordering::Relaxed);
+    let graph = stored(bed.supersede(rest, "We use GraphQL.", "one request is enough")).claim_id;
     bed.clock.fetch_add(59 * DAY, Ordering::Relaxed);
-    stored(bed.supersede(graph, "The API is REST-based.", "GraphQL was too slow for us"));
+    stored(bed.supersede(graph, "The API is REST-based.", reason));
     drain(&bed);
-    assert!(open_cards(&bed).is_empty(), "{:#?}", open_cards(&bed));
+    assert_eq!(open_cards(&bed).len(), cards, "{:#?}", open_cards(&bed));
+    if let Some(card) = open_cards(&bed).first() {
+        answer(&bed, card, CardAct::Yes);
+        drain(&bed);
+        assert!(open_cards(&bed).is_empty());
+    }
 }
 
 #[test]
@@ -250,19 +261,23 @@ fn whole(bed: &Bed) -> Vec<(Confusion, Vec<ClaimId>)> {
         .iter()
         .map(|claim| StoryClaim {
             written: claim.at,
+            recorded: claim.at,
             who: claim.who.clone(),
             standing: ClaimStanding {
                 in_force: claim.status == Status::Active,
                 replaced_by: claim.replaced_by.clone(),
                 ..ClaimStanding::default()
             },
-            text: StoryText::new(NormedClaim {
-                id: Some(claim.id),
-                kind: claim.kind,
-                statement: claim.statement.clone(),
-                norms: claim.norms.clone(),
-                ..NormedClaim::default()
-            }),
+            text: StoryText::new(
+                NormedClaim {
+                    id: Some(claim.id),
+                    kind: claim.kind,
+                    statement: claim.statement.clone(),
+                    norms: claim.norms.clone(),
+                    ..NormedClaim::default()
+                },
+                claim.reason.as_deref(),
+            ),
         })
         .collect();
     let ids = |claims: &[usize]| claims.iter().map(|at| story.claims[*at].id).collect::<Vec<_>>();

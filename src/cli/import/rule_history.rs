@@ -1,0 +1,240 @@
+//! `ergo import rules --history`: imports a rule file commit by commit, so that the first day has a history.
+//!
+//! Each commit that changed the file is read in order. Its rules are stored as holding from its day, with its message as the reason; a changed line
+//! supersedes its old version, and the claims of removed lines are retracted.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    How, MAX_FILE,
+    agree::agreed,
+    send::{ImportRow, Sender},
+    shown,
+};
+use crate::{
+    api::RememberRequest,
+    cli::{CliError, Context, Exit, git, show::text::count},
+    domain::{ClaimId, Qualifiers, text},
+    interchange::{
+        line_diff::{self, LineChange, RuleLine},
+        rules,
+    },
+};
+
+/// The most commits that are read: the newest of a longer history.
+const MAX_COMMITS: usize = 500;
+
+/// The most characters of a commit's subject that become a reason.
+const MAX_SUBJECT: usize = 200;
+
+/// A commit that changed the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Commit {
+    id: String,
+    /// `YYYY-MM-DD`.
+    day: String,
+    author: String,
+    subject: String,
+}
+
+/// A version of the file: a commit, and the rules that it has then.
+struct Version {
+    commit: Commit,
+    rules: Vec<rules::Rule>,
+}
+
+/// A rule of the last version, and the claim that it became.
+struct Standing {
+    line: RuleLine,
+    claim: Option<ClaimId>,
+}
+
+/// Imports the history of a file.
+pub(super) async fn run(file: &Path, how: How, cx: &mut Context) -> Result<Exit, CliError> {
+    let versions = versions(file)?;
+    let path = shown(file);
+    if versions.is_empty() {
+        return Err(CliError::usage(format_args!("git knows no commit that changed {path}"))
+            .hint("commit the file first, or import it without --history"));
+    }
+    let steps: usize = versions.iter().map(|version| version.rules.len()).sum();
+    if how.dry_run {
+        for version in &versions {
+            let Commit { id, day, subject, .. } = &version.commit;
+            let rules = count(version.rules.len(), "rule", "rules");
+            let id = id.get(..10).unwrap_or(id);
+            cx.ui.line(text!("{}  {}  {}: {}", day, id, rules, text::sanitize_line(subject)));
+        }
+        return Ok(Exit::Ok);
+    }
+    let all: Vec<ImportRow> = versions.iter().flat_map(|version| rows(&path, version)).collect();
+    if !agreed(cx, &all, &[], how)? {
+        return Ok(Exit::Ok);
+    }
+    let mut sender = Sender::new(cx, "rule history", &[file.to_owned()], &[]).await?;
+    let (mut standing, mut done): (Vec<Standing>, usize) = (Vec::new(), 0);
+    for version in &versions {
+        done += version.rules.len();
+        cx.ui.progress(text!("importing {} of {}", done, steps));
+        let stepped = step(&mut sender, &path, standing, version).await;
+        if stepped.is_err() {
+            cx.ui.progress_done();
+        }
+        standing = stepped?;
+    }
+    cx.ui.progress_done();
+    sender.report.show(cx, how.details);
+    Ok(Exit::Ok)
+}
+
+/// Brings the claims of one version to those of the next.
+async fn step(
+    sender: &mut Sender,
+    path: &str,
+    before: Vec<Standing>,
+    version: &Version,
+) -> Result<Vec<Standing>, CliError> {
+    let lines: Vec<RuleLine> = before.iter().map(|rule| rule.line.clone()).collect();
+    let rows = rows(path, version);
+    let now: Vec<RuleLine> = version.rules.iter().map(rule_line).collect();
+    let difference = line_diff::compare(&lines, &now);
+    // What is gone makes room for what comes.
+    for rule in difference.gone.iter().filter_map(|old| before.get(*old)) {
+        if let Some(claim) = rule.claim {
+            let row = ImportRow { file: row_file(path, &version.commit), ..ImportRow::default() };
+            sender.retract(&row, claim, &format!("Removed from {path}: {}", reason(&version.commit))).await?;
+        }
+    }
+    let of = |old: usize| before.get(old).and_then(|rule| rule.claim);
+    let mut after = Vec::with_capacity(now.len());
+    for ((line, change), mut row) in now.into_iter().zip(difference.now).zip(rows) {
+        let claim = match change {
+            LineChange::Same(old) | LineChange::Moved(old) => of(old),
+            LineChange::Changed(old) => {
+                row.targets.extend(of(old));
+                sender.store(&row).await?
+            }
+            LineChange::New => sender.store(&row).await?,
+        };
+        after.push(Standing { line, claim });
+    }
+    Ok(after)
+}
+
+/// Returns the rules of a version as rows, which hold from the day of its commit.
+fn rows(path: &str, version: &Version) -> Vec<ImportRow> {
+    let row = |rule: &rules::Rule| {
+        let source = format!("{path}:{}", rule.line);
+        let claim = RememberRequest {
+            statement: rule.statement.clone(),
+            kind: Some(rule.kind),
+            reason: Some(reason(&version.commit)),
+            source: Some(source.clone()),
+            qualifiers: Qualifiers { valid_from: Some(version.commit.day.clone()), ..Qualifiers::default() },
+            ..RememberRequest::default()
+        };
+        ImportRow { claim, targets: Vec::new(), file: row_file(path, &version.commit), source }
+    };
+    version.rules.iter().map(row).collect()
+}
+
+fn rule_line(rule: &rules::Rule) -> RuleLine {
+    RuleLine { statement: rule.statement.clone(), line: rule.line }
+}
+
+/// Returns what identifies a row beside its statement: a rule that comes back in a later commit is another row.
+fn row_file(path: &str, commit: &Commit) -> String {
+    format!("{path}@{}", commit.id)
+}
+
+/// Returns the reason that a commit gives: its subject, its author and its short id.
+fn reason(commit: &Commit) -> String {
+    let subject = text::cut(commit.subject.trim().trim_end_matches('.'), MAX_SUBJECT);
+    let id = commit.id.get(..10).unwrap_or(&commit.id);
+    format!("{subject} ({}, {id})", commit.author)
+}
+
+/// Reads the versions of a file that git knows, the oldest first.
+fn versions(file: &Path) -> Result<Vec<Version>, CliError> {
+    let (folder, name) = place(file)?;
+    let object = |commit: &Commit| format!("{}:./{name}", commit.id);
+    let list = run_git(
+        &folder,
+        &[
+            "log",
+            "--no-show-signature",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-renames",
+            "--no-color",
+            "--diff-filter=AM",
+            "--format=%H%x1f%aI%x1f%an%x1f%s",
+            &format!("--max-count={MAX_COMMITS}"),
+            "--",
+            &name,
+        ],
+    )?;
+    let mut versions = Vec::new();
+    for commit in commits(&list).into_iter().rev() {
+        let size = run_git(&folder, &["cat-file", "-s", &object(&commit)])?;
+        // A version that is too large, or no text, has no rules that could be read.
+        if size.trim().parse::<u64>().is_ok_and(|size| size <= MAX_FILE) {
+            let text = run_git(&folder, &["cat-file", "blob", &object(&commit)])?;
+            versions.push(Version { rules: rules::parse(&name, &text).rules, commit });
+        }
+    }
+    Ok(versions)
+}
+
+/// Reads the lines of the log, the newest commit first.
+fn commits(list: &str) -> Vec<Commit> {
+    let commit = |line: &str| {
+        let mut fields = line.splitn(4, '\u{1f}');
+        let (id, at, author, subject) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        let day = at.get(..10).filter(|day| day.parse::<jiff::civil::Date>().is_ok())?;
+        let is_id = id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let text = |text: &str| text.to_owned();
+        is_id.then(|| Commit { id: text(id), day: text(day), author: text(author), subject: text(subject) })
+    };
+    list.lines().filter_map(commit).collect()
+}
+
+/// Returns the folder of a file and its name there.
+fn place(file: &Path) -> Result<(PathBuf, String), CliError> {
+    let name = file.file_name().and_then(|name| name.to_str()).filter(|name| !name.starts_with(':'));
+    let Some(name) = name else {
+        return Err(CliError::usage(format_args!("invalid file name “{}”", shown(file))));
+    };
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((folder.to_owned(), name.to_owned()))
+}
+
+/// Runs git in a folder and returns what it printed.
+fn run_git(folder: &Path, args: &[&str]) -> Result<String, CliError> {
+    let output = git::command(args).current_dir(folder).output();
+    let output = output.map_err(|error| {
+        CliError::usage(format_args!("cannot run git in {}: {error}", shown(folder))).hint("--history needs git")
+    })?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        let why = why.lines().next().unwrap_or("it failed").trim_start_matches("fatal: ").to_owned();
+        return Err(CliError::usage(format_args!("git cannot read the history in {}: {why}", shown(folder))));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_log_are_commits_and_others_are_left_out() {
+        let id = "a".repeat(40);
+        let list = format!(
+            "{id}\u{1f}2026-02-05T10:00:00+01:00\u{1f}Ada\u{1f}Use spaces\nno commit\n{id}\u{1f}soon\u{1f}Ada\u{1f}x\n"
+        );
+        let found = commits(&list);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].day.as_str(), reason(&found[0]).as_str()), ("2026-02-05", "Use spaces (Ada, aaaaaaaaaa)"));
+    }
+}
