@@ -11,7 +11,7 @@ use std::{
 };
 
 use ergo::{
-    domain::{Confusion, Qualifiers},
+    domain::{Confusion, MarkAnswers, Qualifiers, StoryRule},
     files,
     guard::{Guard, JudgeContext, NormedClaim, ParsedClaim},
     story::{self, ClaimStanding, Mark, StoryClaim, StoryText},
@@ -116,6 +116,8 @@ pub struct Idle {
     pub claims: usize,
     /// Marks, of 1,000 claims.
     pub per_1000: f64,
+    /// Cards, of 1,000 claims, if people dismiss each: the bar of a unit rises with what was dismissed there.
+    pub dismissed_per_1000: f64,
     /// The first marks, for reading.
     pub examples: Vec<String>,
 }
@@ -251,19 +253,28 @@ fn idle(guard: &Guard, name: &'static str, rows: impl Iterator<Item = (String, S
         units.entry(unit).or_default().push(text);
     }
     let mut out = Idle { name, ..Idle::default() };
-    let mut found = 0;
+    let (mut found, mut asked) = (0_u32, 0_u32);
     for texts in units.values() {
         out.claims += texts.len();
         let told: Vec<(u64, &str, &str)> =
             texts.iter().zip(0..).map(|(text, week)| (week * WEEK, "a writer", text.as_str())).collect();
         let marks = read(guard, &told);
-        found += marks.len();
+        found += u32::try_from(marks.len()).unwrap_or(u32::MAX);
+        let mut answers: BTreeMap<(Confusion, StoryRule), MarkAnswers> = BTreeMap::new();
+        for mark in &marks {
+            let of = answers.entry((mark.confusion, mark.rule)).or_default();
+            if mark.strength >= of.bar() {
+                asked += 1;
+                of.dismissed += 1;
+            }
+        }
         out.examples.extend(marks.iter().map(|mark| {
             let claims: Vec<&str> = mark.claims.iter().map(|at| texts[*at].as_str()).collect();
             format!("{}: {}", mark.confusion.as_str(), claims.join("  |  "))
         }));
     }
-    out.per_1000 = 1000.0 * found as f64 / out.claims.max(1) as f64;
+    out.per_1000 = 1000.0 * f64::from(found) / out.claims.max(1) as f64;
+    out.dismissed_per_1000 = 1000.0 * f64::from(asked) / out.claims.max(1) as f64;
     out
 }
 
@@ -281,7 +292,11 @@ impl fmt::Display for Report {
             writeln!(f, "  {miss}")?;
         }
         for idle in &self.idle {
-            writeln!(f, "{}: {:.1} marks in 1,000 of {} claims", idle.name, idle.per_1000, idle.claims)?;
+            writeln!(
+                f,
+                "{}: {:.1} marks in 1,000 of {} claims, {:.1} cards if each is dismissed",
+                idle.name, idle.per_1000, idle.claims, idle.dismissed_per_1000
+            )?;
             for example in &idle.examples {
                 writeln!(f, "  {example}")?;
             }

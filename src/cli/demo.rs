@@ -20,14 +20,14 @@ use super::{
     ui::{SafeText, Style},
 };
 use crate::{
-    api::{ConflictsQuery, StoryQuery},
+    api::ConflictsQuery,
     config::{Config, DaemonSettings, Paths},
     domain::text::sanitize_line,
 };
 use assets::{Asset, RECORDS, RULES};
 use home::Home;
 use private_daemon::PrivateDaemon;
-use writes::{TURNS, WRITES};
+use writes::WRITES;
 
 /// The scope of everything in the demonstration.
 const SCOPE: &str = "demo/ergo";
@@ -109,31 +109,14 @@ fn write_claims(cx: &mut Context) -> Result<(), CliError> {
     for write in WRITES.iter().filter(|write| !write.refused) {
         step(cx, &["remember", write.statement, "--reason", write.reason])?;
     }
-    head(cx, "Three claims with dates tell a story that goes back to where it began, and nobody says why:");
-    for turn in TURNS {
-        step(cx, &["remember", turn.statement, "--reason", turn.reason, "--from", turn.day])?;
-    }
-    until_read(cx)?;
-    step(cx, &["story", "--marks", "--subject", "gnuplot"])?;
     head(cx, "Ask why. The answer includes the reason and the history:");
     step(cx, &["why", "what performs every act?"])
 }
 
-/// Waits until the story is read.
-fn until_read(cx: &mut Context) -> Result<(), CliError> {
-    cx.block_on(async |cx| {
-        let (client, scope) = cx.reader().await?;
-        let query = StoryQuery { org_id: scope.org_id, project: scope.project, ..StoryQuery::default() };
-        // Each question reads a part of what waits.
-        while client.story(&query).await?.waiting > 0 {}
-        Ok(())
-    })
-}
-
-/// The card of the newest refused write.
+/// The card at the top of the inbox.
 fn first_card(cx: &mut Context) -> Result<Option<String>, CliError> {
     cx.block_on(async |cx| {
-        let query = ConflictsQuery { limit: Some(1), kind: Some("refused".into()), ..ConflictsQuery::default() };
+        let query = ConflictsQuery { limit: Some(1), ..ConflictsQuery::default() };
         let page = cx.client().await?.conflicts(&query).await?;
         Ok(page.items.first().map(|card| card.id.to_hex()))
     })

@@ -29,29 +29,3 @@ pub(super) const WRITES: [DemoWrite; 5] = [
     },
     DemoWrite { statement: "Use `unwrap` in tests.", reason: "A test that panics says where.", refused: false },
 ];
-
-/// A claim of a story, with the day since which it holds.
-pub(super) struct StoryTurn {
-    pub(super) day: &'static str,
-    pub(super) statement: &'static str,
-    pub(super) reason: &'static str,
-}
-
-/// A reversal: no two of them that follow each other contradict, and the whole leaves open what holds.
-pub(super) const TURNS: [StoryTurn; 3] = [
-    StoryTurn {
-        day: "2026-01-12",
-        statement: "The charts of the benchmarks are drawn with gnuplot.",
-        reason: "It was installed already.",
-    },
-    StoryTurn {
-        day: "2026-03-02",
-        statement: "We moved the charts from gnuplot to plotters.",
-        reason: "It needs no other program.",
-    },
-    StoryTurn {
-        day: "2026-06-15",
-        statement: "Gnuplot draws the charts of the benchmarks.",
-        reason: "The report asks for them.",
-    },
-];
