@@ -65,7 +65,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, verdict::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 13;
+pub const SCHEMA: u32 = 14;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
