@@ -14,8 +14,8 @@ mod recall;
 mod search;
 
 pub use agents::AgentTally;
-pub use notes::{ClaimLink, JudgedWords, Sightings};
 pub(super) use claims::bare_claims_at_places;
+pub use notes::{ClaimLink, JudgedWords, Sightings};
 pub(super) use recall::quoted;
 
 use crate::store::StoreError;
