@@ -46,6 +46,10 @@ pub enum Pane {
     Acts,
     /// An act in full.
     Act,
+    /// The files of rules, or the principles.
+    Notes,
+    /// One of them in full.
+    Note,
     /// The rows of the story.
     Story,
     /// One of them in full.

@@ -7,8 +7,9 @@ use crate::{
     api::{
         ActRequest, Agents, AgentsQuery, AnswerJoinRequest, AuditOutcome, AuditRequest, CardView, Change, ClaimsPage,
         ClaimsQuery, ConflictsPage, ConflictsQuery, CreateTeamRequest, Diagnose, Doubts, DoubtsQuery, Health, History,
-        Inbox, InboxQuery, IngestedFiles, IngestedQuery, JoinRequest, JoinView, JudgePairsRequest, JudgeRequest,
-        JudgedPairs, LogPage, LogQuery, PendingJoins, QuarantineRequest, Questions, QuestionsQuery, RecallAnswer,
+        Inbox, InboxQuery, IngestedFiles, IngestedQuery, Insights, InsightsQuery, JoinRequest, JoinView,
+        JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, NotesRun, NotesScanRequest, NotesStatus,
+        NotesWriteRequest, NotesWritten, PendingJoins, QuarantineRequest, Questions, QuestionsQuery, RecallAnswer,
         RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot,
         SnapshotQuery, Story, StoryQuery, SupersedeRequest, SyncRound, SyncStatus, TeamDone, TeamView, UndoOutcome,
         UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
@@ -117,6 +118,10 @@ pub enum Slot {
     Question,
     /// The story of a scope.
     Story,
+    /// The files of rules.
+    Notes,
+    /// The principles that rise from them.
+    Insights,
     /// The pairs that wait for a verdict.
     Doubts,
     /// A verdict on one of them.
@@ -125,7 +130,7 @@ pub enum Slot {
 
 impl Slot {
     /// How many slots there are.
-    pub const COUNT: usize = 26;
+    pub const COUNT: usize = 28;
 }
 
 /// Names a request, so that its answer is recognised and a late one dropped.
@@ -174,6 +179,12 @@ pub enum ReadRequest {
     Ingested(IngestedQuery),
     /// `GET /agents`.
     Agents(AgentsQuery),
+    /// `GET /notes/status`.
+    Notes,
+    /// `GET /notes/insights`.
+    Insights(InsightsQuery),
+    /// `POST /notes/write`, which writes nothing.
+    NotesPreview(Box<NotesWriteRequest>),
     /// `GET /story`.
     Story(StoryQuery),
     /// `GET /doubts`.
@@ -203,6 +214,10 @@ pub enum WriteRequest {
     ResolveMany(ResolveManyRequest),
     /// `POST /remember`.
     Remember(Box<RememberRequest>),
+    /// `POST /notes/scan`.
+    NotesScan(NotesScanRequest),
+    /// `POST /notes/write`.
+    NotesWrite(Box<NotesWriteRequest>),
     /// `POST /doubts`.
     JudgePairs(JudgePairsRequest),
     /// `POST /judge`.
@@ -342,6 +357,14 @@ pub enum RequestAnswer {
     Ingested(IngestedFiles),
     /// To [`ReadRequest::Agents`].
     Agents(Agents),
+    /// To [`ReadRequest::Notes`].
+    Notes(Box<NotesStatus>),
+    /// To [`ReadRequest::Insights`].
+    Insights(Box<Insights>),
+    /// To [`WriteRequest::NotesScan`].
+    NotesRun(Box<NotesRun>),
+    /// To [`ReadRequest::NotesPreview`] and [`WriteRequest::NotesWrite`].
+    NotesWritten(Box<NotesWritten>),
     /// To [`ReadRequest::Story`].
     Story(Box<Story>),
     /// To [`ReadRequest::Doubts`].

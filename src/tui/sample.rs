@@ -1,6 +1,7 @@
 //! A small memory for tests: scopes, claims, cards and a chain as the daemon would send them.
 
 pub(crate) mod agents;
+pub(crate) mod notes;
 mod proposal;
 pub(crate) mod screens;
 
@@ -395,6 +396,9 @@ pub(crate) fn answer(read: &ReadRequest) -> RequestAnswer {
         ReadRequest::Snapshot(_) => RequestAnswer::Snapshot(agents::snapshot()),
         ReadRequest::Ingested(_) => RequestAnswer::Ingested(agents::ingested()),
         ReadRequest::Agents(_) => RequestAnswer::Agents(agents::agents()),
+        ReadRequest::Notes => RequestAnswer::Notes(Box::new(notes::status())),
+        ReadRequest::Insights(_) => RequestAnswer::Insights(Box::new(notes::insights())),
+        ReadRequest::NotesPreview(request) => RequestAnswer::NotesWritten(Box::new(notes::written(&request.path))),
         ReadRequest::Story(_) => RequestAnswer::Story(Box::new(screens::story())),
         ReadRequest::Doubts(_) => RequestAnswer::Doubts(screens::doubts()),
         ReadRequest::Questions(_) => RequestAnswer::Questions(screens::questions()),

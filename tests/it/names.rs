@@ -58,6 +58,7 @@ const SHARED_FILES: &[(&str, &str)] = &[
     ("models", "the model of each role"),
     ("norms", "what the guard reads in a statement"),
     ("notes", "files of rules that are followed, and what rises from them"),
+    ("note_files", "the files of rules that are followed, on their screen"),
     ("notices", "local events that tell something"),
     ("page", "a thing on a page of its own in the app"),
     ("palette", "the list of actions in the app"),

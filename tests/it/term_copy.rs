@@ -34,7 +34,7 @@ fn a_program_of_this_machine_has_it_and_the_terminal_is_left_alone() {
     let path = tools(&home, &[("wl-copy", TAKES)]);
     let mut app = App::open(&home, &[], WIDE, &[("PATH", &path), ("WAYLAND_DISPLAY", "wayland-0"), ("DISPLAY", ":0")]);
     app.sees("What you can do");
-    app.keys("y");
+    app.keys("C");
     let screen = app.sees("Copied with wl-copy: ergo tui --conflict ");
     assert!(clipboard(&home).starts_with("ergo tui --conflict "));
     assert!(screen.clipboard().is_none(), "one way is enough");
@@ -66,7 +66,7 @@ fn over_a_connection_the_terminal_is_told_first() {
         [("PATH", path.as_str()), ("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22"), ("TMUX", "/tmp/tmux-0/default,1,0")];
     let mut app = App::open(&home, &[], WIDE, &env);
     app.sees("What you can do");
-    app.keys("y");
+    app.keys("C");
     let screen = app.sees("Sent to the terminal, and copied with tmux: ergo tui --conflict ");
     let own = clipboard(&home);
     assert!(screen.clipboard().is_some_and(|told| told.text() == Some(own.as_str())));

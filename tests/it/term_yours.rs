@@ -109,7 +109,7 @@ fn the_link_to_a_card_goes_to_the_clipboard_and_opens_it_again() {
     let (home, _daemon) = home();
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.sees("What you can do");
-    app.keys("y");
+    app.keys("C");
     let screen = app.sees("Sent to the terminal: ergo tui --conflict ");
     let link = screen.clipboard().and_then(|clipboard| clipboard.text().map(str::to_owned)).unwrap();
     let args: Vec<&str> = link.split(' ').skip(2).collect();

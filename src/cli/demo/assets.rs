@@ -72,6 +72,8 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0052-measuring-is-a-program-of-its-own.md"),
     record!("0053-the-writer-is-asked.md"),
     record!("0054-judges-in-order.md"),
+    record!("0055-a-story-is-read-claim-by-claim.md"),
+    record!("0056-notes-rise-and-flow-back.md"),
     record!("0057-two-levels.md"),
 ];
 

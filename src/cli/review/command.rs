@@ -50,6 +50,18 @@ q      quit";
 const HELD_HELP: &str =
     "j      say how it relates to each of the others: keep both, replaces it, the same, contradicts it";
 
+/// What the card of a question of the story takes.
+const STORY_HELP: &str = "\
+y      yes; the card says what that does          no     no; the card says what that does
+d      dismiss: an idle question                  z 3d   snooze
+u      undo my last act                           n      next item (or Enter)
+q      quit";
+
+/// Whether an item is a question of the story.
+fn is_story(item: &InboxItem) -> bool {
+    matches!(item, InboxItem::Card(card) if card.kind == CardKind::Story)
+}
+
 /// Whether an item is the card of a held claim.
 fn is_held(item: &InboxItem) -> bool {
     matches!(item, InboxItem::Card(card) if card.kind == CardKind::Held)
@@ -58,6 +70,7 @@ fn is_held(item: &InboxItem) -> bool {
 /// Returns the letters that an item takes.
 pub(super) fn letters(item: &InboxItem) -> Vec<&'static str> {
     let own: Vec<&str> = match item {
+        InboxItem::Card(_) if is_story(item) => vec!["y", "no", "d", "z", "w"],
         InboxItem::Card(_) if is_held(item) => vec!["j", "a", "b", "m", "r", "o", "x", "d", "D", "z", "w"],
         InboxItem::Card(_) => vec!["a", "b", "m", "r", "o", "x", "d", "D", "z", "w"],
         _ => answers(item).iter().map(|(letter, _)| *letter).collect(),
@@ -67,6 +80,9 @@ pub(super) fn letters(item: &InboxItem) -> Vec<&'static str> {
 
 /// Returns the answers that an item takes, each with its meaning.
 pub(super) fn help(item: &InboxItem) -> SafeText {
+    if is_story(item) {
+        return STORY_HELP.into();
+    }
     if is_held(item) {
         return SafeText::join(&[HELD_HELP.into(), CARD_HELP.into()], "\n");
     }
@@ -127,6 +143,8 @@ pub(in crate::cli) fn parse(line: &str, card: bool) -> ReviewCommand {
         ("x" | "exception", true) => ReviewCommand::Card(CardAct::Exception, None),
         ("d" | "dismiss", true) => ReviewCommand::Card(CardAct::Dismiss, None),
         ("discard", true) => ReviewCommand::Card(CardAct::Discard, None),
+        ("y" | "yes", true) => ReviewCommand::Card(CardAct::Yes, None),
+        ("no", true) => ReviewCommand::Card(CardAct::No, None),
         ("j" | "judge", true) => ReviewCommand::Judge,
         ("z" | "snooze", true) => ReviewCommand::Card(CardAct::Snooze, side),
         ("v" | "reviewed", false) => ReviewCommand::Confirm,
@@ -153,6 +171,8 @@ mod tests {
     #[case("D", ReviewCommand::Card(CardAct::Discard, None))]
     #[case("x", ReviewCommand::Card(CardAct::Exception, None))]
     #[case("J", ReviewCommand::Judge)]
+    #[case("y", ReviewCommand::Card(CardAct::Yes, None))]
+    #[case("no", ReviewCommand::Card(CardAct::No, None))]
     #[case("n", ReviewCommand::Next)]
     #[case("keep 3f2a91", ReviewCommand::Card(CardAct::Supersede, Some("3f2a91".into())))]
     #[case("R 1", ReviewCommand::Card(CardAct::Retract, Some("1".into())))]

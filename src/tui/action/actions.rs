@@ -59,10 +59,43 @@ macro_rules! for_each_action {
             "Highlight the words that the guard compared, all that differ, or none.";
             if two_texts => |state, _, _| conflicts::highlight(state);
 
+        // Notes
+        NotesList: None in Notes by ["f"], "Files or principles" "files or principles";
+            "List the files, or the principles with what supports them.";
+            if always => |state, _, _| note_files::list_other(state);
+        NotesScan: None in Notes by ["c"], "Read the files" "read files", also ["scan"];
+            "Read the files that changed since they were read, and store what is new in them.";
+            if works => |state, _, out| note_files::scan(state, out);
+        NotesWrite: None in Notes by ["w"], "Write a section" "write section";
+            "Show what would be written into ergo's section of the file under the cursor; asks before it writes.";
+            if note_file => |state, _, out| note_files::preview(state, out);
+
+        // Answer
+        AnswerYes: Undoable in Answer by ["y"], "Yes" "yes";
+            "Answer the question with yes; the card says what that does.";
+            if answer_yes => |state, key, _| conflicts::form(state, CardAct::Yes, None, key);
+        AnswerNo: Undoable in Answer by ["n"], "No" "no";
+            "Answer the question with no; the card says what that does.";
+            if answer_no => |state, key, _| conflicts::form(state, CardAct::No, None, key);
+        AnswerNever: Undoable in Answer by ["d"], "Dismiss" "dismiss", also ["ignore", "false alarm"];
+            "This question is idle: every claim stays, and it is not asked again.";
+            if dismiss => |state, key, out| conflicts::settle(state, CardAct::Dismiss, KeepSide::Both, key, out);
+        AnswerLater: Undoable in Answer by ["z"], "Snooze" "snooze", also ["later", "postpone"];
+            "Hide the question until later, on this device only.";
+            if snooze => |state, key, out| conflicts::settle(state, CardAct::Snooze, KeepSide::Both, key, out);
+        AnswerWhy: None in Answer by ["w"], "Why" "why";
+            "Show the history of the newest claim.";
+            if card_why => |state, _, _| conflicts::why(state);
+        AnswerNext: None in Answer by ["]"], "Next card" "next";
+            "Go to the next card.";
+            if has_cards => |state, _, _| conflicts::step(state, 1);
+        AnswerPrev: None in Answer by ["["], "Previous card";
+            "Go to the previous card.";
+            if has_cards => |state, _, _| conflicts::step(state, -1);
+
         // Marks
         CardFilter: None in Marks by ["f"], "Filter by status" "filter";
-            "Show open, snoozed, settled or all cards.";
-            if always => |state, _, _| marks::filter(state);
+            "Show open, snoozed, settled or all cards."; if always => |state, _, _| marks::filter(state);
         Mark: None in Marks by ["space"], "Mark" "mark", also ["select"];
             "Mark or unmark the item and go to the next. {keep_new}, {keep_existing}, {keep_source}, {exception}, {dismiss}, {discard} and {snooze} then act on all marked cards, {claim_reviewed} on all marked claims.";
             if markable => |state, _, _| marks::toggle(state);
@@ -96,20 +129,16 @@ macro_rules! for_each_action {
             "Go to the next pair, without a verdict on this one.";
             if always => |state, _, _| judging::step(state, 1);
         JudgingPrev: None in Judging by ["N", "[", "left"], "Previous pair";
-            "Go to the previous pair.";
-            if always => |state, _, _| judging::step(state, -1);
+            "Go to the previous pair."; if always => |state, _, _| judging::step(state, -1);
         JudgingUndo: Undoable in Judging by ["u"], "Undo" "undo", also ["take back"];
             "Undo the last verdict, and ask about its pair again.";
             if judged_here => |state, _, out| judging::take_back(state, out);
         JudgingUp: None in Judging by ["up", "pgup"], "Up";
-            "Scroll the pair up.";
-            if always => |state, _, _| judging::scroll(state, Motion::By(-3));
+            "Scroll the pair up."; if always => |state, _, _| judging::scroll(state, Motion::By(-3));
         JudgingDown: None in Judging by ["down", "pgdn"], "Down";
-            "Scroll the pair down.";
-            if always => |state, _, _| judging::scroll(state, Motion::By(3));
+            "Scroll the pair down."; if always => |state, _, _| judging::scroll(state, Motion::By(3));
         JudgingClose: None in Judging by ["esc", "q", "ctrl-c"], "Close" "close";
-            "Back to the screen.";
-            if always => |state, _, _| judging::close(state);
+            "Back to the screen."; if always => |state, _, _| judging::close(state);
 
         // Card
         KeepSource: Undoable in Card by ["p"], "Keep one source" "one source";
@@ -135,40 +164,29 @@ macro_rules! for_each_action {
 
         // Why
         Ask: None in Why by ["a"], "Ask why" "ask";
-            "Ask a question in words.";
-            if always => |state, _, _| prompt::open(state, PromptPurpose::Why);
+            "Ask a question in words."; if always => |state, _, _| prompt::open(state, PromptPurpose::Why);
 
         // Move
         Up: None in Move by ["k", "up"], "Up";
-            "One row up, or scroll.";
-            if always => |state, _, _| motion::shift_focused(state, Motion::By(-1));
+            "One row up, or scroll."; if always => |state, _, _| motion::shift_focused(state, Motion::By(-1));
         Down: None in Move by ["j", "down"], "Down";
-            "One row down, or scroll.";
-            if always => |state, _, _| motion::shift_focused(state, Motion::By(1));
+            "One row down, or scroll."; if always => |state, _, _| motion::shift_focused(state, Motion::By(1));
         PageUp: None in Move by ["pgup", "ctrl-b", "ctrl-u"], "Page up";
-            "One screen up.";
-            if always => |state, _, _| motion::turn_page(state, -1);
+            "One screen up."; if always => |state, _, _| motion::turn_page(state, -1);
         PageDown: None in Move by ["pgdn", "ctrl-f", "ctrl-d"], "Page down";
-            "One screen down.";
-            if always => |state, _, _| motion::turn_page(state, 1);
+            "One screen down."; if always => |state, _, _| motion::turn_page(state, 1);
         First: None in Move by ["g", "home"], "First";
-            "To the first row.";
-            if always => |state, _, _| motion::shift_focused(state, Motion::First);
+            "To the first row."; if always => |state, _, _| motion::shift_focused(state, Motion::First);
         Last: None in Move by ["G", "end"], "Last";
-            "To the last row.";
-            if always => |state, _, _| motion::shift_focused(state, Motion::Last);
+            "To the last row."; if always => |state, _, _| motion::shift_focused(state, Motion::Last);
         Left: None in Move by ["h", "left"], "Left";
-            "To the pane on the left.";
-            if always => |state, _, _| motion::turn(state, -1, false);
+            "To the pane on the left."; if always => |state, _, _| motion::turn(state, -1, false);
         Right: None in Move by ["l", "right"], "Right";
-            "To the pane on the right.";
-            if always => |state, _, _| motion::turn(state, 1, false);
+            "To the pane on the right."; if always => |state, _, _| motion::turn(state, 1, false);
         NextPane: None in Move by ["tab"], "Next pane";
-            "To the next pane.";
-            if always => |state, _, _| motion::turn(state, 1, true);
+            "To the next pane."; if always => |state, _, _| motion::turn(state, 1, true);
         PrevPane: None in Move by ["shift-tab"], "Previous pane";
-            "To the previous pane.";
-            if always => |state, _, _| motion::turn(state, -1, true);
+            "To the previous pane."; if always => |state, _, _| motion::turn(state, -1, true);
         Open: None in Move by ["enter"], "Open" "open";
             "Open what is under the cursor.";
             if openable => |state, _, out| motion::open(state, out);
@@ -187,29 +205,27 @@ macro_rules! for_each_action {
             "Find a command by name; shows its key and, if it is unavailable, why.";
             if always => |state, _, _| palette::open(state);
         ShowInbox: None in Global by ["1"], "Inbox", also ["conflicts", "cards", "review"];
-            "Go to what needs your attention.";
-            if always => |state, _, _| global::go(state, Screen::Inbox);
+            "Go to what needs your attention."; if always => |state, _, _| global::go(state, Screen::Inbox);
         ShowClaims: None in Global by ["2"], "Claims";
-            "Go to the claims.";
-            if always => |state, _, _| global::go(state, Screen::Claims);
+            "Go to the claims."; if always => |state, _, _| global::go(state, Screen::Claims);
         ShowWhy: None in Global by ["3"], "Why";
             "Go to the history of a claim, with its reasons.";
             if always => |state, _, _| global::go(state, Screen::Why);
         ShowPeers: None in Global by ["4"], "Peers", also ["sync", "devices"];
-            "Go to teams and their devices.";
-            if always => |state, _, _| global::go(state, Screen::Peers);
+            "Go to teams and their devices."; if always => |state, _, _| global::go(state, Screen::Peers);
         ShowTimeline: None in Global by ["5"], "Timeline", also ["history", "activity", "log"];
             "Go to the acts, newest first; most can be undone there.";
             if always => |state, _, _| global::go(state, Screen::Timeline);
         ShowModels: None in Global by ["6"], "Models", also ["status"];
-            "Go to the models and the state of the daemon.";
-            if always => |state, _, _| models::show(state);
+            "Go to the models and the state of the daemon."; if always => |state, _, _| models::show(state);
         ShowAgents: None in Global by ["7"], "Agents";
             "Go to the agents: which are connected, what each wrote, what was refused, and what hooks injected.";
             if always => |state, _, _| agents::show(state);
+        ShowNotes: None in Global by ["8"], "Notes", also ["files", "CLAUDE.md", "AGENTS.md", "principles", "rules"];
+            "Go to the files of rules, how each stands to the memory, and the principles that rise from them.";
+            if always => |state, _, _| note_files::show(state);
         Back: None in Global by ["esc", "backspace"], "Back";
-            "Back to where you came from.";
-            if always => |state, _, _| global::back(state);
+            "Back to where you came from."; if always => |state, _, _| global::back(state);
         AllScopes: None in Global by ["S"], "All scopes or this one", also ["project", "switch"];
             "Show all scopes, or only the scope of what is under the cursor.";
             if always => |state, _, _| global::toggle_scope(state);
@@ -231,15 +247,14 @@ macro_rules! for_each_action {
         Theme: None in Global by ["T"], "Theme", also ["colours", "colors", "dark", "light", "contrast"];
             "Switch between the dark, light and monochrome theme until the app ends.";
             if always => |state, _, out| global::next_theme(state, out);
-        CopyLink: None in Global by ["y"], "Copy a command to open it", also ["link", "share", "url"];
+        CopyLink: None in Global by ["C"], "Copy a command to open it", also ["link", "share", "url"];
             "Copy the command that opens this card or claim.";
             if link => |state, _, out| global::copy_link(state, out);
         Start: None in Global by ["s"], "Start the daemon" "start";
             "Start the daemon.";
             if start => |state, _, out| global::start(state, out);
         Reload: None in Global by ["ctrl-r", "ctrl-l"], "Reload", also ["refresh"];
-            "Load everything again.";
-            if always => |state, _, _| live::refresh_all(state);
+            "Load everything again."; if always => |state, _, _| live::refresh_all(state);
         Log: None in Global by ["@"], "Session log", also ["history", "messages"];
             "Show your acts of this session as commands, and all messages.";
             if always => |state, _, _| global::open_log(state);
@@ -247,14 +262,11 @@ macro_rules! for_each_action {
             "Let the mouse click and scroll in the app, or leave it to the terminal.";
             if always => |state, _, out| global::toggle_mouse(state, out);
         Suspend: None in Global by ["ctrl-z"], "Suspend";
-            "Back to the shell; `fg` returns.";
-            if always => |_, _, out| out.push(Effect::Suspend);
+            "Back to the shell; `fg` returns."; if always => |_, _, out| out.push(Effect::Suspend);
         Quit: None in Global by ["q", "ctrl-c"], "Quit" "quit", also ["exit", "close"];
-            "Leave the app.";
-            if always => |_, _, out| out.push(Effect::Quit);
+            "Leave the app."; if always => |_, _, out| out.push(Effect::Quit);
         Tour: None in Global by ["ctrl-t"], "Tour", also ["introduction", "onboarding"];
-            "Show a short introduction.";
-            if always => |state, _, _| tour::open(state);
+            "Show a short introduction."; if always => |state, _, _| tour::open(state);
 
         // Inbox
         InboxNext: None in Inbox by ["n", "]"], "Next" "next";
@@ -310,8 +322,7 @@ macro_rules! for_each_action {
             "Show active, superseded, retracted or all claims.";
             if always => |state, _, _| claims::filter_status(state);
         KindFilter: None in Claims by ["F"], "Filter by kind" "kind";
-            "Show one kind of claim, or all.";
-            if always => |state, _, _| claims::filter_kind(state);
+            "Show one kind of claim, or all."; if always => |state, _, _| claims::filter_kind(state);
         ReviewFilter: None in Claims by ["V"], "Only what needs review";
             "Show only claims that need review, or all again.";
             if always => |state, _, _| claims::filter_review(state);
@@ -366,17 +377,13 @@ macro_rules! for_each_action {
 
         // Form
         Submit: None in Form by ["ctrl-s"], "Submit" "submit", also ["save", "send"];
-            "Submit the form; in the last field {advance} does so too.";
-            if always => form::submit;
+            "Submit the form; in the last field {advance} does so too."; if always => form::submit;
         Advance: None in Form by ["enter"], "Next field or submit";
-            "Go to the next field; in the last one, submit the form.";
-            if always => form::advance;
+            "Go to the next field; in the last one, submit the form."; if always => form::advance;
         NextField: None in Form by ["tab"], "Next field" "next field";
-            "To the next field.";
-            if always => |state, _, _| form::focus(state, 1);
+            "To the next field."; if always => |state, _, _| form::focus(state, 1);
         PrevField: None in Form by ["shift-tab"], "Previous field";
-            "To the previous field.";
-            if always => |state, _, _| form::focus(state, -1);
+            "To the previous field."; if always => |state, _, _| form::focus(state, -1);
         NewLine: None in Form by ["alt-enter", "ctrl-j"], "New line";
             "Begin a new line in the text.";
             if always => |state, _, _| form::new_line(state);

@@ -1,18 +1,21 @@
 //! Which keys hold where: for each mode its key scopes, of which the first that knows a key wins.
 
 use super::KeyScope::{
-    self, Agents, Card, Claim, Claims, Confirm, Form, Global, Inbox, Judging, Marks, Matches, Models, Move, Page,
-    Peers, Pending, Pick, Timeline, Tour, Verdict, Why,
+    self, Agents, Answer, Card, Claim, Claims, Confirm, Form, Global, Inbox, Judging, Marks, Matches, Models, Move,
+    Notes, Page, Peers, Pending, Pick, Timeline, Tour, Verdict, Why,
 };
 
 /// A card, in the Inbox.
 pub(in crate::tui) const CARDS: &[KeyScope] = &[Card, Marks, Move, Global];
+/// A card of the story, in the Inbox.
+pub(in crate::tui) const CARD_STORY: &[KeyScope] = &[Answer, Marks, Move, Global];
 pub(in crate::tui) const CLAIMS: &[KeyScope] = &[Claims, Matches, Claim, Move, Global];
 pub(in crate::tui) const WHY: &[KeyScope] = &[Why, Matches, Claim, Move, Global];
 pub(in crate::tui) const PEERS: &[KeyScope] = &[Peers, Move, Global];
 pub(in crate::tui) const TIMELINE: &[KeyScope] = &[Timeline, Matches, Move, Global];
 pub(in crate::tui) const MODELS: &[KeyScope] = &[Models, Move, Global];
 pub(in crate::tui) const AGENTS: &[KeyScope] = &[Agents, Move, Global];
+pub(in crate::tui) const NOTES: &[KeyScope] = &[Notes, Move, Global];
 /// A review or a notice in the Inbox.
 pub(in crate::tui) const INBOX_CLAIM: &[KeyScope] = &[Inbox, Claim, Marks, Move, Global];
 /// A device or an event that waits for a decision, in the Inbox.
@@ -30,14 +33,16 @@ pub(in crate::tui) const TOUR: &[KeyScope] = &[Tour];
 pub(in crate::tui) const PAGE: &[KeyScope] = &[Page, Move];
 
 /// Every one: within one, no key may mean two things.
-pub const CHAINS: [&[KeyScope]; 17] = [
+pub const CHAINS: [&[KeyScope]; 19] = [
     CARDS,
+    CARD_STORY,
     CLAIMS,
     WHY,
     PEERS,
     TIMELINE,
     MODELS,
     AGENTS,
+    NOTES,
     INBOX_CLAIM,
     INBOX_PENDING,
     INBOX,

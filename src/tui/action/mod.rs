@@ -91,10 +91,14 @@ pub enum KeyScope {
     Models,
     /// On the Agents screen.
     Agents,
+    /// On the Notes screen.
+    Notes,
     /// Wherever what was searched for may stand further on: Claims, Why and Timeline.
     Matches,
     /// On a page that lies over a screen.
     Page,
+    /// Where a card of the story is under the cursor of the Inbox.
+    Answer,
     /// Wherever it is asked how two claims relate.
     Verdict,
     /// Among the pairs that wait for a verdict.
@@ -103,9 +107,10 @@ pub enum KeyScope {
 
 impl KeyScope {
     /// Every scope, in the order of the documentation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Inbox,
         Self::Card,
+        Self::Answer,
         Self::Marks,
         Self::Pending,
         Self::Claims,
@@ -114,6 +119,7 @@ impl KeyScope {
         Self::Timeline,
         Self::Models,
         Self::Agents,
+        Self::Notes,
         Self::Claim,
         Self::Matches,
         Self::Move,
@@ -147,8 +153,10 @@ impl KeyScope {
             Self::Tour => "tour",
             Self::Models => "models",
             Self::Agents => "agents",
+            Self::Notes => "notes",
             Self::Matches => "matches",
             Self::Page => "page",
+            Self::Answer => "answer",
             Self::Verdict => "verdict",
             Self::Judging => "judging",
         }
@@ -178,8 +186,10 @@ impl KeyScope {
             Self::Tour => "In the tour",
             Self::Models => "Models",
             Self::Agents => "Agents",
+            Self::Notes => "Notes",
             Self::Matches => "Search matches (on Claims, Why and Timeline)",
             Self::Page => "On a text page (snapshot, preview of setup)",
+            Self::Answer => "A question of the story in the Inbox",
             Self::Verdict => "Where two claims are compared",
             Self::Judging => "Among the pairs to judge",
             Self::Card => "A card in the Inbox",

@@ -58,6 +58,11 @@ pub(super) async fn read(
         ReadRequest::Snapshot(query) => RequestAnswer::Snapshot(client.snapshot(&query).await?),
         ReadRequest::Ingested(query) => RequestAnswer::Ingested(client.ingested(&query).await?),
         ReadRequest::Agents(query) => RequestAnswer::Agents(client.agents(&query).await?),
+        ReadRequest::Notes => RequestAnswer::Notes(Box::new(client.notes_status().await?)),
+        ReadRequest::Insights(query) => RequestAnswer::Insights(Box::new(client.notes_insights(&query).await?)),
+        ReadRequest::NotesPreview(request) => {
+            RequestAnswer::NotesWritten(Box::new(client.notes_write(&request).await?))
+        }
         ReadRequest::Story(query) => RequestAnswer::Story(Box::new(client.story(&query).await?)),
         ReadRequest::Doubts(query) => RequestAnswer::Doubts(client.doubts(&query).await?),
         ReadRequest::Questions(query) => RequestAnswer::Questions(client.questions(&query).await?),
@@ -221,6 +226,8 @@ pub(super) async fn write(
         }
         WriteRequest::ResolveMany(request) => RequestAnswer::Many(Box::new(client.resolve_many(&request).await?)),
         WriteRequest::Remember(request) => RequestAnswer::Outcome(Box::new(client.remember(&request).await?)),
+        WriteRequest::NotesScan(request) => RequestAnswer::NotesRun(Box::new(client.notes_scan(&request).await?)),
+        WriteRequest::NotesWrite(request) => RequestAnswer::NotesWritten(Box::new(client.notes_write(&request).await?)),
         WriteRequest::JudgePairs(request) => RequestAnswer::JudgedPairs(client.judge_pairs(&request).await?),
         WriteRequest::Judge(request) => RequestAnswer::Outcome(Box::new(client.judge(&request).await?)),
         WriteRequest::Supersede(request) => RequestAnswer::Outcome(Box::new(client.supersede(&request).await?)),

@@ -3,9 +3,10 @@
 use super::{HOUR, NOW, card_id, claim, id, pending, scope, summary};
 use crate::{
     api::{
-        CardKind, CardStatus, CardSummary, Consider, Diagnose, Doubt, DoubtBand, Doubts, EventView, GuardCounts,
-        Health, Inbox, InboxGroup, InboxItem, InboxKind, LogPage, ModelStatus, ModelsStatus, NoticeItem, NoticeKind,
-        PairInDoubt, QuarantinedView, Questions, ReviewItem, Story, StoryMark, Timing, WorkerStatus,
+        ActOption, CardAct, CardKind, CardSide, CardStatus, CardSummary, CardView, Consider, Diagnose, Doubt,
+        DoubtBand, Doubts, EventView, GuardCounts, Health, Inbox, InboxGroup, InboxItem, InboxKind, LogPage,
+        ModelStatus, ModelsStatus, NoticeItem, NoticeKind, PairInDoubt, QuarantinedView, Questions, ReviewItem, Story,
+        StoryMark, StoryQuestion, Timing, WorkerStatus,
     },
     domain::{ClaimId, ClaimKind, Confusion, DeviceId, EventId, OpId, Status, verdict::Stage},
 };
@@ -310,7 +311,7 @@ pub(crate) fn story() -> Story {
         confusion,
         question: question.into(),
         claims: numbers.iter().map(|n| id(*n)).collect(),
-        card: None,
+        card: (confusion == Confusion::Reversal).then(|| card_id(5)),
     };
     Story {
         read: claims.len(),
@@ -341,5 +342,36 @@ pub(crate) fn doubts() -> Doubts {
             pair(112, "The worker pool has 16 threads", "The worker pool is as large as the number of cores"),
             pair(114, "決定：配備は毎週金曜日に行う", "決定：配備は毎週月曜日に行う"),
         ],
+    }
+}
+
+/// The card of the reversal in [`story`].
+pub(crate) fn story_card() -> CardView {
+    let sides = [90, 92, 95].map(|n| {
+        let claim = story().claims.into_iter().find(|claim| claim.id == id(n));
+        CardSide { claim: claim.unwrap_or_else(|| claim_of_a_week(n)), candidate: false, bears: vec![], now: vec![] }
+    });
+    let question = StoryQuestion {
+        confusion: Confusion::Reversal,
+        question: "Is the public API REST again, instead of GraphQL?".into(),
+        yes: "“New endpoints of the public API are REST” supersedes the two claims before it.".into(),
+        no: "“The public API moves to GraphQL” supersedes both claims about REST.".into(),
+        claims: [90, 92, 95].map(id).into(),
+    };
+    let card = super::card(5);
+    CardView {
+        summary: CardSummary { kind: CardKind::Story, pair: None, story: Some(question), ..card.summary },
+        sides: sides.into_iter().rev().collect(),
+        evidence: vec![],
+        acts: CardAct::ALL
+            .into_iter()
+            .map(|act| ActOption {
+                act,
+                disabled: (!matches!(act, CardAct::Yes | CardAct::No | CardAct::Snooze | CardAct::Dismiss))
+                    .then(|| "this card asks a question: answer yes or no".to_owned()),
+                prefill: None,
+            })
+            .collect(),
+        ..card
     }
 }

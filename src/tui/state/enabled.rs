@@ -1,12 +1,19 @@
 //! Whether an action can be done now, or why not: one small sentence each.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod on_cards;
+
+use on_cards::{
+    act, answer_no, answer_yes, card, card_details, discard, dismiss, exception, has_cards, judge, judged_here,
+    keep_existing, keep_new, keep_source, markable, merge, narrow, retract_side, snooze,
+};
+
 use crate::{
-    api::{CardAct, CardKind, CardStatus, ClaimView, InboxItem, MAX_CARDS, SyncMode},
+    api::{ClaimView, MAX_CARDS, SyncMode},
     domain::Status,
     tui::{
         action::{Action, ActionSpec, Danger, for_each_action},
-        state::{AppState, Daemon, Overlay, Screen, conflicts::Card, inbox::InboxRow, page::PageSubject},
+        state::{AppState, Daemon, Overlay, Screen, page::PageSubject},
     },
 };
 
@@ -41,170 +48,6 @@ impl AppState {
 #[expect(clippy::unnecessary_wraps, reason = "a condition of the table like the others")]
 fn always(_: &AppState) -> Can {
     Ok(())
-}
-
-fn card(state: &AppState) -> Result<&Card, String> {
-    let none = match state.screen {
-        Screen::Inbox => state.inbox.card().is_none(),
-        Screen::Cards => state.conflicts.list.loaded() && state.conflicts.list.is_empty(),
-        _ => return Err("this screen has no cards".to_owned()),
-    };
-    if none {
-        return Err("no card is listed".to_owned());
-    }
-    let card = state.selected_card().ok_or("the card is still loading")?;
-    if state.acting.is_some() {
-        return Err("the last act is still running".to_owned());
-    }
-    Ok(card)
-}
-
-fn act(state: &AppState, act: CardAct) -> Can {
-    card(state)?.can(act)
-}
-
-/// An act on all marked cards; what it does to each is looked at by the daemon, and shown first.
-fn many(state: &AppState) -> Can {
-    match state.marked_cards().len() {
-        0 => Err(state.keys.say("no card is marked: {mark} marks one")),
-        n if n > MAX_CARDS => Err(format!("{n} cards are marked; one act settles at most {MAX_CARDS}")),
-        _ => idle(state),
-    }
-}
-
-/// An act on the marked cards, else on the card under the cursor.
-fn act_or_many(state: &AppState, act: CardAct) -> Can {
-    if state.is_marked() { many(state) } else { self::act(state, act) }
-}
-
-/// An act on one card only.
-fn act_on_one(state: &AppState, act: CardAct) -> Can {
-    if !state.is_marked() {
-        return self::act(state, act);
-    }
-    Err(state.keys.say("this acts on one card, but several are marked: {back} unmarks them"))
-}
-
-/// Something is listed that one act can settle with others.
-fn markable(state: &AppState) -> Can {
-    if state.screen == Screen::Cards {
-        return has_cards(state);
-    }
-    match state.inbox.current() {
-        Some(
-            InboxRow::Import(..) | InboxRow::Item(_, InboxItem::Card(_) | InboxItem::Review(_) | InboxItem::Notice(_)),
-        ) => Ok(()),
-        Some(InboxRow::Item(_, InboxItem::Quarantined(_) | InboxItem::Joining(_))) => {
-            Err("join requests and quarantined events are answered one by one".to_owned())
-        }
-        Some(InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..) | InboxRow::Pairs(_)) | None => {
-            Err("there is nothing to mark".to_owned())
-        }
-    }
-}
-
-/// A held write is under the cursor, or pairs wait for a verdict.
-fn judge(state: &AppState) -> Can {
-    let pairs = state.inbox.view.as_ref().map_or(0, |view| view.doubts);
-    if pairs > 0 { idle(state) } else { held_card(state) }
-}
-
-/// A verdict was given among the pairs.
-fn judged_here(state: &AppState) -> Can {
-    match &state.overlay {
-        Some(Overlay::Judging(judging)) if judging.can_take_back() => idle(state),
-        _ => Err("no verdict was given here yet".to_owned()),
-    }
-}
-
-/// A held write is under the cursor that waits for an answer.
-fn held_card(state: &AppState) -> Can {
-    let under = match state.screen {
-        Screen::Inbox => match state.inbox.item() {
-            Some(InboxItem::Card(card)) => Some(&**card),
-            _ => None,
-        },
-        Screen::Cards => state.conflicts.list.current(),
-        _ => None,
-    };
-    match under {
-        Some(card) if card.kind == CardKind::Held && card.status != CardStatus::Settled => idle(state),
-        _ => Err("neither a held claim nor a pair waits for a verdict".to_owned()),
-    }
-}
-
-/// Cards are marked.
-fn keep_source(state: &AppState) -> Can {
-    many(state)
-}
-
-/// A card is shown of which the guard said why.
-fn card_details(state: &AppState) -> Can {
-    let card = state.selected_card().ok_or("the card is still loading")?;
-    card.evidence().map(|_| ()).ok_or_else(|| "the guard has no evidence for this card".to_owned())
-}
-
-/// See [`CardAct::Supersede`].
-fn keep_new(state: &AppState) -> Can {
-    act_or_many(state, CardAct::Supersede)?;
-    if state.is_marked() {
-        return Ok(());
-    }
-    card(state)?.can_side(0)
-}
-
-/// See [`CardAct::Supersede`].
-fn keep_existing(state: &AppState) -> Can {
-    if state.is_marked() {
-        return many(state);
-    }
-    act(state, CardAct::Supersede)?;
-    let card = card(state)?;
-    card.can_side(card.other)
-}
-
-/// See [`CardAct::Supersede`].
-fn merge(state: &AppState) -> Can {
-    act_on_one(state, CardAct::Supersede)
-}
-
-/// See [`CardAct::Retract`].
-fn retract_side(state: &AppState) -> Can {
-    act_on_one(state, CardAct::Retract)
-}
-
-/// See [`CardAct::Narrow`].
-fn narrow(state: &AppState) -> Can {
-    act_on_one(state, CardAct::Narrow)
-}
-
-/// See [`CardAct::Exception`].
-fn exception(state: &AppState) -> Can {
-    act_or_many(state, CardAct::Exception)
-}
-
-/// See [`CardAct::Dismiss`].
-fn dismiss(state: &AppState) -> Can {
-    act_or_many(state, CardAct::Dismiss)
-}
-
-/// See [`CardAct::Discard`].
-fn discard(state: &AppState) -> Can {
-    act_or_many(state, CardAct::Discard)
-}
-
-/// See [`CardAct::Snooze`].
-fn snooze(state: &AppState) -> Can {
-    act_or_many(state, CardAct::Snooze)
-}
-
-/// Cards are listed.
-fn has_cards(state: &AppState) -> Can {
-    let none = match state.screen {
-        Screen::Inbox => state.inbox.selectable_rows().is_empty(),
-        _ => state.conflicts.list.is_empty(),
-    };
-    if none { Err("no card is listed".to_owned()) } else { Ok(()) }
 }
 
 /// Something needs attention.
@@ -357,6 +200,7 @@ fn openable(state: &AppState) -> Can {
         Screen::Timeline if state.story().is_some() => story_row(state).is_ok(),
         Screen::Timeline => state.acts().is_some_and(|acts| !acts.list.is_empty()),
         Screen::Agents => state.agents.can_open(),
+        Screen::Notes => !state.notes.is_empty(),
         Screen::Models => false,
     };
     let some = some && !matches!(state.overlay, Some(Overlay::Page(_)));
@@ -383,7 +227,7 @@ fn link(state: &AppState) -> Can {
         Screen::Cards => state.conflicts.current().is_some(),
         Screen::Inbox => state.inbox.card().is_some() || state.inbox.claim().is_some(),
         Screen::Claims | Screen::Why => state.selected_claim().is_some(),
-        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => false,
+        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents | Screen::Notes => false,
     };
     if some { Ok(()) } else { Err("no card or claim is under the cursor".to_owned()) }
 }
@@ -454,6 +298,11 @@ fn agent(state: &AppState) -> Can {
     if state.agents.entry().is_some() { Ok(()) } else { Err("no agent is listed".to_owned()) }
 }
 
+/// A file of rules is under the cursor.
+fn note_file(state: &AppState) -> Can {
+    state.notes.file().map(|_| ()).ok_or_else(|| state.keys.say("no file is under the cursor: {notes_list} lists them"))
+}
+
 /// A page is there to read.
 fn page(state: &AppState) -> Can {
     match &state.overlay {
@@ -470,6 +319,7 @@ fn page_apply(state: &AppState) -> Can {
         Some(Overlay::Page(page)) => match page.about {
             PageSubject::Setup { remove: false } => Err("everything is set up already".to_owned()),
             PageSubject::Setup { remove: true } => Err("there is nothing to remove".to_owned()),
+            PageSubject::Notes { .. } => Err("the section is up to date".to_owned()),
             PageSubject::Snapshot(_) | PageSubject::Join => Err("this page is read-only".to_owned()),
         },
         _ => Err("this page is read-only".to_owned()),

@@ -11,6 +11,7 @@ pub mod judging;
 pub mod marks;
 mod messages;
 pub mod models;
+pub mod note_files;
 pub mod overlay;
 pub mod page;
 pub mod peers;
@@ -37,6 +38,7 @@ pub use inbox::InboxState;
 use marks::{ClaimMark, Marks};
 pub use messages::{LogLine, TOAST_MS, Toast, Tone};
 pub use models::ModelsState;
+pub use note_files::NotesState;
 pub use overlay::Overlay;
 pub use peers::PeersState;
 pub use pending_reads::Requests;
@@ -51,7 +53,7 @@ use super::{
     theme::ThemeBase,
 };
 use crate::{
-    api::{Caller, CardSummary, ClaimView, InboxItem, InboxKind, PendingJoin, ScopeView},
+    api::{Caller, CardKind, CardSummary, ClaimView, InboxItem, InboxKind, PendingJoin, ScopeView},
     domain::{OpId, Scope},
 };
 
@@ -154,6 +156,8 @@ pub struct AppState {
     pub models: ModelsState,
     /// The Agents screen.
     pub agents: AgentsState,
+    /// The Notes screen.
+    pub notes: NotesState,
     /// What others did last, by whom and in a sentence: said where what they settled was under the cursor.
     pub last_change: Option<(String, String)>,
     /// For which background the app is drawn.
@@ -211,6 +215,7 @@ impl AppState {
             timeline: TimelineState::default(),
             models: ModelsState::default(),
             agents: AgentsState::default(),
+            notes: NotesState::default(),
             last_change: None,
             overlay: None,
             theme: ThemeBase::default(),
@@ -249,6 +254,7 @@ impl AppState {
     pub fn screen_chain(&self) -> &'static [KeyScope] {
         match self.screen {
             Screen::Inbox => match self.inbox.item() {
+                Some(InboxItem::Card(card)) if card.kind == CardKind::Story => chains::CARD_STORY,
                 Some(InboxItem::Card(_)) => chains::CARDS,
                 Some(InboxItem::Review(_) | InboxItem::Notice(_)) => chains::INBOX_CLAIM,
                 Some(InboxItem::Quarantined(_) | InboxItem::Joining(_)) => chains::INBOX_PENDING,
@@ -258,13 +264,17 @@ impl AppState {
                     _ => chains::INBOX,
                 },
             },
-            Screen::Cards => chains::CARDS,
+            Screen::Cards => match self.conflicts.list.current() {
+                Some(card) if card.kind == CardKind::Story => chains::CARD_STORY,
+                _ => chains::CARDS,
+            },
             Screen::Claims => chains::CLAIMS,
             Screen::Why => chains::WHY,
             Screen::Peers => chains::PEERS,
             Screen::Timeline => chains::TIMELINE,
             Screen::Models => chains::MODELS,
             Screen::Agents => chains::AGENTS,
+            Screen::Notes => chains::NOTES,
         }
     }
 
@@ -324,7 +334,7 @@ impl AppState {
             Screen::Claims => self.claims.current().filter(|_| self.claims.list.loaded()),
             Screen::Why => self.why.current_claim(),
             Screen::Inbox => self.inbox.claim(),
-            Screen::Cards | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => None,
+            Screen::Cards | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents | Screen::Notes => None,
         }
     }
 

@@ -19,6 +19,13 @@ pub enum PageSubject {
         /// Whether it takes out.
         remove: bool,
     },
+    /// What would be written into ergo's section of a file of rules.
+    Notes {
+        /// The file.
+        path: String,
+        /// The scope of its claims.
+        scope: Scope,
+    },
     /// The words to compare while a team is joined.
     Join,
 }
@@ -66,15 +73,15 @@ impl TextPage {
         Self { about, text: None, note: String::new(), error: None, find: None, scroll: 0 }
     }
 
-    /// Whether it shows what setup would do.
-    pub fn is_setup(&self) -> bool {
-        matches!(self.about, PageSubject::Setup { .. })
+    /// Whether it shows what would be written into files.
+    pub fn is_preview(&self) -> bool {
+        matches!(self.about, PageSubject::Setup { .. } | PageSubject::Notes { .. })
     }
 
     /// Whether it shows a difference that could be written.
     pub fn changes_files(&self) -> bool {
         let lines = |text: &String| text.lines().any(|line| line.starts_with("@@"));
-        self.is_setup() && self.text.as_ref().is_some_and(lines)
+        self.is_preview() && self.text.as_ref().is_some_and(lines)
     }
 
     /// Whether what is searched for is being typed.

@@ -23,6 +23,8 @@ pub struct Requests {
     pub diagnose: bool,
     /// Which agents there are.
     pub agents: bool,
+    /// The files of rules, and the principles.
+    pub notes: bool,
     /// The story that is shown.
     pub story: bool,
     /// What hooks gave agents.

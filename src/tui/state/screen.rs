@@ -20,14 +20,16 @@ pub enum Screen {
     Models,
     /// Coding agents, and what each did.
     Agents,
+    /// Files of rules, and the principles that rise from them.
+    Notes,
     /// The Inbox filtered by status: cards that are snoozed, settled, or all. It has no tab of its own.
     Cards,
 }
 
 impl Screen {
     /// Those that have a tab, in that order.
-    pub const TABS: [Self; 7] =
-        [Self::Inbox, Self::Claims, Self::Why, Self::Peers, Self::Timeline, Self::Models, Self::Agents];
+    pub const TABS: [Self; 8] =
+        [Self::Inbox, Self::Claims, Self::Why, Self::Peers, Self::Timeline, Self::Models, Self::Agents, Self::Notes];
 
     /// The act that leads to it.
     pub fn act(self) -> Action {
@@ -39,6 +41,7 @@ impl Screen {
             Self::Timeline => Action::ShowTimeline,
             Self::Models => Action::ShowModels,
             Self::Agents => Action::ShowAgents,
+            Self::Notes => Action::ShowNotes,
         }
     }
 
@@ -61,6 +64,7 @@ impl Screen {
             Self::Timeline => "Timeline",
             Self::Models => "Models",
             Self::Agents => "Agents",
+            Self::Notes => "Notes",
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::acts::Period;
 use crate::{
     api::{ClaimView, Story, StoryMark, StoryQuery},
-    domain::{ClaimId, Scope},
+    domain::{ClaimId, Confusion, Scope},
 };
 
 /// A row.
@@ -103,11 +103,10 @@ impl StoryState {
     }
 }
 
-/// The letters of the claims of a mark, in order: claims that make the same choice share one. A reversal ends with the choice that it began
+/// The letters of the claims of a mark or a story card, in order: claims that make the same choice share one. A reversal ends with the choice that it began
 /// with.
-pub fn turns(mark: &StoryMark) -> Vec<char> {
-    let count = mark.claims.len();
-    let back = mark.confusion == crate::domain::Confusion::Reversal && count > 2;
+pub fn turns(confusion: Confusion, count: usize) -> Vec<char> {
+    let back = confusion == Confusion::Reversal && count > 2;
     (0..count).map(|at| if back && at + 1 == count { 'A' } else { letter(at) }).collect()
 }
 
@@ -118,24 +117,16 @@ fn letter(at: usize) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        domain::Confusion,
-        tui::sample::{id, scope, screens::story},
-    };
+    use crate::tui::sample::{scope, screens::story};
 
     #[test]
     fn a_reversal_ends_where_it_began() {
-        let mark = |confusion, count: u8| StoryMark {
-            confusion,
-            claims: (0..count).map(id).collect(),
-            ..story().marks[0].clone()
-        };
-        let line = |mark: &StoryMark| turns(mark).into_iter().collect::<String>();
-        assert_eq!(line(&mark(Confusion::Reversal, 3)), "ABA");
-        assert_eq!(line(&mark(Confusion::Reversal, 4)), "ABCA");
-        assert_eq!(line(&mark(Confusion::Ambiguity, 2)), "AB");
-        assert_eq!(line(&mark(Confusion::Reversal, 2)), "AB");
-        assert_eq!(turns(&mark(Confusion::Stale, 30)).len(), 30);
+        let line = |confusion, count| turns(confusion, count).into_iter().collect::<String>();
+        assert_eq!(line(Confusion::Reversal, 3), "ABA");
+        assert_eq!(line(Confusion::Reversal, 4), "ABCA");
+        assert_eq!(line(Confusion::Ambiguity, 2), "AB");
+        assert_eq!(line(Confusion::Reversal, 2), "AB");
+        assert_eq!(turns(Confusion::Stale, 30).len(), 30);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(super) fn op(write: &WriteRequest) -> Option<OpId> {
         WriteRequest::Remember(request) => request.caller.op_id,
         WriteRequest::Judge(request) => request.caller.op_id,
         WriteRequest::JudgePairs(request) => request.caller.op_id,
+        WriteRequest::NotesScan(request) => request.caller.op_id,
+        WriteRequest::NotesWrite(request) => request.caller.op_id,
         WriteRequest::Supersede(request) => request.claim.caller.op_id,
         WriteRequest::Retract(request)
         | WriteRequest::Reinstate(request)
@@ -49,6 +51,8 @@ pub(super) fn of(write: &WriteRequest) -> String {
         }
         WriteRequest::Judge(request) => judge(request),
         WriteRequest::JudgePairs(_) => "ergo judge".to_owned(),
+        WriteRequest::NotesScan(_) => "ergo notes scan".to_owned(),
+        WriteRequest::NotesWrite(request) => format!("ergo notes write {}", quote(&request.path)),
         WriteRequest::Supersede(request) => {
             let targets: Vec<_> = request.targets.iter().map(|id| short(id)).collect();
             let reason = format!(" --reason {}", quote(request.claim.reason.as_deref().unwrap_or("")));

@@ -133,7 +133,13 @@ pub(super) fn open_wanted(state: &mut AppState) {
         }
         Screen::Cards if !state.conflicts.list.loaded() => return,
         Screen::Cards => state.conflicts.list.insert_current(summary.clone(), state.hits.height(Pane::Cards)),
-        Screen::Claims | Screen::Why | Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => {}
+        Screen::Claims
+        | Screen::Why
+        | Screen::Peers
+        | Screen::Timeline
+        | Screen::Models
+        | Screen::Agents
+        | Screen::Notes => {}
     }
     state.requests.asked_card = Some(summary.id.to_hex());
     state.conflicts.wanted = None;

@@ -157,6 +157,10 @@ pub(super) fn back(state: &mut AppState) {
                 return;
             }
         }
+        Screen::Notes if state.notes.focus == Focus::Detail => {
+            state.notes.focus = Focus::List;
+            return;
+        }
         Screen::Agents if state.agents.focus == Focus::Detail => {
             state.agents.focus = Focus::List;
             return;
@@ -166,7 +170,7 @@ pub(super) fn back(state: &mut AppState) {
             state.screen = Screen::Inbox;
             return;
         }
-        Screen::Inbox | Screen::Claims | Screen::Peers | Screen::Models | Screen::Agents => {}
+        Screen::Inbox | Screen::Claims | Screen::Peers | Screen::Models | Screen::Agents | Screen::Notes => {}
     }
     if let Some(screen) = state.back.pop() {
         state.screen = screen;
@@ -188,6 +192,7 @@ fn scope_shown(state: &AppState) -> Scope {
             None => state.timeline.list.current().map(|event| event.scope.clone()),
         },
         Screen::Agents => state.agents.list.current().map(|event| event.scope.clone()),
+        Screen::Notes => state.notes.file().and_then(|file| file.scope.clone()),
         Screen::Peers | Screen::Models => None,
     }
     .unwrap_or_else(|| state.home.0.clone())
@@ -199,6 +204,6 @@ pub(super) fn link(state: &AppState) -> Option<String> {
         Screen::Cards => format!("ergo tui --conflict {}", state.conflicts.current()?.view.summary.id.short()),
         Screen::Claims | Screen::Why => format!("ergo tui --claim {}", state.selected_claim()?.id.short()),
         Screen::Inbox => super::inbox::link(state)?,
-        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents => return None,
+        Screen::Peers | Screen::Timeline | Screen::Models | Screen::Agents | Screen::Notes => return None,
     })
 }

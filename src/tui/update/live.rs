@@ -67,6 +67,7 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         state.claims.related.asked = None;
         state.requests.why = true;
         state.requests.story = true;
+        state.requests.notes = true;
     }
     let notification = match change.act.as_str() {
         "refused" => "A claim by {} was refused: a new card is in the Inbox.",
@@ -97,4 +98,5 @@ pub(super) fn refresh_all(state: &mut AppState) {
     state.requests.card = true;
     state.requests.why = true;
     state.requests.story = true;
+    state.requests.notes = true;
 }

@@ -24,6 +24,7 @@ mod matches;
 mod models;
 mod motion;
 mod mouse;
+mod note_files;
 mod page;
 mod palette;
 mod peers;
@@ -40,6 +41,7 @@ mod why;
 mod tests;
 
 pub(in crate::tui) use command_line::of_event as command_of;
+pub(in crate::tui) use note_files::{next_step as next_step_of_note, summary as run_summary};
 
 use motion::Motion;
 

@@ -1,6 +1,6 @@
 //! Moving about: the same keys mean the same on every screen.
 
-use super::{acts, agents, claims, conflicts, inbox, peers, story, why};
+use super::{acts, agents, claims, conflicts, inbox, note_files, peers, story, why};
 use crate::tui::{
     hits::Pane,
     msg::Effect,
@@ -51,6 +51,7 @@ pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
         Screen::Timeline if state.timeline.story.is_some() => story::open(state),
         Screen::Timeline => acts::open(state),
         Screen::Agents => agents::open(state),
+        Screen::Notes => note_files::open(state),
         Screen::Models => {}
     }
 }
@@ -89,6 +90,10 @@ pub(super) fn pane(state: &AppState) -> Pane {
         Screen::Timeline => match state.acts().map(|acts| acts.focus).unwrap_or_default() {
             Focus::List => Pane::Acts,
             Focus::Detail => Pane::Act,
+        },
+        Screen::Notes => match state.notes.focus {
+            Focus::List => Pane::Notes,
+            Focus::Detail => Pane::Note,
         },
         Screen::Agents => match state.agents.focus {
             Focus::List => Pane::Agents,
@@ -164,6 +169,7 @@ pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
             let last = state.hits.overflow(pane);
             state.models.scroll = motion.apply(state.models.scroll.min(last), last);
         }
+        Pane::Notes | Pane::Note => note_files::shift(state, pane, motion),
         Pane::Story | Pane::StoryItem => story::shift(state, pane, motion),
         Pane::Agents | Pane::AgentActs => agents::shift(state, pane, motion, height),
         Pane::Page => {
@@ -192,6 +198,7 @@ pub(super) fn turn(state: &mut AppState, by: isize, round: bool) {
         Screen::Peers => turn_to(&mut state.peers.focus, [Focus::List, Focus::Detail], by, round),
         Screen::Inbox => turn_to(&mut state.inbox.focus, [Focus::List, Focus::Detail], by, round),
         Screen::Timeline => turn_to(&mut state.timeline.focus, [Focus::List, Focus::Detail], by, round),
+        Screen::Notes => turn_to(&mut state.notes.focus, [Focus::List, Focus::Detail], by, round),
         Screen::Agents => turn_to(&mut state.agents.focus, [Focus::List, Focus::Detail], by, round),
         Screen::Why | Screen::Models => {}
     }

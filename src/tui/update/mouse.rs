@@ -2,7 +2,7 @@
 
 use crossterm::event::{MouseButton, MouseEventKind};
 
-use super::{agents, claims, form, motion, perform, story};
+use super::{agents, claims, form, motion, note_files, perform, story};
 use crate::tui::{
     action::{Action, KeyScope},
     hits::{Hit, Pane},
@@ -69,12 +69,14 @@ fn click(state: &mut AppState, hit: Hit, out: &mut Vec<Effect>) {
                     }
                 }
                 Pane::Story => story::place(state, row),
+                Pane::Notes => note_files::place(state, row),
                 Pane::Card
                 | Pane::Detail
                 | Pane::Peer
                 | Pane::Item
                 | Pane::Act
                 | Pane::StoryItem
+                | Pane::Note
                 | Pane::Pair
                 | Pane::Models
                 | Pane::Page
@@ -111,6 +113,7 @@ fn is_current(state: &AppState, pane: Pane, row: usize) -> bool {
         Pane::Inbox => state.inbox.cursor() == row,
         Pane::Acts => state.acts().is_some_and(|acts| acts.list.cursor() == row),
         Pane::Story => state.story().is_some_and(|story| story.row() == row),
+        Pane::Notes => state.notes.row() == row,
         Pane::Agents => state.agents.row() == row,
         Pane::AgentActs => agents::row(state) == row,
         _ => false,
@@ -129,11 +132,12 @@ fn wheel(state: &mut AppState, hit: Hit, rows: isize, out: &mut Vec<Effect>) {
         };
         perform(state, id, None, out);
     } else if state.overlay.is_none() || matches!(pane, Pane::Page | Pane::Pair) {
-        let rows = if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox | Pane::Agents | Pane::Story) {
-            rows.signum()
-        } else {
-            rows
-        };
+        let rows =
+            if matches!(pane, Pane::Chain | Pane::Scopes | Pane::Inbox | Pane::Agents | Pane::Notes | Pane::Story) {
+                rows.signum()
+            } else {
+                rows
+            };
         motion::shift(state, pane, motion::Motion::By(rows));
     }
 }
@@ -151,6 +155,8 @@ fn focus(state: &mut AppState, pane: Pane) {
                 acts.focus = focus;
             }
         }
+        Pane::Notes => state.notes.focus = Focus::List,
+        Pane::Note => state.notes.focus = Focus::Detail,
         Pane::Story => state.timeline.focus = Focus::List,
         Pane::StoryItem => state.timeline.focus = Focus::Detail,
         Pane::Scopes => state.claims.focus = ClaimsFocus::Scopes,

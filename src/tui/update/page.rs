@@ -2,9 +2,10 @@
 
 use crossterm::event::KeyCode;
 
-use super::{global, reads};
+use super::{global, note_files, reads};
 use crate::{
     api::SnapshotQuery,
+    domain::Scope,
     tui::{
         key::KeyPress,
         msg::{Effect, ReadRequest, RequestFailure, Slot, WriteRequest},
@@ -35,6 +36,10 @@ pub(super) fn open(state: &mut AppState, about: PageSubject, out: &mut Vec<Effec
             ..SnapshotQuery::default()
         }),
         PageSubject::Setup { remove } => ReadRequest::Setup { remove: *remove },
+        PageSubject::Notes { path, scope } => {
+            let request = note_files::request(state, path, scope, true);
+            ReadRequest::NotesPreview(Box::new(request))
+        }
         PageSubject::Join => return,
     };
     state.overlay = Some(Overlay::Page(Box::new(TextPage::new(about))));
@@ -98,7 +103,11 @@ pub(super) fn copy(state: &mut AppState, out: &mut Vec<Effect>) {
 /// Asks before what the page shows is written.
 pub(super) fn apply(state: &mut AppState, key: Option<KeyPress>) {
     let Some(Overlay::Page(page)) = &state.overlay else { return };
-    let PageSubject::Setup { remove } = page.about else { return };
+    let remove = match page.about.clone() {
+        PageSubject::Setup { remove } => remove,
+        PageSubject::Notes { path, scope } => return apply_notes(state, &path, &scope, key),
+        PageSubject::Snapshot(_) | PageSubject::Join => return,
+    };
     let files = page.text.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("+++ "));
     let files = match files.count() {
         1 => "one file".to_owned(),
@@ -113,4 +122,13 @@ pub(super) fn apply(state: &mut AppState, key: Option<KeyPress>) {
     };
     let write = WriteRequest::Setup { remove };
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, yes, write, key)));
+}
+
+/// Asks before a section is written.
+fn apply_notes(state: &mut AppState, path: &str, scope: &Scope, key: Option<KeyPress>) {
+    let request = note_files::request(state, path, scope, false);
+    let effect =
+        format!("Only ergo's own marked section of {path} changes; everything else in the file stays as it is.");
+    let write = WriteRequest::NotesWrite(Box::new(request));
+    state.overlay = Some(Overlay::Confirm(Confirm::new("Write into this file?", effect, "Write", write, key)));
 }

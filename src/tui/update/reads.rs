@@ -7,8 +7,9 @@ use crate::{
         drift,
         msg::{Effect, ReadRequest, Slot},
         state::{
-            AppState, Daemon, InboxState, Screen,
+            AppState, Daemon, InboxState, NotesState, Screen,
             agents::AgentListing,
+            note_files::NotesListing,
             related::RelatedQuery,
             why::{Node, Section, Subject},
         },
@@ -46,6 +47,7 @@ pub(super) fn follow(state: &mut AppState, out: &mut Vec<Effect>) {
         Screen::Why => why(state, out),
         Screen::Peers => sync(state, out),
         Screen::Agents => agents(state, out),
+        Screen::Notes => notes(state, out),
     }
     if state.requests.scopes && !state.waits(Slot::Scopes) {
         state.requests.scopes = false;
@@ -131,6 +133,22 @@ fn agents(state: &mut AppState, out: &mut Vec<Effect>) {
         {
             read(state, Slot::AgentActs, ReadRequest::Log(query), out);
         }
+    }
+}
+
+/// The files of rules, and the principles of the organisation that is shown.
+fn notes(state: &mut AppState, out: &mut Vec<Effect>) {
+    let unread = state.notes.status.is_none() && state.notes.error.is_none();
+    let again = state.requests.notes;
+    if (unread || again) && !state.waits(Slot::Notes) {
+        state.requests.notes = false;
+        read(state, Slot::Notes, ReadRequest::Notes, out);
+    }
+    let scope = state.shown_scope();
+    let other = state.notes.asked_org.as_ref() != Some(&scope.org_id);
+    if state.notes.shown == NotesListing::Principles && (other || again) && !state.waits(Slot::Insights) {
+        state.notes.asked_org = Some(scope.org_id.clone());
+        read(state, Slot::Insights, ReadRequest::Insights(NotesState::query(&scope)), out);
     }
 }
 
@@ -250,6 +268,7 @@ pub(super) fn lost(state: &mut AppState, message: String) {
     state.models.reembed = None;
     state.requests.agents = true;
     state.requests.story = true;
+    state.requests.notes = true;
     state.requests.inbox = true;
     state.requests.diagnose = true;
     state.requests.asked_card = None;

@@ -1,6 +1,8 @@
 //! Answers of the daemon. Late ones are dropped; what fails says so and loses nothing.
 
-use super::{claims, conflicts, cursor, form, held_write, judging, live, many, models, page, reads, teams, undo};
+use super::{
+    claims, conflicts, cursor, form, held_write, judging, live, many, models, note_files, page, reads, teams, undo,
+};
 use crate::{
     api::{
         AuditOutcome, CardSettlement, CardStatus, CardView, Done, Refused, RoundResult, Stale, Stored, WriteOutcome,
@@ -110,6 +112,10 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
         RequestAnswer::Ingested(files) => state.models.files = Some(files),
         RequestAnswer::Reembedded(done) => models::accept(state, done, out),
         RequestAnswer::Agents(view) => state.agents.accept(view),
+        RequestAnswer::Notes(status) => state.notes.accept(*status),
+        RequestAnswer::Insights(insights) => state.notes.accept_insights(*insights),
+        RequestAnswer::NotesRun(run) => note_files::scanned(state, &run, out),
+        RequestAnswer::NotesWritten(written) => note_files::written(state, &written, slot == Slot::Page, out),
         RequestAnswer::Story(story) => {
             if let Some(shown) = &mut state.timeline.story {
                 shown.accept(*story);
@@ -417,6 +423,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
             state.timeline.list.failed();
             state.timeline.error = Some(said);
         }
+        Slot::Notes | Slot::Insights => state.notes.error = Some(said),
         Slot::Story => {
             if let Some(story) = &mut state.timeline.story {
                 story.error = Some(said);

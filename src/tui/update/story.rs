@@ -1,6 +1,6 @@
 //! The Timeline as a story: showing it, moving in it, and from a mark to its card.
 
-use super::{global, motion::Motion, reads, why};
+use super::{conflicts, global, motion::Motion, reads, why};
 use crate::{
     domain::ClaimId,
     tui::{
@@ -73,6 +73,9 @@ pub(super) fn open(state: &mut AppState) {
 
 /// Goes to the card of the mark under the cursor; if there is none, to the chain of its newest claim.
 pub(super) fn to_card(state: &mut AppState) {
+    if let Some(card) = state.timeline.story.as_ref().and_then(StoryState::mark).and_then(|mark| mark.card) {
+        return conflicts::show(state, card.to_hex());
+    }
     let claim: Option<ClaimId> = match state.timeline.story.as_ref().and_then(StoryState::current) {
         Some(StoryRow::Mark(mark)) => mark.claims.last().copied(),
         Some(StoryRow::Claim(claim)) => Some(claim.id),

@@ -11,6 +11,7 @@ mod inbox;
 mod judging;
 mod many;
 mod matches;
+mod notes;
 mod peers;
 mod scopes;
 mod screens;

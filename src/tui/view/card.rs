@@ -9,6 +9,7 @@ use ratatui::{
 use super::{
     evidence, norms,
     paint::{Paint, beside, labelled, rows, span},
+    story_card,
 };
 use crate::{
     api::{CardKind, CardSide, CardStatus, ClaimView},
@@ -56,6 +57,15 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, card: &Card, title: &str, 
 
 /// The whole card at this width.
 fn whole(paint: &Paint<'_>, card: &Card, width: usize) -> Text {
+    if let Some(question) = &card.view.summary.story {
+        let (mut lines, places) = story_card::lines(paint, card, question, width);
+        let at = lines.iter().position(|line| line.width() == 0).unwrap_or(lines.len());
+        let banner = banner(paint, card, width);
+        let shift = banner.len();
+        lines.splice(at..at, banner);
+        let acts = places.into_iter().map(|(line, action)| (line + shift, 0, width, action)).collect();
+        return Text { lines, acts };
+    }
     let theme = paint.theme;
     let mut out = text::wrap(&heading(card), width, theme.title);
     out.extend(meta(paint, card, width));
@@ -319,7 +329,11 @@ pub(super) fn qualifiers(q: &Qualifiers) -> Option<String> {
 fn acts(paint: &Paint<'_>, width: usize, places: &mut Vec<(usize, usize, usize, Action)>) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let moves = [Action::NextCard, Action::PrevCard];
-    let can: Vec<&action::ActionSpec> = action::in_chain(&[KeyScope::Card])
+    let held = state.selected_card().is_some_and(|card| card.view.summary.kind == CardKind::Held);
+    let asked = held.then(|| Action::Judge.spec());
+    let can: Vec<&action::ActionSpec> = asked
+        .into_iter()
+        .chain(action::in_chain(&[KeyScope::Card]))
         .filter(|spec| !moves.contains(&spec.id) && state.check(spec).is_ok())
         .collect();
     let columns = if width >= 60 { 2 } else { 1 };

@@ -36,10 +36,12 @@ pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     let columns = usize::from(area.width);
     let wide = |ends: &[Span<'_>]| ends.iter().map(Span::width).sum::<usize>();
     let (full, terse) = (wide(&ends(paint, false)), wide(&ends(paint, true)));
-    let roomy = BADGE + names(paint) + full <= columns;
-    let named = roomy || 1 + names(paint) + terse <= columns;
-    let mark_only = named && 1 + names(paint) + full > columns;
-    let alone = !named && columns < 66;
+    let roomy = BADGE + names(paint, 2) + full <= columns;
+    let gap = if roomy || 1 + names(paint, 2) + terse <= columns { 2 } else { 1 };
+    let named = roomy || 1 + names(paint, gap) + terse <= columns;
+    let mark_only = named && 1 + names(paint, gap) + full > columns;
+    let gap = if named { gap } else { 2 };
+    let alone = !named && (columns < 66 || BADGE + keys(paint) + full > columns);
     let mut spans =
         if named && !roomy { vec![Span::raw(" ")] } else { vec![span(" ergo ", theme.badge), Span::raw(" ")] };
     let mut x = area.x + if named && !roomy { 1 } else { 7 };
@@ -54,8 +56,8 @@ pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
         paint.hits.add(Rect { x, width, ..area }.intersection(area), Hit::Tab(screen));
         spans.push(span(label, if here { theme.tab } else { theme.dim }));
         spans.push(span(count, theme.warn));
-        spans.push(Span::raw("  "));
-        x = x.saturating_add(width + 2);
+        spans.push(Span::raw(" ".repeat(usize::from(gap))));
+        x = x.saturating_add(width + gap);
     }
     let left: usize = spans.iter().map(Span::width).sum();
     paint.line(area, 0, &Line::from(spans));
@@ -84,9 +86,19 @@ fn count(paint: &Paint<'_>, screen: Screen) -> String {
     if number > 0 { format!(" {}", group(number)) } else { String::new() }
 }
 
-/// Columns of all tabs with their names.
-fn names(paint: &Paint<'_>) -> usize {
-    let width = |screen| text::width(&label(paint, screen)) + count(paint, screen).len() + 2;
+/// Columns of all tabs with their keys alone, but for the one that is shown and the Inbox.
+fn keys(paint: &Paint<'_>) -> usize {
+    let width = |screen: Screen| {
+        let key = paint.state.keys.first(screen.act());
+        let named = screen == paint.state.screen.tab() || screen == Screen::Inbox || key.is_empty();
+        text::width(&if named { label(paint, screen) } else { key }) + count(paint, screen).len() + 2
+    };
+    Screen::TABS.into_iter().map(width).sum()
+}
+
+/// Columns of all tabs with their names, and `gap` after each.
+fn names(paint: &Paint<'_>, gap: u16) -> usize {
+    let width = |screen| text::width(&label(paint, screen)) + count(paint, screen).len() + usize::from(gap);
     Screen::TABS.into_iter().map(width).sum()
 }
 
@@ -147,6 +159,7 @@ fn crumbs(paint: &Paint<'_>, room: usize) -> String {
         }
         Screen::Peers => parts = vec!["teams".to_owned()],
         Screen::Models => parts = vec!["this device".to_owned()],
+        Screen::Notes => parts.extend(state.notes.file().map(|file| text::line(&file.path))),
         Screen::Agents => parts.extend(state.agents.entry().and_then(|entry| entry.name)),
         Screen::Inbox => parts.extend(
             state.inbox.card().map(CardId::short).or_else(|| state.inbox.claim().map(|claim| claim.id.short())),

@@ -42,6 +42,7 @@ pub(super) fn offline(paint: &mut Paint<'_>, area: Rect) -> bool {
         Screen::Timeline => state.acts().is_some_and(|acts| acts.list.loaded()),
         Screen::Models => state.models.diagnose.is_some(),
         Screen::Agents => state.agents.view.is_some(),
+        Screen::Notes => state.notes.status.is_some(),
     };
     if known {
         return false;

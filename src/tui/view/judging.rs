@@ -40,6 +40,9 @@ const EFFECTS: [(Action, PairVerdict, &str); 4] = [
     (Action::Contradicts, PairVerdict::Contradicts, "a card asks which of the two holds"),
 ];
 
+/// Rows of the answers, with their border.
+pub(super) const ANSWERS: u16 = 6;
+
 /// Draws it over a screen.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
     paint.clear(area);
@@ -54,7 +57,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
         paint.hits.add_pane(inner, Pane::Pair, usize::from(inner.height));
         return nothing(paint, inner, judging);
     };
-    let answers = u16::try_from(EFFECTS.len() + 2).unwrap_or(0) + u16::from(judging.error.is_some());
+    let answers = ANSWERS + u16::from(judging.error.is_some());
     let upper = Rect { height: area.height.saturating_sub(answers), ..area };
     let width = usize::from(area.width.saturating_sub(4));
     let lines = pair(paint, shown, width);

@@ -22,6 +22,7 @@ mod judging;
 mod log;
 mod models;
 mod norms;
+mod note_files;
 mod page;
 mod paint;
 mod palette;
@@ -29,6 +30,7 @@ mod peer;
 mod peers;
 mod progress;
 mod story;
+mod story_card;
 mod timeline;
 mod toasts;
 mod tour;
@@ -122,13 +124,17 @@ fn draw_parts(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) 
             },
             Screen::Models => models::draw(&mut paint, body),
             Screen::Agents => agents::draw(&mut paint, body),
+            Screen::Notes => note_files::draw(&mut paint, body),
         }
     }
     chrome::bottom(&mut paint, bottom);
     if let Some(Overlay::Judging(open)) = &state.overlay {
         judging::draw(&mut paint, body, open);
     }
-    toasts::draw(&mut paint, body);
+    // Where pairs are judged, the keys stay in sight.
+    let judged = matches!(state.overlay, Some(Overlay::Judging(_)));
+    let above = Rect { height: body.height.saturating_sub(if judged { judging::ANSWERS } else { 0 }), ..body };
+    toasts::draw(&mut paint, above);
     match &state.overlay {
         Some(Overlay::Form(open)) => form::draw(&mut paint, area, open),
         Some(Overlay::Palette(open)) => palette::draw(&mut paint, area, open),

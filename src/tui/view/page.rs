@@ -25,6 +25,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
         PageSubject::Snapshot(scope) => format!("Active claims in {scope}"),
         PageSubject::Setup { remove: false } => "Preview: changes to the agents' files".to_owned(),
         PageSubject::Setup { remove: true } => "Preview: removals from the agents' files".to_owned(),
+        PageSubject::Notes { path, .. } => format!("Preview: ergo's section of {path}"),
         PageSubject::Join => "Joining a team".to_owned(),
     };
     let Some(body) = &page.text else {
@@ -48,7 +49,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
     for (number, line) in body.lines().enumerate() {
         let style = match page.about {
             PageSubject::Snapshot(_) => of_markdown(paint, line),
-            PageSubject::Setup { .. } => of_difference(paint, line),
+            PageSubject::Setup { .. } | PageSubject::Notes { .. } => of_difference(paint, line),
             PageSubject::Join => paint.theme.text,
         };
         let here = shown.is_some_and(|at| matches.get(at) == Some(&number));
@@ -58,7 +59,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
         }
         let found = if here { paint.theme.selected } else { paint.theme.found };
         let marked = |text: &str| text::marked(&text::line(text), wanted.as_deref(), style, found);
-        lines.extend(hung(line, width, style, page.is_setup(), marked));
+        lines.extend(hung(line, width, style, page.is_preview(), marked));
     }
     let title = if page.note.is_empty() { title } else { format!("{title}: {}", page.note) };
     let title = match (&wanted, matches.len()) {

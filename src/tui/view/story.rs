@@ -67,6 +67,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
         (Some(error), Some(_)) => error.clone(),
         (_, None) => String::new(),
         (None, Some(read)) => {
+            let waiting = if read.waiting > 0 { ", still reading" } else { "" };
             let marks = match read.marks.len() {
                 0 => "nothing unclear".to_owned(),
                 1 => "1 unclear".to_owned(),
@@ -74,7 +75,11 @@ fn list(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
             };
             let newest = if read.cut { ", the newest" } else { "" };
             let dot = paint.theme.glyphs.dot;
-            format!("{marks} {dot} {} of {}{newest}", group((story.row() + 1).min(all.len())), group(all.len()))
+            format!(
+                "{marks}{waiting} {dot} {} of {}{newest}",
+                group((story.row() + 1).min(all.len())),
+                group(all.len())
+            )
         }
     };
     let since = match story.span {
@@ -119,7 +124,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
 }
 
 /// The word for a kind of confusion, as a heading.
-fn title(confusion: Confusion) -> &'static str {
+pub(super) fn title(confusion: Confusion) -> &'static str {
     match confusion {
         Confusion::Reversal => "Reversal: an abandoned choice came back",
         Confusion::Ambiguity => "Ambiguity: two claims contradict each other",
@@ -178,8 +183,10 @@ fn mark_in_full(paint: &Paint<'_>, story: &StoryState, mark: &StoryMark, width: 
     let mut out = text::wrap(title(mark.confusion), width, theme.warn);
     out.extend(text::wrap(&mark.question, width, theme.title));
     out.push(Line::default());
-    let claims: Vec<(char, Option<&ClaimView>)> =
-        turns(mark).into_iter().zip(mark.claims.iter().map(|id| story.claim(*id))).collect();
+    let claims: Vec<(char, Option<&ClaimView>)> = turns(mark.confusion, mark.claims.len())
+        .into_iter()
+        .zip(mark.claims.iter().map(|id| story.claim(*id)))
+        .collect();
     out.extend(rail(paint, &claims, width));
     for (id, (letter, claim)) in mark.claims.iter().zip(&claims) {
         out.push(Line::default());
@@ -204,16 +211,17 @@ fn mark_in_full(paint: &Paint<'_>, story: &StoryState, mark: &StoryMark, width: 
         }
     }
     out.push(Line::default());
-    out.extend(text::wrap(
-        &state.keys.say("{story_card} opens the newest of these claims, with its history."),
-        width,
-        theme.dim,
-    ));
+    let how = if mark.card.is_some() {
+        "{story_card} opens the card, where {answer_yes} and {answer_no} answer the question."
+    } else {
+        "No card asks about it. {story_card} opens the newest of these claims, with its history."
+    };
+    out.extend(text::wrap(&state.keys.say(how), width, theme.dim));
     out
 }
 
 /// The line of a subject with its turns, as many as fit, and below each its day: `A ── B ── A`. The newest are shown if there are too many.
-fn rail(paint: &Paint<'_>, claims: &[(char, Option<&ClaimView>)], width: usize) -> Vec<Line<'static>> {
+pub(super) fn rail(paint: &Paint<'_>, claims: &[(char, Option<&ClaimView>)], width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let fit = (width / TURN).max(1);
     let skipped = claims.len().saturating_sub(fit);

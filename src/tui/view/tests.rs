@@ -2,6 +2,7 @@
 
 mod judging;
 mod keys;
+mod notes;
 mod screens;
 
 use proptest::prelude::*;
@@ -144,7 +145,7 @@ fn what_memory_holds_cannot_reach_the_terminal() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn no_size_panics(width in 1u16..220, height in 1u16..70, which in 0usize..7, keys in "[a-zA-Z?/@]{0,4}") {
+    fn no_size_panics(width in 1u16..220, height in 1u16..70, which in 0usize..8, keys in "[a-zA-Z?/@]{0,4}") {
         let mut state = screen((width, height), Screen::TABS[which]);
         for key in keys.chars() {
             press(&mut state, &key.to_string());

@@ -29,7 +29,10 @@ fn the_story_is_read_for_the_scope_and_back_shows_the_acts() {
 fn a_key_leads_from_a_mark_to_what_settles_it() {
     let mut state = told();
     press(&mut state, "o");
-    assert_eq!((state.screen, state.why.subject.clone()), (Screen::Why, Some(Subject::Claim(id(95).to_hex()))));
+    assert!(matches!(state.screen, Screen::Inbox | Screen::Cards), "the reversal has a card");
+    let mut state = told();
+    press(&mut state, "j o");
+    assert_eq!((state.screen, state.why.subject.clone()), (Screen::Why, Some(Subject::Claim(id(93).to_hex()))));
 }
 
 #[test]
@@ -61,4 +64,23 @@ fn matches_are_found_among_its_rows() {
     assert_eq!(state.story().unwrap().row(), 1);
     press(&mut state, "n n n");
     assert!(toasts(&state).contains("last match"), "{}", toasts(&state));
+}
+
+#[test]
+fn a_question_of_the_story_is_answered_with_y_or_n_and_a_reason() {
+    for (key, act) in [("y", CardAct::Yes), ("n", CardAct::No)] {
+        let mut state = cards();
+        let view = crate::tui::sample::screens::story_card();
+        let summary = crate::api::CardSummary { id: card_id(1), ..view.summary.clone() };
+        state.conflicts.list.update(summary.id, |row| *row = summary.clone());
+        state.conflicts.card = Some(crate::tui::state::conflicts::Card::new(crate::api::CardView { summary, ..view }));
+        press(&mut state, "a");
+        assert!(state.overlay.is_none(), "sides are not kept on it");
+        press(&mut state, key);
+        let Some(Overlay::Form(form)) = &state.overlay else { panic!("no form") };
+        assert!(form.effect.contains("supersedes"), "what it does is said beforehand: {}", form.effect);
+        let out = press(&mut state, "x ctrl-s");
+        let Some((_, WriteRequest::Resolve { request, .. })) = written(&out) else { panic!("{out:?}") };
+        assert_eq!((request.act, request.reason.ends_with('x')), (act, true));
+    }
 }

@@ -84,3 +84,19 @@ fn pairs_to_judge_with_what_differs_and_what_each_key_does() {
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Doubts(crate::api::Doubts::default()))));
     shot("judging_nothing_80x24", &mut state);
 }
+
+#[test]
+fn a_question_of_the_story_says_what_each_answer_does() {
+    for size in [(120, 40), (80, 24), (60, 16)] {
+        let mut state = screen(size, Screen::Cards);
+        let view = screens::story_card();
+        let summary = crate::api::CardSummary { id: crate::tui::sample::card_id(1), ..view.summary.clone() };
+        state.conflicts.list.update(summary.id, |row| *row = summary.clone());
+        state.conflicts.card = Some(Card::new(crate::api::CardView { summary, ..view }));
+        shot(&format!("story_card_list_{}x{}", size.0, size.1), &mut state);
+        state.conflicts.focus = Focus::Detail;
+        shot(&format!("story_card_{}x{}", size.0, size.1), &mut state);
+        press(&mut state, "y");
+        shot(&format!("story_card_yes_{}x{}", size.0, size.1), &mut state);
+    }
+}

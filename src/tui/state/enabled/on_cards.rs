@@ -1,0 +1,182 @@
+//! Whether an act on cards can be done now.
+
+use super::{Can, idle};
+use crate::{
+    api::{CardAct, CardKind, CardStatus, InboxItem, MAX_CARDS},
+    tui::state::{AppState, Overlay, Screen, conflicts::Card, inbox::InboxRow},
+};
+
+/// The card under the cursor, if it can be acted on.
+pub(super) fn card(state: &AppState) -> Result<&Card, String> {
+    let none = match state.screen {
+        Screen::Inbox => state.inbox.card().is_none(),
+        Screen::Cards => state.conflicts.list.loaded() && state.conflicts.list.is_empty(),
+        _ => return Err("this screen has no cards".to_owned()),
+    };
+    if none {
+        return Err("no card is listed".to_owned());
+    }
+    let card = state.selected_card().ok_or("the card is still loading")?;
+    if state.acting.is_some() {
+        return Err("the last act is still running".to_owned());
+    }
+    Ok(card)
+}
+
+pub(super) fn act(state: &AppState, act: CardAct) -> Can {
+    card(state)?.can(act)
+}
+
+/// An act on all marked cards; what it does to each is looked at by the daemon, and shown first.
+fn many(state: &AppState) -> Can {
+    match state.marked_cards().len() {
+        0 => Err(state.keys.say("no card is marked: {mark} marks one")),
+        n if n > MAX_CARDS => Err(format!("{n} cards are marked; one act settles at most {MAX_CARDS}")),
+        _ => idle(state),
+    }
+}
+
+/// An act on the marked cards, else on the card under the cursor.
+fn act_or_many(state: &AppState, act: CardAct) -> Can {
+    if state.is_marked() { many(state) } else { self::act(state, act) }
+}
+
+/// An act on one card only.
+fn act_on_one(state: &AppState, act: CardAct) -> Can {
+    if !state.is_marked() {
+        return self::act(state, act);
+    }
+    Err(state.keys.say("this acts on one card, but several are marked: {back} unmarks them"))
+}
+
+/// Something is listed that one act can settle with others.
+pub(super) fn markable(state: &AppState) -> Can {
+    if state.screen == Screen::Cards {
+        return has_cards(state);
+    }
+    match state.inbox.current() {
+        Some(
+            InboxRow::Import(..) | InboxRow::Item(_, InboxItem::Card(_) | InboxItem::Review(_) | InboxItem::Notice(_)),
+        ) => Ok(()),
+        Some(InboxRow::Item(_, InboxItem::Quarantined(_) | InboxItem::Joining(_))) => {
+            Err("join requests and quarantined events are answered one by one".to_owned())
+        }
+        Some(InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..) | InboxRow::Pairs(_)) | None => {
+            Err("there is nothing to mark".to_owned())
+        }
+    }
+}
+
+/// A held write is under the cursor, or pairs wait for a verdict.
+pub(super) fn judge(state: &AppState) -> Can {
+    let pairs = state.inbox.view.as_ref().map_or(0, |view| view.doubts);
+    if pairs > 0 { idle(state) } else { held_card(state) }
+}
+
+/// A verdict was given among the pairs.
+pub(super) fn judged_here(state: &AppState) -> Can {
+    match &state.overlay {
+        Some(Overlay::Judging(judging)) if judging.can_take_back() => idle(state),
+        _ => Err("no verdict was given here yet".to_owned()),
+    }
+}
+
+/// A held write is under the cursor that waits for an answer.
+fn held_card(state: &AppState) -> Can {
+    let under = match state.screen {
+        Screen::Inbox => match state.inbox.item() {
+            Some(InboxItem::Card(card)) => Some(&**card),
+            _ => None,
+        },
+        Screen::Cards => state.conflicts.list.current(),
+        _ => None,
+    };
+    match under {
+        Some(card) if card.kind == CardKind::Held && card.status != CardStatus::Settled => idle(state),
+        _ => Err("neither a held claim nor a pair waits for a verdict".to_owned()),
+    }
+}
+
+/// Cards are marked.
+pub(super) fn keep_source(state: &AppState) -> Can {
+    many(state)
+}
+
+/// A card is shown of which the guard said why.
+pub(super) fn card_details(state: &AppState) -> Can {
+    let card = state.selected_card().ok_or("the card is still loading")?;
+    card.evidence().map(|_| ()).ok_or_else(|| "the guard has no evidence for this card".to_owned())
+}
+
+/// See [`CardAct::Supersede`].
+pub(super) fn keep_new(state: &AppState) -> Can {
+    act_or_many(state, CardAct::Supersede)?;
+    if state.is_marked() {
+        return Ok(());
+    }
+    card(state)?.can_side(0)
+}
+
+/// See [`CardAct::Supersede`].
+pub(super) fn keep_existing(state: &AppState) -> Can {
+    if state.is_marked() {
+        return many(state);
+    }
+    act(state, CardAct::Supersede)?;
+    let card = card(state)?;
+    card.can_side(card.other)
+}
+
+/// See [`CardAct::Supersede`].
+pub(super) fn merge(state: &AppState) -> Can {
+    act_on_one(state, CardAct::Supersede)
+}
+
+/// See [`CardAct::Retract`].
+pub(super) fn retract_side(state: &AppState) -> Can {
+    act_on_one(state, CardAct::Retract)
+}
+
+/// See [`CardAct::Narrow`].
+pub(super) fn narrow(state: &AppState) -> Can {
+    act_on_one(state, CardAct::Narrow)
+}
+
+/// See [`CardAct::Exception`].
+pub(super) fn exception(state: &AppState) -> Can {
+    act_or_many(state, CardAct::Exception)
+}
+
+/// See [`CardAct::Dismiss`].
+pub(super) fn dismiss(state: &AppState) -> Can {
+    act_or_many(state, CardAct::Dismiss)
+}
+
+/// See [`CardAct::Discard`].
+pub(super) fn discard(state: &AppState) -> Can {
+    act_or_many(state, CardAct::Discard)
+}
+
+/// See [`CardAct::Yes`].
+pub(super) fn answer_yes(state: &AppState) -> Can {
+    act_on_one(state, CardAct::Yes)
+}
+
+/// See [`CardAct::No`].
+pub(super) fn answer_no(state: &AppState) -> Can {
+    act_on_one(state, CardAct::No)
+}
+
+/// See [`CardAct::Snooze`].
+pub(super) fn snooze(state: &AppState) -> Can {
+    act_or_many(state, CardAct::Snooze)
+}
+
+/// Cards are listed.
+pub(super) fn has_cards(state: &AppState) -> Can {
+    let none = match state.screen {
+        Screen::Inbox => state.inbox.selectable_rows().is_empty(),
+        _ => state.conflicts.list.is_empty(),
+    };
+    if none { Err("no card is listed".to_owned()) } else { Ok(()) }
+}

@@ -1,0 +1,148 @@
+//! The Notes screen: the files of rules that are followed, and the principles that rise from them.
+
+use super::Focus;
+use crate::{
+    api::{InsightView, Insights, InsightsQuery, NoteFileView, NotesStatus},
+    domain::{ClaimId, Scope},
+};
+
+/// Principles asked for at once.
+const MOST: usize = 200;
+
+/// What the list shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NotesListing {
+    /// The files.
+    #[default]
+    Files,
+    /// What projects say alike.
+    Principles,
+}
+
+/// The Notes screen.
+#[derive(Clone, Debug, Default)]
+pub struct NotesState {
+    /// The files and the last runs; `None` before the first answer.
+    pub status: Option<NotesStatus>,
+    /// The principles; `None` before the first answer.
+    pub insights: Option<Insights>,
+    /// The organisation whose principles were asked for.
+    pub asked_org: Option<String>,
+    /// Which of the two is listed.
+    pub shown: NotesListing,
+    /// The part that has the focus.
+    pub focus: Focus,
+    /// Lines by which the detail is scrolled.
+    pub scroll: usize,
+    /// Why it could not be read.
+    pub error: Option<String>,
+    rows: [usize; 2],
+}
+
+impl NotesState {
+    /// What the daemon is asked for principles.
+    pub fn query(scope: &Scope) -> InsightsQuery {
+        InsightsQuery { org_id: scope.org_id.clone(), limit: Some(MOST), ..InsightsQuery::default() }
+    }
+
+    /// The files.
+    pub fn files(&self) -> &[NoteFileView] {
+        self.status.as_ref().map_or(&[], |status| &status.files)
+    }
+
+    /// The principles, the highest rank first.
+    pub fn principles(&self) -> &[InsightView] {
+        self.insights.as_ref().map_or(&[], |insights| &insights.items)
+    }
+
+    /// How many rows are listed.
+    pub fn len(&self) -> usize {
+        match self.shown {
+            NotesListing::Files => self.files().len(),
+            NotesListing::Principles => self.principles().len(),
+        }
+    }
+
+    /// Whether nothing is listed.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row under the cursor.
+    pub fn row(&self) -> usize {
+        self.rows.get(self.shown as usize).copied().unwrap_or(0)
+    }
+
+    /// The file under the cursor.
+    pub fn file(&self) -> Option<&NoteFileView> {
+        self.files().get(self.row()).filter(|_| self.shown == NotesListing::Files)
+    }
+
+    /// The principle under the cursor.
+    pub fn principle(&self) -> Option<&InsightView> {
+        self.principles().get(self.row()).filter(|_| self.shown == NotesListing::Principles)
+    }
+
+    /// Lists the files, or the principles.
+    pub fn list_other(&mut self) {
+        self.shown = match self.shown {
+            NotesListing::Files => NotesListing::Principles,
+            NotesListing::Principles => NotesListing::Files,
+        };
+        (self.focus, self.scroll) = (Focus::List, 0);
+    }
+
+    /// Puts the cursor on a row, or on the last.
+    pub fn place(&mut self, row: usize) {
+        let row = row.min(self.len().saturating_sub(1));
+        if let Some(own) = self.rows.get_mut(self.shown as usize)
+            && *own != row
+        {
+            (*own, self.scroll) = (row, 0);
+        }
+    }
+
+    /// Takes the files. The cursor stays on its file.
+    pub fn accept(&mut self, status: NotesStatus) {
+        let before = self.files().get(self.rows[0]).map(|file| file.path.clone());
+        self.status = Some(status);
+        self.error = None;
+        let found = before.and_then(|before| self.files().iter().position(|file| file.path == before));
+        self.rows[0] = found.unwrap_or(self.rows[0]).min(self.files().len().saturating_sub(1));
+    }
+
+    /// Takes the principles. The cursor stays on its principle.
+    pub fn accept_insights(&mut self, insights: Insights) {
+        let before: Option<ClaimId> = self.principles().get(self.rows[1]).map(|insight| insight.claim);
+        self.insights = Some(insights);
+        self.error = None;
+        let found = before.and_then(|before| self.principles().iter().position(|insight| insight.claim == before));
+        self.rows[1] = found.unwrap_or(self.rows[1]).min(self.principles().len().saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::sample::notes::{insights, status};
+
+    #[test]
+    fn each_list_keeps_its_row_and_the_cursor_its_file() {
+        let mut notes = NotesState::default();
+        notes.accept(status());
+        notes.accept_insights(insights());
+        notes.place(2);
+        let path = notes.file().unwrap().path.clone();
+        notes.list_other();
+        assert!(notes.file().is_none());
+        notes.place(1);
+        assert_eq!(notes.principle().unwrap().claim, insights().items[1].claim);
+        notes.list_other();
+        let mut later = status();
+        later.files.remove(0);
+        notes.accept(later);
+        assert_eq!((notes.file().unwrap().path.clone(), notes.row()), (path, 1));
+        notes.accept(NotesStatus::default());
+        assert!(notes.is_empty() && notes.file().is_none());
+    }
+}

@@ -1,0 +1,191 @@
+//! The Notes screen: reading the files, the difference before a section is written, and from a file to its cards.
+
+use std::fmt::Write as _;
+
+use similar::TextDiff;
+
+use super::{conflicts, global, motion::Motion, page, why};
+use crate::{
+    api::{NoteFileState, NoteFileView, NotesRun, NotesScanRequest, NotesWriteRequest, NotesWritten},
+    domain::{Scope, text::sanitize_line},
+    tui::{
+        hits::Pane,
+        msg::{Effect, WriteRequest},
+        state::{
+            Acting, AppState, Focus, Overlay, Screen, Tone, note_files::NotesListing, page::PageSubject, why::Subject,
+        },
+    },
+};
+
+/// Goes to this screen, and reads anew what it shows.
+pub(super) fn show(state: &mut AppState) {
+    global::go(state, Screen::Notes);
+    state.requests.notes = true;
+}
+
+/// Lists the files, or the principles.
+pub(super) fn list_other(state: &mut AppState) {
+    state.notes.list_other();
+}
+
+/// Puts the cursor on a row.
+pub(super) fn place(state: &mut AppState, row: usize) {
+    state.notes.place(row);
+}
+
+/// Moves in a pane of this screen.
+pub(super) fn shift(state: &mut AppState, pane: Pane, motion: Motion) {
+    if pane == Pane::Notes {
+        let last = state.notes.len().saturating_sub(1);
+        state.notes.place(motion.apply(state.notes.row(), last));
+    } else {
+        let overflow = state.hits.overflow(pane);
+        state.notes.scroll = motion.apply(state.notes.scroll.min(overflow), overflow);
+    }
+}
+
+/// Opens what is under the cursor: the whole of it; from there the first card of a file, or the history of a principle.
+pub(super) fn open(state: &mut AppState) {
+    if state.notes.focus == Focus::List {
+        state.notes.focus = Focus::Detail;
+        return;
+    }
+    match state.notes.shown {
+        NotesListing::Files => {
+            if let Some(card) = state.notes.file().and_then(|file| file.cards.first()) {
+                conflicts::show(state, card.to_hex());
+            }
+        }
+        NotesListing::Principles => {
+            if let Some(claim) = state.notes.principle().map(|insight| insight.principle.unwrap_or(insight.claim)) {
+                why::show(state, Subject::Claim(claim.to_hex()));
+            }
+        }
+    }
+}
+
+/// Reads the files that changed.
+pub(super) fn scan(state: &mut AppState, out: &mut Vec<Effect>) {
+    let scope = state.shown_scope();
+    let caller = state.caller(&scope);
+    out.push(state.toast(Tone::Info, "Reading the files…"));
+    let request = NotesScanRequest { caller, path: None };
+    global::send(state, WriteRequest::NotesScan(request), Acting::Confirmed, out);
+}
+
+/// Says what a run over the files did.
+pub(super) fn scanned(state: &mut AppState, run: &NotesRun, out: &mut Vec<Effect>) {
+    state.acting = None;
+    state.requests.notes = true;
+    state.requests.inbox = true;
+    out.push(state.toast(Tone::Done, format!("{}.", summary(run))));
+    for problem in run.problems.iter().take(3) {
+        out.push(state.toast(Tone::Warn, super::replies::sentence(problem)));
+    }
+}
+
+/// What a run did, as a sentence without its full stop.
+pub(in crate::tui) fn summary(run: &NotesRun) -> String {
+    let files = if run.files == 1 { "1 file".to_owned() } else { format!("{} files", run.files) };
+    let counts = [
+        (run.stored, "stored"),
+        (run.superseded, "superseded"),
+        (run.retracted, "retracted"),
+        (run.observed, "seen again"),
+        (run.merged, "merged"),
+        (run.refused, "refused"),
+    ];
+    let said: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    match (run.changed_files, said.is_empty()) {
+        (0, _) => format!("Read {files}: nothing had changed"),
+        (changed, true) => format!("Read {files}, {changed} of them changed: no new claims"),
+        (changed, false) => format!("Read {files}, {changed} of them changed: {} claims", said.join(", ")),
+    }
+}
+
+/// The scope of a file's claims.
+fn scope_of(state: &AppState, file: &NoteFileView) -> Scope {
+    file.scope.clone().unwrap_or_else(|| state.shown_scope())
+}
+
+/// Shows what would be written into the section of the file under the cursor.
+pub(super) fn preview(state: &mut AppState, out: &mut Vec<Effect>) {
+    let Some(file) = state.notes.file() else { return };
+    let about = PageSubject::Notes { path: file.path.clone(), scope: scope_of(state, file) };
+    page::open(state, about, out);
+}
+
+/// The request that writes a section, or shows it.
+pub(super) fn request(state: &mut AppState, path: &str, scope: &Scope, dry_run: bool) -> NotesWriteRequest {
+    let mut caller = state.caller(scope);
+    if dry_run {
+        caller.op_id = None;
+    }
+    NotesWriteRequest { caller, path: path.to_owned(), dry_run, ..NotesWriteRequest::default() }
+}
+
+/// Takes the answer to a write: what would be written, if the page of it is open, else what was.
+pub(super) fn written(state: &mut AppState, written: &NotesWritten, is_page: bool, out: &mut Vec<Effect>) {
+    if is_page {
+        let note = format!("{} of {} tokens", written.tokens, written.budget);
+        return page::accept(state, difference(written), note);
+    }
+    state.acting = None;
+    state.requests.notes = true;
+    if matches!(state.overlay, Some(Overlay::Page(_))) {
+        state.overlay = None;
+    }
+    let claims = if written.chosen == 1 { "1 claim".to_owned() } else { format!("{} claims", written.chosen) };
+    let text = if written.written {
+        format!("Wrote {claims} into ergo's section of {}.", sanitize_line(&written.path))
+    } else {
+        "Nothing was written: the section is up to date.".to_owned()
+    };
+    out.push(state.toast(Tone::Done, text));
+}
+
+/// The difference that writing makes, after what a person should know of it.
+fn difference(written: &NotesWritten) -> String {
+    let mut out = String::new();
+    for conflict in &written.conflicts {
+        let line = conflict.line.map_or_else(String::new, |line| format!("line {line}: "));
+        let card = conflict.card.map_or_else(String::new, |card| format!(" (card {})", card.short()));
+        let _ = writeln!(out, "Conflict, {line}“{}” against “{}”{card}", conflict.says, conflict.against);
+    }
+    let counts = [(written.said, "that the file says itself"), (written.left_out, "that did not fit the budget")];
+    for (count, what) in counts.iter().filter(|(count, _)| *count > 0) {
+        let claims = if *count == 1 { "1 claim".to_owned() } else { format!("{count} claims") };
+        let _ = writeln!(out, "Left out: {claims} {what}");
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    if !written.changed {
+        out.push_str("The section is up to date: nothing would be written.\n");
+        return out;
+    }
+    let lines =
+        |text: &str| if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
+    let (before, after) = (lines(&written.before), lines(&written.section));
+    let diff = TextDiff::from_lines(&before, &after);
+    let name = sanitize_line(&written.path);
+    out.push_str(&diff.unified_diff().context_radius(3).header(&name, &name).to_string());
+    out
+}
+
+/// What to do with a file, in a sentence with its key.
+pub(in crate::tui) fn next_step(file: &NoteFileView) -> &'static str {
+    match file.state {
+        NoteFileState::New => "It was not read yet. {notes_scan} reads it.",
+        NoteFileState::InStep => "The file and the memory agree. {notes_write} shows what ergo's section would be.",
+        NoteFileState::ChangedHere => "The file has changed since it was read. {notes_scan} reads it again.",
+        NoteFileState::ChangedThere => {
+            "Claims have changed since ergo's section was written. {notes_write} shows the difference."
+        }
+        NoteFileState::Conflict => "The file contradicts a claim. {open} goes to the card that decides it.",
+        NoteFileState::Missing => {
+            "The file is not there, or cannot be read. To stop following it: ergo notes add --remove"
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The Notes screen.
+
+use super::*;
+use crate::{
+    api::NotesRun,
+    tui::{sample::notes::written as would_be, state::page::PageSubject},
+};
+
+fn notes() -> AppState {
+    app(SIZE, Opening { screen: Some(Screen::Notes), scope: Some(scope("api")), ..Opening::default() })
+}
+
+#[test]
+fn the_difference_is_shown_before_a_section_is_written_and_it_asks() {
+    let mut state = notes();
+    press(&mut state, "w");
+    let Some(Overlay::Page(page)) = &state.overlay else { panic!("no page") };
+    assert!(matches!(&page.about, PageSubject::Notes { path, .. } if path.ends_with("AGENTS.md")));
+    let text = page.text.clone().unwrap();
+    for line in ["-- Use PostgreSQL 15", "+- Use PostgreSQL 16", "Conflict, line 14", "Left out: 3 claims"] {
+        assert!(text.contains(line), "{line} is missing: {text}");
+    }
+    assert!(written(&press(&mut state, "a")).is_none(), "it asks first");
+    let out = press(&mut state, "y");
+    let Some((ticket, WriteRequest::NotesWrite(request))) = written(&out) else { panic!("{out:?}") };
+    assert!(!request.dry_run && request.path.ends_with("AGENTS.md"));
+    let done = crate::api::NotesWritten { written: true, ..would_be(&request.path) };
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::NotesWritten(Box::new(done)))));
+    assert!(state.overlay.is_none() && toasts(&state).contains("Wrote 2 claims"), "{}", toasts(&state));
+}
+
+#[test]
+fn a_section_that_is_up_to_date_is_not_written() {
+    let mut state = notes();
+    let ticket = {
+        state.now += 500;
+        let out = step(&mut state, Msg::Key(KeyPress::char('w')));
+        out.iter()
+            .find_map(|effect| match effect {
+                Effect::Read(ticket, ReadRequest::NotesPreview(_)) => Some(*ticket),
+                _ => None,
+            })
+            .unwrap()
+    };
+    let same = crate::api::NotesWritten { changed: false, conflicts: vec![], ..would_be("AGENTS.md") };
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::NotesWritten(Box::new(same)))));
+    assert!(written(&press(&mut state, "a")).is_none());
+    assert!(toasts(&state).contains("up to date"), "{}", toasts(&state));
+}
+
+#[test]
+fn files_are_read_and_what_came_of_it_is_said() {
+    let mut state = notes();
+    let out = press(&mut state, "c");
+    let Some((ticket, WriteRequest::NotesScan(_))) = written(&out) else { panic!("{out:?}") };
+    let run = NotesRun {
+        files: 6,
+        changed_files: 2,
+        stored: 3,
+        refused: 1,
+        problems: vec!["old/CLAUDE.md cannot be read".into()],
+        ..NotesRun::default()
+    };
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::NotesRun(Box::new(run)))));
+    let said = toasts(&state);
+    assert!(said.contains("Read 6 files, 2 of them changed: 3 stored, 1 refused claims."), "{said}");
+    assert!(said.contains("cannot be read."), "{said}");
+}
+
+#[test]
+fn a_conflict_leads_to_its_card_and_a_principle_to_its_history() {
+    let mut state = notes();
+    press(&mut state, "j j enter enter");
+    assert!(matches!(state.screen, Screen::Inbox | Screen::Cards));
+    let mut state = notes();
+    press(&mut state, "f enter enter");
+    assert_eq!((state.screen, state.why.subject.clone()), (Screen::Why, Some(Subject::Claim(id(121).to_hex()))));
+}

@@ -1,0 +1,282 @@
+//! The Notes screen: the files of rules with their states, or the principles with what supports them; and what is under the cursor in full.
+
+use ratatui::{
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
+
+use super::{
+    Shape,
+    claims::group,
+    empty,
+    paint::{Paint, labelled, rows, span},
+};
+use crate::{
+    api::{InsightView, Lifecycle, NoteFileState, NoteFileView},
+    tui::{
+        hits::Pane,
+        state::{Focus, note_files::NotesListing},
+        text, times,
+        update::{next_step_of_note, run_summary},
+    },
+};
+
+/// Columns of a file's state.
+const STATE: usize = 14;
+
+/// Columns of the labels.
+const LABEL: usize = 12;
+
+/// The last runs that are shown.
+const RUNS: usize = 5;
+
+/// Draws the screen.
+pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
+    let notes = &paint.state.notes;
+    if notes.status.is_none() || (notes.shown == NotesListing::Files && notes.is_empty()) {
+        return nothing(paint, area);
+    }
+    match (Shape::of(paint.state), notes.focus) {
+        (Shape::Wide, _) => {
+            let width = area.width / 2;
+            list(paint, Rect { width, ..area });
+            detail(paint, Rect { x: area.x + width, width: area.width - width, ..area });
+        }
+        (Shape::Mid, _) => {
+            let height = (area.height * 9 / 20).max(5);
+            list(paint, Rect { height, ..area });
+            detail(paint, Rect { y: area.y + height, height: area.height - height, ..area });
+        }
+        (Shape::Single, Focus::List) => list(paint, area),
+        (Shape::Single, Focus::Detail) => detail(paint, area),
+    }
+}
+
+fn nothing(paint: &mut Paint<'_>, area: Rect) {
+    let state = paint.state;
+    let inner = paint.pane(area, "Notes", "", true);
+    paint.hits.add_pane(inner, Pane::Notes, usize::from(inner.height));
+    if let Some(error) = &state.notes.error {
+        return empty::card(paint, inner, error, &[state.keys.say("{reload} tries again.")]);
+    }
+    if state.notes.status.is_none() {
+        return empty::card(paint, inner, "Loading…", &[]);
+    }
+    let body = [
+        "Files such as CLAUDE.md and AGENTS.md rise into claims, and what is known is written back into a section of each.".to_owned(),
+        "To follow a file, a repository, or a folder of them: ergo notes add PATH".to_owned(),
+        state.keys.say("{notes_list} shows the principles."),
+    ];
+    empty::card(paint, inner, "No file is followed", &body);
+}
+
+fn list(paint: &mut Paint<'_>, area: Rect) {
+    let notes = &paint.state.notes;
+    let focused = notes.focus == Focus::List;
+    let count = notes.len();
+    let dot = paint.theme.glyphs.dot;
+    let place = format!("{} of {}", group((notes.row() + 1).min(count)), group(count));
+    let note = match (&notes.error, &notes.status, notes.shown) {
+        (Some(error), ..) => error.clone(),
+        (None, Some(status), NotesListing::Files) if status.watching => format!("watched {dot} {place}"),
+        _ => place,
+    };
+    let title = match notes.shown {
+        NotesListing::Files => "Notes: files".to_owned(),
+        NotesListing::Principles => format!("Notes: principles of {}", paint.state.shown_scope().org_id),
+    };
+    let inner = paint.pane(area, &title, &note, focused);
+    let height = usize::from(inner.height);
+    paint.hits.add_pane(inner, Pane::Notes, height);
+    if count == 0 {
+        let keys = &paint.state.keys;
+        if notes.insights.is_none() {
+            return empty::card(paint, inner, "Loading…", &[]);
+        }
+        let body =
+            ["A rule becomes one once several projects say it.".to_owned(), keys.say("{notes_list} shows the files.")];
+        return empty::card(paint, inner, "No principles yet", &body);
+    }
+    let top = (notes.row() + 1).saturating_sub(height);
+    let width = usize::from(inner.width);
+    for (slot, index) in (top..count).take(height).enumerate() {
+        let current = index == notes.row();
+        let line = match notes.shown {
+            NotesListing::Files => notes.files().get(index).map(|file| file_line(paint, file, width, current)),
+            NotesListing::Principles => {
+                notes.principles().get(index).map(|insight| principle_line(paint, insight, width, current))
+            }
+        };
+        let place = rows(inner, slot, 1);
+        paint.line(place, 0, &line.unwrap_or_default());
+        paint.row(place, Pane::Notes, index, current, focused);
+    }
+}
+
+/// A state with a mark that needs no colour.
+fn state_of(paint: &Paint<'_>, state: NoteFileState) -> (String, Style) {
+    let (theme, glyphs) = (paint.theme, paint.theme.glyphs);
+    let (mark, style) = match state {
+        NoteFileState::InStep => (glyphs.done, theme.ok),
+        NoteFileState::New => (glyphs.dead, theme.dim),
+        NoteFileState::ChangedHere => (glyphs.more[0], theme.warn),
+        NoteFileState::ChangedThere => (glyphs.more[1], theme.warn),
+        NoteFileState::Conflict => (glyphs.alert, theme.bad),
+        NoteFileState::Missing => (glyphs.alert, theme.dim),
+    };
+    (format!("{mark} {}", state.words()), style)
+}
+
+fn cursor(paint: &Paint<'_>, current: bool) -> [Span<'static>; 2] {
+    [span(if current { paint.theme.glyphs.cursor } else { " " }, paint.theme.accent), Span::raw(" ")]
+}
+
+fn file_line(paint: &Paint<'_>, file: &NoteFileView, width: usize, current: bool) -> Line<'static> {
+    let theme = paint.theme;
+    let (state, style) = state_of(paint, file.state);
+    let claims = if file.claims == 1 { "1 claim".to_owned() } else { format!("{} claims", group(file.claims)) };
+    let room = width.saturating_sub(3 + STATE + 11);
+    let mut spans = Vec::from(cursor(paint, current));
+    spans.extend([
+        span(text::pad(&state, STATE), style),
+        Span::raw(" "),
+        span(text::pad(&tail(&file.path, room), room), theme.text),
+        span(format!("{claims:>11}"), theme.dim),
+    ]);
+    Line::from(spans)
+}
+
+/// The end of a path: what tells files of one folder apart.
+fn tail(path: &str, room: usize) -> String {
+    let path = text::line(path);
+    if text::width(&path) <= room {
+        return path;
+    }
+    let mut cut = path.as_str();
+    while text::width(cut) + 1 > room
+        && let Some(first) = cut.chars().next()
+    {
+        cut = cut.get(first.len_utf8()..).unwrap_or_default();
+    }
+    // Whole names, if there is one to cut at.
+    let at = cut.find('/').filter(|at| at + 1 < cut.len()).unwrap_or(0);
+    format!("…{}", cut.get(at..).unwrap_or_default())
+}
+
+fn principle_line(paint: &Paint<'_>, insight: &InsightView, width: usize, current: bool) -> Line<'static> {
+    let theme = paint.theme;
+    let rank = format!("{:>3} ", (insight.rank * 100.0).round());
+    let (mark, style) = match (insight.principle.is_some(), insight.contradicted, insight.candidate) {
+        (_, true, _) => (theme.glyphs.alert, theme.bad),
+        (true, ..) => (theme.glyphs.mark, theme.ok),
+        (false, false, true) => (theme.glyphs.dead, theme.warn),
+        (false, false, false) => (" ", theme.dim),
+    };
+    let projects =
+        if insight.projects == 1 { "1 project".to_owned() } else { format!("{} projects", insight.projects) };
+    let room = width.saturating_sub(2 + rank.len() + 2 + 12);
+    let faded = insight.status != Lifecycle::Active;
+    let mut spans = Vec::from(cursor(paint, current));
+    spans.extend([
+        span(rank, theme.dim),
+        span(format!("{mark} "), style),
+        span(text::pad(&insight.statement, room), if faded { theme.dim } else { theme.text }),
+        span(format!("{projects:>12}"), theme.dim),
+    ]);
+    Line::from(spans)
+}
+
+fn detail(paint: &mut Paint<'_>, area: Rect) {
+    let notes = &paint.state.notes;
+    let focused = notes.focus == Focus::Detail;
+    let width = usize::from(area.width.saturating_sub(4));
+    let (title, lines) = match (notes.file(), notes.principle()) {
+        (Some(file), _) => ("File", file_in_full(paint, file, width)),
+        (None, Some(insight)) => ("Principle", principle_in_full(paint, insight, width)),
+        (None, None) => ("", Vec::new()),
+    };
+    paint.document(area, Pane::Note, title, &lines, notes.scroll, focused);
+}
+
+fn file_in_full(paint: &Paint<'_>, file: &NoteFileView, width: usize) -> Vec<Line<'static>> {
+    let (theme, state) = (paint.theme, paint.state);
+    let (words, style) = state_of(paint, file.state);
+    let mut out = text::wrap(&file.path, width, theme.title);
+    out.extend(text::wrap(&words, width, style));
+    out.extend(text::wrap(&state.keys.say(next_step_of_note(file)), width, theme.text));
+    out.push(Line::default());
+    let body = width.saturating_sub(LABEL);
+    let mut field = |label: &str, value: &str| {
+        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+    };
+    if let Some(problem) = &file.problem {
+        field("problem", problem);
+    }
+    if let Some(scope) = &file.scope {
+        field("scope", &scope.to_string());
+    }
+    field("claims", &format!("{} in {} fragments", group(file.claims), group(file.fragments)));
+    let ago = |at: Option<u64>| at.map_or_else(|| "never".to_owned(), |at| times::ago(at, state.now));
+    field("read", &ago(file.scanned_at));
+    field("written", &ago(file.written_at));
+    if !file.cards.is_empty() {
+        let cards: Vec<String> = file.cards.iter().map(|card| card.short()).collect();
+        field("cards", &cards.join(", "));
+    }
+    let runs = state.notes.status.iter().flat_map(|status| &status.runs).take(RUNS);
+    let mut first = true;
+    for run in runs {
+        if first {
+            out.push(Line::default());
+            out.push(Line::from(span("Last runs", theme.accent)));
+            first = false;
+        }
+        let line = format!("{}: {}", times::ago(run.at, state.now), run_summary(run));
+        out.extend(text::wrap(&line, width, theme.dim));
+    }
+    out
+}
+
+fn principle_in_full(paint: &Paint<'_>, insight: &InsightView, width: usize) -> Vec<Line<'static>> {
+    let (theme, state) = (paint.theme, paint.state);
+    let dot = theme.glyphs.dot;
+    let mut out = text::wrap(&insight.statement, width, theme.title);
+    let standing = match (insight.principle.is_some(), insight.candidate) {
+        (true, _) => "a principle of the organisation",
+        (false, true) => "may become a principle of the organisation",
+        (false, false) => "said in projects",
+    };
+    let status = format!("{} {dot} {standing} {dot} {}", insight.kind, insight.status.as_str());
+    out.extend(text::wrap(&status, width, theme.dim));
+    if insight.contradicted {
+        out.extend(text::wrap("One of its claims stands on an open card in the Inbox.", width, theme.bad));
+    }
+    out.push(Line::default());
+    let body = width.saturating_sub(LABEL);
+    let mut field = |label: &str, value: &str| {
+        out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
+    };
+    let share = |value: f64| format!("{:.0} %", value * 100.0);
+    field("rank", &share(insight.rank));
+    let parts = [("confidence", insight.confidence), ("recency", insight.recency), ("sources", insight.quality)];
+    let parts: Vec<String> = parts.iter().map(|(name, value)| format!("{name} {}", share(*value))).collect();
+    field("by", &parts.join(", "));
+    let (first, last) = (times::ago(insight.first_seen, state.now), times::ago(insight.last_seen, state.now));
+    let (projects, sightings) = (group(insight.projects), group(insight.sightings));
+    field("seen", &format!("{sightings} times in {projects} projects, first {first}, last {last}"));
+    let tags = std::iter::once(insight.domain.as_str()).chain(insight.tags.iter().map(String::as_str));
+    field("about", &tags.filter(|tag| !tag.is_empty()).collect::<Vec<_>>().join(", "));
+    out.push(Line::default());
+    out.push(Line::from(span("Supported by", theme.accent)));
+    for derivation in &insight.derivations {
+        let head = format!("{:>4}  ", share(derivation.weight));
+        let column = text::width(&head);
+        let body = width.saturating_sub(column);
+        out.extend(labelled(&head, text::wrap(&derivation.statement, body, theme.text), column, theme.dim));
+        let source = derivation.source.as_deref().map_or_else(String::new, |source| format!(" {dot} {source}"));
+        let place = format!("{}{source}", derivation.scope);
+        out.extend(labelled("", text::wrap(&place, body, theme.dim), column, theme.dim));
+    }
+    out
+}
