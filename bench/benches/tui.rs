@@ -53,6 +53,7 @@ fn claim(n: usize) -> ClaimView {
         closing_reason: None,
         beside: vec![],
         level: ergo::domain::Level::Project,
+        seen_in: 0,
         rev: 1,
     }
 }

@@ -115,6 +115,8 @@ pub struct Row {
     pub write_ms: Quantiles,
     /// The same, waiting for the disk (`synchronous=FULL`): what a caller sees.
     pub write_fsync_ms: Quantiles,
+    /// `write_ms` once the organisation's level has a tenth as many claims as the project.
+    pub write_leveled_ms: Quantiles,
     /// A guarded write that is refused and put on a card, the disk not waited for.
     pub refused_ms: Quantiles,
     /// `why` with a question.
@@ -186,13 +188,24 @@ pub(super) fn scope() -> Scope {
 
 /// Fills a store with claims that do not contradict each other, and with their vectors.
 pub(super) fn fill(
-    mut store: Store,
+    store: Store,
     claims: usize,
     model: &VectorModel,
     vector: &dyn Fn(usize) -> Vec<f32>,
 ) -> Result<(), BenchError> {
+    fill_in(store, &scope(), 0..claims, model, vector)
+}
+
+/// [`fill`] with the claims of these numbers, in a scope.
+fn fill_in(
+    mut store: Store,
+    scope: &Scope,
+    numbers: std::ops::Range<usize>,
+    model: &VectorModel,
+    vector: &dyn Fn(usize) -> Vec<f32>,
+) -> Result<(), BenchError> {
     let guard = Guard::default();
-    let numbers: Vec<usize> = (0..claims).collect();
+    let numbers: Vec<usize> = numbers.collect();
     for (batch, numbers) in numbers.chunks(BATCH).enumerate() {
         let drafts = numbers
             .iter()
@@ -212,9 +225,9 @@ pub(super) fn fill(
             })
             .collect();
         let mut op = [0; 16];
-        op[..8].copy_from_slice(&(batch as u64 + 1).to_be_bytes());
+        op[..8].copy_from_slice(&(numbers[0] as u64 + 1).to_be_bytes());
         let act = Act {
-            scope: scope(),
+            scope: scope.clone(),
             identity: None,
             who: "bench".into(),
             agent: None,
@@ -270,11 +283,18 @@ fn measure(path: &Path, claims: usize, fill_s: f64, samples: usize) -> Result<Ro
     let neighbours_ms = neighbours(path, claims, samples)?;
     let durable = open(path, true)?;
     let write_fsync_ms = writes(&durable, claims + samples, samples, "stored", synth::statement)?;
+    drop(durable);
+    let store = Store::open_with(path, key(), Arc::new(StructuralPairCheck), StoreOptions { durable: false })?;
+    fill_in(store, &scope.organisation(), 10 * claims..10 * claims + claims / 10, &model(), &|n| synth::vector(n, 0))?;
+    let fast = open(path, false)?;
+    let write_leveled_ms = writes(&fast, claims + 2 * samples, samples, "stored", synth::statement)?;
+    drop(fast);
     Ok(Row {
         claims,
         fill_s,
         write_ms,
         write_fsync_ms,
+        write_leveled_ms,
         refused_ms,
         why_ms,
         page_ms,
@@ -368,7 +388,7 @@ impl Report {
     /// As a table for people, one line a size.
     pub fn table(&self) -> String {
         let mut text = String::from(
-            "    claims   write p50/p95   with fsync p50/p95   refused p50/p95     why p50/p95    page p50/p95  \
+            "    claims   write p50/p95   two levels p50/p95   with fsync p50/p95   refused p50/p95     why p50/p95    page p50/p95  \
              search p50/p95   neighbours p50/p95   file MiB   memory MiB\n",
         );
         for row in &self.rows {
@@ -376,9 +396,10 @@ impl Report {
             let pair = |times: Quantiles| format!("{:.2}/{:.2}", times.p50, times.p95);
             let _ = writeln!(
                 text,
-                "{:>10}   {:>13}   {:>18}   {:>15}   {:>13}   {:>13}   {:>14}   {:>18}   {:>8.1}   {memory:>10}",
+                "{:>10}   {:>13}   {:>18}   {:>18}   {:>15}   {:>13}   {:>13}   {:>14}   {:>18}   {:>8.1}   {memory:>10}",
                 row.claims,
                 pair(row.write_ms),
+                pair(row.write_leveled_ms),
                 pair(row.write_fsync_ms),
                 pair(row.refused_ms),
                 pair(row.why_ms),

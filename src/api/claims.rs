@@ -16,6 +16,9 @@ pub struct ClaimView {
     /// Whether it holds in its project alone, which is the default, or in each project of its organisation.
     #[serde(default, skip_serializing_if = "Level::is_project")]
     pub level: Level,
+    /// Of a claim that was promoted to the organisation's level: in how many projects it was seen. Lists of claims leave it out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seen_in: usize,
     /// Its kind.
     pub kind: ClaimKind,
     /// Its status.
@@ -69,6 +72,11 @@ pub struct ClaimView {
     pub beside: Vec<Beside>,
     /// Revision: increases with every change on this device; send it back as `expect_rev`.
     pub rev: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes what it may skip by reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Another active claim that this one seems to contradict, where an exception or a dismissal allows both.

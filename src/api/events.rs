@@ -41,6 +41,7 @@ pub fn event_verb(kind: &str) -> &'static str {
         "reinstate" => "reinstated",
         "fact_set" => "updated",
         "depend" => "linked",
+        "promote" => "promoted",
         "undo" | "local.undo" => "undid",
         "redact" | "local.redact" => "redacted",
         "resolve.supersede" | "local.settled" => "settled",

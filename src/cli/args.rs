@@ -71,6 +71,8 @@ pub(super) enum Command {
     Redact(super::redact::Args),
     Reviewed(super::reviewed::Args),
     Depend(super::depend::Args),
+    Promote(super::promote::Args),
+    Demote(super::demote::Args),
     Undo(super::undo::Args),
     Why(super::why::Args),
     Recall(super::recall::Args),

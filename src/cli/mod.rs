@@ -24,6 +24,7 @@ mod conflicts;
 mod context;
 mod daemon;
 mod demo;
+mod demote;
 mod depend;
 mod doctor;
 mod doubts;
@@ -45,6 +46,7 @@ mod mcp;
 mod models;
 mod notes;
 mod paging;
+mod promote;
 mod recall;
 mod redact;
 mod reembed;
@@ -143,6 +145,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Redact(args) => cx.block_on(async |cx| redact::run(args, cx).await),
         Command::Reviewed(args) => cx.block_on(async |cx| reviewed::run(args, cx).await),
         Command::Depend(args) => cx.block_on(async |cx| depend::run(args, cx).await),
+        Command::Promote(args) => cx.block_on(async |cx| promote::run(args, cx).await),
+        Command::Demote(args) => cx.block_on(async |cx| demote::run(args, cx).await),
         Command::Undo(args) => cx.block_on(async |cx| undo::run(args, cx).await),
         Command::Why(args) => cx.block_on(async |cx| why::run(args, cx).await),
         Command::Recall(args) => cx.block_on(async |cx| recall::run(args, cx).await),

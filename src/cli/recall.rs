@@ -87,6 +87,7 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
         if let Some(reason) = &hit.claim.reason {
             cx.ui.field("because", reason);
         }
+        cx.ui.seen_in(&hit.claim);
         cx.ui.beside(&hit.claim);
     }
     if answer.verdict != RecallVerdict::Reference {

@@ -17,10 +17,10 @@ use crate::{
         ActRequest, AddRequest, Added, ApiError, AsOf, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest,
         CalibrateRequest, Calibrated, Caller, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage,
         ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health, History, Inbox, InboxQuery, IngestRequest,
-        Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, ModelsStatus, RecallAnswer, RecallRequest,
-        Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot, SnapshotQuery,
-        Stopping, StoreCheck, Story, StoryQuery, SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest,
-        WriteOutcome,
+        Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, ModelsStatus, PromoteRequest, Promotions,
+        PromotionsQuery, RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest,
+        ResolvedMany, Scopes, Snapshot, SnapshotQuery, Stopping, StoreCheck, Story, StoryQuery, SupersedeRequest,
+        UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
 };
@@ -150,6 +150,16 @@ impl Client {
             .await
     }
 
+    /// `GET /promotions`.
+    pub async fn promotions(&self, query: &PromotionsQuery) -> ClientResult<Promotions> {
+        self.value(Request {
+            query: encode(query)?,
+            deadline: LONG_DEADLINE,
+            ..Request::new(Method::GET, "/promotions")
+        })
+        .await
+    }
+
     /// `GET /openapi.json`.
     pub async fn openapi(&self) -> ClientResult<Value> {
         self.get("/openapi.json", "").await
@@ -247,6 +257,18 @@ impl Client {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.post("/depend", &request).await
+    }
+
+    /// `POST /promote`.
+    pub async fn promote(&self, request: &PromoteRequest) -> ClientResult<WriteOutcome> {
+        let mut request = request.clone();
+        name_op(&mut request.caller)?;
+        self.post("/promote", &request).await
+    }
+
+    /// `POST /demote`.
+    pub async fn demote(&self, request: &ActRequest) -> ClientResult<WriteOutcome> {
+        self.act("/demote", request).await
     }
 
     /// `POST /conflicts/{id}/resolve`, by id or prefix.

@@ -26,8 +26,8 @@ pub use paths::Paths;
 pub use private_file::write_private;
 pub use recall::{CogitoSettings, CompatSettings, RecallSettings};
 pub use settings::{
-    AgentsMaySetting, Config, DaemonSettings, DeepStage, GuardSettings, ModelSettings, SyncModeSetting, SyncSettings,
-    TuiSettings, TuiTheme,
+    AgentsMaySetting, Config, DaemonSettings, DeepStage, GuardSettings, LevelSettings, ModelSettings, PromoteSetting,
+    SyncModeSetting, SyncSettings, TuiSettings, TuiTheme,
 };
 pub use store_file::StoreFile;
 

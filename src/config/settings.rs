@@ -35,6 +35,8 @@ pub struct Config {
     pub daemon: DaemonSettings,
     /// The guard.
     pub guard: GuardSettings,
+    /// Projects and their organisation.
+    pub levels: LevelSettings,
     /// The models.
     pub models: ModelSettings,
     /// Team sync.
@@ -229,6 +231,43 @@ pub struct GuardSettings {
     pub deep: Option<DeepStage>,
 }
 
+/// The `[levels]` section: what follows if projects of an organisation say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LevelSettings {
+    /// How many projects must say the same before a promotion to the organisation's level is proposed; at least 2.
+    pub promote_at: usize,
+    /// Whether it is proposed, done, or neither.
+    pub promote: PromoteSetting,
+}
+
+impl Default for LevelSettings {
+    fn default() -> Self {
+        Self { promote_at: 3, promote: PromoteSetting::default() }
+    }
+}
+
+impl LevelSettings {
+    /// Returns the first invalid setting, and why it is invalid.
+    fn invalid(&self) -> Option<(&'static str, String)> {
+        (self.promote_at < 2)
+            .then(|| ("promote_at", format!("invalid `promote_at` {}: expected at least 2", self.promote_at)))
+    }
+}
+
+/// What follows if enough projects say the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromoteSetting {
+    /// A promotion is proposed.
+    #[default]
+    Ask,
+    /// It becomes a claim of the organisation at once.
+    Auto,
+    /// Nothing.
+    Never,
+}
+
 /// When the language model checks a write that the small models let pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -259,6 +298,7 @@ impl Default for Config {
             who: login_name(),
             daemon: DaemonSettings::default(),
             guard: GuardSettings::default(),
+            levels: LevelSettings::default(),
             models: ModelSettings::default(),
             sync: SyncSettings::default(),
             judge: JudgeSettings::default(),
@@ -338,7 +378,7 @@ impl Config {
 
 /// Returns the first invalid setting of any section, and why it is invalid.
 fn invalid_setting(config: &Config) -> Option<(&'static str, String)> {
-    let models = config.models.invalid().or_else(|| config.sync.invalid());
+    let models = config.models.invalid().or_else(|| config.sync.invalid()).or_else(|| config.levels.invalid());
     models
         .or_else(|| config.judge.invalid())
         .or_else(|| config.recall.invalid())
@@ -418,6 +458,8 @@ mod tests {
             ("\n\n[daemon]\ntcp = \"yes\"\n", 4, "boolean"),
             ("[daemon]\naddress = \"0.0.0.0:1\"\n", 2, "loopback address"),
             ("[guard]\nagents_may = \"all\"\n", 2, "propose"),
+            ("[levels]\npromote = \"ask\"\npromote_at = 1\n", 3, "at least 2"),
+            ("[levels]\npromote = \"always\"\n", 2, "never"),
             ("[models]\nnli = \"\"\n", 2, "`nli`"),
             ("[models]\nnormaliser = \"x\"\n", 2, "llm"),
             ("[models]\n\nthreads = 0\n", 3, "1 to 256"),

@@ -31,7 +31,7 @@ use super::{
     teams::Teams,
 };
 use crate::{
-    config::{AgentsMaySetting, Config, DaemonRecord, DeepStage, Paths, StoreFile, StoreLock, disk},
+    config::{AgentsMaySetting, Config, DaemonRecord, DeepStage, Paths, PromoteSetting, StoreFile, StoreLock, disk},
     domain::Scope,
     engine::{self, Engine, EngineConfig},
     infer::{Endpoint, Models},
@@ -221,8 +221,14 @@ fn open(
         DeepStage::Background => engine::DeepMode::Background,
         DeepStage::Inline => engine::DeepMode::Inline,
     };
+    let promote = match config.levels.promote {
+        PromoteSetting::Ask => engine::PromoteMode::Ask,
+        PromoteSetting::Auto => engine::PromoteMode::Auto,
+        PromoteSetting::Never => engine::PromoteMode::Never,
+    };
     let settings = EngineConfig {
         agents_may,
+        levels: engine::LevelPolicy { promote_at: config.levels.promote_at, promote },
         deep,
         judges: judges::judges(paths, &config.judge, &models, endpoint.as_ref()),
         judge_timeout: config.judge.timeout(),

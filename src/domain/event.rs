@@ -79,6 +79,8 @@ pub enum EventKind {
     Depend,
     /// The claims in `targets` were seen again in the files that they come from.
     Observe,
+    /// The first of `targets`, a claim of the organisation's level, was made of the others, which are claims of its projects, or seen again in them.
+    Promote,
     /// Cancels the effect of the events in `targets`; can itself be undone.
     Undo,
     /// Drops the bodies of `targets` everywhere; cannot be undone.
@@ -107,6 +109,7 @@ impl fmt::Display for EventKind {
             Self::Judgement(verdict) => write!(f, "judgement.{verdict}"),
             Self::Depend => f.write_str("depend"),
             Self::Observe => f.write_str("observe"),
+            Self::Promote => f.write_str("promote"),
             Self::Undo => f.write_str("undo"),
             Self::Redact => f.write_str("redact"),
             Self::Roster(act) => write!(f, "roster.{}", act.as_str()),
@@ -130,6 +133,7 @@ impl FromStr for EventKind {
             "fact_set" => Self::FactSet,
             "depend" => Self::Depend,
             "observe" => Self::Observe,
+            "promote" => Self::Promote,
             "undo" => Self::Undo,
             "redact" => Self::Redact,
             "chunk" => Self::Chunk,
@@ -481,6 +485,7 @@ mod tests {
             "assert",
             "fact_set",
             "judgement.same",
+            "promote",
             "judgement.future",
             "resolve.dismiss",
             "local.refused",

@@ -20,6 +20,9 @@ pub(super) fn fill(reader: &Reader, claim: &mut ClaimView) -> Result<(), ApiErro
 pub(super) fn fill_in(reader: &Reader, claim: &mut ClaimView, project: Option<&Scope>) -> Result<(), ApiError> {
     if claim.status == Status::Active && !claim.flags.undone {
         claim.beside = of(reader, &claim.id, project.filter(|_| !claim.level.is_project()))?;
+        if !claim.level.is_project() {
+            claim.seen_in = reader.sightings(&claim.id)?.projects;
+        }
     }
     Ok(())
 }

@@ -24,6 +24,33 @@ pub enum AgentPolicy {
     Propose,
 }
 
+/// What follows if projects of an organisation say the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PromoteMode {
+    /// A promotion is proposed.
+    #[default]
+    Ask,
+    /// It becomes a claim of the organisation's level at once.
+    Auto,
+    /// Nothing.
+    Never,
+}
+
+/// How projects and their organisation relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelPolicy {
+    /// How many projects must say the same.
+    pub promote_at: usize,
+    /// What follows then.
+    pub promote: PromoteMode,
+}
+
+impl Default for LevelPolicy {
+    fn default() -> Self {
+        Self { promote_at: 3, promote: PromoteMode::default() }
+    }
+}
+
 /// Settings of an [`super::Engine`].
 #[derive(Clone)]
 pub struct EngineConfig {
@@ -35,6 +62,8 @@ pub struct EngineConfig {
     pub clock: ClockFn,
     /// What an agent may do without a person.
     pub agents_may: AgentPolicy,
+    /// What follows if projects say the same.
+    pub levels: LevelPolicy,
     /// When the language model judges, if there is one.
     pub deep: super::DeepMode,
     /// Read-only connections kept for reads beside the writer; at least one.
@@ -63,6 +92,7 @@ impl EngineConfig {
             device,
             clock: Arc::new(system_clock),
             agents_may: AgentPolicy::default(),
+            levels: LevelPolicy::default(),
             deep: super::DeepMode::default(),
             readers: 3,
             durable: true,

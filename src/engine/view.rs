@@ -17,6 +17,7 @@ pub(super) fn claim(row: ClaimRow, today: &str) -> ClaimView {
     ClaimView {
         id: row.id,
         level: row.scope.level(),
+        seen_in: 0,
         scope: row.scope,
         kind: row.kind,
         status: row.status,

@@ -83,6 +83,7 @@ pub(super) fn claim(view: &ClaimView) -> Value {
         "valid_until": said(holds.valid_until.as_ref()),
         "closed_because": said(view.closing_reason.as_ref()),
         "replaced_by": ids(&view.replaced_by),
+        "projects": (view.seen_in > 0).then_some(view.seen_in),
         "exception_to": beside(BesideRelation::Rule),
         "exceptions": beside(BesideRelation::Exception),
         "fits_with": beside(BesideRelation::Compatible),

@@ -312,7 +312,7 @@ fn check(index: usize, header: &Header, body: &Body) -> Result<()> {
         | EventKind::Undo
         | EventKind::Redact
         | EventKind::ChunkGone => 1,
-        EventKind::Depend => 2,
+        EventKind::Depend | EventKind::Promote => 2,
         EventKind::Unknown(_) => return bad("is of a kind that this version does not know"),
         EventKind::Roster(_) => return bad("changes a roster, which must be a separate act"),
         _ => 0,

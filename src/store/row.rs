@@ -365,6 +365,17 @@ pub struct CandidateQuery {
     pub limit: usize,
 }
 
+/// Where a claim of the organisation's level was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sightings {
+    /// The claims of projects that it was made of or seen in, also those that this device does not know.
+    pub claims: std::collections::BTreeSet<ClaimId>,
+    /// How many projects there are.
+    pub projects: usize,
+    /// How many promotions say so.
+    pub promotions: usize,
+}
+
 /// What neighbours are looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NeighbourQuery {

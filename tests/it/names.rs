@@ -65,6 +65,7 @@ const SHARED_FILES: &[(&str, &str)] = &[
     ("peer_progress", "how far a peer has come"),
     ("peers", "the other devices of a team"),
     ("process", "the process of a worker"),
+    ("promote", "making a claim of the organisation of claims of its projects"),
     ("quarantine", "events that the team's roster did not accept"),
     ("questions", "writes that wait for verdicts"),
     ("recall", "the search for what is known"),

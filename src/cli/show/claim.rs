@@ -77,6 +77,13 @@ impl Ui {
         self.claim_fields(claim);
     }
 
+    /// Shows in how many projects a claim of the organisation was seen.
+    pub(crate) fn seen_in(&mut self, claim: &ClaimView) {
+        if claim.seen_in > 0 {
+            self.field("seen in", &count(claim.seen_in, "project", "projects"));
+        }
+    }
+
     /// Shows the claims that it is an exception to, or vice versa, and why.
     pub(crate) fn beside(&mut self, claim: &ClaimView) {
         for other in &claim.beside {
@@ -104,6 +111,7 @@ impl Ui {
         if let Some(reason) = &claim.closing_reason {
             self.field(claim.status.as_str(), reason);
         }
+        self.seen_in(claim);
         self.beside(claim);
         if claim.dependents > 0 {
             self.field("rest on it", &count(claim.dependents, "claim", "claims"));

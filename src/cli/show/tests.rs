@@ -39,6 +39,7 @@ fn claim(number: u8, statement: &str) -> ClaimView {
         closing_reason: None,
         beside: vec![],
         level: crate::domain::Level::Project,
+        seen_in: 0,
         rev: 1,
     }
 }

@@ -10,8 +10,8 @@ use super::super::{
 use crate::{
     api::{
         ApiError, AsOf, CalibrateRequest, Calibrated, ClaimView, ClaimsPage, ClaimsQuery, History, IngestedFiles,
-        IngestedQuery, LogPage, LogQuery, RecallAnswer, RecallRequest, Snapshot, SnapshotQuery, Story, StoryQuery,
-        WhyAnswer, WhyRequest,
+        IngestedQuery, LogPage, LogQuery, Promotions, PromotionsQuery, RecallAnswer, RecallRequest, Snapshot,
+        SnapshotQuery, Story, StoryQuery, WhyAnswer, WhyRequest,
     },
     domain::Scope,
     engine::Engine,
@@ -87,6 +87,16 @@ pub(in crate::daemon) async fn story(
     QueryString(query): QueryString<StoryQuery>,
 ) -> JsonResult<Story> {
     value(shared.engine(move |engine| engine.story(&query)).await)
+}
+
+/// What enough projects of an organisation agree on, and nobody has decided about.
+#[utoipa::path(get, path = "/promotions", tag = "claims", params(PromotionsQuery), responses(
+    (status = 200, body = Promotions), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn promotions(
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<PromotionsQuery>,
+) -> JsonResult<Promotions> {
+    value(shared.engine(move |engine| engine.promotions(&query)).await)
 }
 
 /// The files that were ingested for reference.

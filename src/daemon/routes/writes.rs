@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::api::{
     ActRequest, AddRequest, Added, ApiError, AuditOutcome, AuditRequest, DependRequest, IngestRequest, Ingested,
-    RememberRequest, SupersedeRequest, UndoOutcome, UndoRequest, WriteOutcome,
+    PromoteRequest, RememberRequest, SupersedeRequest, UndoOutcome, UndoRequest, WriteOutcome,
 };
 
 /// Defines the handlers of writes that the guard may refuse.
@@ -44,6 +44,21 @@ writes! {
     "/reviewed" reviewed(ActRequest);
     /// Records that a claim rests on others.
     "/depend" depend(DependRequest);
+    /// Makes one claim of the organisation's level of claims of its projects, which stay as sightings of it.
+    "/promote" promote(PromoteRequest);
+}
+
+/// Withdraws a claim that was promoted to the organisation's level; those of the projects stand for themselves again.
+#[utoipa::path(post, path = "/demote", tag = "writes", request_body = ActRequest, responses(
+    (status = 200, body = WriteOutcome),
+    (status = 202, description = "Proposed: a person must settle the card", body = WriteOutcome),
+    (status = 400, description = "A field is invalid; it is named", body = ApiError),
+    (status = 409, description = "The claim has changed", body = WriteOutcome)))]
+pub(in crate::daemon) async fn demote(
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<ActRequest>,
+) -> WriteResult {
+    written(shared.engine(move |engine| engine.demote(request)).await)
 }
 
 /// Retracts a claim that was never right.

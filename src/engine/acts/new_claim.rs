@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{notice, refuse};
+use super::{notice, promote::promotion, refuse};
 use crate::{
     api::{ApiError, BesideRelation, Doubt, Stored, Warning, WriteOutcome},
     domain::{
@@ -39,6 +39,8 @@ pub(in crate::engine) struct NewClaim {
     pub(in crate::engine) change_reason: Option<String>,
     /// Its writer is there to be asked about claims that it may contradict.
     pub(in crate::engine) consider: bool,
+    /// The claims of projects that it is made of, at the organisation's level.
+    pub(in crate::engine) promotes: Vec<ClaimRow>,
 }
 
 impl NewClaim {
@@ -119,6 +121,9 @@ impl NewClaim {
         if !self.premises.is_empty() {
             let targets = std::iter::once(Ref::Draft(at)).chain(self.premises.iter().copied().map(Ref::Id));
             drafts.push(EventDraft::new(EventKind::Depend, targets));
+        }
+        if !self.promotes.is_empty() {
+            drafts.push(promotion(Ref::Draft(at), &self.promotes));
         }
         drafts
     }
@@ -288,6 +293,10 @@ impl ActContext<'_> {
         if !premises.is_empty() {
             drafts.push(EventDraft::new(EventKind::Depend, std::iter::once(id).chain(premises).map(Ref::Id)));
         }
+        let seen = self.new_sightings(claim, &id)?;
+        if !seen.is_empty() {
+            drafts.push(promotion(Ref::Id(id), &seen));
+        }
         let rules = self.new_rules(claim, &known)?;
         if !rules.is_empty() {
             let reason = claim.draft.exception.as_deref().unwrap_or_default();
@@ -443,6 +452,9 @@ pub(in crate::engine) fn stored(
 }
 
 fn claim_act(claim: &NewClaim) -> &'static str {
+    if !claim.promotes.is_empty() {
+        return "promote";
+    }
     if claim.replaces.is_empty() { "remember" } else { "supersede" }
 }
 
@@ -450,6 +462,7 @@ fn summary(claim: &NewClaim, forced: bool) -> String {
     let new = wording::quote(&claim.draft.statement);
     let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
     match (old.is_empty(), forced) {
+        (true, false) if !claim.promotes.is_empty() => format!("Promoted {new}"),
         (true, false) => format!("Remembered {new}"),
         (true, true) => format!("Remembered {new} as an exception"),
         (false, false) => format!("{} by {new}", wording::summary("Superseded", &old)),

@@ -108,7 +108,16 @@ impl ActContext<'_> {
             exception: None,
         };
         let change_reason = text.change_reason;
-        Ok(NewClaim { draft, normalised, replaces, premises, rules: Vec::new(), change_reason, consider: false })
+        Ok(NewClaim {
+            draft,
+            normalised,
+            replaces,
+            premises,
+            rules: Vec::new(),
+            change_reason,
+            consider: false,
+            promotes: Vec::new(),
+        })
     }
 }
 

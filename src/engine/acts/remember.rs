@@ -52,8 +52,16 @@ fn store(engine: &Engine, request: &RememberRequest, asks: bool) -> Result<Write
             Targets::Active(rows) => rows,
             Targets::Stale(answer) => return Ok(*answer),
         };
-        let claim =
-            NewClaim { draft, normalised, replaces: Vec::new(), premises, rules, change_reason: None, consider };
+        let claim = NewClaim {
+            draft,
+            normalised,
+            replaces: Vec::new(),
+            premises,
+            rules,
+            change_reason: None,
+            consider,
+            promotes: Vec::new(),
+        };
         context.store_claim(&write_scope, &claim, request.dry_run)
     })
 }

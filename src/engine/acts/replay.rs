@@ -23,6 +23,15 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
     {
         return Ok(Some(stored(context, &events, made, successor)));
     }
+    if let Some(made) = events.iter().find(|event| event.kind == EventKind::Promote)
+        && let Some(claim) = made.targets.first()
+    {
+        let mut answer = stored(context, &events, made, *claim);
+        if let WriteOutcome::Stored(stored) = &mut answer {
+            stored.duplicate = true;
+        }
+        return Ok(Some(answer));
+    }
     let local = |kind: &str| events.iter().find(|event| event.kind == EventKind::Local(kind.into()));
     if let Some(candidate) = local("refused") {
         let id = candidate.seen.first().copied().unwrap_or(candidate.id);
@@ -137,6 +146,7 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
             }
             None => "recorded a claim's premises".into(),
         },
+        (EventKind::Promote, _) => wording::summary("recorded projects that say the same as", &targets),
         (EventKind::Resolve(crate::domain::ResolveAct::Reviewed), _) => wording::summary("reviewed", &targets),
         (EventKind::Resolve(act), _) => wording::summary(&format!("settled as {}:", act.as_str()), &targets),
         (EventKind::Undo, _) => "an undo".into(),

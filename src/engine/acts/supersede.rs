@@ -63,7 +63,16 @@ fn by_text(engine: &Engine, request: &SupersedeRequest, targets: &[String]) -> R
             Targets::Active(rows) => rows,
             Targets::Stale(answer) => return Ok(*answer),
         };
-        let claim = NewClaim { draft, normalised, replaces, premises, rules, change_reason: None, consider };
+        let claim = NewClaim {
+            draft,
+            normalised,
+            replaces,
+            premises,
+            rules,
+            change_reason: None,
+            consider,
+            promotes: Vec::new(),
+        };
         context.store_claim(&write_scope, &claim, request.claim.dry_run)
     })
 }

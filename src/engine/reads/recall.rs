@@ -15,8 +15,8 @@ use crate::{
     api::{ApiError, ErrorCode, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
     domain::{ClaimKind, Scope, Status},
     engine::{
-        Engine, beside, guard_calls, llm_choice::Fallback, model_results::Embedding, past_reads::PastTime, validate,
-        view,
+        Engine, agreement, beside, guard_calls, llm_choice::Fallback, model_results::Embedding, past_reads::PastTime,
+        validate, view,
     },
     infer::{Call, InferError},
     recall::{
@@ -104,7 +104,6 @@ pub(super) fn find(
     let now = as_of.unwrap_or_else(|| (engine.config.clock)());
     let wanted = RecallQuery {
         scope: scope.clone(),
-        scopes: scope.in_force(),
         query: question.to_owned(),
         limit: POOL,
         kinds: kinds.to_vec(),
@@ -120,8 +119,6 @@ pub(super) fn find(
 /// What is wanted, checked.
 struct RecallQuery {
     scope: Scope,
-    /// The scope and its organisation's level.
-    scopes: Vec<Scope>,
     query: String,
     limit: usize,
     kinds: Vec<ClaimKind>,
@@ -160,7 +157,6 @@ impl RecallQuery {
             kinds: request.kinds.clone(),
             history: request.include_history,
             at: PastTime::of(&scope, request.as_of),
-            scopes: scope.in_force(),
             scope,
             references: true,
             ways: RecallMeans::default(),
@@ -282,7 +278,7 @@ impl RecallRun<'_> {
     /// Who has the words of the question: the best of them, then those of each sub-query.
     fn words(&self, question: &Question, queries: &Queries) -> Result<ByWords, ApiError> {
         self.engine.read_at(self.wanted.at.as_ref(), |reader| {
-            let mut lists = reader.word_lists(&self.wanted.scopes, &queries.all)?;
+            let mut lists = reader.word_lists(&self.wanted.scope.in_force(), &queries.all)?;
             self.together(reader, question, queries, &mut lists)?;
             let known = queries.known(question, &lists);
             let weights = QuestionWeights::new(question, lists.claims, &known);
@@ -330,7 +326,7 @@ impl RecallRun<'_> {
         if further.is_empty() {
             return Ok(());
         }
-        lists.lists.extend(reader.word_lists(&self.wanted.scopes, &further)?.lists);
+        lists.lists.extend(reader.word_lists(&self.wanted.scope.in_force(), &further)?.lists);
         Ok(())
     }
 
@@ -348,7 +344,7 @@ impl RecallRun<'_> {
                 return Ok((Vec::new(), None));
             }
         };
-        match reader.near(&self.wanted.scopes, &vector.model, &vector.numbers, BY_MEANING) {
+        match reader.near(&self.wanted.scope.in_force(), &vector.model, &vector.numbers, BY_MEANING) {
             Ok(near) => Ok((near, Some(vector))),
             Err(error @ (StoreError::VectorModel { .. } | StoreError::BadVector(_))) => {
                 notes.push(format!("Searched by words only: {error}."));
@@ -376,7 +372,7 @@ impl RecallRun<'_> {
 
     /// Those of the claims that are wanted, in their order.
     fn wanted_of(&self, reader: &Reader, spots: Vec<RowNumber>) -> Result<Vec<RowNumber>, StoreError> {
-        let standing = reader.standing(&self.wanted.scopes, &spots)?;
+        let standing = reader.standing(&self.wanted.scope.in_force(), &spots)?;
         let fits = |standing: Option<crate::store::KindAndStatus>| {
             standing.is_some_and(|standing| self.wanted.takes(standing.kind, standing.status))
         };
@@ -445,6 +441,7 @@ impl RecallRun<'_> {
             let order = retired(a).cmp(&retired(b)).then(b.score.total.total_cmp(&a.score.total));
             order.then(b.row.id.cmp(&a.row.id))
         });
+        agreement::once(reader, &self.wanted.scope, &mut found, |found| &found.row)?;
         Ok(found)
     }
 

@@ -9,7 +9,7 @@ use super::leading_claims::LeadingClaims;
 use crate::{
     api::{ApiError, Snapshot, SnapshotQuery},
     domain::Scope,
-    engine::{Engine, past_reads::PastTime, validate},
+    engine::{Engine, agreement, past_reads::PastTime, validate},
     recall::snapshot::{SnapshotEntry, SnapshotPage, TOKENS, page},
     store::{PastMark, Reader},
 };
@@ -112,6 +112,9 @@ pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<SnapshotEnt
         rows.extend(newest);
         claims += all;
     }
+    let read = rows.len();
+    agreement::once(reader, scope, &mut rows, |row| row)?;
+    claims -= read - rows.len();
     let entries = rows.into_iter().filter(|row| !row.statement.is_empty()).map(|row| SnapshotEntry {
         id: row.id,
         level: row.scope.level(),

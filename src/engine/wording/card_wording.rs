@@ -216,6 +216,7 @@ mod tests {
             closing_reason: None,
             beside: vec![],
             level: crate::domain::Level::Project,
+            seen_in: 0,
             rev: 1,
         }
     }

@@ -230,6 +230,10 @@ impl<'a> Projector<'a> {
                     self.dirty.review.extend(claims::in_scope(self.db, first, event.scope)?);
                 }
             }
+            EventKind::Promote => {
+                let claims = self.claims_among(&event.header.targets, event.scope)?;
+                self.dirty.touched.extend(claims);
+            }
             EventKind::Judgement(_) => {
                 let claims = self.claims_among(&event.header.targets, event.scope)?;
                 self.dirty.touched.extend(claims);

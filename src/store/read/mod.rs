@@ -12,6 +12,7 @@ mod notices;
 pub(super) mod pages;
 mod recall;
 mod search;
+mod sightings;
 
 pub use agents::AgentTally;
 pub(super) use claims::bare_claims_at_places;

@@ -111,6 +111,10 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
         "resolve.reviewed" => format!("ergo reviewed {target}{reason}"),
         "resolve.exception" => format!("ergo resolve {} --exception{reason}", card()),
         "resolve.dismiss" => format!("ergo resolve {} --dismiss{reason}", card()),
+        "promote" => {
+            let claims: Vec<_> = event.targets.iter().skip(1).map(|id| format!(" {}", id.short())).collect();
+            format!("ergo promote{}", claims.concat())
+        }
         "depend" => {
             let premises: Vec<_> = event.targets.iter().skip(1).map(|id| format!(" --on {}", id.short())).collect();
             format!("ergo depend {target}{}", premises.concat())

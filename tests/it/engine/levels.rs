@@ -2,10 +2,11 @@
 
 use ergo::{
     api::{
-        BesideRelation, Caller, CardAct, CardKind, CardStatus, ConflictsQuery, RecallRequest, RememberRequest,
-        SnapshotQuery, SupersedeRequest, UndoRequest, WhyRequest, WriteOutcome,
+        BesideRelation, Caller, CardAct, CardKind, CardStatus, ConflictsQuery, PromoteRequest, PromotionsQuery,
+        RecallRequest, RememberRequest, SnapshotQuery, SupersedeRequest, UndoRequest, WhyRequest, WriteOutcome,
     },
     domain::{CardId, ClaimId, Level, Qualifiers, Status},
+    engine::{LevelPolicy, PromoteMode},
 };
 
 use super::{Bed, caller, in_env, order, refused, request, stored};
@@ -232,4 +233,87 @@ fn the_level_is_a_name_and_no_pattern() {
     };
     remember(&bed, "api", "The API listens on port 4242.");
     assert_eq!(bed.engine.claims(&query).unwrap().total, 2);
+}
+
+fn promote(bed: &Bed, claim: ClaimId) -> WriteOutcome {
+    let request = PromoteRequest { caller: at("api"), claims: vec![claim.to_hex()], ..PromoteRequest::default() };
+    bed.engine.promote(request).unwrap()
+}
+
+fn proposed(bed: &Bed) -> Vec<usize> {
+    let query = PromotionsQuery { org_id: "acme".into() };
+    bed.engine.promotions(&query).unwrap().items.into_iter().map(|item| item.projects).collect()
+}
+
+#[test]
+fn what_three_projects_say_is_proposed_and_promoted_once() {
+    let bed = Bed::new();
+    let first = remember(&bed, "api", RULE);
+    remember(&bed, "web", RULE);
+    assert!(proposed(&bed).is_empty());
+    let third = stored(bed.engine.remember(write("cli", "Releases  must be signed.")).unwrap());
+    let warning = third.warnings.iter().find(|warning| warning.code == "promotable").expect("a proposal");
+    assert!(warning.message.contains("3 projects of acme") && warning.message.contains("ergo promote"), "{warning:?}");
+    assert_eq!(proposed(&bed), [3]);
+
+    let promoted = stored(promote(&bed, first));
+    assert_eq!(promoted.scope.to_string(), "acme/*");
+    assert_eq!((bed.claim(promoted.claim_id).seen_in, bed.acts().pop().as_deref()), (3, Some("promote")));
+    assert!(proposed(&bed).is_empty());
+    // Said once, in a project that says it and in one that does not; the claims themselves are there as before.
+    for project in ["api", "web", "new"] {
+        assert_eq!(recall(&bed, "acme", project, "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
+    }
+    assert_eq!(bed.claim(first).status, Status::Active);
+    // A fourth project that says it adds a sighting, and no second claim.
+    let fourth = remember(&bed, "app", RULE);
+    let again = stored(promote(&bed, fourth));
+    assert!(again.duplicate && again.claim_id == promoted.claim_id);
+    assert_eq!(bed.claim(promoted.claim_id).seen_in, 4);
+
+    // Demoted by one act, which can be undone; and nobody is asked about it again.
+    let demoted = super::done(bed.engine.demote(super::on(promoted.claim_id, "only three of us agree")).unwrap());
+    assert_eq!(recall(&bed, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Project)]);
+    assert!(proposed(&bed).is_empty());
+    bed.engine.undo(UndoRequest { caller: at("*"), target_op: Some(demoted.op_id) }).unwrap();
+    assert_eq!(recall(&bed, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
+    assert!(bed.engine.check_store().unwrap().problems.is_empty());
+}
+
+#[test]
+fn only_what_fits_the_organisation_is_promoted() {
+    let bed = Bed::new();
+    remember(&bed, "*", AGAINST);
+    // A project that disagrees says so with an exception; promoted, it would contradict the level itself.
+    let named = RememberRequest { force_exception: Some("we release".into()), ..write("api", RULE) };
+    let claim = stored(bed.engine.remember(named).unwrap()).claim_id;
+    assert!(matches!(promote(&bed, claim), WriteOutcome::Conflict(_)));
+    let level = remember(&bed, "*", "Every repository has a licence.");
+    let request = |claims: Vec<String>| PromoteRequest { caller: at("api"), claims, ..PromoteRequest::default() };
+    let error = |claims| bed.engine.promote(request(claims)).unwrap_err().message;
+    assert!(error(vec![level.to_hex()]).contains("already"));
+    let foreign = RememberRequest { caller: Caller { org_id: "other".into(), ..caller() }, ..request_of(RULE) };
+    let foreign = stored(bed.engine.remember(foreign).unwrap()).claim_id;
+    assert!(error(vec![claim.to_hex(), foreign.to_hex()]).contains("other/api"));
+    assert!(error(Vec::new()).contains("empty"));
+    // What was never promoted is withdrawn by its own name.
+    assert!(bed.engine.demote(super::on(level, "no")).unwrap_err().hint.unwrap().contains("ergo retract"));
+}
+
+fn request_of(statement: &str) -> RememberRequest {
+    request(statement, "since it was decided")
+}
+
+#[test]
+fn the_rule_promotes_where_the_settings_say_so() {
+    let policy = |promote| LevelPolicy { promote_at: 2, promote };
+    let bed = Bed::new().reopen_leveled(policy(PromoteMode::Auto));
+    remember(&bed, "api", RULE);
+    let second = stored(bed.engine.remember(write("web", RULE)).unwrap());
+    assert!(second.warnings.iter().any(|warning| warning.code == "promoted"), "{:?}", second.warnings);
+    assert_eq!(recall(&bed, "acme", "new", "are releases signed?").len(), 1);
+    let bed = bed.reopen_leveled(policy(PromoteMode::Never));
+    remember(&bed, "api", "Pages must be printed.");
+    let third = stored(bed.engine.remember(write("web", "Pages must be printed.")).unwrap());
+    assert!(third.warnings.iter().all(|warning| !warning.code.starts_with("promot")));
 }

@@ -123,6 +123,16 @@ impl Bed {
         Self::around(dir, engine, changes, clock)
     }
 
+    /// Closes the store and opens it again with another policy for agreeing projects.
+    pub(crate) fn reopen_leveled(self, levels: ergo::engine::LevelPolicy) -> Self {
+        let Self { dir, engine, changes, clock } = self;
+        drop(engine);
+        let mut config = config(&dir.path().join("store.db"), AgentPolicy::Force, &clock);
+        config.levels = levels;
+        let engine = Engine::open_with(config, Guard::default()).unwrap();
+        Self::around(dir, engine, changes, clock)
+    }
+
     fn around(dir: TempDir, engine: Engine, changes: Arc<Mutex<Vec<Change>>>, clock: Arc<AtomicU64>) -> Self {
         let seen = Arc::clone(&changes);
         engine.on_change(Box::new(move |change| seen.lock().unwrap().push(change)));

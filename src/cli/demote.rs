@@ -1,0 +1,18 @@
+//! `ergo demote`: withdraws a claim that was promoted to the organisation's level.
+
+use super::{CliError, Context, Exit, act};
+
+/// Withdraw a claim that was promoted to the organisation's level.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The claims of the projects that it was made of stand for themselves again. `ergo undo` takes it back."
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    act: act::ClaimActArgs,
+}
+
+/// Runs the verb.
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    act::run(args.act, cx, async |client, request| client.demote(request).await).await
+}

@@ -1,0 +1,204 @@
+//! `promote` and `demote`: what projects agree on becomes one claim of the organisation's level, and back.
+
+use std::collections::BTreeSet;
+
+use super::{
+    new_claim::NewClaim,
+    notice,
+    on_claim::{self, ClaimActPlan},
+    propose::{self, needs_person},
+    refused_write::Rewording,
+    replay, retract,
+};
+use crate::{
+    api::{ActRequest, ApiError, Caller, PromoteRequest, Warning, WriteOutcome},
+    domain::{ClaimId, EventKind},
+    engine::{
+        AgentPolicy, Engine, PromoteMode,
+        act_context::{ActContext, WriteScope},
+        agreement, find, guard_calls,
+        guard_result::IncomingClaim,
+        request_hash::request_hash,
+        validate,
+    },
+    store::{ClaimRow, EventDraft, Reader, Ref},
+};
+
+/// `POST /promote`.
+pub(in crate::engine) fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, ApiError> {
+    let ids = validate::ids("claims", &request.claims)?;
+    if ids.is_empty() {
+        return Err(ApiError::field("claims", "`claims` is empty: name at least one claim of a project"));
+    }
+    let text = Rewording {
+        statement: validate::optional("statement", request.statement.as_deref())?,
+        reason: validate::optional("reason", request.reason.as_deref())?,
+        ..Rewording::default()
+    };
+    // An error here comes again under the lock, where it is answered; the reader goes back before a model is asked.
+    let first = find::claim(&engine.readers.lend(), "claims", &ids[0]).ok();
+    let model_results = first.into_iter().map(|row| {
+        let statement = text.statement.as_deref().unwrap_or(&row.statement);
+        let normalised = guard_calls::normalise(&engine.guard, row.kind, statement, &row.qualifiers);
+        engine.ask_models(&IncomingClaim {
+            scope: &row.scope.organisation(),
+            kind: row.kind,
+            statement,
+            source: None,
+            normalised: &normalised,
+            exclude: &[],
+        })
+    });
+    let model_results = model_results.collect();
+    engine.act_with_models(&request.caller, request_hash("promote", request), model_results, |context| {
+        if let Some(answer) = replay::write(context)? {
+            return Ok(answer);
+        }
+        if context.may_only_propose() {
+            return Err(needs_person(
+                "a claim of the whole organisation needs a person here: agents may only propose".into(),
+            )
+            .hint("ask a person to run `ergo promote`"));
+        }
+        let mut rows: Vec<ClaimRow> = Vec::new();
+        for id in &ids {
+            let row = context.find("claims", id)?;
+            must_be_a_projects(&row, rows.first())?;
+            if let Some(stale) = context.stale(&row, None)? {
+                return Ok(stale);
+            }
+            if rows.iter().all(|known| known.id != row.id) {
+                rows.push(row);
+            }
+        }
+        let Some(first) = rows.first() else { return Err(ApiError::internal("a promotion has no claim")) };
+        let write_scope = WriteScope::at(&first.scope.organisation());
+        let claim = NewClaim {
+            promotes: promoted(context.reader(), &rows)?,
+            ..context.reword(first, Vec::new(), Vec::new(), text)?
+        };
+        context.store_claim(&write_scope, &claim, false)
+    })
+}
+
+/// `POST /demote`.
+pub(in crate::engine) fn demote(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
+    on_claim::run(engine, request, "demote", "Demoted", |context, claim, reason| {
+        if let Some(stale) = context.stale(claim, request.expect_rev)? {
+            return Ok(ClaimActPlan::Answer(Box::new(stale)));
+        }
+        if context.reader().sightings(&claim.id)?.promotions == 0 {
+            let id = claim.id.short();
+            return Err(ApiError::field("target", format!("claim {id} was not promoted from projects"))
+                .hint(format!("to withdraw it: `ergo retract {id} --reason '…'`")));
+        }
+        if !context.may_retract(claim) {
+            return propose::plan_retract(context, claim, reason);
+        }
+        let notice = notice::of_retract(context, claim);
+        Ok(ClaimActPlan::Commit(std::iter::once(retract::event(claim, reason)).chain(notice).collect()))
+    })
+}
+
+/// The claims of which a new one of the organisation's level is made: those that are named, and what says the same in other projects.
+fn promoted(reader: &Reader, rows: &[ClaimRow]) -> Result<Vec<ClaimRow>, ApiError> {
+    let mut all = rows.to_vec();
+    for row in rows {
+        for id in reader.same_in_projects(&row.scope, row.kind, &row.statement, &row.qualifiers)? {
+            if all.iter().all(|known| known.id != id) {
+                all.push(find::row(reader, &id)?);
+            }
+        }
+    }
+    all.truncate(validate::MAX_IDS);
+    Ok(all)
+}
+
+/// The event by which a claim of the organisation's level is made of claims of its projects, each with the same weight.
+pub(super) fn promotion(claim: Ref, of: &[ClaimRow]) -> EventDraft {
+    let targets = std::iter::once(claim).chain(of.iter().map(|row| Ref::Id(row.id)));
+    let mut draft = EventDraft::new(EventKind::Promote, targets);
+    let projects = of.iter().map(|row| &row.scope).collect::<BTreeSet<_>>().len();
+    let weights = vec![1.0 / of.len().max(1) as f64; of.len()];
+    draft.body.data = Some(serde_json::json!({ "projects": projects, "weights": weights }).to_string());
+    draft
+}
+
+fn must_be_a_projects(row: &ClaimRow, first: Option<&ClaimRow>) -> Result<(), ApiError> {
+    let id = row.id.short();
+    if !row.scope.level().is_project() {
+        return Err(ApiError::field(
+            "claims",
+            format!("claim {id} is of {}, the organisation's level, already", row.scope),
+        ));
+    }
+    if !row.kind.is_guarded() {
+        return Err(ApiError::field("claims", format!("claim {id} is a fact: only guarded claims can be promoted"))
+            .hint("a fact of the whole organisation is written into its scope: `ergo remember --kind fact --scope 'ORG/*' …`"));
+    }
+    match first {
+        Some(first) if first.scope.org_id != row.scope.org_id => Err(ApiError::field(
+            "claims",
+            format!("claim {id} belongs to {}, and {} to {}", row.scope, first.id.short(), first.scope),
+        )
+        .hint("promote the claims of one organisation at a time")),
+        _ => Ok(()),
+    }
+}
+
+impl ActContext<'_> {
+    /// Of the claims that are promoted those that are not recorded yet as sightings of a claim.
+    pub(in crate::engine) fn new_sightings(
+        &self,
+        claim: &NewClaim,
+        known: &ClaimId,
+    ) -> Result<Vec<ClaimRow>, ApiError> {
+        if claim.promotes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let seen = self.reader().sightings(known)?.claims;
+        Ok(claim.promotes.iter().filter(|row| !seen.contains(&row.id)).cloned().collect())
+    }
+}
+
+/// What agreement between projects led to: a claim that was promoted by the rule, or a proposal to do so.
+pub(in crate::engine) fn after_write(engine: &Engine, caller: &Caller, outcome: &mut WriteOutcome) {
+    let WriteOutcome::Stored(stored) = outcome else { return };
+    let levels = engine.config.levels;
+    // Who says it again has said it before.
+    if stored.duplicate || stored.replayed || stored.dry_run || levels.promote == PromoteMode::Never {
+        return;
+    }
+    let agreed = match agreement::of_claim(&engine.readers.lend(), &stored.claim_id, levels.promote_at) {
+        Ok(Some(agreed)) => agreed,
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(%error, "cannot look for projects that agree");
+            return;
+        }
+    };
+    let (projects, org) = (agreed.projects, &stored.scope.org_id);
+    let id = stored.claim_id.short();
+    let agent = caller.agent.is_some() && engine.config.agents_may == AgentPolicy::Propose;
+    if levels.promote == PromoteMode::Auto && !agent {
+        let request = PromoteRequest {
+            caller: Caller { op_id: None, ..caller.clone() },
+            claims: vec![stored.claim_id.to_hex()],
+            reason: None,
+            statement: None,
+        };
+        if let Ok(WriteOutcome::Stored(promoted)) = promote(engine, &request) {
+            let message = format!(
+                "{projects} projects of {org} say the same: it is now the claim {} of {}",
+                promoted.claim_id.short(),
+                promoted.scope
+            );
+            stored.warnings.push(Warning::new("promoted", message));
+            return;
+        }
+    }
+    let message = format!(
+        "{projects} projects of {org} say the same: `ergo promote {id}` makes it a claim of the whole organisation"
+    );
+    stored.warnings.push(Warning::new("promotable", message));
+}
