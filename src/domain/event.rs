@@ -485,7 +485,6 @@ mod tests {
             "assert",
             "fact_set",
             "judgement.same",
-            "promote",
             "judgement.future",
             "resolve.dismiss",
             "local.refused",

@@ -209,16 +209,12 @@ impl Engine {
 
     /// Writes a claim: guarded kinds pass the guard, facts upsert by key.
     pub fn remember(&self, request: RememberRequest) -> Result<WriteOutcome, ApiError> {
-        let mut outcome = acts::remember(self, &request)?;
-        acts::after_write(self, &request.caller, &mut outcome);
-        Ok(outcome)
+        Ok(acts::after_write(self, &request.caller, acts::remember(self, &request)?))
     }
 
     /// [`Engine::remember`] with a required source.
     pub fn learn(&self, request: RememberRequest) -> Result<WriteOutcome, ApiError> {
-        let mut outcome = acts::learn(self, &request)?;
-        acts::after_write(self, &request.caller, &mut outcome);
-        Ok(outcome)
+        Ok(acts::after_write(self, &request.caller, acts::learn(self, &request)?))
     }
 
     /// Makes one claim of the organisation's level of claims of its projects, which stay as sightings of it.

@@ -161,8 +161,13 @@ impl ActContext<'_> {
     }
 }
 
-/// What agreement between projects led to: a claim that was promoted by the rule, or a proposal to do so.
-pub(in crate::engine) fn after_write(engine: &Engine, caller: &Caller, outcome: &mut WriteOutcome) {
+/// Adds to an answer what agreement between projects led to: a claim that was promoted by the rule, or a proposal to do so.
+pub(in crate::engine) fn after_write(engine: &Engine, caller: &Caller, mut outcome: WriteOutcome) -> WriteOutcome {
+    note_agreement(engine, caller, &mut outcome);
+    outcome
+}
+
+fn note_agreement(engine: &Engine, caller: &Caller, outcome: &mut WriteOutcome) {
     let WriteOutcome::Stored(stored) = outcome else { return };
     let levels = engine.config.levels;
     // Who says it again has said it before.
