@@ -84,7 +84,7 @@ pub(super) fn once<T>(
     let (mut said, mut seen) = (BTreeSet::new(), BTreeSet::new());
     for above in found.iter().map(&row).filter(|row| row.scope != *project && row.status == Status::Active) {
         said.insert(words(above));
-        seen.extend(reader.sightings(&above.id)?.claims);
+        seen.extend(reader.promoted_from(&above.id)?.claims);
     }
     if !said.is_empty() {
         found.retain(|one| {

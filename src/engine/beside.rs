@@ -21,7 +21,7 @@ pub(super) fn fill_in(reader: &Reader, claim: &mut ClaimView, project: Option<&S
     if claim.status == Status::Active && !claim.flags.undone {
         claim.beside = of(reader, &claim.id, project.filter(|_| !claim.level.is_project()))?;
         if !claim.level.is_project() {
-            claim.seen_in = reader.sightings(&claim.id)?.projects;
+            claim.seen_in = reader.promoted_from(&claim.id)?.projects;
         }
     }
     Ok(())

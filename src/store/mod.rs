@@ -49,7 +49,7 @@ pub use requests::RequestHash;
 pub use row::{
     AgentRow, CandidateQuery, CardFilter, CardRow, CardState, CheckReport, ClaimFilter, ClaimRow, EventRow,
     GuardOutcome, JudgementCounts, KindAndStatus, LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page,
-    RowNumber, ScopeRow, Sightings, StoreCounts, WordList, WordLists, WordQuery,
+    PromotedFrom, RowNumber, ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
 };
 pub use story_pass::{StoryMarkRow, StoryNeighbour, StoryPlace, StoryReader, StoryStep, WrittenMark, WrittenMarks};
 pub use team::sync_rows::{

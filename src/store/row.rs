@@ -367,7 +367,7 @@ pub struct CandidateQuery {
 
 /// Where a claim of the organisation's level was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sightings {
+pub struct PromotedFrom {
     /// The claims of projects that it was made of or seen in, also those that this device does not know.
     pub claims: std::collections::BTreeSet<ClaimId>,
     /// How many projects there are.

@@ -66,6 +66,7 @@ const SHARED_FILES: &[(&str, &str)] = &[
     ("peers", "the other devices of a team"),
     ("process", "the process of a worker"),
     ("promote", "making a claim of the organisation of claims of its projects"),
+    ("promotions", "claims that are promoted to the organisation's level"),
     ("quarantine", "events that the team's roster did not accept"),
     ("questions", "writes that wait for verdicts"),
     ("recall", "the search for what is known"),

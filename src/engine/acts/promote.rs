@@ -87,7 +87,7 @@ pub(in crate::engine) fn demote(engine: &Engine, request: &ActRequest) -> Result
         if let Some(stale) = context.stale(claim, request.expect_rev)? {
             return Ok(ClaimActPlan::Answer(Box::new(stale)));
         }
-        if context.reader().sightings(&claim.id)?.promotions == 0 {
+        if context.reader().promoted_from(&claim.id)?.promotions == 0 {
             let id = claim.id.short();
             return Err(ApiError::field("target", format!("claim {id} was not promoted from projects"))
                 .hint(format!("to withdraw it: `ergo retract {id} --reason '…'`")));
@@ -156,7 +156,7 @@ impl ActContext<'_> {
         if claim.promotes.is_empty() {
             return Ok(Vec::new());
         }
-        let seen = self.reader().sightings(known)?.claims;
+        let seen = self.reader().promoted_from(known)?.claims;
         Ok(claim.promotes.iter().filter(|row| !seen.contains(&row.id)).cloned().collect())
     }
 }

@@ -10,9 +10,9 @@ mod neighbours;
 mod notes;
 mod notices;
 pub(super) mod pages;
+mod promotions;
 mod recall;
 mod search;
-mod sightings;
 
 pub use agents::AgentTally;
 pub(super) use claims::bare_claims_at_places;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::{
     domain::{ClaimId, ClaimKind, EventKind, Qualifiers, Scope},
     store::{
-        Reader, Result, Sightings, levels,
+        PromotedFrom, Reader, Result, levels,
         log::{self, EdgeRole, LoadedEvent, id_at},
         project::{content_hash, kind_code},
     },
@@ -28,10 +28,10 @@ fn promotes(event: &LoadedEvent, claim: &ClaimId) -> bool {
 
 impl Reader {
     /// The claims of projects that a claim was made of or seen in. Those that this device does not know count as their writer counted them.
-    pub fn sightings(&self, claim: &ClaimId) -> Result<Sightings> {
+    pub fn promoted_from(&self, claim: &ClaimId) -> Result<PromotedFrom> {
         self.snapshot(|reader| {
             let db = &reader.db;
-            let mut found = Sightings::default();
+            let mut found = PromotedFrom::default();
             let Some(event) = log::load_id(db, claim)? else { return Ok(found) };
             let mut scope_of = db.prepare_cached("SELECT scope FROM claims WHERE id = ?1")?;
             let mut projects: BTreeSet<i64> = BTreeSet::new();
