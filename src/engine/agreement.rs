@@ -58,8 +58,15 @@ fn decided(reader: &Reader, claims: &[ClaimRow]) -> Result<bool, ApiError> {
     Ok(false)
 }
 
+impl Engine {
+    /// What enough projects of an organisation agree on, and nobody has decided about.
+    pub fn promotions(&self, query: &PromotionsQuery) -> Result<Promotions, ApiError> {
+        promotions(self, query)
+    }
+}
+
 /// `GET /promotions`.
-pub(super) fn promotions(engine: &Engine, query: &PromotionsQuery) -> Result<Promotions, ApiError> {
+fn promotions(engine: &Engine, query: &PromotionsQuery) -> Result<Promotions, ApiError> {
     let scope = validate::named(&query.org_id, crate::domain::scope::ORGANISATION)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let today = guard_calls::day((engine.config.clock)());

@@ -64,10 +64,10 @@ use crate::{
         ActRequest, AgentView, AgentsQuery, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView,
         ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest, Doubts,
         DoubtsQuery, GuardCounts, History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery,
-        JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, PromoteRequest, Promotions, PromotionsQuery,
-        Questions, QuestionsQuery, RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest,
-        ResolvedMany, ScopeThreshold, Scopes, Snapshot, SnapshotQuery, StoreCheck, Story, StoryQuery, SupersedeRequest,
-        Timing, UndoOutcome, UndoRequest, Unembedded, WhyAnswer, WhyRequest, WriteOutcome,
+        JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, Questions, QuestionsQuery, RecallAnswer,
+        RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold, Scopes,
+        Snapshot, SnapshotQuery, StoreCheck, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome, UndoRequest,
+        Unembedded, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
@@ -215,21 +215,6 @@ impl Engine {
     /// [`Engine::remember`] with a required source.
     pub fn learn(&self, request: RememberRequest) -> Result<WriteOutcome, ApiError> {
         Ok(acts::after_write(self, &request.caller, acts::learn(self, &request)?))
-    }
-
-    /// Makes one claim of the organisation's level of claims of its projects, which stay as sightings of it.
-    pub fn promote(&self, request: PromoteRequest) -> Result<WriteOutcome, ApiError> {
-        acts::promote(self, &request)
-    }
-
-    /// Withdraws a claim that was promoted; those of the projects stand for themselves again.
-    pub fn demote(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
-        acts::demote(self, &request)
-    }
-
-    /// What enough projects of an organisation agree on, and nobody has decided about.
-    pub fn promotions(&self, query: &PromotionsQuery) -> Result<Promotions, ApiError> {
-        agreement::promotions(self, query)
     }
 
     /// Replaces claims by a new statement or by an existing claim.

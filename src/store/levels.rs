@@ -43,12 +43,19 @@ pub(super) fn of_pair(db: &Connection, one: &EventId, other: &EventId) -> Result
     })
 }
 
-/// The events that point to `id`, a target in `scope`: those of the scope, and of the projects below it.
+/// The events that point to `id`, a target in `scope`: those of the scope and of the projects below it, and what was found between it and claims of
+/// other projects.
 pub(super) fn pointing_at(db: &Connection, id: &EventId, scope: i64) -> Result<Vec<LoadedEvent>> {
     let mut found = log::pointing_at(db, id, EdgeRole::Target, scope)?;
     for project in below(db, scope)? {
         found.extend(log::pointing_at(db, id, EdgeRole::Target, project)?);
     }
+    let mut read = db.prepare_cached(log::select_loaded!(
+        "edges x JOIN events e ON e.n = x.src
+         WHERE x.dst = ?1 AND x.role = 0 AND e.kind = 'local.found' AND e.scope <> ?2 ORDER BY e.n"
+    ))?;
+    let elsewhere = read.query_map(params![id.0, scope], LoadedEvent::read)?;
+    found.extend(elsewhere.collect::<rusqlite::Result<Vec<_>>>()?);
     Ok(found)
 }
 

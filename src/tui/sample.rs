@@ -23,8 +23,7 @@ use crate::{
         PendingJoins, Role, ScopeStatus, ScopeView, Scopes, SyncMode, SyncStatus, TeamStatus, WhyAnswer,
     },
     domain::{
-        CardId, ClaimId, ClaimKind, DeviceId, EventId, Flags, Norm, OpId, Qualifiers, Scope, Status,
-        norm::Modality,
+        CardId, ClaimId, ClaimKind, DeviceId, EventId, Flags, OpId, Qualifiers, Scope, Status,
         verdict::{Confidence, Evidence, Relation, RuleId, Stage},
     },
 };
@@ -83,7 +82,7 @@ pub(crate) fn claim(n: u8, statement: &str) -> ClaimView {
         at: NOW - 50 * HOUR,
         key: None,
         qualifiers: Qualifiers::default(),
-        norms: vec![norm("blue")],
+        norms: vec![proposal::norm("blue")],
         replaced_by: vec![],
         replaces: vec![],
         premises: vec![],
@@ -93,19 +92,6 @@ pub(crate) fn claim(n: u8, statement: &str) -> ClaimView {
         level: crate::domain::Level::Project,
         seen_in: 0,
         rev: 3,
-    }
-}
-
-fn norm(value: &str) -> Norm {
-    Norm {
-        modality: Modality::Must,
-        subject: "canary".into(),
-        subject_kind: crate::domain::norm::SubjectKind::Present,
-        attribute: Some("colour".into()),
-        object: Some("used".into()),
-        value: Some(value.into()),
-        words: vec![value.into()],
-        ..Norm::default()
     }
 }
 
@@ -138,7 +124,7 @@ pub(crate) fn card(n: u8) -> CardView {
     candidate.source = Some("CLAUDE.md:31".into());
     candidate.who = "max".into();
     candidate.agent = Some("claude-code".into());
-    candidate.norms = vec![norm("red")];
+    candidate.norms = vec![proposal::norm("red")];
     candidate.at = NOW - u64::from(n) * HOUR;
     let mut stored = claim(100 + n, "The canary deployment is always blue, and takes a tenth of the traffic");
     stored.dependents = 2;
@@ -163,8 +149,8 @@ pub(crate) fn card(n: u8) -> CardView {
             field: "value".into(),
             words: vec!["red".into()],
             their_words: vec!["blue".into()],
-            norm: norm("red"),
-            their_norm: norm("blue"),
+            norm: proposal::norm("red"),
+            their_norm: proposal::norm("blue"),
             features: [
                 ("overlap", 0.62),
                 ("cosine", 0.81),

@@ -29,7 +29,7 @@ pub(super) use ingest::ingest;
 pub(super) use judge_pairs::judge_pairs;
 pub(super) use new_claim::NewClaim;
 pub(super) use notice::NoticeData;
-pub(super) use promote::{after_write, demote, promote};
+pub(super) use promote::after_write;
 pub(super) use propose::proposed_reason;
 pub(super) use redact::redact;
 pub(super) use refuse::{WriteIntent, unstored_data, write_intent};

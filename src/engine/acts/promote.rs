@@ -24,8 +24,20 @@ use crate::{
     store::{ClaimRow, EventDraft, Reader, Ref},
 };
 
+impl Engine {
+    /// Makes one claim of the organisation's level of claims of its projects, which stay as sightings of it.
+    pub fn promote(&self, request: PromoteRequest) -> Result<WriteOutcome, ApiError> {
+        promote(self, &request)
+    }
+
+    /// Withdraws a claim that was promoted; those of the projects stand for themselves again.
+    pub fn demote(&self, request: ActRequest) -> Result<WriteOutcome, ApiError> {
+        demote(self, &request)
+    }
+}
+
 /// `POST /promote`.
-pub(in crate::engine) fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, ApiError> {
+fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, ApiError> {
     let ids = validate::ids("claims", &request.claims)?;
     if ids.is_empty() {
         return Err(ApiError::field("claims", "`claims` is empty: name at least one claim of a project"));
@@ -82,7 +94,7 @@ pub(in crate::engine) fn promote(engine: &Engine, request: &PromoteRequest) -> R
 }
 
 /// `POST /demote`.
-pub(in crate::engine) fn demote(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
+fn demote(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
     on_claim::run(engine, request, "demote", "Demoted", |context, claim, reason| {
         if let Some(stale) = context.stale(claim, request.expect_rev)? {
             return Ok(ClaimActPlan::Answer(Box::new(stale)));

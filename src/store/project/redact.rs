@@ -94,9 +94,11 @@ impl Projector<'_> {
         }
         if quotes(event) {
             let level = levels::above(self.db, event.scope)?;
+            // What was found may stand between two projects.
+            let anywhere = derive::is_local_kind(&event.kind, local::FOUND);
             for target in &event.header.targets {
                 let Some(target) = log::load_id(self.db, target)? else { continue };
-                if target.scope != event.scope && Some(target.scope) != level {
+                if !anywhere && target.scope != event.scope && Some(target.scope) != level {
                     continue;
                 }
                 let refusal = derive::is_unstored(&target.kind);

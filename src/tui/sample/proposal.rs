@@ -30,3 +30,17 @@ pub(crate) fn proposal(n: u8) -> CardView {
         ..plain
     }
 }
+
+/// What the guard reads in “the canary is VALUE”.
+pub(super) fn norm(value: &str) -> crate::domain::Norm {
+    crate::domain::Norm {
+        modality: crate::domain::norm::Modality::Must,
+        subject: "canary".into(),
+        subject_kind: crate::domain::norm::SubjectKind::Present,
+        attribute: Some("colour".into()),
+        object: Some("used".into()),
+        value: Some(value.into()),
+        words: vec![value.into()],
+        ..crate::domain::Norm::default()
+    }
+}

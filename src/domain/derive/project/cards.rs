@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CardFacts, EventSet, ProjectedEvent};
 use crate::domain::{
-    CardId, ClaimId, EventId, EventKind, ResolveAct, Scope,
+    CardId, ClaimId, EventId, EventKind, Hlc, ResolveAct, Scope,
     derive::{CardKind, Contest, card_of, group_of, is_local_kind, is_unstored, local, local_note, pairs},
     verdict::PairCheck,
 };
@@ -31,6 +31,7 @@ impl<'a> EventSet<'a> {
         check: &dyn PairCheck,
     ) -> BTreeMap<CardId, CardFacts> {
         let mut cards: BTreeMap<CardId, CardFacts> = BTreeMap::new();
+        let mut found: BTreeMap<CardId, ((Hlc, EventId), &Scope)> = BTreeMap::new();
         let mut add = |kind: CardKind, scope: &Scope, members: BTreeSet<EventId>, open: bool, id: CardId| {
             let card = cards.entry(id).or_insert_with(|| CardFacts {
                 kind,
@@ -71,8 +72,19 @@ impl<'a> EventSet<'a> {
                 EventKind::Local(kind) if kind == local::PROPOSED && !members.is_empty() => {
                     add(CardKind::Proposed, scope, members, true, card);
                 }
-                EventKind::Local(kind) if kind == local::FOUND && several => {
-                    let open = self.is_found_open(card, &members);
+                EventKind::Local(kind) if kind == local::FOUND => {
+                    // What was found between two projects stands on one card, of the scope in which it was found first.
+                    let targets = item.header.targets.iter().copied();
+                    let members: BTreeSet<ClaimId> = targets.filter(|id| self.states.contains_key(id)).collect();
+                    if members.len() < 2 {
+                        continue;
+                    }
+                    let at = (item.header.clock, *id);
+                    let first = found.entry(card).or_insert((at, scope));
+                    if at < first.0 {
+                        *first = (at, scope);
+                    }
+                    let open = self.is_found_open(card, &members, scope);
                     add(CardKind::Found, scope, members, open, card);
                 }
                 // The background pass reads the stories; their cards are no part of this.
@@ -87,15 +99,18 @@ impl<'a> EventSet<'a> {
             }
         }
         for (id, card) in &mut cards {
+            if let Some((_, scope)) = found.get(id) {
+                card.scope = (*scope).clone();
+            }
             self.finish(*id, card);
         }
         cards
     }
 
-    fn is_found_open(&self, card: CardId, members: &BTreeSet<ClaimId>) -> bool {
+    fn is_found_open(&self, card: CardId, members: &BTreeSet<ClaimId>, scope: &Scope) -> bool {
         let active: Vec<ClaimId> = members.iter().copied().filter(|id| self.active(id)).collect();
         pairs(&active).any(|(one, other)| !self.is_settled(&one, &other))
-            && !self.notes(card).any(|(_, item)| is_settling(item))
+            && !self.notes(card).any(|(_, item)| item.header.scope == *scope && is_settling(item))
     }
 
     /// Whether any two of them cannot both hold.
@@ -118,8 +133,9 @@ impl<'a> EventSet<'a> {
             card.open &= settled.is_none();
         } else if card.kind == CardKind::Proposed {
             card.open &= settled.is_none() && active > 0;
-        } else if let Some(first) = card.members.iter().find(|id| self.events[*id].header.scope == card.scope) {
-            let resolves = self.pointing_at(first).filter(|(event, item)| {
+        } else {
+            let own = card.members.iter().find(|id| self.events[*id].header.scope == card.scope);
+            let resolves = own.into_iter().flat_map(|own| self.pointing_at(own)).filter(|(event, item)| {
                 matches!(item.kind, EventKind::Resolve(act) if act != ResolveAct::Reviewed)
                     && self.effective(event)
                     && card.members.iter().all(|member| item.header.targets.contains(member))

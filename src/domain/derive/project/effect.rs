@@ -51,7 +51,9 @@ impl EventSet<'_> {
             let copies = match kind.as_str() {
                 // The guard's evidence quotes the claims that it compared.
                 local::EVIDENCE | local::FOUND => {
-                    item.header.targets.iter().any(|target| self.redacts(&named, item.header, target))
+                    // What was found may stand between two projects.
+                    let anywhere = kind == local::FOUND;
+                    item.header.targets.iter().any(|target| self.redacts(&named, item.header, target, anywhere))
                 }
                 // A candidate that became a claim, or was refused again, has the same words.
                 local::REFUSED | local::HELD => {
@@ -72,9 +74,9 @@ impl EventSet<'_> {
         self.redacted = all;
     }
 
-    fn redacts(&self, named: &BTreeSet<EventId>, header: &Header, target: &EventId) -> bool {
+    fn redacts(&self, named: &BTreeSet<EventId>, header: &Header, target: &EventId, anywhere: bool) -> bool {
         self.events.get(target).is_some_and(|item| {
-            header.scope.takes(&item.header.scope)
+            (anywhere || header.scope.takes(&item.header.scope))
                 && (named.contains(target)
                     || is_unstored(&item.kind)
                         && self.candidate_redacted(named, item.header, group_of(*target, item.header)))
