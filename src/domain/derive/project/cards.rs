@@ -134,13 +134,19 @@ impl<'a> EventSet<'a> {
         } else if card.kind == CardKind::Proposed {
             card.open &= settled.is_none() && active > 0;
         } else {
-            let own = card.members.iter().find(|id| self.events[*id].header.scope == card.scope);
-            let resolves = own.into_iter().flat_map(|own| self.pointing_at(own)).filter(|(event, item)| {
+            let settles = |(event, item): &(EventId, &ProjectedEvent<'_>)| {
                 matches!(item.kind, EventKind::Resolve(act) if act != ResolveAct::Reviewed)
+                    && item.header.scope == card.scope
                     && self.effective(event)
                     && card.members.iter().all(|member| item.header.targets.contains(member))
-            });
-            settled = settled.max(resolves.map(key).max());
+            };
+            let own = card.members.iter().find(|id| self.events[*id].header.scope == card.scope);
+            // What was found among claims of other scopes is rare enough to look through all events.
+            let resolves = match own {
+                Some(own) => self.pointing_at(own).filter(settles).map(key).max(),
+                None => self.events.iter().map(|(event, item)| (*event, item)).filter(settles).map(key).max(),
+            };
+            settled = settled.max(resolves);
         }
         let snoozed =
             notes().filter(|(_, item)| is_local_kind(&item.kind, local::SNOOZE)).max_by_key(|note| key(*note));
