@@ -17,6 +17,13 @@ pub(crate) struct ClaimActArgs {
     reason: String,
 }
 
+impl ClaimActArgs {
+    /// The claim's id or prefix, as given.
+    pub(super) fn target(&self) -> &str {
+        &self.target
+    }
+}
+
 /// Performs an act on one claim.
 pub(crate) async fn run(
     args: ClaimActArgs,

@@ -40,3 +40,17 @@ impl Asker {
         Ok(answer.is_some_and(|answer| matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes")))
     }
 }
+
+/// Asks for confirmation; an error if nobody can answer.
+pub(super) fn confirm(cx: &mut Context, yes: bool, question: impl Into<SafeText>) -> Result<bool, CliError> {
+    if yes {
+        return Ok(true);
+    }
+    let question = question.into();
+    let answers = if cx.ui.json { None } else { Asker::new() };
+    match answers {
+        Some(mut asker) => asker.yes(cx, question),
+        None => Err(CliError::usage(text!("not confirmed: nobody can answer “{}”, since stdin is empty", question))
+            .hint("confirm with `--yes`")),
+    }
+}

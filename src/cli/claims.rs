@@ -1,7 +1,7 @@
 //! `ergo claims`: lists claims.
 
 use super::{
-    CliError, Context, Exit,
+    CliError, Context, Exit, paging,
     show::{text::count, time},
 };
 use crate::{
@@ -138,11 +138,11 @@ fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool) {
     if let Some(next) = &page.next {
         let shown = page.items.len();
         cx.ui.note(text!(
-            "{} of {}{} shown. More: ergo claims --cursor {}",
+            "{} of {}{} shown. More: {}",
             shown,
             if page.at_least { "at least " } else { "" },
             count(page.total, "claim", "claims"),
-            next
+            paging::next_page(next)
         ));
     }
 }

@@ -1,11 +1,11 @@
 //! `ergo conflicts`: lists conflict cards, or shows one.
 
 use super::{
-    CliError, Context, Exit,
+    CliError, Context, Exit, paging,
     show::{text::count, time},
 };
 use crate::{
-    api::{AsOf, ConflictsQuery},
+    api::{AsOf, CardStatus, ConflictsQuery},
     domain::text::escape,
 };
 
@@ -82,9 +82,15 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         ]);
     } else if let Some(next) = &page.next {
         let (shown, total) = (page.items.len(), count(page.total, "conflict", "conflicts"));
-        cx.ui.note(text!("{} of {} shown. More: ergo conflicts --cursor {}", shown, total, next));
-    } else if let Some(first) = page.items.first().filter(|_| as_of.is_none()) {
-        cx.ui.note(text!("Settle this one: ergo resolve {} --interactive. Settle all: ergo tui", first.id.short()));
+        cx.ui.note(text!("{} of {} shown. More: {}", shown, total, paging::next_page(next)));
+    } else if let Some(first) =
+        page.items.iter().find(|card| card.status == CardStatus::Open).filter(|_| as_of.is_none())
+    {
+        cx.ui.note(text!(
+            "Settle {}: ergo resolve {} --interactive. Review all: ergo tui",
+            first.id.short(),
+            first.id.short()
+        ));
     }
     Ok(Exit::Ok)
 }

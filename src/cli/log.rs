@@ -1,7 +1,7 @@
 //! `ergo log`: lists acts, newest first.
 
 use super::{
-    CliError, Context, Exit,
+    CliError, Context, Exit, paging,
     show::{claim::author, time::ago},
     ui::{SafeText, Style, Ui},
 };
@@ -44,6 +44,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cursor: args.cursor,
         ..LogQuery::default()
     };
+    let filtered = query.who.is_some() || query.refused;
     let page = client.log(&query).await?;
     if cx.ui.json {
         cx.ui.value(&page);
@@ -55,11 +56,16 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     if page.items.is_empty() {
         let place = scope.map_or_else(|| "any scope".to_owned(), |scope| escape(&scope.to_string()));
-        cx.ui.line(text!("There are no acts in {} yet.", place));
-        cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first claim".to_owned())]);
+        if filtered {
+            cx.ui.line(text!("No act in {} matches.", place));
+            cx.ui.commands(&[("ergo log".to_owned(), "list all acts".to_owned())]);
+        } else {
+            cx.ui.line(text!("There are no acts in {} yet.", place));
+            cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first claim".to_owned())]);
+        }
     }
     if let Some(next) = page.next {
-        cx.ui.note(text!("More: ergo log --cursor {}", next));
+        cx.ui.note(text!("More: {}", paging::next_page(&next)));
     }
     Ok(Exit::Ok)
 }

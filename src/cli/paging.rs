@@ -1,10 +1,12 @@
 //! Queries for the lists of a scope, and reading all their pages.
 
+use std::env;
+
 use super::CliError;
 use crate::{
     api::{ClaimsQuery, ConflictsQuery, LogQuery, MAX_PAGE},
     client::ClientError,
-    domain::Scope,
+    domain::{Scope, text},
 };
 
 /// Returns the query for the active claims of a scope.
@@ -25,6 +27,25 @@ pub(super) fn events_of(scope: &Scope) -> LogQuery {
     LogQuery { org_id: Some(org_id), project: Some(project), limit: Some(MAX_PAGE), ..LogQuery::default() }
 }
 
+/// Returns the command that shows the next page: this one, with its filters, and another cursor.
+pub(super) fn next_page(cursor: &str) -> String {
+    next_page_of(env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()), cursor)
+}
+
+fn next_page_of(words: impl Iterator<Item = String>, cursor: &str) -> String {
+    let mut command = "ergo".to_owned();
+    let mut words = words.peekable();
+    while let Some(word) = words.next() {
+        if word == "--cursor" {
+            words.next();
+        } else if !word.starts_with("--cursor=") {
+            command.push(' ');
+            command.push_str(&text::quote(&word));
+        }
+    }
+    format!("{command} --cursor {}", text::quote(cursor))
+}
+
 /// Reads all pages of a list. `fetch` takes a cursor and returns the items and the next cursor.
 pub(super) async fn all<T>(
     mut fetch: impl AsyncFnMut(Option<String>) -> Result<(Vec<T>, Option<String>), ClientError>,
@@ -37,5 +58,17 @@ pub(super) async fn all<T>(
             return Ok(all);
         }
         cursor = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_has_the_filters_of_this_one() {
+        let words = ["claims", "--kind", "constraint", "--cursor", "a1", "free text", "--cursor=b2", "-n", "2"];
+        let command = next_page_of(words.into_iter().map(str::to_owned), "c3");
+        assert_eq!(command, "ergo claims --kind constraint 'free text' -n 2 --cursor c3");
     }
 }

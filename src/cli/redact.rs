@@ -1,6 +1,6 @@
 //! `ergo redact`: removes a claim's text everywhere.
 
-use super::{CliError, Context, Exit, act};
+use super::{CliError, Context, Exit, act, ask};
 
 /// Remove a claim's text, reason and source everywhere, such as a pasted secret. The claim's record stays.
 #[derive(Debug, clap::Args)]
@@ -8,9 +8,23 @@ use super::{CliError, Context, Exit, act};
 pub(crate) struct Args {
     #[command(flatten)]
     act: act::ClaimActArgs,
+    /// Do not ask.
+    #[arg(short = 'y', long)]
+    yes: bool,
 }
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    if !args.yes {
+        let client = cx.client().await?;
+        // The id may also name the card of a refused write: then there is nothing to show.
+        if let Ok(claim) = client.claim(args.act.target()).await {
+            cx.ui.claim_row(&claim, Context::now());
+        }
+    }
+    if !ask::confirm(cx, args.yes, "Remove its text everywhere? This cannot be undone.")? {
+        cx.ui.line("Nothing was removed.");
+        return Ok(Exit::Ok);
+    }
     act::run(args.act, cx, async |client, request| client.redact(request).await).await
 }

@@ -1,10 +1,8 @@
 //! `ergo setup`: connects coding agents to ergo, or removes ergo from their files. What it does is in [`crate::setup`].
 
-use std::io::IsTerminal;
-
 use clap::ValueEnum;
 
-use super::{CliError, Context, Exit, ask::Asker, scope::top_of, show::text::count, ui::SafeText};
+use super::{CliError, Context, Exit, ask, scope::top_of, show::text::count, ui::SafeText};
 use crate::setup::{AgentFiles, CodingAgent, SetupError, SetupPlan};
 
 /// Connect coding agents to ergo: MCP server, hooks and instructions.
@@ -53,13 +51,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         cx.ui.line(SafeText::line(plan.summary()));
         return Ok(Exit::Ok);
     }
-    if !args.yes && std::io::stdin().is_terminal() {
-        let question = text!("Write {}?", count(plan.len(), "this file", "these files"));
-        let agreed = Asker::new().map_or(Ok(false), |mut asker| asker.yes(cx, question))?;
-        if !agreed {
-            cx.ui.line("Nothing was written.");
-            return Ok(Exit::Ok);
-        }
+    if !ask::confirm(cx, args.yes, text!("Write {}?", count(plan.len(), "this file", "these files")))? {
+        cx.ui.line("Nothing was written.");
+        return Ok(Exit::Ok);
     }
     cx.ui.line(SafeText::line(plan.apply()?));
     Ok(Exit::Ok)

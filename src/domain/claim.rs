@@ -188,6 +188,15 @@ pub struct Qualifiers {
 }
 
 impl Qualifiers {
+    /// Returns the conditions in words, such as “env staging, until 2027-01-01”; `None` if there are none.
+    pub fn conditions(&self) -> Option<String> {
+        let Self { env, team, tenant, valid_from, valid_until } = self;
+        let parts = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
+        let parts: Vec<_> =
+            parts.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_deref()?))).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
     /// Whether no field is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -33,7 +33,7 @@ pub(super) fn fill_exceptions(reader: &Reader, claims: &mut [ClaimView]) -> Resu
 }
 
 /// The claims beside which an active claim was let stand, the latest first; of two settlements of one pair the later one.
-fn of(reader: &Reader, claim: &ClaimId, project: Option<&Scope>) -> Result<Vec<Beside>, ApiError> {
+pub(super) fn of(reader: &Reader, claim: &ClaimId, project: Option<&Scope>) -> Result<Vec<Beside>, ApiError> {
     let mut beside: Vec<Beside> = Vec::new();
     for event in reader.let_stand(claim, project)?.into_iter().rev() {
         for (relation, other) in relations(&event, claim) {

@@ -186,7 +186,9 @@ impl ActContext<'_> {
         let doubts = judged.doubts.iter().map(|doubt| QuestionDoubt { id: doubt.row.id, band: doubt.band }).collect();
         let until = self.now + ANSWER_WITHIN.as_millis() as u64;
         let replaced = claim.replaced();
-        let members = judged.doubts.iter().map(|doubt| doubt.row.id).chain(replaced.iter().copied());
+        // Only what the writer must judge stands on the card: whoever settles it does not replace a claim that was merely mentioned.
+        let asked = judged.doubts.iter().filter(|doubt| doubt.band == DoubtBand::Ask);
+        let members = asked.map(|doubt| doubt.row.id).chain(replaced.iter().copied());
         let mut draft = EventDraft::new(EventKind::Local(local::HELD.into()), members.map(Ref::Id));
         draft.claim_kind = Some(claim.draft.kind);
         draft.body = claim.body();

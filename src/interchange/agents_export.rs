@@ -37,7 +37,9 @@ pub fn block(scope: &Scope, claims: &[ClaimView]) -> String {
             // No claim can end the block.
             let safe = |text: &str| sanitize_line(text).replace("<!--", "<! --").replace("-->", "-- >");
             let reason = claim.reason.as_deref().map(|reason| format!(" *Because:* {}", safe(reason)));
-            let _ = writeln!(text, "- {}{} `{}`", safe(&claim.statement), reason.unwrap_or_default(), claim.id.short());
+            let limits = claim.limits().map(|limits| format!(" ({})", safe(&limits))).unwrap_or_default();
+            let statement = safe(&claim.statement);
+            let _ = writeln!(text, "- {statement}{limits}{} `{}`", reason.unwrap_or_default(), claim.id.short());
         }
     }
     text.push_str(END);

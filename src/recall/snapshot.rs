@@ -80,6 +80,8 @@ pub struct SnapshotEntry {
     pub subject: String,
     /// The statement.
     pub statement: String,
+    /// What limits it, in words: conditions, exceptions.
+    pub limits: Option<String>,
     /// When it was written, in milliseconds since the Unix epoch.
     pub at: u64,
     /// Its rank among the leading claims of its subject; `usize::MAX` if it does not lead.
@@ -183,7 +185,8 @@ fn line(entry: &SnapshotEntry, width: usize) -> String {
         None => statement,
     };
     let level = if entry.level.is_project() { "" } else { "organisation, " };
-    format!("- {statement} ({level}{})\n", entry.id.short())
+    let limits = entry.limits.as_deref().map(|limits| format!(" ({})", sanitize_line(limits))).unwrap_or_default();
+    format!("- {statement}{limits} ({level}{})\n", entry.id.short())
 }
 
 #[cfg(test)]
@@ -199,6 +202,7 @@ mod tests {
             kind,
             subject: subject.into(),
             statement: statement.into(),
+            limits: None,
             at: n.into(),
             lead: usize::MAX,
         }

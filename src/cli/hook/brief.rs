@@ -26,11 +26,14 @@ pub(super) fn plain(text: &str) -> String {
     cut_line(text, MAX_STATEMENT)
 }
 
-/// Returns a claim on one line: statement, reason and id.
+/// Returns a claim on one line: statement, what limits it, reason and id.
 fn line(claim: &ClaimView) -> String {
     let mut line = format!("- {}: {}", claim.kind, cut_line(&claim.statement, MAX_STATEMENT));
+    // Writing to a string does not fail, here and below.
+    if let Some(limits) = claim.limits() {
+        let _ = write!(line, " ({})", cut_line(&limits, MAX_REASON));
+    }
     if let Some(reason) = claim.reason.as_deref().filter(|reason| !reason.is_empty()) {
-        // Writing to a string does not fail.
         let _ = write!(line, " (because: {})", cut_line(reason, MAX_REASON));
     }
     let _ = write!(line, " [{}]", claim.id.short());
@@ -39,7 +42,7 @@ fn line(claim: &ClaimView) -> String {
 
 /// Returns claims under a title.
 pub(super) fn list(about: &str, claims: &[ClaimView]) -> String {
-    let lines: Vec<_> = claims.iter().map(line).collect();
+    let lines: Vec<_> = claims.iter().filter(|claim| !claim.flags.redacted).map(line).collect();
     format!("{about} (from the project memory; `ergo_why ID` gives the history):\n{}", lines.join("\n"))
 }
 
@@ -78,7 +81,7 @@ impl Brief {
 
     /// Adds as many claims as fit into this share of the budget, and the number of the rest. Returns how many it added.
     pub(super) fn claims(&mut self, title: &str, claims: &[&ClaimView], total: usize, share: usize) -> usize {
-        let lines: Vec<_> = claims.iter().map(|claim| line(claim)).collect();
+        let lines: Vec<_> = claims.iter().filter(|claim| !claim.flags.redacted).map(|claim| line(claim)).collect();
         let Some(first) = lines.first() else { return 0 };
         // A title without claims is useless.
         if self.spent + tokens(title) + tokens(first) + 4 > self.budget * share / 100
@@ -154,5 +157,18 @@ mod tests {
         {
             assert!(tokens(sample) >= real.encode_with_special_tokens(sample).len(), "{sample}");
         }
+    }
+    #[test]
+    fn a_claim_says_what_limits_it_and_one_without_words_is_left_out() {
+        let mut staging = claim(1, "Use GraphQL.");
+        staging.qualifiers.env = Some("staging".into());
+        staging.qualifiers.valid_until = Some("2027-01-01".into());
+        let mut gone = claim(2, "");
+        gone.flags.redacted = true;
+        let text = list("About", &[staging, gone]);
+        assert_eq!(
+            text.lines().skip(1).collect::<Vec<_>>(),
+            ["- constraint: Use GraphQL. (only env staging, until 2027-01-01) (because: Because.) [0101010101]"]
+        );
     }
 }

@@ -4,7 +4,7 @@ use super::{text::count, time::ago};
 use crate::{
     api::ClaimView,
     cli::ui::{SafeText, Style, Ui},
-    domain::{Qualifiers, Status, text::escape},
+    domain::{Status, text::escape},
 };
 
 /// The placeholder of a redacted statement.
@@ -40,22 +40,15 @@ pub(crate) fn writer(claim: &ClaimView) -> String {
     }
 }
 
-/// Describes the qualifiers; `None` if there are none.
-pub(crate) fn holds(qualifiers: &Qualifiers) -> Option<String> {
-    let Qualifiers { env, team, tenant, valid_from, valid_until } = qualifiers;
-    let parts = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
-    let parts: Vec<_> =
-        parts.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_deref()?))).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
 impl Ui {
     /// Shows a claim as a row of a list: id, kind, state unless it is active, statement; shortened to one line on a terminal.
     pub(crate) fn claim_row(&mut self, claim: &ClaimView, now: u64) {
         let id = self.paint(Style::Code, claim.id.short());
         let kind = format!("{:<10}", claim.kind.as_str());
-        let state = state(claim);
-        let mark = if state == "active" { String::new() } else { format!("[{state}] ") };
+        let state = Some(state(claim)).filter(|state| state != "active");
+        let conditions = claim.qualifiers.conditions().map(|conditions| format!("only {conditions}"));
+        let marks: Vec<_> = state.into_iter().chain(conditions).collect();
+        let mark = if marks.is_empty() { String::new() } else { escape(&format!("[{}] ", marks.join("; "))) };
         let age = ago(claim.at, now);
         let used = 10 + 2 + 10 + 1 + mark.len() + 2 + age.len();
         let text = self.fit(statement(claim), used);
@@ -105,7 +98,7 @@ impl Ui {
         if let Some(key) = &claim.key {
             self.field("key", key);
         }
-        if let Some(holds) = holds(&claim.qualifiers) {
+        if let Some(holds) = claim.qualifiers.conditions() {
             self.field("only", &holds);
         }
         if let Some(reason) = &claim.closing_reason {

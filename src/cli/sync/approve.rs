@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Allowed, CliError, Context, Exit, InTeam, confirm, show_words, with_flag};
-use crate::{api::ApproveRequest, domain::text::escape};
+use super::{Allowed, CliError, Context, Exit, InTeam, show_words, with_flag};
+use crate::{api::ApproveRequest, cli::ask::confirm, domain::text::escape};
 
 /// Admit the device of a request file to the team, and write the grant file that it needs. Admins only.
 #[derive(Debug, clap::Args)]

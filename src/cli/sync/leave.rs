@@ -1,7 +1,8 @@
 //! `ergo sync leave`: leaves the team.
 
-use super::{CliError, Context, Exit, InTeam, confirm, show_done};
+use super::{CliError, Context, Exit, InTeam, show_done};
 use crate::api::LeaveRequest;
+use crate::cli::ask::confirm;
 
 /// Leave the team with this device. Every device keeps what it has.
 #[derive(Debug, clap::Args)]

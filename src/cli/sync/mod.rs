@@ -26,7 +26,6 @@ use clap::ValueEnum;
 
 use super::{
     CliError, Context, Exit,
-    ask::Asker,
     ui::{SafeText, Style},
 };
 use crate::{
@@ -223,20 +222,6 @@ fn show_words(cx: &mut Context, words: &[String]) {
     cx.ui.line("");
     cx.ui.line(text!("    {}", words));
     cx.ui.line("");
-}
-
-/// Asks for confirmation; an error if nobody can answer.
-fn confirm(cx: &mut Context, yes: bool, question: impl Into<SafeText>) -> Result<bool, CliError> {
-    if yes {
-        return Ok(true);
-    }
-    let question = question.into();
-    let answers = if cx.ui.json { None } else { Asker::new() };
-    match answers {
-        Some(mut asker) => asker.yes(cx, question),
-        None => Err(CliError::usage(text!("not confirmed: nobody can answer “{}”, since stdin is empty", question))
-            .hint("confirm with `--yes`")),
-    }
 }
 
 #[cfg(test)]

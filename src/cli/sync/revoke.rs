@@ -1,6 +1,7 @@
 //! `ergo sync revoke`: removes a device from the team.
 
-use super::{CliError, Context, Exit, InTeam, confirm, show_done};
+use super::{CliError, Context, Exit, InTeam, show_done};
+use crate::cli::ask::confirm;
 use crate::{api::RevokeRequest, domain::text::escape};
 
 /// Remove a device from the team. Admins only.

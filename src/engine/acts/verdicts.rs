@@ -11,7 +11,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller, DoubtBand, JudgeRequest, Proposed, Stale, Warning, WriteOutcome},
     domain::{
-        ClaimId, EventId, EventKind, Finding, OpId, PairVerdict, Tier, Verdict,
+        ClaimId, EventId, EventKind, Finding, OpId, PairVerdict, Status, Tier, Verdict,
         derive::{CardKind, local},
         judgement::JudgementData,
         verdict::{Confidence, Evidence, Relation, RuleId, Stage},
@@ -335,20 +335,27 @@ impl ActContext<'_> {
     ) -> Result<WriteOutcome, ApiError> {
         let write_scope = WriteScope::at(&card.scope);
         let held: RefusedWrite = self.refused_write(&card)?;
-        // What holds in other projects, too, is not replaced from one of them: here the write contradicts it.
-        for row in held.opposed.iter().filter(|row| row.scope != card.scope) {
-            if let Some(verdict @ PairVerdict::Replaces) = verdicts.get_mut(&row.id) {
-                *verdict = PairVerdict::Contradicts;
+        let mut in_question = Vec::new();
+        for doubt in &question.doubts {
+            let row = find::row(self.reader(), &doubt.id)?;
+            if row.status == Status::Active {
+                // What holds in other projects, too, is not replaced from one of them: here the write contradicts it.
+                if row.scope != card.scope
+                    && let Some(verdict @ PairVerdict::Replaces) = verdicts.get_mut(&row.id)
+                {
+                    *verdict = PairVerdict::Contradicts;
+                }
+                in_question.push((row, doubt.band));
             }
         }
         let of = |wanted: PairVerdict| -> Vec<ClaimRow> {
-            let said = held.opposed.iter().filter(|row| verdicts.get(&row.id) == Some(&wanted));
-            said.cloned().collect()
+            let said = in_question.iter().filter(|(row, _)| verdicts.get(&row.id) == Some(&wanted));
+            said.map(|(row, _)| row.clone()).collect()
         };
         let [contradicted, replaced, same] =
             [PairVerdict::Contradicts, PairVerdict::Replaces, PairVerdict::Same].map(of);
         let persons = replaced.iter().find(|row| row.agent.is_none()).filter(|_| self.may_only_propose()).cloned();
-        let in_force = held.opposed.iter().filter_map(|row| verdicts.get(&row.id).copied());
+        let in_force = in_question.iter().filter_map(|(row, _)| verdicts.get(&row.id).copied());
         let consequence = consequence(in_force, persons.is_some());
 
         let mut replaces = held.wanted();
@@ -360,15 +367,14 @@ impl ActContext<'_> {
             words.insert(doubt.id, words_of(&find::row(self.reader(), &doubt.id)?));
         }
         let nobody = verdicts.is_empty();
-        let asked =
-            |row: &&ClaimRow| question.doubts.iter().any(|doubt| doubt.id == row.id && doubt.band == DoubtBand::Ask);
+        let asked = in_question.iter().filter(|(_, band)| nobody && *band == DoubtBand::Ask);
         let mut on_record = verdicts.clone();
         if consequence == Consequence::Propose {
             // A person decides: until then nothing is said about what it replaces.
             on_record.retain(|_, verdict| *verdict != PairVerdict::Replaces);
         }
         self.answered = Some(Answered {
-            unjudged: held.opposed.iter().filter(asked).filter(|_| nobody).cloned().collect(),
+            unjudged: asked.map(|(row, _)| row.clone()).collect(),
             words,
             new: words_of(&held.row),
             source: held.row.source.clone(),

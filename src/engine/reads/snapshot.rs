@@ -7,9 +7,9 @@ use std::{
 
 use super::leading_claims::LeadingClaims;
 use crate::{
-    api::{ApiError, Snapshot, SnapshotQuery},
+    api::{ApiError, Snapshot, SnapshotQuery, limits},
     domain::Scope,
-    engine::{Engine, agreement, past_reads::PastTime, validate},
+    engine::{Engine, agreement, beside, past_reads::PastTime, validate},
     recall::snapshot::{SnapshotEntry, SnapshotPage, TOKENS, page},
     store::{PastMark, Reader},
 };
@@ -113,18 +113,26 @@ pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<SnapshotEnt
         claims += all;
     }
     let read = rows.len();
+    // What was redacted says nothing any more.
+    rows.retain(|row| !row.statement.is_empty());
     agreement::once(reader, scope, &mut rows, |row| row)?;
     claims -= read - rows.len();
-    let entries = rows.into_iter().filter(|row| !row.statement.is_empty()).map(|row| SnapshotEntry {
-        id: row.id,
-        level: row.scope.level(),
-        kind: row.kind,
-        subject: row.norms.into_iter().map(|norm| norm.subject).find(|subject| !subject.is_empty()).unwrap_or_default(),
-        statement: row.statement,
-        at: row.clock.wall,
-        lead: usize::MAX,
+    let entries = rows.into_iter().map(|row| {
+        let project = (row.scope != *scope).then_some(scope);
+        let beside = if row.flags.excepted { beside::of(reader, &row.id, project)? } else { Vec::new() };
+        let subject = row.norms.into_iter().map(|norm| norm.subject).find(|subject| !subject.is_empty());
+        Ok(SnapshotEntry {
+            id: row.id,
+            level: row.scope.level(),
+            kind: row.kind,
+            subject: subject.unwrap_or_default(),
+            statement: row.statement,
+            limits: limits(&row.qualifiers, &beside),
+            at: row.clock.wall,
+            lead: usize::MAX,
+        })
     });
-    Ok((entries.collect(), claims))
+    Ok((entries.collect::<Result<_, ApiError>>()?, claims))
 }
 
 /// Makes a page. `lead` puts first what leads, and answers of how many subjects.

@@ -251,7 +251,8 @@ impl Reader {
 
     /// Events outside an act that still have effect and build on it: while there are any, it cannot be undone.
     ///
-    /// Undo events do not count, nor what merely speaks of a claim: judgements, refusals, findings, snoozes.
+    /// Undo events do not count, nor what merely speaks of a claim: judgements, refusals, findings, snoozes. Nor do redactions: what was removed
+    /// stays removed, whether the claim is in force or not.
     pub fn built_on(&self, op: &OpId) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let mut found = reader.loaded(
@@ -265,7 +266,7 @@ impl Reader {
             found.retain(|event| {
                 !derive::is_undo(&event.kind)
                     && !derive::is_notice(&event.kind)
-                    && !matches!(event.kind, EventKind::Judgement(_))
+                    && !matches!(event.kind, EventKind::Judgement(_) | EventKind::Redact)
                     && [local::REFUSED, local::HELD, local::EVIDENCE, local::FOUND, local::SNOOZE, local::SEEN]
                         .iter()
                         .all(|kind| !derive::is_local_kind(&event.kind, kind))

@@ -3,7 +3,7 @@ use std::fs;
 use crate::support::{Output, TestHome};
 
 fn setup(home: &TestHome, args: &[&str]) -> Output {
-    home.run([&["setup"], args].concat())
+    home.run([&["setup", "--yes"], args].concat())
 }
 
 #[test]

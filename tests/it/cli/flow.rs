@@ -114,7 +114,7 @@ fn a_redacted_text_is_gone_from_every_answer() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let claim = remember(&home, "The password is hunter2.", "It was pasted.");
-    home.run(["redact", &claim, "--reason", "A secret."]).ok();
+    home.run(["redact", &claim, "--yes", "--reason", "A secret."]).ok();
     for args in [&["claims", "--status", "all"][..], &["why", "password"], &["log"], &["history", &claim]] {
         let output = home.run(args);
         assert!(!output.stdout.contains("hunter2"), "{args:?}: {output:?}");

@@ -284,3 +284,20 @@ fn the_cross_encoder_reads_few_pairs_for_the_gate_once_and_only_if_somebody_answ
     assert_eq!(ask(&bed, NEW).token, question.token);
     assert_eq!(inferred(), 2, "what was asked lately is not asked again");
 }
+
+#[test]
+fn settling_the_card_replaces_only_what_was_asked_about() {
+    let weights = [("intercept".to_owned(), -1.0), ("overlap".to_owned(), 4.0)].into();
+    let words = GateRegression { ask: 0.6, mention: 0.2, weights };
+    let guard = Guard::default().with_gate(GateWeights { words, ..GateWeights::default() });
+    let bed = Bed::with(AgentPolicy::Force).reopen_with(guard);
+    let old = bed.remember(OLD, "they plan by it");
+    let near = bed.remember("The finance team reads the weekly summary on Mondays", "habit");
+    let question = ask(&bed, NEW);
+    let bands: BTreeMap<ClaimId, DoubtBand> = question.doubts.iter().map(|doubt| (doubt.id, doubt.band)).collect();
+    assert_eq!(bands, [(old, DoubtBand::Ask), (near, DoubtBand::Mention)].into());
+    let card = bed.card(question.card_id);
+    let winner = Some(card.sides[0].claim.id.to_hex());
+    done(bed.resolve(question.card_id, ResolveRequest { winner, ..order(CardAct::Supersede, "drafts come first") }));
+    assert_eq!((bed.claim(old).status, bed.claim(near).status), (Status::Superseded, Status::Active));
+}

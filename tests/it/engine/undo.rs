@@ -98,3 +98,13 @@ fn an_unknown_act_and_a_retry() {
     let again = bed.engine.undo(request).unwrap();
     assert_eq!((first.undone, first.op_id), (again.undone, again.op_id));
 }
+
+#[test]
+fn a_redaction_does_not_keep_an_act_from_being_undone() {
+    let bed = Bed::new();
+    let a = stored(bed.try_remember("Logs are kept for 30 days", "disk"));
+    done(bed.engine.redact(on(a.claim_id, "pasted")).unwrap());
+    undo_op(&bed, a.op_id).unwrap();
+    let claim = bed.claim(a.claim_id);
+    assert!(claim.flags.redacted && claim.flags.undone && claim.statement.is_empty());
+}

@@ -185,9 +185,10 @@ fn no_verb_lets_escape_bytes_of_others_through() {
             add(&[verb, claim]);
         }
         add(&["history", claim, "--json"]);
-        for verb in ["retract", "reinstate", "redact", "reviewed"] {
+        for verb in ["retract", "reinstate", "reviewed"] {
             add(&[verb, claim, "--reason", &bad]);
         }
+        add(&["redact", claim, "--yes", "--reason", &bad]);
         add(&["depend", claim, "--on", &claims[0]]);
         add(&["supersede", claim, &evil("The canary must be violet."), "--reason", &bad]);
         add(&["tui", "--plain", "--claim", claim]);

@@ -61,7 +61,7 @@ fn setup_writes_through_no_link_out_of_the_project() {
     symlink(&rc, at("AGENTS.md")).unwrap();
     let real = fs::canonicalize(&rc).unwrap();
     let real = real.to_str().unwrap();
-    for args in [&["setup", "codex", "--project"][..], &["setup", "codex", "--project", "--remove"]] {
+    for args in [&["setup", "--yes", "codex", "--project"][..], &["setup", "--yes", "codex", "--project", "--remove"]] {
         refused(&run(&home, args), &["AGENTS.md", real, "outside of the project", "nothing was changed"]);
     }
     assert_eq!(fs::read_to_string(&rc).unwrap(), "alias l=ls\n");
@@ -70,14 +70,17 @@ fn setup_writes_through_no_link_out_of_the_project() {
     fs::remove_file(at("AGENTS.md")).unwrap();
     fs::create_dir(home.path().join("dotfiles")).unwrap();
     symlink("../dotfiles", at(".codex")).unwrap();
-    refused(&run(&home, &["setup", "codex", "--project"]), &["dotfiles/config.toml", "outside of the project"]);
+    refused(
+        &run(&home, &["setup", "--yes", "codex", "--project"]),
+        &["dotfiles/config.toml", "outside of the project"],
+    );
     assert_eq!(fs::read_dir(home.path().join("dotfiles")).unwrap().count(), 0);
 
     fs::remove_file(at(".codex")).unwrap();
     fs::create_dir(at("docs")).unwrap();
     fs::write(at("docs/agents.md"), "# Rules\n").unwrap();
     symlink("docs/agents.md", at("AGENTS.md")).unwrap();
-    run(&home, &["setup", "codex", "--project"]).ok();
+    run(&home, &["setup", "--yes", "codex", "--project"]).ok();
     assert!(
         fs::read_to_string(at("docs/agents.md")).unwrap().contains("ergo:begin"),
         "a link within the project is fine"
