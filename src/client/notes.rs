@@ -1,5 +1,7 @@
 //! The calls about notes.
 
+use std::time::Duration;
+
 use http::Method;
 
 use super::{
@@ -11,6 +13,9 @@ use crate::api::{
     NotesAdded, NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest, NotesRun, NotesScanRequest,
     NotesStatus, NotesWriteRequest, NotesWritten,
 };
+
+/// The deadline of a scan: the first one of many projects makes thousands of vectors.
+const SCAN_DEADLINE: Duration = Duration::from_mins(10);
 
 impl Client {
     /// `GET /notes/status`.
@@ -25,7 +30,7 @@ impl Client {
 
     /// `POST /notes/scan`.
     pub async fn notes_scan(&self, request: &NotesScanRequest) -> ClientResult<NotesRun> {
-        self.value(Request { deadline: LONG_DEADLINE, ..posting("/notes/scan", request)? }).await
+        self.value(Request { deadline: SCAN_DEADLINE, ..posting("/notes/scan", request)? }).await
     }
 
     /// `POST /notes/write`.
