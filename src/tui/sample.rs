@@ -6,6 +6,7 @@ mod proposal;
 pub(crate) mod screens;
 
 pub(crate) use proposal::proposal;
+pub(crate) use screens::pending;
 
 use jiff::tz::TimeZone;
 
@@ -19,8 +20,8 @@ use super::{
 use crate::{
     api::{
         ActOption, Bearing, BoundScope, CardAct, CardKind, CardPair, CardSide, CardStatus, CardSummary, CardView,
-        ChainLink, ClaimView, ClaimsPage, ConflictsPage, Health, History, PeerPath, PeerState, PeerView, PendingJoin,
-        PendingJoins, Role, ScopeStatus, ScopeView, Scopes, SyncMode, SyncStatus, TeamStatus, WhyAnswer,
+        ChainLink, ClaimView, ClaimsPage, ConflictsPage, Health, History, PeerPath, PeerState, PeerView, PendingJoins,
+        Role, ScopeStatus, ScopeView, Scopes, SyncMode, SyncStatus, TeamStatus, WhyAnswer,
     },
     domain::{
         CardId, ClaimId, ClaimKind, DeviceId, EventId, Flags, OpId, Qualifiers, Scope, Status,
@@ -285,23 +286,6 @@ fn peer(n: u8, name: &str, person: &str) -> PeerView {
         last_error: None,
         advice: None,
         needs_person: false,
-    }
-}
-
-/// Someone who waits for admission.
-pub(crate) fn pending() -> PendingJoin {
-    PendingJoin {
-        id: "5e11a0b2c3d4e5f6".into(),
-        invite: "0011223344556677".into(),
-        team: EventId([0x7e; 32]),
-        team_name: "core".into(),
-        device: DeviceId([0xee; 32]),
-        name: "eve-laptop".into(),
-        person: "eve".into(),
-        role: Role::Writer,
-        scopes: vec![scope("api")],
-        words: ["anvil", "copper", "lemon", "tiger", "orbit", "maple"].map(str::to_owned).to_vec(),
-        expires_at: NOW + 240_000,
     }
 }
 

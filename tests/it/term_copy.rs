@@ -47,7 +47,7 @@ fn where_programs_fail_or_hang_the_terminal_is_told_and_keys_are_not_held_up() {
     let path = tools(&home, &[("wl-copy", "exit 1"), ("xclip", "echo $$ > \"$ERGO_HOME/hangs\"; exec sleep 60")]);
     let mut app = App::open(&home, &[], WIDE, &[("PATH", &path), ("WAYLAND_DISPLAY", "wayland-0"), ("DISPLAY", ":0")]);
     app.sees("What you can do");
-    app.keys("y2");
+    app.keys("C2");
     // The other screen is there before the program is given up.
     let screen = app.sees("Claims: active");
     assert!(!screen.contains(SENT));

@@ -77,7 +77,7 @@ pub fn run(options: AppOptions, client: Client, start: Starter) -> Result<(), Tu
         return Err(TuiError::NoTerminal);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(async { App::new(options, client, start)?.run().await });
+    let result = runtime.block_on(async { Box::pin(App::new(options, client, start)?.run()).await });
     // A request that hangs does not hold up the person who leaves.
     runtime.shutdown_background();
     result

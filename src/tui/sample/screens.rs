@@ -1,12 +1,12 @@
 //! What the daemon would answer to the screens beside cards and claims.
 
-use super::{HOUR, NOW, card_id, claim, id, pending, scope, summary};
+use super::{HOUR, NOW, card_id, claim, id, scope, summary};
 use crate::{
     api::{
         ActOption, CardAct, CardKind, CardSide, CardStatus, CardSummary, CardView, Consider, Diagnose, Doubt,
         DoubtBand, Doubts, EventView, GuardCounts, Health, Inbox, InboxGroup, InboxItem, InboxKind, LogPage,
-        ModelStatus, ModelsStatus, NoticeItem, NoticeKind, PairInDoubt, QuarantinedView, Questions, ReviewItem, Story,
-        StoryMark, StoryQuestion, Timing, WorkerStatus,
+        ModelStatus, ModelsStatus, NoticeItem, NoticeKind, PairInDoubt, PendingJoin, QuarantinedView, Questions,
+        ReviewItem, Role, Story, StoryMark, StoryQuestion, Timing, WorkerStatus,
     },
     domain::{ClaimId, ClaimKind, Confusion, DeviceId, EventId, OpId, Status, verdict::Stage},
 };
@@ -373,5 +373,22 @@ pub(crate) fn story_card() -> CardView {
             })
             .collect(),
         ..card
+    }
+}
+
+/// Someone who waits for admission.
+pub(crate) fn pending() -> PendingJoin {
+    PendingJoin {
+        id: "5e11a0b2c3d4e5f6".into(),
+        invite: "0011223344556677".into(),
+        team: EventId([0x7e; 32]),
+        team_name: "core".into(),
+        device: DeviceId([0xee; 32]),
+        name: "eve-laptop".into(),
+        person: "eve".into(),
+        role: Role::Writer,
+        scopes: vec![scope("api")],
+        words: ["anvil", "copper", "lemon", "tiger", "orbit", "maple"].map(str::to_owned).to_vec(),
+        expires_at: NOW + 240_000,
     }
 }

@@ -1,10 +1,7 @@
 //! The Notes screen.
 
 use super::*;
-use crate::{
-    api::NotesStatus,
-    tui::msg::{RequestAnswer, Slot},
-};
+use crate::tui::msg::{RequestAnswer, Slot};
 
 #[test]
 fn files_principles_and_the_difference_before_a_write() {
@@ -23,6 +20,6 @@ fn files_principles_and_the_difference_before_a_write() {
     let mut state = screen((80, 24), Screen::Notes);
     insta::assert_snapshot!("notes_ascii_80x24", text(&frame(&mut state, &Theme::mono(false))));
     let ticket = state.ticket(Slot::Notes);
-    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Notes(Box::new(NotesStatus::default())))));
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Notes(Box::default()))));
     shot("notes_empty_80x24", &mut state);
 }
