@@ -139,8 +139,10 @@ fn agents(state: &mut AppState, out: &mut Vec<Effect>) {
 /// The files of rules, and the principles of the organisation that is shown.
 fn notes(state: &mut AppState, out: &mut Vec<Effect>) {
     let unread = state.notes.status.is_none() && state.notes.error.is_none();
-    let again = state.requests.notes;
-    if (unread || again) && !state.waits(Slot::Notes) {
+    // While the files are being read, nothing is asked again: the request stays for later.
+    let waits = state.waits(Slot::Notes);
+    let again = state.requests.notes && !waits;
+    if (unread && !waits) || again {
         state.requests.notes = false;
         read(state, Slot::Notes, ReadRequest::Notes, out);
     }
