@@ -147,22 +147,10 @@ pub struct Provenance {
     pub verified: bool,
 }
 
-/// Returns what limits a claim, in words that fit behind its statement: “only env staging; exception to 3f2a91bc04”; `None` if nothing does.
-pub fn limits(qualifiers: &Qualifiers, beside: &[Beside]) -> Option<String> {
-    let conditions = qualifiers.conditions().map(|conditions| format!("only {conditions}"));
-    let exceptions = beside.iter().filter_map(|other| match other.relation {
-        BesideRelation::Rule => Some(format!("exception to {}", other.claim.short())),
-        BesideRelation::Exception => Some(format!("with the exception {}", other.claim.short())),
-        BesideRelation::Compatible => None,
-    });
-    let parts: Vec<_> = conditions.into_iter().chain(exceptions).collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
 impl ClaimView {
-    /// Returns what limits it: its conditions, and the claims to which it is an exception or that are exceptions to it. See [`limits`].
+    /// Returns what limits it: its conditions, and the claims to which it is an exception or that are exceptions to it. See [`super::limits`].
     pub fn limits(&self) -> Option<String> {
-        limits(&self.qualifiers, &self.beside)
+        super::limits(&self.qualifiers, &self.beside)
     }
 
     /// The level if it is the organisation's, and the flags that are set, in words: of two claims that stand beside each other by an exception, one is it and the other has it.

@@ -44,7 +44,9 @@ fn every_act_that_a_card_lists_can_be_called() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|act| act.as_str().unwrap().into())
+        .map(|act| act.as_str().unwrap().to_owned())
+        // These answer the question of a story.
+        .filter(|act| !matches!(act.as_str(), "yes" | "no"))
         .collect();
     assert_eq!(acts.len(), PAIRS.len(), "{acts:?}");
     for (act, pair) in acts.iter().zip(PAIRS) {

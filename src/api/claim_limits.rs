@@ -1,0 +1,16 @@
+//! What limits a claim, in words.
+
+use super::{Beside, BesideRelation};
+use crate::domain::Qualifiers;
+
+/// Returns what limits a claim, in words that fit behind its statement: “only env staging; exception to 3f2a91bc04”; `None` if nothing does.
+pub fn limits(qualifiers: &Qualifiers, beside: &[Beside]) -> Option<String> {
+    let conditions = qualifiers.conditions().map(|conditions| format!("only {conditions}"));
+    let exceptions = beside.iter().filter_map(|other| match other.relation {
+        BesideRelation::Rule => Some(format!("exception to {}", other.claim.short())),
+        BesideRelation::Exception => Some(format!("with the exception {}", other.claim.short())),
+        BesideRelation::Compatible => None,
+    });
+    let parts: Vec<_> = conditions.into_iter().chain(exceptions).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
