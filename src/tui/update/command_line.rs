@@ -60,7 +60,7 @@ pub(super) fn of(write: &WriteRequest) -> String {
         }
         WriteRequest::Retract(request) => act("retract", request),
         WriteRequest::Reinstate(request) => act("reinstate", request),
-        WriteRequest::Redact(request) => act("redact", request),
+        WriteRequest::Redact(request) => act("redact --yes", request),
         WriteRequest::Reviewed(request) => act("reviewed", request),
         WriteRequest::Undo(request) => {
             request.target_op.map_or_else(|| "ergo undo".to_owned(), |op| format!("ergo undo {op}"))
