@@ -82,7 +82,7 @@ fn every_act_on_memory_is_in_the_tables_of_this_file() {
     // Answers to questions: `ergo judge` and `ergo resolve --yes|--no`, which flows of their own try.
     let answers =
         "answer_later answer_never answer_no answer_yes compatible contradicts judging_undo replaces same".split(' ');
-    let acts = &acts - &answers.map(str::to_owned).collect();
+    let acts = &acts - &answers.map(str::to_owned).collect::<BTreeSet<String>>();
     assert_eq!(here, acts, "an act that is new needs its command line, and its row here");
     let home = TestHome::new();
     for (_, verb) in ON_TEAMS {
