@@ -29,15 +29,15 @@ pub(super) fn split(area: Rect) -> (Rect, Rect, Rect) {
 
 /// Tabs on the left; where one is and whether the daemon answers on the right.
 ///
-/// Where there is little room, first the path gives way, then the badge and the word beside the daemon's mark, then the names of the
-/// other tabs, then those tabs.
+/// If there is little room, these go, in this order: the path, the badge, the space between tabs, the word beside the daemon's mark, the names
+/// of the other tabs, those tabs.
 pub(super) fn top(paint: &mut Paint<'_>, area: Rect) {
     let theme = paint.theme;
     let columns = usize::from(area.width);
     let wide = |ends: &[Span<'_>]| ends.iter().map(Span::width).sum::<usize>();
     let (full, terse) = (wide(&ends(paint, false)), wide(&ends(paint, true)));
     let roomy = BADGE + names(paint, 2) + full <= columns;
-    let gap = if roomy || 1 + names(paint, 2) + terse <= columns { 2 } else { 1 };
+    let gap = if roomy || 1 + names(paint, 2) + full <= columns { 2 } else { 1 };
     let named = roomy || 1 + names(paint, gap) + terse <= columns;
     let mark_only = named && 1 + names(paint, gap) + full > columns;
     let gap = if named { gap } else { 2 };
