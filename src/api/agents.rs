@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::domain::Scope;
+use crate::domain::{AgentJudgements, Scope};
 
 /// `GET /agents`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
@@ -47,58 +47,6 @@ pub struct AgentView {
     pub judgements: AgentJudgements,
 }
 
-/// What an agent said of pairs of claims that may contradict each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
-pub struct AgentJudgements {
-    /// Its writes that waited for its verdicts.
-    pub asked: usize,
-    /// Its verdicts `contradicts`; those that were undone count, too, as with the others.
-    pub contradicts: usize,
-    /// Its verdicts `replaces`.
-    pub replaces: usize,
-    /// Its verdicts `same`.
-    pub same: usize,
-    /// Its verdicts `compatible`.
-    pub compatible: usize,
-    /// Those of its verdicts that a person undid or decided otherwise later.
-    pub overturned: usize,
-    /// Its last fifty verdicts are all `compatible`: it may not read the claims.
-    pub always_compatible: bool,
-}
-
-impl AgentJudgements {
-    /// How many verdicts it gave.
-    pub fn verdicts(&self) -> usize {
-        self.contradicts + self.replaces + self.same + self.compatible
-    }
-
-    /// Says how often it was asked, what it said, and what a person turned over; `None` if it was never asked and judged nothing.
-    pub fn words(&self) -> Option<String> {
-        if self.asked == 0 && self.verdicts() == 0 {
-            return None;
-        }
-        let said = [
-            (self.contradicts, "contradicts"),
-            (self.replaces, "replaces"),
-            (self.same, "same"),
-            (self.compatible, "compatible"),
-        ];
-        let said: Vec<String> =
-            said.iter().filter(|(many, _)| *many > 0).map(|(many, verdict)| format!("{many} {verdict}")).collect();
-        let said = if said.is_empty() { "no verdict".to_owned() } else { said.join(", ") };
-        let writes = if self.asked == 1 { "write" } else { "writes" };
-        let mut line = format!("asked about {} {writes}: {said}", self.asked);
-        if self.overturned > 0 {
-            line = format!("{line}; {} overturned by a person", self.overturned);
-        }
-        if self.always_compatible {
-            line.push_str("; its last 50 verdicts are all compatible");
-        }
-        Some(line)
-    }
-}
-
 /// A session of an agent that is connected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentSession {
@@ -123,20 +71,4 @@ pub struct PresentQuery {
     /// The project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn judgements_are_told_in_one_line() {
-        assert_eq!(AgentJudgements::default().words(), None);
-        let some =
-            AgentJudgements { asked: 3, replaces: 1, compatible: 2, overturned: 1, ..AgentJudgements::default() };
-        assert_eq!(
-            some.words().as_deref(),
-            Some("asked about 3 writes: 1 replaces, 2 compatible; 1 overturned by a person")
-        );
-    }
 }

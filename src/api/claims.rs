@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::conflicts::CardSummary;
-use crate::domain::{ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status};
+use crate::domain::{
+    ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status, derive::may_be_last_act,
+};
 
 /// A claim as clients see it. Texts are as they were written: sanitise before showing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -412,18 +414,7 @@ impl EventView {
 
     /// Whether it is what a person means by their last act: their own, in force, and no undo.
     pub fn is_last_act(&self) -> bool {
-        let kind = self.kind.as_str();
-        let beside = [
-            "undo",
-            "local.undo",
-            "local.held",
-            "local.evidence",
-            "local.chunk",
-            "local.chunk_gone",
-            "chunk",
-            "chunk_gone",
-        ];
-        self.agent.is_none() && self.can_undo().is_ok() && !beside.contains(&kind)
+        self.agent.is_none() && self.can_undo().is_ok() && may_be_last_act(&self.kind)
     }
 }
 

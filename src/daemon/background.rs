@@ -36,13 +36,7 @@ impl Background {
     /// If the system gives no thread.
     pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<Self> {
         let ending = Arc::new(AtomicBool::new(false));
-        let (wake, woken) = channel();
-        engine.on_change({
-            let wake = wake.clone();
-            Box::new(move |_| {
-                let _over = wake.send(());
-            })
-        });
+        let (wake, woken) = wake_on_change(engine);
         // The engine goes when the daemon ends, not when this thread does.
         let (engine, told) = (Arc::downgrade(engine), Arc::clone(&ending));
         let (done, over) = channel::<()>();
@@ -52,6 +46,18 @@ impl Background {
         })?;
         Ok(Self { ending, wake, over })
     }
+}
+
+/// Returns a channel that gets a message with each change.
+pub(super) fn wake_on_change(engine: &Engine) -> (Sender<()>, Receiver<()>) {
+    let (wake, woken) = channel();
+    engine.on_change({
+        let wake = wake.clone();
+        Box::new(move |_| {
+            let _over = wake.send(());
+        })
+    });
+    (wake, woken)
 }
 
 impl Drop for Background {

@@ -4,18 +4,19 @@ use std::{
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+        mpsc::{Receiver, RecvTimeoutError, Sender},
     },
     thread,
     time::{Duration, Instant},
 };
 
+use super::background::wake_on_change;
 use crate::engine::{Engine, rest_after};
 
 /// After so long a judge that failed is asked again.
 const RETRY: Duration = Duration::from_mins(10);
 
-/// The thread, as its owner sees it. It ends with its owner; a command that is judging is killed.
+/// A handle to the thread. It ends when the handle is dropped; a command that is judging is killed.
 pub(super) struct JudgeThread {
     engine: Weak<Engine>,
     ending: Arc<AtomicBool>,
@@ -23,7 +24,7 @@ pub(super) struct JudgeThread {
 }
 
 impl JudgeThread {
-    /// Starts it, unless there is nobody who judges: pairs that wait from earlier are judged at once.
+    /// Starts it, unless there is no judge. Pairs that wait from earlier are judged at once.
     ///
     /// # Errors
     /// If the system gives no thread.
@@ -32,13 +33,7 @@ impl JudgeThread {
             return Ok(None);
         }
         let ending = Arc::new(AtomicBool::new(false));
-        let (wake, woken) = channel();
-        engine.on_change({
-            let wake = wake.clone();
-            Box::new(move |_| {
-                let _over = wake.send(());
-            })
-        });
+        let (wake, woken) = wake_on_change(engine);
         let (weak, told) = (Arc::downgrade(engine), Arc::clone(&ending));
         thread::Builder::new().name("judging".into()).spawn(move || work(&weak, &told, &woken))?;
         Ok(Some(Self { engine: Arc::downgrade(engine), ending, wake }))

@@ -44,7 +44,7 @@ const THREAD_REST: Duration = Duration::from_secs(2);
 const SMALL_FILE_LIMIT: u64 = 1 << 30;
 
 /// Runs the daemon in this process until it is told to end: by `POST /shutdown`, SIGTERM or SIGINT. `ready` is called
-/// once it answers, with where it listens and what is not as it should be. `more` are paths besides the API's own, behind the same checks.
+/// once it answers, with where it listens and which problems it found. `more` are paths besides the API's own, behind the same checks.
 ///
 /// # Errors
 /// Where another process owns the store, or the store, a key, the socket or the log cannot be used.

@@ -174,6 +174,58 @@ pub fn standing(judgements: impl IntoIterator<Item = PairJudgement>) -> Option<P
     judgements.into_iter().max_by_key(|judgement| (judgement.by_person, judgement.clock, judgement.event))
 }
 
+/// What an agent said of pairs of claims that may contradict each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default)]
+pub struct AgentJudgements {
+    /// Its writes that waited for its verdicts.
+    pub asked: usize,
+    /// Its verdicts `contradicts`; those that were undone count, too, as with the others.
+    pub contradicts: usize,
+    /// Its verdicts `replaces`.
+    pub replaces: usize,
+    /// Its verdicts `same`.
+    pub same: usize,
+    /// Its verdicts `compatible`.
+    pub compatible: usize,
+    /// Those of its verdicts that a person undid or decided otherwise later.
+    pub overturned: usize,
+    /// Its last fifty verdicts are all `compatible`: it may not read the claims.
+    pub always_compatible: bool,
+}
+
+impl AgentJudgements {
+    /// How many verdicts it gave.
+    pub fn verdicts(&self) -> usize {
+        self.contradicts + self.replaces + self.same + self.compatible
+    }
+
+    /// Says how often it was asked, what it said, and what a person overturned; `None` if it was never asked and judged nothing.
+    pub fn words(&self) -> Option<String> {
+        if self.asked == 0 && self.verdicts() == 0 {
+            return None;
+        }
+        let said = [
+            (self.contradicts, "contradicts"),
+            (self.replaces, "replaces"),
+            (self.same, "same"),
+            (self.compatible, "compatible"),
+        ];
+        let said: Vec<String> =
+            said.iter().filter(|(many, _)| *many > 0).map(|(many, verdict)| format!("{many} {verdict}")).collect();
+        let said = if said.is_empty() { "no verdict".to_owned() } else { said.join(", ") };
+        let writes = if self.asked == 1 { "write" } else { "writes" };
+        let mut line = format!("asked about {} {writes}: {said}", self.asked);
+        if self.overturned > 0 {
+            line = format!("{line}; {} overturned by a person", self.overturned);
+        }
+        if self.always_compatible {
+            line.push_str("; its last 50 verdicts are all compatible");
+        }
+        Some(line)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -224,5 +276,16 @@ mod tests {
             prop_assert_eq!(standing(all.clone()), first);
             prop_assert!(first.is_none_or(|first| first.by_person || all.iter().all(|other| !other.by_person)));
         }
+    }
+
+    #[test]
+    fn judgements_are_told_in_one_line() {
+        assert_eq!(AgentJudgements::default().words(), None);
+        let some =
+            AgentJudgements { asked: 3, replaces: 1, compatible: 2, overturned: 1, ..AgentJudgements::default() };
+        assert_eq!(
+            some.words().as_deref(),
+            Some("asked about 3 writes: 1 replaces, 2 compatible; 1 overturned by a person")
+        );
     }
 }

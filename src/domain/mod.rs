@@ -29,7 +29,7 @@ pub use clock::Hlc;
 pub use confusion::{Confusion, MarkAnswers, STORY_WINDOW, StoryRule};
 pub use event::{Body, EventKind, Header, ResolveAct, SignedEvent};
 pub use id::{CardId, ClaimId, DeviceId, EventId, OpId};
-pub use judgement::{DoubtBand, LinkKind, PairVerdict};
+pub use judgement::{AgentJudgements, DoubtBand, LinkKind, PairVerdict};
 pub use norm::{IndexTerms, Norm};
 pub use roster::Roster;
 pub use scope::{Level, Scope};

@@ -152,7 +152,7 @@ impl Engine {
         Ok(Some((judge, pairs)))
     }
 
-    /// Ends what judges are at, since the daemon ends: a command that runs is killed.
+    /// Stops the judges when the daemon ends: a command that runs is killed.
     pub fn stop_judges(&self) {
         self.config.judges.iter().for_each(ModelJudge::stop);
     }

@@ -80,15 +80,7 @@ impl GuardResult {
         if self.blocking().contains(&id) {
             return;
         }
-        let evidence = Evidence {
-            stage: Stage::Judge,
-            rule: RuleId::Judged,
-            relation,
-            confidence: Confidence::High,
-            sentence,
-            ..Evidence::default()
-        };
-        let finding = Finding { claim: id, tier: Tier::Block, score: 1.0, evidence };
+        let finding = judged_finding(id, relation, sentence);
         self.verdict.tier = Tier::Block;
         self.verdict.findings.retain(|known| known.claim != id);
         self.verdict.findings.insert(0, finding.clone());
@@ -104,6 +96,19 @@ impl GuardResult {
             .map(|conflict| conflict.claim.id)
             .collect()
     }
+}
+
+/// What a judge said of a claim, as a finding that blocks.
+pub(super) fn judged_finding(claim: ClaimId, relation: Relation, sentence: String) -> Finding {
+    let evidence = Evidence {
+        stage: Stage::Judge,
+        rule: RuleId::Judged,
+        relation,
+        confidence: Confidence::High,
+        sentence,
+        ..Evidence::default()
+    };
+    Finding { claim, tier: Tier::Block, score: 1.0, evidence }
 }
 
 /// How many facts a guarded write is compared with, at most.

@@ -78,7 +78,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Reads what waits, for a moment: whoever asks for the story right after a write gets it whole, unless much was written.
+    /// Reads the backlog for a moment, so that a story that is asked for right after a write is complete, unless much was written.
     pub(super) fn catch_up_with_stories(&self) -> Result<(), ApiError> {
         let begun = Instant::now();
         while begun.elapsed() < MOMENT && self.read_stories()? {}

@@ -8,9 +8,6 @@ use super::{
 };
 use crate::domain::{ClaimId, ClaimKind, EventId, Scope};
 
-/// The project name of the organisation's own level.
-pub use crate::domain::scope::ORGANISATION as ORG_LEVEL;
-
 /// The least confidence of a candidate for promotion.
 const PROMOTED_FROM: f64 = 0.7;
 
@@ -123,9 +120,9 @@ fn root(parents: &BTreeMap<EventId, EventId>, of: EventId) -> EventId {
 /// Returns what a group amounts to at the time `now`.
 pub fn insight(claims: &[NotedClaim], group: &[usize], now: u64) -> Insight {
     let members: Vec<&NotedClaim> = group.iter().filter_map(|at| claims.get(*at)).collect();
-    let of_projects = || members.iter().filter(|claim| claim.scope.project != ORG_LEVEL);
+    let of_projects = || members.iter().filter(|claim| claim.scope.level().is_project());
     let projects: BTreeSet<Scope> = of_projects().map(|claim| claim.scope.clone()).collect();
-    let principle = members.iter().find(|claim| claim.scope.project == ORG_LEVEL);
+    let principle = members.iter().find(|claim| !claim.scope.level().is_project());
     let mut wordings: HashMap<EventId, usize> = HashMap::new();
     for claim in &members {
         *wordings.entry(claim.words).or_default() += 1;
@@ -191,7 +188,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::{Qualifiers, judgement::words_hash};
+    use crate::domain::{Qualifiers, judgement::words_hash, scope::ORGANISATION};
 
     const NOW: u64 = 1_000 * rank::DAY;
 
@@ -227,7 +224,7 @@ pub(super) mod tests {
         claims[2].contradicted = true;
         assert!(!of(&claims, &[])[0].is_candidate(3, NOW));
         claims[2].contradicted = false;
-        claims.push(claim(20, ORG_LEVEL, "Use tabs"));
+        claims.push(claim(20, ORGANISATION, "Use tabs"));
         let promoted = &of(&claims, &[])[0];
         assert_eq!((promoted.principle, promoted.projects.len()), (Some(EventId([20; 32])), 5));
         assert!(!promoted.is_candidate(3, NOW));

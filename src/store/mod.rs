@@ -48,8 +48,8 @@ pub use read::{AgentTally, ClaimLink, JudgedWords, Sightings};
 pub use requests::RequestHash;
 pub use row::{
     AgentRow, CandidateQuery, CardFilter, CardRow, CardState, CheckReport, ClaimFilter, ClaimRow, EventRow,
-    GuardOutcome, JudgementCounts, KindAndStatus, LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page,
-    PromotedFrom, RowNumber, ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
+    GuardOutcome, KindAndStatus, LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, PromotedFrom,
+    RowNumber, ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
 };
 pub use story_pass::{StoryMarkRow, StoryNeighbour, StoryPlace, StoryReader, StoryStep, WrittenMark, WrittenMarks};
 pub use team::sync_rows::{

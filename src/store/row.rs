@@ -265,25 +265,6 @@ pub struct AgentRow {
     pub last: u64,
 }
 
-/// What an agent judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JudgementCounts {
-    /// Its writes that waited for its verdicts.
-    pub asked: usize,
-    /// Its verdicts `contradicts`, those that were undone included, as with the others.
-    pub contradicts: usize,
-    /// Its verdicts `replaces`.
-    pub replaces: usize,
-    /// Its verdicts `same`.
-    pub same: usize,
-    /// Its verdicts `compatible`.
-    pub compatible: usize,
-    /// Those of its verdicts that a person took back or decided otherwise later.
-    pub overturned: usize,
-    /// Its last fifty verdicts are all `compatible`.
-    pub always_compatible: bool,
-}
-
 /// Something that was done, and that a person should have a look at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoticeRow {

@@ -12,6 +12,9 @@ use super::{
 };
 use crate::domain::{CardId, ClaimId, Confusion, STORY_WINDOW, Scope, StoryRule, derive::CardKind, event::EventKind};
 
+/// How many claims are placed instead of one that is read: after an import, a write waits no longer for these than for readings.
+const PLACED: usize = 16;
+
 /// The setting that holds the version of the rules by which the stories were read.
 const VERSION: &str = "story.version";
 
@@ -78,8 +81,6 @@ pub trait StoryReader {
 /// What a step of the pass did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoryStep {
-    /// Claims that were placed or read.
-    pub claims: usize,
     /// Cards that opened or changed.
     pub cards: Vec<CardId>,
     /// Scopes of these cards.
@@ -114,7 +115,7 @@ impl Store {
         Ok(())
     }
 
-    /// Places and reads up to `most` claims of the backlog: those that changed first, the newest of them first.
+    /// Places claims of the backlog, the newest first, then reads up to `most` of them; placing [`PLACED`] takes as long as reading one.
     pub fn read_story(&mut self, reader: &dyn StoryReader, most: usize) -> Result<StoryStep> {
         let mut step = StoryStep::default();
         if !self.reader.story_waits(reader.today())? {
@@ -127,7 +128,8 @@ impl Store {
         .execute([reader.today()])?;
         tx.prepare_cached("DELETE FROM story_due WHERE day < ?1")?.execute([reader.today()])?;
         let mut projector = Projector::new(&tx, &*self.check)?;
-        while step.claims < most {
+        let mut budget = most.saturating_mul(PLACED);
+        while budget > 0 {
             let mut next =
                 tx.prepare_cached("SELECT claim, stage FROM story_backlog ORDER BY stage, claim DESC LIMIT 1")?;
             let next = next.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).optional()?;
@@ -141,13 +143,14 @@ impl Store {
             });
             if stage == 0 {
                 projector.place_in_story(n, place.as_ref())?;
+                budget -= 1;
             } else {
                 let marks = match &place {
                     Some(place) => read_one(&tx, reader, n, row, place)?,
                     None => WrittenMarks::default(),
                 };
                 projector.write_marks(n, &marks)?;
-                step.claims += 1;
+                budget = budget.saturating_sub(PLACED);
             }
         }
         step.cards = projector.finish()?.cards;

@@ -30,7 +30,9 @@ pub(super) fn scan(
     let _working = lock(&keeper.working);
     let began = Instant::now();
     let mut run = NotesRun { at: keeper.now(), kind: kind.to_owned(), ..NotesRun::default() };
-    let found = discover_new(keeper);
+    // A file that is followed is read alone: the folders are searched for the rest.
+    let is_followed = only.is_some_and(|only| lock(&keeper.list).files.contains_key(only));
+    let found = !is_followed && discover_new(keeper);
     let paths: Vec<PathBuf> = {
         let list = lock(&keeper.list);
         list.files.keys().filter(|path| only.is_none_or(|only| path.starts_with(only))).cloned().collect()

@@ -31,7 +31,7 @@ pub(super) enum Notice {
     End,
 }
 
-/// The thread that watches. It ends with its owner, after what it is at.
+/// The thread that watches. It ends with its owner, once the scan that runs is done.
 pub(in crate::daemon) struct NotesWatcher {
     wake: Sender<Notice>,
     thread: Option<JoinHandle<()>>,

@@ -100,6 +100,27 @@ pub fn is_undo(kind: &EventKind) -> bool {
     *kind == EventKind::Undo || is_local_kind(kind, local::UNDO)
 }
 
+/// Kinds of events that never are what somebody means by "my last act": undoing itself, what cannot be undone, and writes that were not stored,
+/// which changed nothing.
+const NEVER_LAST: [&str; 11] = [
+    "undo",
+    "local.undo",
+    "redact",
+    "local.redact",
+    "local.refused",
+    "local.held",
+    "local.evidence",
+    "local.chunk",
+    "local.chunk_gone",
+    "chunk",
+    "chunk_gone",
+];
+
+/// Whether an event of this kind may be what somebody means by their last act, which `undo` takes back.
+pub fn may_be_last_act(kind: &str) -> bool {
+    !NEVER_LAST.contains(&kind) && !kind.starts_with("roster.")
+}
+
 /// Whether an event of this kind drops bodies.
 pub fn is_redact(kind: &EventKind) -> bool {
     *kind == EventKind::Redact || is_local_kind(kind, local::REDACT)

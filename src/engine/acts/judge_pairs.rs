@@ -5,15 +5,12 @@ use std::collections::BTreeSet;
 use super::{found_cards::FoundPair, supersede::replaced_by};
 use crate::{
     api::{ApiError, JudgePairsRequest, JudgedPair, JudgedPairs, MAX_PAIRS, PairEffect},
-    domain::{
-        CardId, ClaimId, EventKind, Finding, PairVerdict, Tier,
-        judgement::JudgementData,
-        verdict::{Confidence, Evidence, Relation, RuleId, Stage},
-    },
+    domain::{CardId, ClaimId, EventKind, PairVerdict, judgement::JudgementData, verdict::Relation},
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
         find,
+        guard_result::judged_finding,
         question::words_of,
         request_hash::request_hash,
         validate, wording,
@@ -182,7 +179,8 @@ impl ActContext<'_> {
                     PairVerdict::Contradicts => Relation::Contradiction,
                     _ => Relation::Uncertain,
                 };
-                drafts.push(judged_card(newer, older, relation, sentence));
+                let finding = judged_finding(older.id, relation, sentence);
+                drafts.push(FoundPair { ours: newer.clone(), theirs: older.clone(), finding }.draft());
                 (PairEffect::Card, None)
             }
         }
@@ -199,25 +197,6 @@ fn sentence(verdict: PairVerdict, by: &str, older: &ClaimRow, because: Option<&s
         PairVerdict::Compatible => format!("{by} judged that it is compatible with {old}"),
     };
     because.map_or_else(|| format!("{said}."), |because| format!("{said}: {because}"))
-}
-
-/// Opens the card of a pair.
-pub(in crate::engine) fn judged_card(
-    newer: &ClaimRow,
-    older: &ClaimRow,
-    relation: Relation,
-    sentence: String,
-) -> EventDraft {
-    let evidence = Evidence {
-        stage: Stage::Judge,
-        rule: RuleId::Judged,
-        relation,
-        confidence: Confidence::High,
-        sentence,
-        ..Evidence::default()
-    };
-    let finding = Finding { claim: older.id, tier: Tier::Block, score: 1.0, evidence };
-    FoundPair { ours: newer.clone(), theirs: older.clone(), finding }.draft()
 }
 
 fn summary(pairs: &[JudgedPair]) -> String {

@@ -1,13 +1,14 @@
 //! The figures of an organisation on one page.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{PROMOTE_FROM, views};
+use super::views;
 use crate::{
     api::{ApiError, ContestedSubject, InsightFigures, InsightFiguresQuery, InsightView, Lifecycle},
-    domain::CardId,
+    domain::{CardId, ClaimId},
     engine::Engine,
-    notes::{Insight, insight::ORG_LEVEL},
+    notes::Insight,
+    store::ClaimRow,
 };
 
 /// How many rows each list has.
@@ -30,9 +31,10 @@ pub(super) fn figures(engine: &Engine, query: &InsightFiguresQuery) -> Result<In
     shared.sort_by_key(|insight| std::cmp::Reverse(insight.projects.len()));
     let shared = shared.into_iter().take(ROWS).filter_map(|insight| views::view(&book, insight)).collect();
 
+    let rows_by_id: HashMap<ClaimId, &ClaimRow> = book.rows.iter().map(|row| (row.id, row)).collect();
     let mut subjects: BTreeMap<String, BTreeSet<CardId>> = BTreeMap::new();
     for (claim, card) in &book.cards {
-        let Some(row) = book.rows.iter().find(|row| row.id == *claim) else { continue };
+        let Some(row) = rows_by_id.get(claim) else { continue };
         let subject = row.norms.iter().map(|norm| norm.subject.trim()).find(|subject| !subject.is_empty());
         if let Some(subject) = subject {
             subjects.entry(subject.to_owned()).or_default().insert(*card);
@@ -42,8 +44,8 @@ pub(super) fn figures(engine: &Engine, query: &InsightFiguresQuery) -> Result<In
         subjects.into_iter().map(|(subject, cards)| ContestedSubject { subject, cards: cards.len() }).collect();
     contested.sort_by_key(|subject| std::cmp::Reverse(subject.cards));
     contested.truncate(ROWS);
-    let projects: BTreeSet<&str> =
-        book.claims.iter().map(|claim| &*claim.scope.project).filter(|project| *project != ORG_LEVEL).collect();
+    let of_projects = book.claims.iter().filter(|claim| claim.scope.level().is_project());
+    let projects: BTreeSet<&str> = of_projects.map(|claim| &*claim.scope.project).collect();
     Ok(InsightFigures {
         org_id: org.to_owned(),
         projects: projects.len(),
@@ -53,6 +55,6 @@ pub(super) fn figures(engine: &Engine, query: &InsightFiguresQuery) -> Result<In
         contested,
         decayed: rows(&|insight| insight.lifecycle != Lifecycle::Active),
         promoted: rows(&|insight| insight.principle.is_some()),
-        candidates: rows(&|insight| insight.is_candidate(PROMOTE_FROM, book.now)),
+        candidates: rows(&|insight| insight.is_candidate(book.promote_at, book.now)),
     })
 }

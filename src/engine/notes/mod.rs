@@ -25,9 +25,6 @@ use crate::{
     store::{ClaimLink, ClaimRow, JudgedWords, Reader},
 };
 
-/// The projects that have to agree before a claim may be promoted, unless the settings say otherwise.
-pub(super) const PROMOTE_FROM: usize = 3;
-
 /// The claims of an organisation, with all that their insights depend on.
 pub(in crate::engine) struct NotesBook {
     pub(in crate::engine) claims: Vec<NotedClaim>,
@@ -37,10 +34,12 @@ pub(in crate::engine) struct NotesBook {
     pub(in crate::engine) cards: Vec<(ClaimId, CardId)>,
     pub(in crate::engine) links: Vec<ClaimLink>,
     pub(in crate::engine) now: u64,
+    /// How many projects have to agree before a claim may be promoted.
+    pub(in crate::engine) promote_at: usize,
 }
 
 impl NotesBook {
-    pub(in crate::engine) fn read(reader: &Reader, org: &str, now: u64) -> Result<Self, ApiError> {
+    pub(in crate::engine) fn read(reader: &Reader, org: &str, now: u64, promote_at: usize) -> Result<Self, ApiError> {
         reader.snapshot(|reader| -> Result<Self, ApiError> {
             let rows = reader.organisation_claims(org)?;
             let sightings = reader.sightings(org)?;
@@ -69,7 +68,7 @@ impl NotesBook {
                     links: linked.get(&row.id).copied().unwrap_or_default(),
                 }
             });
-            Ok(Self { claims: claims.collect(), rows, judged, cards, links, now })
+            Ok(Self { claims: claims.collect(), rows, judged, cards, links, now, promote_at })
         })
     }
 
@@ -113,6 +112,6 @@ impl Engine {
     }
 
     fn notes_book(&self, org: &str) -> Result<NotesBook, ApiError> {
-        NotesBook::read(&self.readers.lend(), org, (self.config.clock)())
+        NotesBook::read(&self.readers.lend(), org, (self.config.clock)(), self.config.levels.promote_at)
     }
 }

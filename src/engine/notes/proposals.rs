@@ -7,7 +7,7 @@ use crate::{
     api::ApiError,
     domain::{CardId, ClaimId, ConflictKind, EventId, Scope},
     engine::{Engine, find},
-    notes::{Lifecycle, insight::ORG_LEVEL, note_format::NoteLine, sameness::conflict_kind},
+    notes::{Lifecycle, note_format::NoteLine, sameness::conflict_kind},
 };
 
 /// The claims that may be written into a file.
@@ -49,7 +49,7 @@ impl Engine {
         let reader = self.readers.lend();
         let vectors = reader.organisation_vectors(&scope.org_id)?;
         let own = |at: &usize| book.claims.get(*at).is_some_and(|claim| claim.scope == *scope);
-        let level = |at: &usize| book.claims.get(*at).is_some_and(|claim| claim.scope.project == ORG_LEVEL);
+        let level = |at: &usize| book.claims.get(*at).is_some_and(|claim| !claim.scope.level().is_project());
         let is_said = |at: &usize| book.claims.get(*at).is_some_and(|claim| said.contains(&claim.words));
 
         let insights = book.insights();
@@ -111,7 +111,7 @@ impl Engine {
                     statement: row.statement.clone(),
                     reason: row.reason.clone(),
                     claim: row.id.short(),
-                    of_organisation: row.scope.project == ORG_LEVEL,
+                    of_organisation: !row.scope.level().is_project(),
                     conflict: conflict.map(|(_, card)| card.short()),
                 },
                 claim: row.id,

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::{NotesBook, PROMOTE_FROM};
+use super::NotesBook;
 use crate::{
     api::{ApiError, Derivation, InsightView, Insights, InsightsQuery, Lifecycle, NoteLink, NoteLinks, NoteLinksQuery},
     domain::{ClaimId, EventId, PairVerdict},
     engine::{Engine, validate},
-    notes::{Insight, insight::ORG_LEVEL, rank},
+    notes::{Insight, rank},
 };
 
 /// How many insights are listed unless a request says otherwise.
@@ -38,7 +38,7 @@ pub(super) fn insights(engine: &Engine, query: &InsightsQuery) -> Result<Insight
     found.retain(|insight| {
         shown.contains(&insight.lifecycle)
             && (!query.principles || insight.principle.is_some())
-            && (!query.candidates || insight.is_candidate(PROMOTE_FROM, book.now))
+            && (!query.candidates || insight.is_candidate(book.promote_at, book.now))
             && query
                 .project
                 .as_ref()
@@ -68,7 +68,7 @@ pub(super) fn view(book: &NotesBook, insight: &Insight) -> Option<InsightView> {
         .members
         .iter()
         .filter_map(|at| book.claims.get(*at))
-        .filter(|claim| claim.scope.project != ORG_LEVEL)
+        .filter(|claim| claim.scope.level().is_project())
         .collect();
     let weights: Vec<f64> = members
         .iter()
@@ -88,7 +88,7 @@ pub(super) fn view(book: &NotesBook, insight: &Insight) -> Option<InsightView> {
         statement: wording.statement.clone(),
         kind: wording.kind,
         principle: insight.principle,
-        candidate: insight.is_candidate(PROMOTE_FROM, book.now),
+        candidate: insight.is_candidate(book.promote_at, book.now),
         derivations: derivations.collect(),
         projects: insight.projects.len(),
         sightings: insight.sightings,

@@ -3,9 +3,9 @@
 use std::sync::PoisonError;
 
 use crate::{
-    api::{AgentJudgements, AgentView, AgentsQuery, ApiError},
+    api::{AgentView, AgentsQuery, ApiError},
+    domain::AgentJudgements,
     engine::{Engine, validate},
-    store::JudgementCounts,
 };
 
 /// The agents that wrote something, the one that did so last first.
@@ -38,13 +38,8 @@ pub(in crate::engine) fn agents(engine: &Engine, query: &AgentsQuery) -> Result<
         }
     }
     for item in &mut items {
-        item.judgements = judged.get(&item.agent).copied().map(judgements).unwrap_or_default();
+        item.judgements = judged.get(&item.agent).copied().unwrap_or_default();
     }
     items.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.agent.cmp(&b.agent)));
     Ok(items)
-}
-
-fn judgements(counts: JudgementCounts) -> AgentJudgements {
-    let JudgementCounts { asked, contradicts, replaces, same, compatible, overturned, always_compatible } = counts;
-    AgentJudgements { asked, contradicts, replaces, same, compatible, overturned, always_compatible }
 }

@@ -39,7 +39,7 @@ pub struct JudgeCommand {
     args: Vec<String>,
     /// Where it runs: an empty folder, so that it finds no project there whose settings it would follow.
     folder: PathBuf,
-    /// No run goes on, and none begins.
+    /// Whether it was stopped: what runs is killed, and nothing is started.
     stopped: Arc<AtomicBool>,
 }
 

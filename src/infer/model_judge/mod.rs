@@ -1,6 +1,6 @@
 //! Judges: language models that read a prompt and answer in text or JSON. The local model, one at an address, or a command.
 //!
-//! Architecture Invariant: the local model is the only judge that is there without a setting. So no text leaves this process without the
+//! Architecture Invariant: the local model is the only judge that works without a setting. So no text leaves this process without the
 //! user's consent.
 
 mod judge_command;
@@ -112,14 +112,14 @@ impl ModelJudge {
         }
     }
 
-    /// Ends what it is at: a command that runs is killed, and is not started again.
+    /// Stops it: a command that runs is killed, and none is started again.
     pub fn stop(&self) {
         if let Self::Command(command) = self {
             command.stop();
         }
     }
 
-    /// Whether it can be asked now: the local model is there only if one is chosen.
+    /// Whether it can be asked now: the local model only if one is chosen.
     pub fn is_there(&self) -> bool {
         match self {
             Self::Local(models) => models.info().role(ModelRole::Llm).is_some(),

@@ -215,7 +215,7 @@ impl Projector<'_> {
             cards.insert(card);
             concerned.extend(&mark.claims);
         }
-        // What a reversal includes, or this claim settles, is shown no more, or is again.
+        // Marks that a reversal includes, or that this claim settles, are hidden; others are shown again.
         let mut read = self.db.prepare_cached("SELECT DISTINCT card FROM story_marks WHERE member = ?1")?;
         for member in concerned {
             cards.extend(

@@ -1,12 +1,12 @@
-//! What agents judged: how often each was asked, what it said, and what a person turned over.
+//! What agents judged: how often each was asked, what it said, and what a person overturned.
 
 use std::collections::BTreeMap;
 
 use rusqlite::params;
 
 use crate::{
-    domain::{PairVerdict, Scope},
-    store::{JudgementCounts, Reader, Result, log},
+    domain::{AgentJudgements, PairVerdict, Scope},
+    store::{Reader, Result, log},
 };
 
 /// The events by which agents judge, or are asked to. Written as in the index `events_judging`, so that it is used.
@@ -21,7 +21,7 @@ const ALWAYS: usize = 50;
 
 impl Reader {
     /// The judgements of each agent, in a scope or everywhere.
-    pub fn agent_judgements(&self, scope: Option<&Scope>) -> Result<BTreeMap<String, JudgementCounts>> {
+    pub fn agent_judgements(&self, scope: Option<&Scope>) -> Result<BTreeMap<String, AgentJudgements>> {
         self.snapshot(|reader| {
             let scope = match scope {
                 Some(scope) => match log::known_scope(&reader.db, scope)? {
@@ -30,7 +30,7 @@ impl Reader {
                 },
                 None => None,
             };
-            let mut counts: BTreeMap<String, JudgementCounts> = BTreeMap::new();
+            let mut counts: BTreeMap<String, AgentJudgements> = BTreeMap::new();
             let mut read = reader.db.prepare_cached(concat!(
                 "SELECT agent, kind, count(*) FROM events WHERE agent <> '' AND (?1 IS NULL OR scope = ?1) AND ",
                 judging!(),

@@ -16,22 +16,6 @@ use crate::{
     },
 };
 
-/// Acts that never are what a caller means by "my last act": undoing itself, what cannot be undone, and refusals, which
-/// changed nothing.
-const NOT_UNDONE: [&str; 11] = [
-    "undo",
-    "local.undo",
-    "redact",
-    "local.redact",
-    "local.refused",
-    "local.held",
-    "local.evidence",
-    "local.chunk",
-    "local.chunk_gone",
-    "chunk",
-    "chunk_gone",
-];
-
 /// The most events that let others rest on a claim among the [`Reader::events_of`] it.
 const MOST_RESTING: usize = 100;
 
@@ -242,7 +226,7 @@ impl Reader {
         let mut rows = read.query(params![who, agent, scope])?;
         while let Some(row) = rows.next()? {
             let kind: String = row.get(1)?;
-            if !NOT_UNDONE.contains(&kind.as_str()) && !kind.starts_with("roster.") {
+            if derive::may_be_last_act(&kind) {
                 return Ok(Some(OpId(row.get(0)?)));
             }
         }

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use super::{HOUR, NOW, claim, id, scope};
 use crate::{
     api::{
-        AgentJudgements, AgentSession, AgentView, Agents, IngestedFile, IngestedFiles, RecallAnswer, RecallHit,
-        RecallRequest, RecallVerdict, Snapshot,
+        AgentSession, AgentView, Agents, IngestedFile, IngestedFiles, RecallAnswer, RecallHit, RecallRequest,
+        RecallVerdict, Snapshot,
     },
     client::injected::InjectedClaim,
+    domain::AgentJudgements,
 };
 
 /// Three agents: two that wrote something, one of which is connected, and one that is connected and wrote nothing.
