@@ -2,9 +2,9 @@
 //! are worth. Pure: files, the clock and the models are the callers' business.
 //!
 //! - [`fragment`] splits a file by its headings, [`section`] finds and replaces ergo's own marked section in it.
-//! - [`rank`] has the written formulas: confidence, rank, decay, status. [`insight`] applies them to groups of equal claims.
+//! - [`mod@rank`] has the written formulas: confidence, rank, decay, status. [`mod@insight`] applies them to groups of equal claims.
 //! - [`sameness`] decides whether two claims in other words say the same, and in which way two exclude each other.
-//! - [`labels`] gives a claim its category, domain and tags from fixed lists.
+//! - [`mod@labels`] gives a claim its category, domain and tags from fixed lists.
 //! - [`selection`] chooses what is written into a file, [`note_format`] writes it as each agent reads it.
 
 pub mod fragment;
