@@ -10,7 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{api::ApiError, engine::Engine};
+use crate::{
+    api::ApiError,
+    engine::{Engine, rest_after},
+};
 
 /// The thread, as its owner sees it. It ends with its owner, after what it is at.
 pub(super) struct Background {
@@ -25,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// After so long an embedder that failed is asked again.
 const RETRY: Duration = Duration::from_mins(1);
+
+/// The share of the time in which stories are read, in percent.
+const STORY_PERCENT: u8 = 50;
 
 /// After so long without a change it does what can wait for that.
 const QUIET: Duration = Duration::from_secs(2);
@@ -124,11 +130,21 @@ fn until_due(engine: &Engine) -> Option<Duration> {
 /// One piece of work; whether there was any. `quiet`: nothing has changed for a while, and what can wait for that may be done.
 fn step(engine: &Engine, quiet: bool) -> Result<bool, ApiError> {
     Ok(engine.store_unanswered()?
-        || engine.read_stories()?
+        || read_stories(engine)?
         || engine.fill_vectors()? > 0
         || engine.refresh_unrelated_baseline()?
         || (quiet && engine.fill_reasons()?)
         || engine.deepen_next()?)
+}
+
+/// Reads a few claims of stories, then rests: each step takes the write lock, and whoever waits for it must get it in between.
+fn read_stories(engine: &Engine) -> Result<bool, ApiError> {
+    let began = Instant::now();
+    let worked = engine.read_stories()?;
+    if worked {
+        thread::sleep(rest_after(began.elapsed(), STORY_PERCENT));
+    }
+    Ok(worked)
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
         let peer = &status["teams"][0]["peers"][0]["last_error"];
         format!("{} {peer}", status["problems"])
     };
-    until_within(Duration::from_mins(4), "bob says that his disk is full", || told().contains("full"));
+    until_within(Duration::from_mins(1), "bob says that his disk is full", || told().contains("full"));
     println!("bob says: {}", told());
     // Both sides say what it is, and what to do.
     let doctor = bob.run(&["doctor"]).stdout;
@@ -40,11 +40,11 @@ fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
         let peer = ada.status()["teams"][0]["peers"][0].clone();
         (peer["last_error"].to_string(), peer["advice"].to_string())
     };
-    until_within(Duration::from_mins(4), "ada says that bob's disk is full", || at_ada().0.contains("full"));
+    until_within(Duration::from_mins(1), "ada says that bob's disk is full", || at_ada().0.contains("full"));
     let (error, advice) = at_ada();
     assert!(error.contains("the peer cannot store") && advice.contains("free "), "{error} {advice}");
     let doctor = || ada.run(&["doctor"]).stdout.contains("bob-laptop: the peer cannot store");
-    until_within(Duration::from_mins(4), "ada's doctor says so", doctor);
+    until_within(Duration::from_mins(1), "ada's doctor says so", doctor);
     let there = bob.set().0;
     assert!((there as usize) < FACTS, "{there} of {FACTS} fit");
     assert_ne!(bob.status()["teams"][0]["in_sync"], true, "{}", bob.status());
@@ -52,7 +52,7 @@ fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
     bob.run(&["claims"]).ok();
     let eve = Laptop::of("eve");
     ada.takes_in(&eve, &[]);
-    until_within(Duration::from_mins(4), "eve has everything", || eve.set().0 as usize == FACTS);
+    until_within(Duration::from_mins(1), "eve has everything", || eve.set().0 as usize == FACTS);
     disk.grow(200_000);
     until_within(Duration::from_secs(90), "bob has everything", || bob.set().0 as usize == FACTS);
     assert_eq!(bob.set(), ada.set());
