@@ -13,7 +13,7 @@ use ergo::{
         bundle::{BundleItem, BundleReader, note},
         document::IndexDocument,
         frame::{self, Message},
-        gate::{self, MAX_MESSAGE},
+        preflight::{self, MAX_MESSAGE},
         ticket::Ticket,
     },
 };
@@ -96,8 +96,8 @@ pub fn bundle(bytes: &[u8]) {
 }
 
 /// A sync message of automerge from a peer, before automerge reads it.
-pub fn gate(bytes: &[u8]) {
-    drop(gate::scan_message(bytes));
+pub fn message(bytes: &[u8]) {
+    drop(preflight::scan_message(bytes));
 }
 
 /// The same message in an exchange. Not for the fuzzer, which ends at each panic: those of automerge are caught.

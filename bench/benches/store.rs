@@ -7,7 +7,7 @@ use std::{hint::black_box, sync::Arc, time::Duration};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use ed25519_dalek::SigningKey;
 use ergo::{
-    domain::{EventKind, OpId, Scope, verdict::PairCheck},
+    domain::{EventKind, OpId, Scope, guard_report::PairCheck},
     guard::StructuralPairCheck,
     store::{Act, CandidateQuery, ClaimFilter, EventDraft, Store, StoreOptions},
 };

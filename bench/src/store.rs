@@ -1,6 +1,6 @@
 //! `ergo-bench store`: how long writes and reads take, by the number of active claims in the scope.
 //!
-//! Every write goes through the engine's real path: normalise, candidates, judge, commit. Times are wall-clock
+//! Every write goes through the engine's real path: normalise, nearby claims, judge, commit. Times are wall-clock
 //! milliseconds on a store file of its own in a private folder.
 
 use std::{

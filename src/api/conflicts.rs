@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{claims::ClaimView, request};
 pub use crate::domain::derive::CardKind;
-use crate::domain::{CardId, ClaimId, Confusion, OpId, Qualifiers, Scope, verdict::Evidence};
+use crate::domain::{CardId, ClaimId, Confusion, OpId, Qualifiers, Scope, guard_report::Evidence};
 
 /// The status of a card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -144,7 +144,7 @@ pub struct CardSide {
     /// The claim. The new claim of a refused write has the status `refused`, and an id that only its card uses.
     pub claim: ClaimView,
     /// Whether it is the new claim of a refused write, which is not stored as a claim.
-    pub candidate: bool,
+    pub new_claim: bool,
     /// The newest of the active claims that rest on it; `claim.dependents` says how many there are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bears: Vec<Bearing>,

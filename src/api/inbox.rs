@@ -8,7 +8,7 @@ use super::{
     conflicts::CardSummary,
     sync::{PendingJoin, QuarantinedView},
 };
-use crate::domain::{EventId, OpId, Scope, verdict::Stage};
+use crate::domain::{EventId, OpId, Scope, guard_report::Stage};
 
 /// `GET /inbox`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]

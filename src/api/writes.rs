@@ -9,7 +9,7 @@ use super::{
     doubts::{Consider, Doubt},
     request,
 };
-use crate::domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers, Scope, Tier, verdict::Evidence};
+use crate::domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers, Scope, Tier, guard_report::Evidence};
 
 /// Who acts, where, and under which idempotency key: part of every mutation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -229,7 +229,7 @@ pub struct Conflict {
     /// The probability that they contradict each other, 0 to 1.
     pub score: f32,
     /// The stage that decided.
-    pub stage: crate::domain::verdict::Stage,
+    pub stage: crate::domain::guard_report::Stage,
     /// The rule that fired.
     pub rule: String,
     /// The evidence: both norms and the words that oppose each other.

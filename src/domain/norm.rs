@@ -3,7 +3,7 @@
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-use super::verdict::Confidence;
+use super::guard_report::Confidence;
 
 /// The stance of a norm.
 #[derive(
@@ -155,15 +155,15 @@ pub struct Norm {
     pub confidence: Option<Confidence>,
 }
 
-/// What the store indexes of a claim, so that the guard's candidates come from an index and never from a scan.
+/// What the store indexes of a claim, so that the guard's nearby claims come from an index and never from a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexTerms {
-    /// Canonical subjects of the norms: a claim that shares one is a candidate. Sorted, without repeats.
+    /// Canonical subjects of the norms: a claim that shares one is a new claim. Sorted, without repeats.
     pub subjects: Vec<String>,
     /// Keys of which two claims that contradict share one: a subject with its attribute. Sorted, without repeats.
     pub pairs: Vec<String>,
     /// Content terms of the statement: lower-case stems, and `#name` for a set of exclusive alternatives that the
-    /// statement names a member of. Candidates are ranked by how many (rare) terms they share. Sorted, without repeats.
+    /// statement names a member of. Nearby claims are ranked by how many (rare) terms they share. Sorted, without repeats.
     pub terms: Vec<String>,
     /// Two of these terms that stand near each other, in one order whatever the text's. Where every word is common, they
     /// find the few claims that share many. Sorted, without repeats.

@@ -153,7 +153,7 @@ impl Engine {
             // Without models, words alone say what is near.
             rows = incoming.by_words(&self.readers.lend())?;
         }
-        let Ok(ours) = results.parse(incoming.candidate()) else { return Ok(0) };
+        let Ok(ours) = results.parse(incoming.new_claim()) else { return Ok(0) };
         let Ok(against) = results.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(0) };
         let Ok(rulings) = results.rulings(&self.guard, &ours, &against) else { return Ok(0) };
         let said = results.said(&rows);
@@ -166,15 +166,15 @@ impl Engine {
             infers: results.infers() && self.nli_is_fitted(),
             threshold_shift: shift,
         };
-        let Ok(verdict) = guard_calls::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
+        let Ok(report) = guard_calls::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
         let doubts = guard_calls::doubts(&self.guard, &ours, &against, under);
         let found: Vec<ClaimId> =
-            verdict.findings.iter().filter(|one| one.tier == Tier::Block).map(|one| one.claim).collect();
+            report.findings.iter().filter(|one| one.tier == Tier::Block).map(|one| one.claim).collect();
         let doubts = doubts.iter().map(|pair| (&row, &rows[pair.at], pair.band));
         let doubts: Vec<_> = doubts.filter(|(_, other, _)| !found.contains(&other.id)).collect();
         self.queue_doubts(&row.scope, &doubts)?;
         let mut pairs = Vec::new();
-        for mut finding in verdict.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {
+        for mut finding in report.findings.into_iter().filter(|finding| finding.tier == Tier::Block) {
             let Some(theirs) = rows.iter().find(|other| other.id == finding.claim) else { continue };
             let evidence = &mut finding.evidence;
             evidence.sentence = format!("Found after the write was stored. {}", evidence.sentence);
@@ -202,7 +202,7 @@ impl Engine {
         })
     }
 
-    /// The candidates of a write as they are now.
+    /// The nearby claims of a write as they are now.
     fn near_again(
         &self,
         incoming: &IncomingClaim<'_>,

@@ -245,7 +245,7 @@ impl Engine {
         };
         let deep = self.ask_deeply(&older.statement, &newer.statement, call).map_err(unavailable)?;
         let (Ok(ours), Ok(against)) =
-            (guard_calls::parse(incoming.candidate()), guard_calls::parse_all(vec![theirs.clone()]))
+            (guard_calls::parse(incoming.new_claim()), guard_calls::parse_all(vec![theirs.clone()]))
         else {
             return Ok(None);
         };

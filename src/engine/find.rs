@@ -24,15 +24,15 @@ pub(super) fn claim(reader: &Reader, field: &str, text: &str) -> Result<ClaimRow
 pub(super) fn refused(reader: &Reader, prefix: &str) -> Result<Option<CardRow>, ApiError> {
     let Lookup::One(card) = reader.find_card(prefix)? else { return Ok(None) };
     let card = card_row(reader, &card)?;
-    let named = card.candidate.is_some_and(|id| id.to_hex().starts_with(prefix));
+    let named = card.new_claim.is_some_and(|id| id.to_hex().starts_with(prefix));
     Ok(named.then_some(card))
 }
 
 /// The claim that a refused write became, if it was stored after all: it has an id of its own, to which the first one leads.
 pub(super) fn stored_as(reader: &Reader, card: &CardRow) -> Result<Option<ClaimRow>, ApiError> {
-    let (Some(candidate), Some(by)) = (card.candidate, &card.settled) else { return Ok(None) };
+    let (Some(new_claim), Some(by)) = (card.new_claim, &card.settled) else { return Ok(None) };
     let became = reader.op(&by.op)?.into_iter().find_map(|event| {
-        let settles = derive::is_local_kind(&event.kind, derive::local::SETTLED) && event.targets.contains(&candidate);
+        let settles = derive::is_local_kind(&event.kind, derive::local::SETTLED) && event.targets.contains(&new_claim);
         event.successor.filter(|_| settles)
     });
     became.map(|id| row(reader, &id)).transpose()
@@ -57,7 +57,7 @@ fn not_stored(field: &str, prefix: &str, card: &CardRow) -> ApiError {
     error
 }
 
-/// The card with this id or prefix, or on which the refused candidate with this id waits.
+/// The card with this id or prefix, or on which the refused new claim with this id waits.
 pub(super) fn card(reader: &Reader, field: &str, text: &str) -> Result<CardRow, ApiError> {
     let prefix = validate::id(field, text)?;
     match reader.find_card(&prefix)? {

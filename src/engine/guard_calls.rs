@@ -8,7 +8,7 @@ use std::{
 pub(super) use crate::domain::ago::day;
 use crate::{
     api::Warning,
-    domain::{ClaimKind, Norm, Qualifiers, Tier, Verdict, verdict::Stage},
+    domain::{ClaimKind, GuardReport, Norm, Qualifiers, Tier, guard_report::Stage},
     guard::{self, DoubtfulPair, Guard, JudgeContext, MAX_CANDIDATES, NormedClaim, PairScores, ParsedClaim, Ruling},
 };
 
@@ -82,7 +82,7 @@ pub(super) fn judge(
     incoming: &ParsedClaim,
     against: &[Arc<ParsedClaim>],
     under: JudgeContext<'_>,
-) -> Result<Verdict, Box<Warning>> {
+) -> Result<GuardReport, Box<Warning>> {
     catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, under))).map_err(|_| failed())
 }
 
@@ -109,7 +109,7 @@ pub(super) fn shortlist(
         .unwrap_or_else(|_| (0..found.len().min(MAX_CANDIDATES)).collect())
 }
 
-/// Which candidates a cross-encoder should be asked about. A failure is none: the judge says so itself.
+/// Which nearby claims a cross-encoder should be asked about. A failure is none: the judge says so itself.
 pub(super) fn select_for_inference(
     guard: &Guard,
     incoming: &ParsedClaim,
@@ -119,7 +119,7 @@ pub(super) fn select_for_inference(
     catch_unwind(AssertUnwindSafe(|| guard.select_for_inference(incoming, against, under))).unwrap_or_default()
 }
 
-/// Which further candidates a cross-encoder should be asked about for the gate. A failure is none.
+/// Which further nearby claims a cross-encoder should be asked about for the gate. A failure is none.
 pub(super) fn select_for_gate(
     guard: &Guard,
     incoming: &ParsedClaim,
@@ -130,7 +130,7 @@ pub(super) fn select_for_gate(
     catch_unwind(AssertUnwindSafe(|| guard.select_for_gate(incoming, against, under, selected))).unwrap_or_default()
 }
 
-/// Which candidates a write may contradict. A failure is none.
+/// Which nearby claims a write may contradict. A failure is none.
 pub(super) fn doubts(
     guard: &Guard,
     incoming: &ParsedClaim,
@@ -140,7 +140,7 @@ pub(super) fn doubts(
     catch_unwind(AssertUnwindSafe(|| guard.doubts(incoming, against, under))).unwrap_or_default()
 }
 
-/// Which candidates a language model should be asked about. A failure is none.
+/// Which nearby claims a language model should be asked about. A failure is none.
 pub(super) fn select_for_deep_stage(
     guard: &Guard,
     incoming: &ParsedClaim,
@@ -151,11 +151,11 @@ pub(super) fn select_for_deep_stage(
 }
 
 /// What a stored write says about stages that did not run, if that could have changed the answer: not on every write.
-pub(super) fn skipped(verdict: &Verdict) -> Option<Warning> {
-    if verdict.tier == Tier::Clean || verdict.skipped.is_empty() {
+pub(super) fn skipped(report: &GuardReport) -> Option<Warning> {
+    if report.tier == Tier::Clean || report.skipped.is_empty() {
         return None;
     }
-    Some(Warning::new("nli_unavailable", verdict.skipped.join("; ")))
+    Some(Warning::new("nli_unavailable", report.skipped.join("; ")))
 }
 
 fn ungated(stage: &str, why: &str) -> Warning {

@@ -12,11 +12,11 @@ use super::{
 use crate::{
     api::{ApiError, ClaimView, Conflict, Doubt, DoubtBand, Warning},
     domain::{
-        ClaimId, ClaimKind, Finding, Scope, Status, Tier, Verdict,
-        verdict::{Confidence, Evidence, Relation, RuleId, Stage},
+        ClaimId, ClaimKind, Finding, GuardReport, Scope, Status, Tier,
+        guard_report::{Confidence, Evidence, Relation, RuleId, Stage},
     },
     guard::{Guard, JudgeContext, MAX_BY_WORDS, NormedClaim},
-    store::{CandidateQuery, ClaimRow, Reader},
+    store::{ClaimRow, NearbyQuery, Reader},
 };
 
 /// How many of the claims that a write was compared with are named if none of them opposes it.
@@ -25,7 +25,7 @@ const NEAREST: usize = 3;
 /// The guard's judgement of one write.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GuardResult {
-    pub(super) verdict: Verdict,
+    pub(super) report: GuardReport,
     /// The findings, with their claims; the strongest first.
     pub(super) conflicts: Vec<Conflict>,
     /// What the writer is told if it is stored.
@@ -43,7 +43,7 @@ pub(super) struct GuardResult {
 impl GuardResult {
     /// Whether the write is refused.
     pub(super) fn blocks(&self) -> bool {
-        self.verdict.tier == Tier::Block
+        self.report.tier == Tier::Block
     }
 
     /// The claims to which it can be an exception: those that refuse it, else the one against which the guard warns most.
@@ -81,9 +81,9 @@ impl GuardResult {
             return;
         }
         let finding = judged_finding(id, relation, sentence);
-        self.verdict.tier = Tier::Block;
-        self.verdict.findings.retain(|known| known.claim != id);
-        self.verdict.findings.insert(0, finding.clone());
+        self.report.tier = Tier::Block;
+        self.report.findings.retain(|known| known.claim != id);
+        self.report.findings.insert(0, finding.clone());
         self.conflicts.retain(|known| known.claim.id != id);
         self.conflicts.insert(0, view::conflict(finding, claim));
     }
@@ -129,7 +129,7 @@ pub(super) struct IncomingClaim<'a> {
 
 impl IncomingClaim<'_> {
     /// As the guard compares it.
-    pub(super) fn candidate(&self) -> NormedClaim {
+    pub(super) fn new_claim(&self) -> NormedClaim {
         NormedClaim {
             id: None,
             kind: self.kind,
@@ -142,7 +142,7 @@ impl IncomingClaim<'_> {
 
     /// The active guarded claims that share words with it, the likeliest first.
     pub(super) fn by_words(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
-        let rows = reader.candidates(&CandidateQuery {
+        let rows = reader.nearby_claims(&NearbyQuery {
             scopes: self.scope.in_force(),
             terms: Guard::index_terms(&self.normalised.norms, self.statement),
             exclude: self.exclude.to_vec(),
@@ -157,7 +157,7 @@ impl IncomingClaim<'_> {
         if !self.kind.is_guarded() {
             return Ok(Vec::new());
         }
-        Ok(reader.candidates(&CandidateQuery {
+        Ok(reader.nearby_claims(&NearbyQuery {
             scopes: self.scope.in_force(),
             terms: Guard::index_terms(&self.normalised.norms, self.statement),
             exclude: self.exclude.to_vec(),
@@ -217,7 +217,7 @@ impl ActContext<'_> {
             |warning: Box<Warning>| GuardResult { warnings: vec![*warning], ungated: true, ..GuardResult::default() };
         let stored = self.engine.as_read(self.reader(), rows)?;
         let (ours, against) =
-            match results.parse(incoming.candidate()).and_then(|ours| Ok((ours, results.parse_all(stored)?))) {
+            match results.parse(incoming.new_claim()).and_then(|ours| Ok((ours, results.parse_all(stored)?))) {
                 Ok(parsed) => parsed,
                 Err(warning) => return Ok(ungated(warning)),
             };
@@ -235,37 +235,37 @@ impl ActContext<'_> {
             infers: results.infers() && self.engine.nli_is_fitted(),
             threshold_shift: shift,
         };
-        let verdict = match guard_calls::judge(&self.engine.guard, &ours, &against, under) {
-            Ok(mut verdict) => {
-                verdict.skipped = skipped(results, &verdict, rows, || {
+        let report = match guard_calls::judge(&self.engine.guard, &ours, &against, under) {
+            Ok(mut report) => {
+                report.skipped = skipped(results, &report, rows, || {
                     guard_calls::select_for_inference(&self.engine.guard, &ours, &against, under)
                 });
-                verdict
+                report
             }
             Err(warning) => return Ok(ungated(warning)),
         };
         let mut conflicts = Vec::new();
-        for finding in &verdict.findings {
+        for finding in &report.findings {
             conflicts.push(view::conflict(finding.clone(), self.view(&finding.claim)?));
         }
         let mut warnings: Vec<Warning> =
             conflicts.iter().filter(|c| c.tier == Tier::Warn).map(|conflict| softer(incoming.kind, conflict)).collect();
-        warnings.extend(results.warning().or_else(|| guard_calls::skipped(&verdict)));
+        warnings.extend(results.warning().or_else(|| guard_calls::skipped(&report)));
         let nearest = rows.iter().take(NEAREST).map(|row| row.id).collect();
-        let doubts = match verdict.tier {
+        let doubts = match report.tier {
             Tier::Block => Vec::new(),
             _ => guard_calls::doubts(&self.engine.guard, &ours, &against, under),
         };
         let doubts =
             doubts.into_iter().map(|pair| ClaimInDoubt { row: rows[pair.at].clone(), band: pair.band }).collect();
         let compared = rows.iter().filter(|row| row.kind.is_guarded() && incoming.kind.is_guarded()).cloned().collect();
-        Ok(GuardResult { verdict, conflicts, warnings, ungated: false, nearest, compared, doubts })
+        Ok(GuardResult { report, conflicts, warnings, ungated: false, nearest, compared, doubts })
     }
 
     /// Counts what became of a guarded write. `excepted`: it was stored as an exception to a rule.
     pub(super) fn count(&self, judged: &GuardResult, excepted: bool) {
         let counters = &self.engine.counters;
-        let counter = match judged.verdict.tier {
+        let counter = match judged.report.tier {
             _ if excepted => &counters.exception,
             _ if judged.ungated => &counters.ungated,
             Tier::Clean => &counters.clean,
@@ -276,11 +276,11 @@ impl ActContext<'_> {
     }
 }
 
-/// What the verdict says of stages that did not run: a model that failed always; one that is not installed if a finding could have been
+/// What the report says of stages that did not run: a model that failed always; one that is not installed if a finding could have been
 /// another; and claims that appeared since the models were asked, which only happens when two write at the same moment.
 fn skipped(
     results: &ModelResults,
-    verdict: &Verdict,
+    report: &GuardReport,
     rows: &[ClaimRow],
     worth: impl Fn() -> Vec<usize>,
 ) -> Vec<String> {
@@ -288,7 +288,7 @@ fn skipped(
         return results.skipped();
     }
     if !results.infers() {
-        let matters = verdict.tier != Tier::Clean && !worth().is_empty();
+        let matters = report.tier != Tier::Clean && !worth().is_empty();
         return if matters { results.skipped() } else { Vec::new() };
     }
     if rows.iter().all(|row| results.saw(&row.id)) {
@@ -305,7 +305,7 @@ fn skipped(
 }
 
 /// A stored claim as the guard compares it.
-pub(super) fn candidate(row: &ClaimRow) -> NormedClaim {
+pub(super) fn new_claim(row: &ClaimRow) -> NormedClaim {
     let normaliser = row.normaliser.clone().unwrap_or_default();
     let (statement, norms) = (row.statement.clone(), row.norms.clone());
     NormedClaim { id: Some(row.id), kind: row.kind, statement, norms, normaliser, source: row.source.clone() }

@@ -1,7 +1,7 @@
 //! Asks the models about a write before the write lock is taken: vectors, nearby claims, scores of pairs.
 //!
 //! A model takes milliseconds to seconds, so it is asked while nobody waits for the lock. Its results are passed on by pair; under the
-//! lock the candidates are read again, and a claim that appeared meanwhile is judged by the rules alone.
+//! lock the nearby claims are read again, and a claim that appeared meanwhile is judged by the rules alone.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,7 +16,7 @@ use super::{
     deep_stage::{self, DeepMode},
     find,
     guard_calls::{self, NormalisedStatement},
-    guard_result::{IncomingClaim, candidate},
+    guard_result::{IncomingClaim, new_claim},
     validate,
 };
 use crate::{
@@ -173,9 +173,9 @@ impl Engine {
             Err(error) => into.skip(self, "the search for similar claims", &error),
         }
         // The reader goes back before the cross-encoder is asked.
-        let rows = self.candidates(&self.readers.lend(), incoming, by_words?, into)?;
+        let rows = self.nearby_claims(&self.readers.lend(), incoming, by_words?, into)?;
         // What cannot be parsed is answered under the lock.
-        let Ok(ours) = into.parse(incoming.candidate()) else { return Ok(()) };
+        let Ok(ours) = into.parse(incoming.new_claim()) else { return Ok(()) };
         let Ok(against) = into.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(()) };
         let said: Vec<PairScores> =
             rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
@@ -242,7 +242,7 @@ impl Engine {
     }
 
     /// The claims that a write is compared with: the likeliest of `rows`, which share words with it, and of those near it in meaning.
-    fn candidates(
+    fn nearby_claims(
         &self,
         reader: &Reader,
         incoming: &IncomingClaim<'_>,
@@ -400,8 +400,8 @@ impl ModelResults {
         rows: Vec<ClaimRow>,
         by_words: usize,
     ) -> Vec<ClaimRow> {
-        let found: Vec<NormedClaim> = rows.iter().map(candidate).collect();
-        let chosen = guard_calls::shortlist(&incoming.candidate(), &found, by_words, &self.said(&rows));
+        let found: Vec<NormedClaim> = rows.iter().map(new_claim).collect();
+        let chosen = guard_calls::shortlist(&incoming.new_claim(), &found, by_words, &self.said(&rows));
         let mut rows: Vec<Option<ClaimRow>> = rows.into_iter().map(Some).collect();
         chosen.into_iter().filter_map(|at| rows.get_mut(at)?.take()).collect()
     }
@@ -432,7 +432,7 @@ impl ModelResults {
         self.said.contains_key(id)
     }
 
-    /// What the verdict says of stages that did not run.
+    /// What the report says of stages that did not run.
     pub(super) fn skipped(&self) -> Vec<String> {
         self.skipped.iter().map(|skipped| skipped.message.clone()).collect()
     }

@@ -6,7 +6,7 @@
 
 use std::sync::{PoisonError, atomic::Ordering};
 
-use super::{Engine, deep_stage::DeepMode, guard_calls::NormalisedStatement, guard_result::candidate};
+use super::{Engine, deep_stage::DeepMode, guard_calls::NormalisedStatement, guard_result::new_claim};
 use crate::{
     api::ApiError,
     domain::{ClaimKind, Norm, Qualifiers, Scope},
@@ -131,7 +131,7 @@ fn is_by_rules(row: &ClaimRow) -> bool {
 
 /// A stored claim as it is compared if a normaliser of this version reads again.
 pub(super) fn as_read(reader: &Reader, row: &ClaimRow, version: Option<&str>) -> Result<NormedClaim, ApiError> {
-    let plain = candidate(row);
+    let plain = new_claim(row);
     let Some(version) = version.filter(|_| is_by_rules(row)) else { return Ok(plain) };
     let Some(reading) = reader.reading(&row.statement, version)?.and_then(|answer| Reading::parse(&answer).ok()) else {
         return Ok(plain);

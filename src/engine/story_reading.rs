@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Engine, guard_result::candidate};
+use super::{Engine, guard_result::new_claim};
 use crate::{
     api::{ApiError, Change},
     domain::{ClaimId, Status, ago::day},
@@ -37,7 +37,7 @@ impl StoryTexts {
         if let Some(text) = kept.get(&row.id) {
             return text.clone();
         }
-        let text = StoryText::new(candidate(row), row.reason.as_deref());
+        let text = StoryText::new(new_claim(row), row.reason.as_deref());
         if kept.len() >= KEPT {
             kept.clear();
         }

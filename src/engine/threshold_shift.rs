@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::{
     api::{ApiError, ScopeThreshold},
-    domain::{Scope, verdict::RuleId},
+    domain::{Scope, guard_report::RuleId},
     infer::ModelRole,
     store::{CardFilter, CardRow, CardState, Reader},
 };
@@ -60,7 +60,7 @@ fn shift(cards: &[CardRow]) -> f32 {
     let mut sum = 0.0;
     for card in cards {
         let inferred = card
-            .verdict
+            .report
             .findings
             .iter()
             .any(|finding| matches!(finding.evidence.rule, RuleId::Inferred | RuleId::InferredDeeply));

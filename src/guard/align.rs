@@ -8,7 +8,7 @@ use super::{
         lexical_item::{Item, ItemKind},
     },
 };
-use crate::domain::verdict::RuleId;
+use crate::domain::guard_report::RuleId;
 
 /// The most clauses of one statement that are compared.
 const MAX_CLAUSES: usize = 8;

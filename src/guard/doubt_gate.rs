@@ -17,7 +17,7 @@ use super::{
     nli::PairScores,
     weights::{JudgeProvenance, log_odds, probability},
 };
-use crate::domain::{ClaimKind, DoubtBand, Norm, verdict::Relation};
+use crate::domain::{ClaimKind, DoubtBand, Norm, guard_report::Relation};
 
 /// The most claims of one write that are in doubt.
 pub const MAX_DOUBTS: usize = 5;
@@ -160,7 +160,7 @@ impl Guard {
         likely.into_iter().map(|(_, at)| at).take(first.most).collect()
     }
 
-    /// Returns which of `against`, the likeliest candidate first, may be contradicted: those that the writer is asked about, and those that are
+    /// Returns which of `against`, the likeliest new claim first, may be contradicted: those that the writer is asked about, and those that are
     /// mentioned.
     pub fn doubts(
         &self,
@@ -220,7 +220,7 @@ pub(crate) fn is_harmless(ruling: &Ruling) -> bool {
     ruling.compatible && !ruling.hint && matches!(ruling.evidence.relation, Relation::Coexist | Relation::Consistent)
 }
 
-/// The features of a pair. `rank`: its place among the candidates, 0 for the likeliest.
+/// The features of a pair. `rank`: its place among the nearby claims, 0 for the likeliest.
 pub(crate) fn gate_features(
     rank: usize,
     ruling: &Ruling,

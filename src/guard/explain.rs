@@ -7,8 +7,8 @@ use super::{
     structural::Comparison,
 };
 use crate::domain::{
+    guard_report::RuleId,
     norm::{Modality, Norm},
-    verdict::RuleId,
 };
 
 /// The longest quotation in a sentence, in characters.

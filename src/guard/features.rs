@@ -12,8 +12,8 @@ use super::{
     },
 };
 use crate::domain::{
+    guard_report::{Confidence, Relation, RuleId, Stage},
     norm::Modality,
-    verdict::{Confidence, Relation, RuleId, Stage},
 };
 
 /// The names of the features, in order.

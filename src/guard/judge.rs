@@ -12,8 +12,8 @@ use super::{
 };
 use crate::domain::{
     claim::ClaimKind,
+    guard_report::{Confidence, Evidence, Relation, RuleId, Stage, Tier},
     norm::{Modality, Norm, SubjectKind},
-    verdict::{Confidence, Evidence, Relation, RuleId, Stage, Tier},
 };
 
 /// The least strength of an opposition between aligned words that counts as a contradiction; below it is a doubt.

@@ -1,6 +1,6 @@
 //! The contradiction guard: normalises statements, compares norms and judges pairs of claims.
 //!
-//! Pure: no I/O and no clock, and no model is asked here: the models' scores of a pair come in as data ([`PairScores`]). Candidates come
+//! Pure: no I/O and no clock, and no model is asked here: the models' scores of a pair come in as data ([`PairScores`]). Nearby claims come
 //! from the store's index, which is fed by [`Guard::index_terms`], and from the neighbours of the statement's vector.
 
 pub(crate) mod align;
@@ -33,9 +33,9 @@ use std::{borrow::Cow, sync::Arc};
 
 use crate::domain::{
     claim::{ClaimKind, Qualifiers},
+    guard_report::{Finding, GuardReport, RuleId, Tier},
     id::ClaimId,
     norm::{IndexTerms, Norm},
-    verdict::{Finding, RuleId, Tier, Verdict},
 };
 
 /// A claim with its norms, as the guard compares it.
@@ -165,22 +165,22 @@ impl Guard {
         norms
     }
 
-    /// Returns the terms by which the store indexes a claim and finds candidates.
+    /// Returns the terms by which the store indexes a claim and finds nearby claims.
     pub fn index_terms(norms: &[Norm], statement: &str) -> IndexTerms {
         structural_pair_check::index_terms(norms, statement)
     }
 
-    /// Compares `incoming` with each of `against` and returns the verdict.
-    pub fn judge(&self, incoming: &ParsedClaim, against: &[Arc<ParsedClaim>], under: JudgeContext<'_>) -> Verdict {
+    /// Compares `incoming` with each of `against` and returns the report.
+    pub fn judge(&self, incoming: &ParsedClaim, against: &[Arc<ParsedClaim>], under: JudgeContext<'_>) -> GuardReport {
         let ours = incoming.claim();
-        let mut verdict = Verdict { compared: against.len(), ..Verdict::default() };
+        let mut report = GuardReport { compared: against.len(), ..GuardReport::default() };
         for (at, existing) in against.iter().enumerate() {
             let theirs = existing.claim();
             if !ours.is_comparable_with(theirs) || has_expired(theirs, under.today) {
                 continue;
             }
             let scores = under.scores(at);
-            verdict.inferred += usize::from(scores.inference.is_some());
+            report.inferred += usize::from(scores.inference.is_some());
             let mut ruling = self.ruling(incoming, existing, under, at).into_owned();
             judge::weigh(&mut ruling, incoming, existing, &scores, &self.weights, under.threshold_shift);
             // A contradiction with a fact only warns.
@@ -190,7 +190,7 @@ impl Guard {
             if ruling.tier > Tier::Clean {
                 ruling.evidence.normaliser.clone_from(&ours.normaliser);
                 ruling.evidence.their_normaliser.clone_from(&theirs.normaliser);
-                verdict.findings.push(Finding {
+                report.findings.push(Finding {
                     claim: theirs.id.unwrap_or(NO_CLAIM),
                     tier: ruling.tier,
                     score: ruling.score,
@@ -198,11 +198,11 @@ impl Guard {
                 });
             }
         }
-        verdict
+        report
             .findings
             .sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)).then(a.claim.cmp(&b.claim)));
-        verdict.tier = verdict.findings.first().map_or(Tier::Clean, |finding| finding.tier);
-        verdict
+        report.tier = report.findings.first().map_or(Tier::Clean, |finding| finding.tier);
+        report
     }
 
     /// Returns the indexes of those of `against` that a cross-encoder should compare, the most promising first: a few that the
@@ -329,13 +329,13 @@ pub struct PairFeatures {
     pub by_rules: Option<features::Features>,
 }
 
-/// The id of a candidate without one.
+/// The id of a new claim without one.
 const NO_CLAIM: ClaimId = crate::domain::id::EventId([0; 32]);
 
 /// Returns whether every norm of a claim has expired.
-fn has_expired(candidate: &NormedClaim, today: &str) -> bool {
-    !candidate.norms.is_empty()
-        && candidate.norms.iter().all(|norm| norm.valid_until.as_deref().is_some_and(|until| until < today))
+fn has_expired(new_claim: &NormedClaim, today: &str) -> bool {
+    !new_claim.norms.is_empty()
+        && new_claim.norms.iter().all(|norm| norm.valid_until.as_deref().is_some_and(|until| until < today))
 }
 
 impl Default for Guard {

@@ -9,7 +9,7 @@ use super::{
         lexical_item::{Item, ItemKind},
     },
 };
-use crate::domain::{norm::Modality, verdict::RuleId};
+use crate::domain::{guard_report::RuleId, norm::Modality};
 
 /// Returns the oppositions that the rules find between two clauses.
 pub(crate) fn rules(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Vec<Opposition> {

@@ -4,7 +4,7 @@
 //! outperforms Condorcet and individual rank learning methods", 2009.
 
 use super::{NormedClaim, PairScores, judge};
-use crate::domain::verdict::Relation;
+use crate::domain::guard_report::Relation;
 
 /// The most claims that a new one is compared with, by rules and by models.
 pub const MAX_CANDIDATES: usize = 10;
@@ -29,8 +29,8 @@ pub fn shortlist(incoming: &NormedClaim, found: &[NormedClaim], by_words: usize,
     let mut ranked: Vec<(bool, f32, usize)> = found
         .iter()
         .enumerate()
-        .map(|(at, candidate)| {
-            let opposed = judge::strongest(&incoming.norms, &candidate.norms)
+        .map(|(at, new_claim)| {
+            let opposed = judge::strongest(&incoming.norms, &new_claim.norms)
                 .is_some_and(|(comparison, ..)| comparison.relation == Relation::Contradiction);
             (opposed, if at < by_words { worth(at) } else { 0.0 }, at)
         })
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use crate::{domain::Qualifiers, guard::Guard};
 
-    fn candidate(statement: &str) -> NormedClaim {
+    fn new_claim(statement: &str) -> NormedClaim {
         let norms = Guard::default().normalise(statement, &Qualifiers::default()).norms;
         NormedClaim { statement: statement.to_owned(), norms, ..NormedClaim::default() }
     }
@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn both_rankings_count() {
-        let found: Vec<NormedClaim> = (0..20).map(|n| candidate(&format!("Log lines of job {n} are short"))).collect();
+        let found: Vec<NormedClaim> = (0..20).map(|n| new_claim(&format!("Log lines of job {n} are short"))).collect();
         // Ten by words, ten by meaning alone; the last is the most similar, the first is in both rankings.
         let mut scores: Vec<PairScores> = near(&[Some(0.1); 20]);
         scores[19].cosine = Some(0.9);
         scores[0].cosine = Some(0.8);
-        let chosen = shortlist(&candidate("Builds are cached"), &found, 10, &scores);
+        let chosen = shortlist(&new_claim("Builds are cached"), &found, 10, &scores);
         assert_eq!(chosen.len(), MAX_CANDIDATES);
         assert_eq!(chosen[0], 0);
         assert!(chosen.contains(&19) && chosen.contains(&1), "{chosen:?}");
@@ -71,17 +71,17 @@ mod tests {
 
     #[test]
     fn without_vectors_the_rank_by_words_counts() {
-        let found: Vec<NormedClaim> = (0..30).map(|n| candidate(&format!("Log lines of job {n} are short"))).collect();
-        let chosen = shortlist(&candidate("Builds are cached"), &found, 30, &[]);
+        let found: Vec<NormedClaim> = (0..30).map(|n| new_claim(&format!("Log lines of job {n} are short"))).collect();
+        let chosen = shortlist(&new_claim("Builds are cached"), &found, 30, &[]);
         assert_eq!(chosen, (0..MAX_CANDIDATES).collect::<Vec<_>>());
     }
 
     #[test]
     fn claims_with_contradicting_norms_are_never_dropped() {
         let mut found: Vec<NormedClaim> =
-            (0..MAX_BY_WORDS).map(|n| candidate(&format!("The billing api logs case {n}"))).collect();
-        found[MAX_BY_WORDS - 1] = candidate("The billing api must use a blue canary");
-        let chosen = shortlist(&candidate("The billing api must use a red canary"), &found, MAX_BY_WORDS, &[]);
+            (0..MAX_BY_WORDS).map(|n| new_claim(&format!("The billing api logs case {n}"))).collect();
+        found[MAX_BY_WORDS - 1] = new_claim("The billing api must use a blue canary");
+        let chosen = shortlist(&new_claim("The billing api must use a red canary"), &found, MAX_BY_WORDS, &[]);
         assert_eq!((chosen[0], chosen.len()), (MAX_BY_WORDS - 1, MAX_CANDIDATES));
     }
 }

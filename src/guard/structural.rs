@@ -5,8 +5,8 @@
 
 use super::lexicon::lexicon;
 use crate::domain::{
+    guard_report::{Confidence, Relation, RuleId},
     norm::{Limit, Modality, Norm, NormScope, SubjectKind},
-    verdict::{Confidence, Relation, RuleId},
 };
 
 /// The result of comparing two norms.

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::domain::{
     ago::day,
+    guard_report::{ComparedClaim, Evidence, PairCheck, Relation, Tier},
     norm::{IndexTerms, Norm, SubjectKind},
-    verdict::{ComparedClaim, Evidence, PairCheck, Relation, Tier},
 };
 
 /// The stage that gives the same result on every machine, from the events alone.

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{id::EventId, norm::SubjectKind, verdict::Relation};
+use crate::domain::{guard_report::Relation, id::EventId, norm::SubjectKind};
 
-fn candidate(statement: &str) -> NormedClaim {
+fn new_claim(statement: &str) -> NormedClaim {
     let norms = Guard::default().normalise(statement, &Qualifiers::default()).norms;
     NormedClaim {
         id: Some(EventId([1; 32])),
@@ -25,7 +25,7 @@ fn parse_all(claims: &[NormedClaim]) -> Vec<Arc<ParsedClaim>> {
     claims.iter().map(parse).collect()
 }
 
-fn judge(guard: &Guard, incoming: &NormedClaim, against: &[NormedClaim], under: JudgeContext<'_>) -> Verdict {
+fn judge(guard: &Guard, incoming: &NormedClaim, against: &[NormedClaim], under: JudgeContext<'_>) -> GuardReport {
     guard.judge(&parse(incoming), &parse_all(against), under)
 }
 
@@ -33,8 +33,8 @@ fn under(today: &str) -> JudgeContext<'_> {
     JudgeContext { today, ..JudgeContext::default() }
 }
 
-fn judged(first: &str, second: &str) -> Verdict {
-    judge(&Guard::default(), &candidate(second), &[candidate(first)], under("2026-01-01"))
+fn judged(first: &str, second: &str) -> GuardReport {
+    judge(&Guard::default(), &new_claim(second), &[new_claim(first)], under("2026-01-01"))
 }
 
 #[test]
@@ -47,18 +47,18 @@ fn the_written_pairs() {
             panic!("a row has a label and two statements: {line}");
         };
         rows += 1;
-        let verdict = judged(first, second);
+        let report = judged(first, second);
         let right = match label {
-            "contradiction" => verdict.tier == Tier::Block,
+            "contradiction" => report.tier == Tier::Block,
             "known miss" => true,
-            _ => verdict.tier != Tier::Block,
+            _ => report.tier != Tier::Block,
         };
         if !right {
-            let why = verdict
+            let why = report
                 .findings
                 .first()
                 .map(|f| format!("{} {:.2}: {}", f.evidence.rule.as_str(), f.score, f.evidence.sentence));
-            wrong.push(format!("{label}: {:?} {why:?}\n  {first}\n  {second}", verdict.tier));
+            wrong.push(format!("{label}: {:?} {why:?}\n  {first}\n  {second}", report.tier));
         }
     }
     assert!(rows >= 60, "{rows} rows");
@@ -76,7 +76,7 @@ fn the_written_pairs() {
 #[case("Use Postgres for storage", ", to keep the backups simple")]
 #[case("Logs go to stdout", " because the disks are small")]
 fn a_purpose_is_left_out(#[case] statement: &str, #[case] purpose: &str) {
-    assert_eq!(candidate(&format!("{statement}{purpose}.")).norms, candidate(&format!("{statement}.")).norms);
+    assert_eq!(new_claim(&format!("{statement}{purpose}.")).norms, new_claim(&format!("{statement}.")).norms);
 }
 
 #[rstest]
@@ -84,15 +84,15 @@ fn a_purpose_is_left_out(#[case] statement: &str, #[case] purpose: &str) {
 #[case("It is forbidden to keep secrets in logs.", "secret")]
 #[case("Make sure to keep the changelog in order.", "changelog")]
 fn the_infinitive_of_a_decision_or_prohibition_is_not_a_purpose(#[case] statement: &str, #[case] subject: &str) {
-    let norms = candidate(statement).norms;
+    let norms = new_claim(statement).norms;
     assert_eq!((norms[0].subject_kind, norms[0].subject.as_str()), (SubjectKind::Present, subject), "{norms:?}");
 }
 
 #[test]
 fn a_block_explains_itself() {
-    let verdict = judged("Wrap lines at 72 characters.", "Wrap lines at 100 characters.");
-    let finding = &verdict.findings[0];
-    assert_eq!(verdict.tier, Tier::Block);
+    let report = judged("Wrap lines at 72 characters.", "Wrap lines at 100 characters.");
+    let finding = &report.findings[0];
+    assert_eq!(report.tier, Tier::Block);
     assert_eq!(finding.evidence.relation, Relation::Contradiction);
     assert!(
         finding.evidence.sentence.contains("72") && finding.evidence.sentence.contains("100"),
@@ -113,19 +113,19 @@ fn a_rejection_says_not() {
         norms,
         ..NormedClaim::default()
     };
-    let verdict = judge(&guard, &candidate("Use MongoDB for sessions."), &[rejected], under("2026-01-01"));
-    assert_eq!(verdict.tier, Tier::Block);
+    let report = judge(&guard, &new_claim("Use MongoDB for sessions."), &[rejected], under("2026-01-01"));
+    assert_eq!(report.tier, Tier::Block);
 }
 
 #[test]
 fn an_expired_claim_contradicts_nothing() {
-    let verdict = judge(
+    let report = judge(
         &Guard::default(),
-        &candidate("The API port is 9090."),
-        &[candidate("Until 2025-03-31 the API port is 8080.")],
+        &new_claim("The API port is 9090."),
+        &[new_claim("Until 2025-03-31 the API port is 8080.")],
         under("2026-01-01"),
     );
-    assert_eq!(verdict.tier, Tier::Clean);
+    assert_eq!(report.tier, Tier::Clean);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn qualifiers_override_the_text() {
     let guard = Guard::default();
     let of = |env: &str, statement: &str| {
         let qualifiers = Qualifiers { env: Some(env.into()), ..Qualifiers::default() };
-        NormedClaim { norms: guard.normalise(statement, &qualifiers).norms, ..candidate(statement) }
+        NormedClaim { norms: guard.normalise(statement, &qualifiers).norms, ..new_claim(statement) }
     };
     let (blue, red) = ("Deploys must use a blue canary.", "Deploys must use a red canary.");
     assert_eq!(judge(&guard, &of("prod", red), &[of("dev", blue)], under("2026-01-01")).tier, Tier::Clean);
@@ -142,7 +142,7 @@ fn qualifiers_override_the_text() {
 
 #[test]
 fn questions_are_missing_and_prose_is_not() {
-    let kind = |statement: &str| candidate(statement).norms[0].subject_kind;
+    let kind = |statement: &str| new_claim(statement).norms[0].subject_kind;
     assert_eq!(kind("Should we use Postgres?"), SubjectKind::Missing);
     assert_eq!(kind("What if we used Postgres"), SubjectKind::Missing);
     assert_eq!(kind("Things."), SubjectKind::Fuzzy);
@@ -157,7 +157,7 @@ fn subjects_are_canonical() {
         "Deploying must use a blue canary",
         "The deploy must use a blue canary.",
     ] {
-        let norm = &candidate(statement).norms[0];
+        let norm = &new_claim(statement).norms[0];
         assert_eq!(
             (norm.subject.as_str(), norm.object.as_deref(), norm.value.as_deref()),
             ("deploy", Some("used"), Some("blue")),
@@ -186,8 +186,8 @@ fn inferred(contradiction: f32) -> PairScores {
 #[test]
 fn inference_decides_pairs_that_the_rules_leave_open() {
     let (first, second) = (
-        candidate("Reviews happen before anything is merged."),
-        candidate("Merging comes first, somebody looks at it later."),
+        new_claim("Reviews happen before anything is merged."),
+        new_claim("Merging comes first, somebody looks at it later."),
     );
     let guard = guard_by_inference();
     let with = |said: PairScores| {
@@ -195,9 +195,9 @@ fn inference_decides_pairs_that_the_rules_leave_open() {
     };
     assert_eq!(with(PairScores::default()).tier, Tier::Clean);
     assert_eq!(with(inferred(-4.0)).tier, Tier::Clean);
-    let verdict = with(inferred(4.0));
-    assert_eq!((verdict.tier, verdict.inferred), (Tier::Block, 1));
-    let evidence = &verdict.findings[0].evidence;
+    let report = with(inferred(4.0));
+    assert_eq!((report.tier, report.inferred), (Tier::Block, 1));
+    let evidence = &report.findings[0].evidence;
     assert_eq!((evidence.rule, evidence.relation), (RuleId::Inferred, Relation::Contradiction));
     assert!(evidence.features.contains_key("margin") && evidence.features.contains_key("probability"));
     assert!(evidence.sentence.contains("later"), "{}", evidence.sentence);
@@ -208,7 +208,7 @@ fn inference_overrules_no_norm() {
     let guard = guard_by_inference();
     let with = |first: &str, second: &str, said: f32| {
         let under = JudgeContext { scores: &[inferred(said)], ..under("2026-01-01") };
-        judge(&guard, &candidate(second), &[candidate(first)], under).tier
+        judge(&guard, &new_claim(second), &[new_claim(first)], under).tier
     };
     assert_eq!(with("Deploys must use a blue canary.", "Deploys must use a red canary.", -9.0), Tier::Block);
     assert_eq!(
@@ -221,11 +221,11 @@ fn inference_overrules_no_norm() {
 #[test]
 fn rules_and_inference_give_one_probability() {
     let (first, second) =
-        (candidate("Use tabs for the indentation of code."), candidate("Never indent code with tabs."));
+        (new_claim("Use tabs for the indentation of code."), new_claim("Never indent code with tabs."));
     let with = |said: PairScores| {
         let under = JudgeContext { scores: &[said], ..under("2026-01-01") };
-        let verdict = judge(&Guard::default(), &second, std::slice::from_ref(&first), under);
-        (verdict.tier, verdict.findings.first().map_or(0.0, |finding| finding.score))
+        let report = judge(&Guard::default(), &second, std::slice::from_ref(&first), under);
+        (report.tier, report.findings.first().map_or(0.0, |finding| finding.score))
     };
     assert_eq!(with(PairScores::default()).0, Tier::Block);
     let (sure, open, doubted) = (with(inferred(6.0)), with(inferred(0.0)), with(inferred(-6.0)));
@@ -243,7 +243,7 @@ fn a_refusal_follows_from_the_probability_alone() {
     for (first, second) in firsts.into_iter().zip(seconds) {
         for said in [PairScores::default(), inferred(-5.0), inferred(1.0), inferred(3.0), inferred(9.0)] {
             let under = JudgeContext { scores: &[said], ..under("2026-01-01") };
-            for finding in judge(&Guard::default(), &candidate(second), &[candidate(first)], under).findings {
+            for finding in judge(&Guard::default(), &new_claim(second), &[new_claim(first)], under).findings {
                 assert_eq!(finding.tier == Tier::Block, finding.score >= limit(&finding), "{finding:?}");
                 assert!((finding.score - finding.evidence.features["probability"]).abs() < 1e-6);
             }
@@ -255,7 +255,7 @@ fn a_refusal_follows_from_the_probability_alone() {
 fn with_weights_of_another_cross_encoder_inference_warns_and_refuses_nothing() {
     let with = |first: &str, second: &str, contradiction: f32| {
         let under = JudgeContext { scores: &[inferred(contradiction)], threshold_shift: 1.0, ..under("2026-01-01") };
-        judge(&guard_by_inference(), &candidate(second), &[candidate(first)], under).tier
+        judge(&guard_by_inference(), &new_claim(second), &[new_claim(first)], under).tier
     };
     let (early, late) =
         ("Reviews happen before anything is merged.", "Merging comes first, somebody looks at it later.");
@@ -283,8 +283,8 @@ fn with_weights_of_another_cross_encoder_inference_warns_and_refuses_nothing() {
 #[case::replaced("The placeholder is replaced by the project's name.", "Every template has a placeholder.")]
 fn an_apparent_contradiction_is_clean(#[case] first: &str, #[case] second: &str) {
     for (a, b) in [(first, second), (second, first)] {
-        let verdict = judged(a, b);
-        assert_eq!(verdict.tier, Tier::Clean, "{a} / {b}: {:?}", verdict.findings);
+        let report = judged(a, b);
+        assert_eq!(report.tier, Tier::Clean, "{a} / {b}: {:?}", report.findings);
     }
 }
 
@@ -304,14 +304,14 @@ fn an_apparent_contradiction_is_clean(#[case] first: &str, #[case] second: &str)
 )]
 #[case::address("The address of the gateway is 10.0.0.5.", "The address of the gateway is 10.0.0.9.")]
 fn a_contradiction_is_refused(#[case] first: &str, #[case] second: &str) {
-    let verdict = judged(first, second);
+    let report = judged(first, second);
     assert_eq!(
-        verdict.tier,
+        report.tier,
         Tier::Block,
         "{:?} {:?}: {:?}",
-        candidate(first).norms,
-        candidate(second).norms,
-        verdict.findings
+        new_claim(first).norms,
+        new_claim(second).norms,
+        report.findings
     );
 }
 
@@ -325,7 +325,7 @@ fn a_contradiction_is_refused(#[case] first: &str, #[case] second: &str) {
 #[case("The host of the database is db-primary.", "db-primary")]
 #[case("Sessions are stored in Postgres.", "postgres")]
 fn a_value_is_complete_and_readable(#[case] statement: &str, #[case] value: &str) {
-    let norms = candidate(statement).norms;
+    let norms = new_claim(statement).norms;
     assert_eq!(norms[0].value.as_deref(), Some(value), "{norms:?}");
 }
 
@@ -334,32 +334,32 @@ fn a_value_is_complete_and_readable(#[case] statement: &str, #[case] value: &str
 #[case("Source files have at most 400 lines.", "Test files have at most 800 lines.")]
 #[case("Never push to main.", "Push to main only when the release is cut.")]
 fn adjacent_statements_with_different_conditions_are_compatible(#[case] first: &str, #[case] second: &str) {
-    let at = |statement: &str, source: &str| NormedClaim { source: Some(source.into()), ..candidate(statement) };
-    let verdict =
+    let at = |statement: &str, source: &str| NormedClaim { source: Some(source.into()), ..new_claim(statement) };
+    let report =
         judge(&Guard::default(), &at(second, "AGENTS.md:13"), &[at(first, "AGENTS.md:12")], under("2026-01-01"));
-    assert_eq!(verdict.tier, Tier::Clean, "{:?}", verdict.findings);
+    assert_eq!(report.tier, Tier::Clean, "{:?}", report.findings);
 }
 
 #[test]
 fn adjacent_statements_that_contradict_each_other_are_not_compatible() {
-    let at = |statement: &str, source: &str| NormedClaim { source: Some(source.into()), ..candidate(statement) };
+    let at = |statement: &str, source: &str| NormedClaim { source: Some(source.into()), ..new_claim(statement) };
     let (tabs, never) = ("Use tabs for the indentation of code.", "Never indent code with tabs.");
     let guard = Guard::default();
     for source in ["AGENTS.md:12", "AGENTS.md:13"] {
-        let verdict = judge(&guard, &at(never, source), &[at(tabs, "AGENTS.md:12")], under("2026-01-01"));
-        assert_eq!(verdict.tier, Tier::Block);
+        let report = judge(&guard, &at(never, source), &[at(tabs, "AGENTS.md:12")], under("2026-01-01"));
+        assert_eq!(report.tier, Tier::Block);
     }
 }
 
 #[test]
 fn a_fact_warns_and_refuses_nothing_and_facts_are_not_compared() {
-    let fact = |statement: &str| NormedClaim { kind: ClaimKind::Fact, ..candidate(statement) };
+    let fact = |statement: &str| NormedClaim { kind: ClaimKind::Fact, ..new_claim(statement) };
     let (port, rule) = ("The API port is 9090.", "The API port must be 8080.");
     let guard = Guard::default();
-    for (ours, theirs) in [(candidate(rule), fact(port)), (fact(port), candidate(rule))] {
-        let verdict = judge(&guard, &ours, &[theirs], under("2026-01-01"));
-        assert_eq!(verdict.tier, Tier::Warn);
-        assert_eq!(verdict.findings[0].evidence.relation, Relation::Contradiction);
+    for (ours, theirs) in [(new_claim(rule), fact(port)), (fact(port), new_claim(rule))] {
+        let report = judge(&guard, &ours, &[theirs], under("2026-01-01"));
+        assert_eq!(report.tier, Tier::Warn);
+        assert_eq!(report.findings[0].evidence.relation, Relation::Contradiction);
     }
     assert_eq!(judge(&guard, &fact("The API port is 8080."), &[fact(port)], under("2026-01-01")).tier, Tier::Clean);
 }
@@ -367,8 +367,8 @@ fn a_fact_warns_and_refuses_nothing_and_facts_are_not_compared() {
 #[test]
 fn a_scope_that_dismissed_findings_needs_more_to_block() {
     let (first, second) = (
-        candidate("Reviews happen before anything is merged."),
-        candidate("Merging comes first, somebody looks at it later."),
+        new_claim("Reviews happen before anything is merged."),
+        new_claim("Merging comes first, somebody looks at it later."),
     );
     let with = |threshold_shift: f32| {
         let under = JudgeContext { scores: &[inferred(2.0)], threshold_shift, ..under("2026-01-01") };
@@ -380,14 +380,14 @@ fn a_scope_that_dismissed_findings_needs_more_to_block() {
 #[test]
 fn a_few_similar_undecided_pairs_pass_the_inference_gate() {
     let guard = Guard::default();
-    let ours = candidate("Integration tests run on every push to main.");
+    let ours = new_claim("Integration tests run on every push to main.");
     let against: Vec<NormedClaim> = [
         "Deploys must use a blue canary.",
         "Integration tests run once a night on main.",
         "Push to main only through a merge queue.",
         "Do integration tests run on main?",
     ]
-    .map(candidate)
+    .map(new_claim)
     .into();
     assert_eq!(guard.select_for_inference(&parse(&ours), &parse_all(&against), under("2026-01-01")).first(), Some(&1));
     assert!(
@@ -409,9 +409,9 @@ fn a_few_similar_undecided_pairs_pass_the_inference_gate() {
 
 #[test]
 fn a_number_identifies_one_of_several_instances() {
-    let norm = &candidate("Service 1 logs to its own file.").norms[0];
+    let norm = &new_claim("Service 1 logs to its own file.").norms[0];
     assert_eq!((norm.subject.as_str(), norm.value.as_deref()), ("servic", None), "{norm:?}");
-    let norm = &candidate("The daemon listens on port 8788.").norms[0];
+    let norm = &new_claim("The daemon listens on port 8788.").norms[0];
     assert_eq!(norm.value.as_deref(), Some("8788"));
 }
 
@@ -426,8 +426,8 @@ fn a_number_identifies_one_of_several_instances() {
 #[case("The protocol of the gateway is http2.", "The protocol of the gateway is http1.1.", Tier::Block)]
 #[case("The gateway's port is 8080 on host3.", "The gateway's port is 9090 on host3.", Tier::Block)]
 fn names_of_letters_and_digits_identify_instances(#[case] first: &str, #[case] second: &str, #[case] tier: Tier) {
-    let verdict = judged(first, second);
-    assert_eq!(verdict.tier, tier, "{first} / {second}: {:?}", verdict.findings);
+    let report = judged(first, second);
+    assert_eq!(report.tier, tier, "{first} / {second}: {:?}", report.findings);
 }
 
 #[rstest]
@@ -439,14 +439,14 @@ fn names_of_letters_and_digits_identify_instances(#[case] first: &str, #[case] s
 #[case("Service s0x9 listens to the bus.", "Service s0x9 ignores the bus.", Tier::Block)]
 fn distinct_instances_are_not_inferred(#[case] first: &str, #[case] second: &str, #[case] tier: Tier) {
     let under = JudgeContext { scores: &[inferred(9.0)], ..under("2026-01-01") };
-    let verdict = judge(&guard_by_inference(), &candidate(second), &[candidate(first)], under);
-    assert_eq!(verdict.tier, tier, "{first} / {second}: {:?}", verdict.findings);
+    let report = judge(&guard_by_inference(), &new_claim(second), &[new_claim(first)], under);
+    assert_eq!(report.tier, tier, "{first} / {second}: {:?}", report.findings);
 }
 
 proptest! {
     #[test]
     fn any_text_has_norms_and_compares_with_itself(text in "\\PC{0,200}", other in "\\PC{0,200}") {
-        let (a, b) = (candidate(&text), candidate(&other));
+        let (a, b) = (new_claim(&text), new_claim(&other));
         prop_assert!(!a.norms.is_empty());
         let guard = Guard::default();
         prop_assert!(judge(&guard, &a, &[b.clone(), a.clone()], under("2026-01-01")).compared == 2);
@@ -460,10 +460,10 @@ proptest! {
         "is", "are", "forbidden", "in", "production", "until", "2026-01-01", "between", "and", "may", "must", "unless", ":", "—", "no", "longer", "q3", "may", "1",
     ]), 0..40)) {
         let text = words.join(" ");
-        let a = candidate(&text);
+        let a = new_claim(&text);
         prop_assert!(!a.norms.is_empty());
         // Whether a pair contradicts does not depend on the order.
-        let b = candidate("Never use tabs in production, only spaces.");
+        let b = new_claim("Never use tabs in production, only spaces.");
         let guard = Guard::default();
         let (one, two) = (guard.compare(&parse(&a), &parse(&b), &PairScores::default()), guard.compare(&parse(&b), &parse(&a), &PairScores::default()));
         prop_assert!((one.score - two.score).abs() < 1e-4, "{} {}", one.score, two.score);

@@ -271,8 +271,8 @@ impl<'a> ToolCall<'a> {
         );
         if decision.act == "supersede" {
             let view: CardView = self.get(&format!("/conflicts/{card}"), "").await?;
-            let candidate = view.sides.iter().find(|side| side.candidate);
-            order.extend(candidate.map(|side| ("winner".to_owned(), json!(side.claim.id))));
+            let new_claim = view.sides.iter().find(|side| side.new_claim);
+            order.extend(new_claim.map(|side| ("winner".to_owned(), json!(side.claim.id))));
         }
         self.post(&format!("/conflicts/{card}/resolve"), &order).await
     }

@@ -60,7 +60,7 @@ fn by(who: &str, agent: Option<&String>) -> Value {
 
 /// A claim.
 pub(super) fn claim(view: &ClaimView) -> Value {
-    // A candidate says so in a field of its own.
+    // A new claim says so in a field of its own.
     let status = (!matches!(view.status, Status::Active | Status::Refused)).then(|| view.status.as_str());
     let holds = &view.qualifiers;
     let beside =
@@ -364,7 +364,7 @@ pub(super) fn card(view: CardView) -> Value {
         "card": summary(&view.summary),
         "sides": view.sides.iter().map(|side| {
             let mut value = claim(&side.claim);
-            if let (Value::Object(fields), true) = (&mut value, side.candidate) {
+            if let (Value::Object(fields), true) = (&mut value, side.new_claim) {
                 fields.insert("refused".to_owned(), json!(true));
             }
             value

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::domain::{
     ConflictKind,
+    guard_report::{Evidence, Relation, RuleId},
     norm::{Modality, Norm, NormScope},
-    verdict::{Evidence, Relation, RuleId},
 };
 
 /// From when on two claims are taken for the same.

@@ -19,18 +19,18 @@ impl From<EventId> for Ref {
 
 /// An event before it has a place in the log. The kind decides the log: [`EventKind::Local`] goes to the local one.
 ///
-/// A fact's `key_hash` is taken from `body.key`. The verdict of a `local.refused` draft (`body.data`) is stored as an
-/// event of its own (`local.evidence`), so that it can be redacted without losing the candidate.
+/// A fact's `key_hash` is taken from `body.key`. The guard's report of a `local.refused` draft (`body.data`) is stored as an
+/// event of its own (`local.evidence`), so that it can be redacted without losing the new claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventDraft {
     /// What it does.
     pub kind: EventKind,
     /// On what.
     pub targets: Vec<Ref>,
-    /// The existing claim that takes the targets' place; on `local.settled` the claim that a candidate became.
+    /// The existing claim that takes the targets' place; on `local.settled` the claim that a new claim became.
     pub successor: Option<Ref>,
-    /// The acts and heads on the targets that the writer had seen. On a further `local.refused` of a candidate that has
-    /// a card: the candidate's id, and nothing else.
+    /// The acts and heads on the targets that the writer had seen. On a further `local.refused` of a new claim that has
+    /// a card: the new claim's id, and nothing else.
     pub seen: Vec<EventId>,
     /// The kind of the claim in the body, where there is one.
     pub claim_kind: Option<ClaimKind>,

@@ -45,13 +45,13 @@ impl Store {
         let mut events = Vec::with_capacity(act.drafts.len());
         let mut evidence = Vec::new();
         for (index, mut draft) in act.drafts.into_iter().enumerate() {
-            let verdict = match &draft.kind {
+            let report = match &draft.kind {
                 kind if derive::is_unstored(kind) => draft.body.data.take(),
                 _ => None,
             };
             let targets = resolve(index, &draft.targets, &events)?;
             let event = signer.sign(index, draft, &targets, &events, &self.key)?;
-            if let Some(data) = verdict {
+            if let Some(data) = report {
                 evidence.push((event.id, targets, data));
             }
             events.push(event);

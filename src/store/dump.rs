@@ -58,7 +58,7 @@ impl Reader {
         }
         let mut read = self.db.prepare_cached(
             "SELECT k.n, k.id, k.kind, k.scope, k.open, k.moot, s.id, k.snoozed FROM cards k
-             LEFT JOIN events s ON s.n = k.settled WHERE k.held = 1 AND k.kind <> ?1",
+             LEFT JOIN events s ON s.n = k.settled WHERE k.applies = 1 AND k.kind <> ?1",
         )?;
         // The background pass reads the stories; their cards are no part of what follows from the events at once.
         let mut rows = read.query([CardKind::Story as i64])?;

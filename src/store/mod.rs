@@ -47,9 +47,9 @@ pub use past::PastMark;
 pub use read::{AgentTally, ClaimLink, JudgedWords, Sightings};
 pub use requests::RequestHash;
 pub use row::{
-    AgentRow, CandidateQuery, CardFilter, CardRow, CardState, CheckReport, ClaimFilter, ClaimRow, EventRow,
-    GuardOutcome, KindAndStatus, LogFilter, Lookup, Neighbour, NeighbourQuery, NoticeRow, Page, PromotedFrom,
-    RowNumber, ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
+    AgentRow, CardFilter, CardRow, CardState, CheckReport, ClaimFilter, ClaimRow, EventRow, GuardOutcome,
+    KindAndStatus, LogFilter, Lookup, NearbyQuery, Neighbour, NeighbourQuery, NoticeRow, Page, PromotedFrom, RowNumber,
+    ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
 };
 pub use story_pass::{StoryMarkRow, StoryNeighbour, StoryPlace, StoryReader, StoryStep, WrittenMark, WrittenMarks};
 pub use team::sync_rows::{
@@ -62,10 +62,10 @@ pub use vectors::{MissingReasonVectors, PendingText, ReembeddingProgress, Vector
 
 use rusqlite::Connection;
 
-use crate::domain::{SignedEvent, verdict::PairCheck};
+use crate::domain::{SignedEvent, guard_report::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 14;
+pub const SCHEMA: u32 = 15;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

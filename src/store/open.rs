@@ -15,7 +15,7 @@ use crate::files::DraftFile;
 const APPLICATION: u32 = 0x6572_676f;
 
 /// The version of `schema.sql`. Versions 1 to 13 were those of development and in no release.
-const FIRST_SCHEMA: u32 = 14;
+const FIRST_SCHEMA: u32 = 15;
 
 /// The migrations since, each to the next version.
 const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [];

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::{Result, Store, commit, log, open, project::Projector, team, vectors};
-use crate::domain::{Hlc, verdict::PairCheck};
+use crate::domain::{Hlc, guard_report::PairCheck};
 
 /// Events that are projected together.
 const BATCH: usize = 1_000;

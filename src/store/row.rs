@@ -1,8 +1,8 @@
 //! The types that the store returns, and the filters that it takes.
 
 use crate::domain::{
-    CardId, ClaimId, ClaimKind, Confusion, DeviceId, EventId, EventKind, Flags, Hlc, Norm, OpId, Qualifiers, Scope,
-    Status, StoryRule, Verdict,
+    CardId, ClaimId, ClaimKind, Confusion, DeviceId, EventId, EventKind, Flags, GuardReport, Hlc, Norm, OpId,
+    Qualifiers, Scope, Status, StoryRule,
     derive::{CardKind, SettledBy},
     norm::IndexTerms,
 };
@@ -126,13 +126,13 @@ pub struct CardRow {
     pub kind: CardKind,
     /// Where.
     pub scope: Scope,
-    /// The claims on it: the refused candidate first, else the newest first.
+    /// The claims on it: the refused new claim first, else the newest first.
     pub members: Vec<EventId>,
-    /// The refused candidate, which is not a claim: read it with [`super::Reader::candidate`].
-    pub candidate: Option<EventId>,
+    /// The refused new claim, which is not a claim: read it with [`super::Reader::new claim`].
+    pub new_claim: Option<EventId>,
     /// Whether it waits for a person: not settled, and still true.
     pub open: bool,
-    /// What it opposed is no longer active. A refused card stays open then, and its candidate can be stored.
+    /// What it opposed is no longer active. A refused card stays open then, and its new claim can be stored.
     pub moot: bool,
     /// Since when, by event clock.
     pub clock: Hlc,
@@ -148,8 +148,8 @@ pub struct CardRow {
     pub snoozed_until: Option<u64>,
     /// Of a story card: its category and the rule that found it.
     pub story: Option<(Confusion, StoryRule)>,
-    /// The guard's verdict: on a refused candidate against the others, else on the first member against the others.
-    pub verdict: Verdict,
+    /// The guard's report: on a refused new claim against the others, else on the first member against the others.
+    pub report: GuardReport,
     /// Grows whenever anything on it changes in this file.
     pub rev: u64,
 }
@@ -331,9 +331,9 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// What a new claim is looked up by in the candidate index.
+/// What a new claim is looked up by in the new claim index.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CandidateQuery {
+pub struct NearbyQuery {
     /// Where: a scope, and the levels above it whose claims hold there.
     pub scopes: Vec<Scope>,
     /// Subjects and content terms of the new claim.

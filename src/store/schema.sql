@@ -308,7 +308,7 @@ CREATE TABLE claims (
     forked       INTEGER NOT NULL DEFAULT 0, -- at least two live acts
     dependents   INTEGER NOT NULL DEFAULT 0, -- rows of `dependencies` that name it as the premise
     content      BLOB,                       -- hash of what it says, while it is active
-    indexed      INTEGER NOT NULL DEFAULT 0, -- bits: 1 text index, 2 candidate index, 4 vector index, 8 reason vector
+    indexed      INTEGER NOT NULL DEFAULT 0, -- bits: 1 text index, 2 new claim index, 4 vector index, 8 reason vector
     lane         INTEGER REFERENCES lanes (n),
     rev          INTEGER NOT NULL DEFAULT 0
 ) STRICT;
@@ -355,14 +355,14 @@ CREATE TABLE cards (
     kind      INTEGER NOT NULL,
     open      INTEGER NOT NULL,
     moot      INTEGER NOT NULL,
-    candidate BLOB,
-    content   BLOB,                          -- hash of what the candidate says
+    new_claim BLOB,
+    content   BLOB,                          -- hash of what the new claim says
     wall      INTEGER NOT NULL,
     tick      INTEGER NOT NULL,
     author    INTEGER NOT NULL REFERENCES events (n), -- the event whose writer caused it
     settled   INTEGER REFERENCES events (n),
     snoozed   INTEGER,
-    held      INTEGER NOT NULL,              -- 0: no longer true, and no event speaks of it
+    applies   INTEGER NOT NULL,              -- 0: no longer true, and no event speaks of it
     confusion INTEGER,                       -- of a story card: its category
     rule      INTEGER,                       -- of a story card: the rule that found it
     rev       INTEGER NOT NULL
@@ -390,7 +390,7 @@ CREATE TABLE card_members (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX card_members_member ON card_members (member, card);
 
--- The candidate index of active guarded claims, per scope: subjects (written "=subject"), the keys that contradicting
+-- The new claim index of active guarded claims, per scope: subjects (written "=subject"), the keys that contradicting
 -- claims share ("~subject, attribute"), and content terms.
 CREATE TABLE terms (
     n     INTEGER PRIMARY KEY,
@@ -406,7 +406,7 @@ CREATE TABLE postings (
 ) STRICT, WITHOUT ROWID;
 
 -- Phrases of active guarded claims: pairs of words that stand near each other, by the hash of scope and phrase. They belong
--- to the candidate index.
+-- to the new claim index.
 CREATE TABLE phrases (
     phrase INTEGER NOT NULL,
     claim  INTEGER NOT NULL REFERENCES claims (n),

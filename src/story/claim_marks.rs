@@ -12,7 +12,7 @@ use super::{
 use crate::{
     domain::{
         Confusion, StoryRule,
-        verdict::{RuleId, Tier},
+        guard_report::{RuleId, Tier},
     },
     guard::{Guard, JudgeContext},
 };

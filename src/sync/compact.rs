@@ -5,7 +5,7 @@
 //! left out. What does not compress either (signatures, hashes of bodies) is kept apart from what does. Pure.
 //!
 //! Architecture Invariant: the sender checks that the original bytes can be restored, and the receiver passes
-//! the restored message through the gate like any other. So the encoding needs no trust.
+//! the restored message through the preflight check like any other. So the encoding needs no trust.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use minicbor::{Decode, Decoder, Encode, decode};
 
 use super::{
     frame::{DocumentMessage, FrameError, TurnKind, WireBody},
-    gate::{MAX_MESSAGE, MAX_OPS, scan},
+    preflight::{MAX_MESSAGE, MAX_OPS, scan},
 };
 use crate::domain::{EventId, Scope, replica::Month};
 

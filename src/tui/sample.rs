@@ -25,7 +25,7 @@ use crate::{
     },
     domain::{
         CardId, ClaimId, ClaimKind, DeviceId, EventId, Flags, OpId, Qualifiers, Scope, Status,
-        verdict::{Confidence, Evidence, Relation, RuleId, Stage},
+        guard_report::{Confidence, Evidence, Relation, RuleId, Stage},
     },
 };
 
@@ -120,23 +120,23 @@ pub(crate) fn summary(n: u8, status: CardStatus) -> CardSummary {
 }
 
 pub(crate) fn card(n: u8) -> CardView {
-    let mut candidate = claim(n, "The canary deployment is always red");
-    candidate.reason = Some("Red is what the dashboards alert on.".into());
-    candidate.source = Some("CLAUDE.md:31".into());
-    candidate.who = "max".into();
-    candidate.agent = Some("claude-code".into());
-    candidate.norms = vec![proposal::norm("red")];
-    candidate.at = NOW - u64::from(n) * HOUR;
+    let mut new_claim = claim(n, "The canary deployment is always red");
+    new_claim.reason = Some("Red is what the dashboards alert on.".into());
+    new_claim.source = Some("CLAUDE.md:31".into());
+    new_claim.who = "max".into();
+    new_claim.agent = Some("claude-code".into());
+    new_claim.norms = vec![proposal::norm("red")];
+    new_claim.at = NOW - u64::from(n) * HOUR;
     let mut stored = claim(100 + n, "The canary deployment is always blue, and takes a tenth of the traffic");
     stored.dependents = 2;
     let refused = !n.is_multiple_of(2);
     CardView {
         summary: summary(n, CardStatus::Open),
         sides: vec![
-            CardSide { claim: candidate, candidate: refused, bears: vec![], now: vec![] },
+            CardSide { claim: new_claim, new_claim: refused, bears: vec![], now: vec![] },
             CardSide {
                 claim: stored,
-                candidate: false,
+                new_claim: false,
                 bears: vec![Bearing { id: id(60), statement: "Dashboards alert on the canary's colour".into() }],
                 now: vec![],
             },

@@ -74,7 +74,7 @@ const PURE: &[&str] = &[
     "src/core.rs",
     "src/interchange/mod.rs",
     "src/sync/bundle/mod.rs",
-    "src/sync/gate/mod.rs",
+    "src/sync/preflight/mod.rs",
     "src/sync/pairing/proof.rs",
     "src/sync/ticket.rs",
     "src/sync/verification.rs",
@@ -243,8 +243,8 @@ fn pure_modules_say_so_to_the_compiler() {
     }
 }
 
-/// The one place that may read automerge's bytes, and the part of the gate that looks into its changes.
-const NAMING_AUTOMERGE: &[&str] = &["src/sync/document/", "src/sync/gate/inspect.rs"];
+/// The one place that may read automerge's bytes, and the part of the preflight that looks into its changes.
+const NAMING_AUTOMERGE: &[&str] = &["src/sync/document/", "src/sync/preflight/inspect.rs"];
 
 #[test]
 fn automerge_is_named_where_it_is_fenced_in() {

@@ -149,8 +149,8 @@ fn files_that_were_found() {
 
 #[test]
 fn sync_messages_of_a_peer() {
-    run("gate", entries::gate);
-    run("gate", entries::exchange);
+    run("message", entries::message);
+    run("message", entries::exchange);
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn write_the_corpus() {
     let (mut theirs, _) = IndexDocument::empty().begin_exchange(None, false);
     let (mut message, mut number) = (first, 0);
     while let Some(bytes) = message {
-        write("gate", &format!("message-{number}"), &bytes);
+        write("message", &format!("message-{number}"), &bytes);
         let to = if number % 2 == 0 { &mut theirs } else { &mut ours };
         message = to.receive(&bytes).unwrap().reply;
         number += 1;

@@ -64,7 +64,7 @@ pub fn fit_gate(
     let hash = |role| info.role(role).map(|role| role.sha256.clone()).unwrap_or_default();
     let cache = super::cache(Some(&options.models), options.cache.as_ref())?;
     let Some(cache) = cache else { return Err(BenchError::Model("fitting needs models".into())) };
-    // Every candidate is inferred: what the gate will leave out is learnt here.
+    // Every new claim is inferred: what the gate will leave out is learnt here.
     let first = GateFirstStage { least: 0.0, most: MAX_CANDIDATES, ..start.first.clone() };
     let guard = Guard::default().with_gate(GateWeights { first, ..start.clone() });
     let mut memory = Memory::new(guard, Some(cache.cached()));

@@ -1,4 +1,4 @@
-//! The guard over a project in memory: candidates by shared subjects and terms, as the store's index gives them, and by vectors.
+//! The guard over a project in memory: nearby claims by shared subjects and terms, as the store's index gives them, and by vectors.
 
 use std::{
     sync::Arc,
@@ -26,7 +26,7 @@ pub(super) struct Stored {
     active: bool,
 }
 
-/// What the guard and its gate say of one candidate.
+/// What the guard and its gate say of one new claim.
 pub(super) struct Doubted {
     /// Its place in the project.
     pub(super) number: usize,
@@ -55,7 +55,7 @@ impl Memory {
         Self { guard, models, stored: Vec::new(), alone: false, pairs: 0, gate_pairs: 0, failures: Vec::new() }
     }
 
-    /// The cross-encoder alone, on the candidates that come through the gate.
+    /// The cross-encoder alone, on the nearby claims that come through the gate.
     pub(super) fn alone(mut self) -> Self {
         self.alone = true;
         self
@@ -87,7 +87,7 @@ impl Memory {
     }
 
     /// The numbers of the active claims that a statement is compared with, the likeliest first.
-    fn candidates(&self, ours: &Stored) -> Vec<usize> {
+    fn nearby_claims(&self, ours: &Stored) -> Vec<usize> {
         let active: Vec<usize> = (0..self.stored.len()).filter(|number| self.stored[*number].active).collect();
         let mut by_words: Vec<(f64, usize)> = active
             .iter()
@@ -132,7 +132,7 @@ impl Memory {
         sum
     }
 
-    /// What the guard and its gate say of each candidate of a statement.
+    /// What the guard and its gate say of each new claim of a statement.
     pub(super) fn doubted(&mut self, ours: &Stored) -> Vec<Doubted> {
         let heard = self.heard_by(ours, true);
         let against: Vec<Arc<ParsedClaim>> =
@@ -152,13 +152,13 @@ impl Memory {
         heard.iter().enumerate().map(seen).collect()
     }
 
-    /// The candidates of a statement with what the models say of each.
+    /// The nearby claims of a statement with what the models say of each.
     pub(super) fn heard(&mut self, ours: &Stored) -> Vec<(usize, PairScores)> {
         self.heard_by(ours, false)
     }
 
     fn heard_by(&mut self, ours: &Stored, gate: bool) -> Vec<(usize, PairScores)> {
-        let numbers = self.candidates(ours);
+        let numbers = self.nearby_claims(ours);
         let mut said: Vec<PairScores> = numbers.iter().map(|number| self.near(ours, *number)).collect();
         let Some(models) = self.models.clone().filter(|models| models.info().role(ModelRole::Nli).is_some()) else {
             return numbers.into_iter().zip(said).collect();

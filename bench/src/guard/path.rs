@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{cached_models::CachedModels, lexical::Lexical, memory::Memory, shipped::Shipped};
 use ergo::{
     api::ApiError,
-    domain::{ClaimKind, Tier, verdict::Evidence},
+    domain::{ClaimKind, Tier, guard_report::Evidence},
     engine::DeepMode,
     guard::{Guard, JudgeWeights, Stages},
     infer::ModelRole,

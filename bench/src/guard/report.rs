@@ -56,7 +56,7 @@ pub struct Row {
     pub adr_supersede: Supersede,
     /// Predicted probabilities beside what was observed, over all pairs that were weighed.
     pub calibration: Bins,
-    /// Time of one write: read, find candidates, compare.
+    /// Time of one write: read, find nearby claims, compare.
     pub write_ms: Millis,
     /// Wrong answers, where asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     api::{CardAct, CardKind, CardSummary, CardView},
     cli::ui::{Style, Ui},
-    domain::{text::escape, verdict::Evidence},
+    domain::{guard_report::Evidence, text::escape},
 };
 
 /// Describes where a card comes from.
@@ -50,7 +50,7 @@ impl Ui {
         for (at, side) in card.sides.iter().enumerate() {
             self.line("");
             let c = &side.claim;
-            let what = if side.candidate { "not stored".to_owned() } else { state(c) };
+            let what = if side.new_claim { "not stored".to_owned() } else { state(c) };
             let id = self.paint(Style::Code, c.id.short());
             let author = writer(c);
             let number = self.paint(Style::Strong, format_args!("[{}]", at + 1));
@@ -104,14 +104,14 @@ impl Ui {
                     let merge = format!("--merge '…' --reason {why}");
                     for (at, side) in card.sides.iter().enumerate() {
                         let what =
-                            if side.candidate { "the new claim supersedes the existing one" } else { "keep this side" };
+                            if side.new_claim { "the new claim supersedes the existing one" } else { "keep this side" };
                         let why = quote(side.claim.own_reason().unwrap_or("…"));
                         ways.push((format!("--keep {} --reason {why}", at + 1), format!("[{}]: {what}", at + 1)));
                     }
                     ways.push((merge, "a new statement supersedes both".into()));
                 }
                 CardAct::Retract => {
-                    for (at, side) in card.sides.iter().enumerate().filter(|(_, side)| !side.candidate) {
+                    for (at, side) in card.sides.iter().enumerate().filter(|(_, side)| !side.new_claim) {
                         let what = match card.summary.kind {
                             CardKind::Proposed => "accept: it was never right".to_owned(),
                             _ => format!("retract [{}], which was never right ({})", at + 1, side.claim.id.short()),

@@ -5,7 +5,7 @@ use crate::{
     cli::ui::captured::ui,
     domain::{
         CardId, ClaimKind, DeviceId, EventId, Flags, OpId, Qualifiers, Scope, Status, Tier,
-        verdict::{Confidence, Evidence, RuleId, Stage},
+        guard_report::{Confidence, Evidence, RuleId, Stage},
     },
 };
 
@@ -74,21 +74,21 @@ fn refused() -> Refused {
 }
 
 fn card() -> CardView {
-    let mut candidate = claim(0xc1, "Deploys must go out on Fridays.");
-    candidate.at = NOW - 3_600_000;
-    candidate.source = None;
-    candidate.dependents = 0;
+    let mut new_claim = claim(0xc1, "Deploys must go out on Fridays.");
+    new_claim.at = NOW - 3_600_000;
+    new_claim.source = None;
+    new_claim.dependents = 0;
     CardView {
         summary: CardSummary {
             id: CardId([0x5a; 32]),
             kind: CardKind::Refused,
             status: CardStatus::Open,
-            scope: candidate.scope.clone(),
+            scope: new_claim.scope.clone(),
             headline: "One says that deploys on Fridays must happen, the other that they must not.".into(),
             pair: None,
             story: None,
             op_id: None,
-            members: vec![candidate.id, EventId([0x3f; 32])],
+            members: vec![new_claim.id, EventId([0x3f; 32])],
             at: NOW - 3_600_000,
             who: "ada".into(),
             agent: Some("claude".into()),
@@ -96,8 +96,8 @@ fn card() -> CardView {
             rev: 1,
         },
         sides: vec![
-            CardSide { claim: candidate, candidate: true, bears: vec![], now: vec![] },
-            CardSide { claim: claim(0x3f, "Never deploy on Fridays."), candidate: false, bears: vec![], now: vec![] },
+            CardSide { claim: new_claim, new_claim: true, bears: vec![], now: vec![] },
+            CardSide { claim: claim(0x3f, "Never deploy on Fridays."), new_claim: false, bears: vec![], now: vec![] },
         ],
         evidence: vec![evidence()],
         acts: CardAct::ALL

@@ -79,14 +79,14 @@ pub fn local_note(body: Option<&Body>) -> LocalNote {
     body.and_then(|body| body.data.as_deref()).and_then(|data| serde_json::from_str(data).ok()).unwrap_or_default()
 }
 
-/// The candidate to which a `local.refused` event belongs: its first refusal, which later ones name as seen.
+/// The new claim to which a `local.refused` event belongs: its first refusal, which later ones name as seen.
 pub fn group_of(id: EventId, header: &Header) -> EventId {
     header.seen.first().copied().unwrap_or(id)
 }
 
 /// The card that an event creates or refers to, if any.
 ///
-/// A refused candidate's card is named after the candidate alone, so that a retry which opposes further claims does not
+/// A refused new claim's card is named after the new claim alone, so that a retry which opposes further claims does not
 /// make another; a proposal's after the proposal, since a claim may be proposed for retraction again in other times. The
 /// card of a story is named after its category and its members; all other cards after their members.
 pub fn card_of(id: EventId, header: &Header, body: Option<&Body>) -> Option<CardId> {

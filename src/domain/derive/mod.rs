@@ -27,19 +27,19 @@ use super::{
 
 /// The local kinds that ergo writes.
 pub mod local {
-    /// The guard refused a candidate: body as of a claim, targets the opposed claims.
+    /// The guard refused a new claim: body as of a claim, targets the opposed claims.
     pub const REFUSED: &str = "refused";
     /// A write that may contradict claims in force waits for verdicts: body as of a claim, targets the claims in question.
     pub const HELD: &str = "held";
-    /// The verdict behind a refusal; targets the refusal, then the opposed claims.
+    /// The guard's report behind a refusal; targets the refusal, then the opposed claims.
     pub const EVIDENCE: &str = "evidence";
-    /// An audit found that `targets` contradict each other; data is the verdict.
+    /// An audit found that `targets` contradict each other; data is the guard's report.
     pub const FOUND: &str = "found";
     /// An agent, who may only propose, wants `targets` retracted: the reason is the body's.
     pub const PROPOSED: &str = "proposed";
-    /// A card was settled; targets the candidate, or the members.
+    /// A card was settled; targets the new claim, or the members.
     pub const SETTLED: &str = "settled";
-    /// A refused candidate was dropped.
+    /// A refused new claim was dropped.
     pub const DISCARD: &str = "discard";
     /// A card was put off.
     pub const SNOOZE: &str = "snooze";

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::{CardKind, ClaimState, Settlement, settles, understood};
 use crate::domain::{
     Body, CardId, ClaimId, ClaimKind, DeviceId, EventId, EventKind, Flags, Header, OpId, Scope, SignedEvent, Status,
-    verdict::PairCheck,
+    guard_report::PairCheck,
 };
 
 /// What is derived about a claim.
@@ -47,7 +47,7 @@ pub struct CardFacts {
     pub open: bool,
     /// What it opposed is no longer active.
     pub moot: bool,
-    /// The claims on it, and the candidate.
+    /// The claims on it, and the new claim.
     pub members: BTreeSet<EventId>,
     /// The event that settled it.
     pub settled: Option<EventId>,
@@ -109,8 +109,8 @@ struct EventSet<'a> {
     notes: HashMap<CardId, Vec<EventId>>,
     /// The narrowings that name a claim as the one for which another stands.
     narrowings: HashMap<ClaimId, Vec<EventId>>,
-    /// Acts that stored a refused candidate here: the candidate's card shows them, and no other is made.
-    of_candidates: HashSet<(OpId, DeviceId)>,
+    /// Acts that stored a refused new claim here: the new claim's card shows them, and no other is made.
+    of_new_claims: HashSet<(OpId, DeviceId)>,
 }
 
 impl<'a> EventSet<'a> {
@@ -143,7 +143,7 @@ impl<'a> EventSet<'a> {
             settled: HashMap::new(),
             notes: HashMap::new(),
             narrowings: HashMap::new(),
-            of_candidates: HashSet::new(),
+            of_new_claims: HashSet::new(),
         }
     }
 

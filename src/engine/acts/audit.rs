@@ -9,14 +9,14 @@ use std::{
 use super::found_cards::{self, FoundPair};
 use crate::{
     api::{ApiError, AuditOutcome, AuditRequest, DoubtBand},
-    domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier, verdict::Relation},
+    domain::{CardId, ClaimId, ClaimKind, Scope, Status, Tier, guard_report::Relation},
     engine::{
-        Engine, act_context::WriteScope, guard_calls, guard_result::candidate, refine, request_hash::request_hash,
+        Engine, act_context::WriteScope, guard_calls, guard_result::new_claim, refine, request_hash::request_hash,
         validate,
     },
     guard::{Guard, JudgeContext, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, Ruling, normalise::llm},
     infer::Call,
-    store::{CandidateQuery, ClaimFilter, ClaimRow, Reader},
+    store::{ClaimFilter, ClaimRow, NearbyQuery, Reader},
 };
 
 /// Claims that are read at once.
@@ -158,7 +158,7 @@ impl Work<'_> {
     /// What one claim is to be compared with: each pair of claims once. `None` if one of them cannot be parsed.
     fn look_at(&self, row: ClaimRow, compared: &mut HashSet<(ClaimId, ClaimId)>) -> Result<Option<Look>, ApiError> {
         let ours = self.fresh(&row)?;
-        let rows = self.reader.candidates(&CandidateQuery {
+        let rows = self.reader.nearby_claims(&NearbyQuery {
             scopes: self.scope.in_force(),
             terms: Guard::index_terms(&ours.norms, &ours.statement),
             exclude: vec![row.id],
@@ -221,7 +221,7 @@ impl Work<'_> {
     fn judge(&mut self, look: Look, pairs: &mut BTreeMap<CardId, FoundPair>) -> Result<(), ApiError> {
         self.outcome.compared += look.against.len();
         let under = look.context(self.today, self.shift);
-        let Ok(verdict) = guard_calls::judge(&self.engine.guard, &look.ours, &look.against, under) else {
+        let Ok(report) = guard_calls::judge(&self.engine.guard, &look.ours, &look.against, under) else {
             return Ok(());
         };
         if look.row.kind.is_guarded() {
@@ -232,12 +232,12 @@ impl Work<'_> {
                 &look.against,
                 JudgeContext { infers, ..look.context(self.today, self.shift) },
             );
-            let found = |id: ClaimId| verdict.findings.iter().any(|one| one.claim == id && one.tier == Tier::Block);
+            let found = |id: ClaimId| report.findings.iter().any(|one| one.claim == id && one.tier == Tier::Block);
             let doubts = doubts.iter().map(|pair| (&look.rows[pair.at], pair.band));
             let doubts = doubts.filter(|(other, _)| !found(other.id)).map(|(other, band)| (other.clone(), band));
             self.doubts.push((look.row.clone(), doubts.collect()));
         }
-        for mut finding in verdict.findings {
+        for mut finding in report.findings {
             let Some(theirs) = look.rows.iter().find(|other| other.id == finding.claim) else { continue };
             let fact = !(look.row.kind.is_guarded() && theirs.kind.is_guarded());
             // A fact refuses no write, but an audit tells of it what it tells of any claim.
@@ -263,6 +263,6 @@ impl Work<'_> {
         if normalised.warning.is_some() || row.normaliser.as_deref().is_some_and(llm::is_current) {
             return refine::as_read(self.reader, row, self.second.as_deref());
         }
-        Ok(NormedClaim { norms: normalised.norms, normaliser: normalised.version, ..candidate(row) })
+        Ok(NormedClaim { norms: normalised.norms, normaliser: normalised.version, ..new_claim(row) })
     }
 }

@@ -1,9 +1,9 @@
 //! Cards for contradictions between stored claims that an audit or the deep stage found; on this machine only.
 
-use super::refuse::verdict_data;
+use super::refuse::report_data;
 use crate::{
     api::{ApiError, CardKind, CardStatus, CardSummary},
-    domain::{CardId, ClaimId, EventKind, Finding, Status, Verdict},
+    domain::{CardId, ClaimId, EventKind, Finding, GuardReport, Status},
     engine::{act_context::ActContext, view, wording},
     store::{ClaimRow, EventDraft, Reader, Ref},
 };
@@ -53,14 +53,14 @@ impl FoundPair {
 
     /// The event that opens the card.
     pub(in crate::engine) fn draft(&self) -> EventDraft {
-        let verdict = Verdict {
+        let report = GuardReport {
             tier: self.finding.tier,
             findings: vec![self.finding.clone()],
             compared: 1,
-            ..Verdict::default()
+            ..GuardReport::default()
         };
         let mut draft = EventDraft::new(EventKind::Local("found".into()), self.members().into_iter().map(Ref::Id));
-        draft.body.data = Some(verdict_data(&verdict));
+        draft.body.data = Some(report_data(&report));
         draft
     }
 
@@ -71,7 +71,7 @@ impl FoundPair {
         let headline = wording::headline(&wording::CardContext {
             kind: CardKind::Found,
             status: CardStatus::Open,
-            candidate: None,
+            new_claim: None,
             claims: &[&ours, &theirs],
             evidence,
             proposed: None,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{found_cards::FoundPair, supersede::replaced_by};
 use crate::{
     api::{ApiError, JudgePairsRequest, JudgedPair, JudgedPairs, MAX_PAIRS, PairEffect},
-    domain::{CardId, ClaimId, EventKind, PairVerdict, judgement::JudgementData, verdict::Relation},
+    domain::{CardId, ClaimId, EventKind, PairVerdict, guard_report::Relation, judgement::JudgementData},
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},

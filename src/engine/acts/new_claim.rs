@@ -130,7 +130,7 @@ impl NewClaim {
 }
 
 impl ActContext<'_> {
-    /// Normalises a text that is only known under the lock: a card's candidate, narrowed or merged.
+    /// Normalises a text that is only known under the lock: a card's new claim, narrowed or merged.
     pub(in crate::engine) fn normalise(
         &self,
         kind: ClaimKind,

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    domain::{ClaimId, EventKind, Tier, derive::local, verdict::Stage},
+    domain::{ClaimId, EventKind, Tier, derive::local, guard_report::Stage},
     engine::{act_context::ActContext, guard_result::GuardResult},
     store::{ClaimRow, EventDraft, Ref},
 };
@@ -32,12 +32,12 @@ fn draft(kind: &str, claim: Ref, against: impl IntoIterator<Item = ClaimId>, not
 
 /// Of a claim that is about to be stored as the first draft of its act: past a block by an agent, or with a warning.
 pub(in crate::engine) fn of_write(context: &ActContext<'_>, judged: &GuardResult, forced: bool) -> Option<EventDraft> {
-    let kind = match judged.verdict.tier {
+    let kind = match judged.report.tier {
         Tier::Block if forced && context.actor.agent.is_some() => local::FORCED,
         Tier::Warn => local::WARNED,
         _ => return None,
     };
-    let tier = judged.verdict.tier;
+    let tier = judged.report.tier;
     let against = judged.conflicts.iter().filter(|conflict| conflict.tier == tier);
     let first = against.clone().next()?;
     let note = NoticeData {

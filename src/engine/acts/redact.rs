@@ -13,7 +13,7 @@ use crate::{
     store::{EventDraft, Lookup, Ref},
 };
 
-/// `POST /redact`: of a claim, of the candidate on a card, or, by its full id, of any event.
+/// `POST /redact`: of a claim, of the new claim on a card, or, by its full id, of any event.
 pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
     let target = validate::id("target", &request.target)?;
     let reason = validate::reason(request, "redact")?;
@@ -70,8 +70,8 @@ fn find(context: &ActContext<'_>, target: &str) -> Result<Found, ApiError> {
     }
     if let Lookup::One(id) = reader.find_card(target)? {
         let card = find::card_row(reader, &id)?;
-        if let Some(candidate) = card.candidate {
-            return Ok(Found { event: candidate, claim: None, scope: card.scope });
+        if let Some(new_claim) = card.new_claim {
+            return Ok(Found { event: new_claim, claim: None, scope: card.scope });
         }
     }
     if let Ok(id) = target.parse::<EventId>()

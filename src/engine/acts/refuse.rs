@@ -6,9 +6,9 @@ use super::new_claim::NewClaim;
 use crate::{
     api::{ApiError, Refused, WriteOutcome},
     domain::{
-        CardId, ClaimId, EventKind, Verdict,
+        CardId, ClaimId, EventKind, GuardReport,
         derive::local,
-        verdict::{Evidence, RuleId},
+        guard_report::{Evidence, RuleId},
     },
     engine::{
         act_context::{ActContext, WriteScope},
@@ -19,10 +19,10 @@ use crate::{
     store::{CardRow, EventDraft, Reader, Ref},
 };
 
-/// The most bytes of a verdict that is kept with a card.
+/// The most bytes of a report that is kept with a card.
 const MAX_VERDICT: usize = 16 * 1024;
 
-/// What a refused write was to do besides storing its text; kept beside the verdict.
+/// What a refused write was to do besides storing its text; kept beside the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::engine) struct WriteIntent {
@@ -35,7 +35,7 @@ pub(in crate::engine) struct WriteIntent {
 }
 
 impl ActContext<'_> {
-    /// Answers a refusal, and keeps the candidate on a card: the open one it has, or a new one. If a person has
+    /// Answers a refusal, and keeps the new claim on a card: the open one it has, or a new one. If a person has
     /// dropped this very write before, the answer names that decision instead.
     pub(in crate::engine) fn refuse(
         &mut self,
@@ -75,7 +75,7 @@ impl ActContext<'_> {
             depends_on: claim.premises.clone(),
             exception: proposed.then(|| claim.draft.exception.clone()).flatten(),
         };
-        let candidate = open.as_ref().and_then(|card| card.candidate);
+        let new_claim = open.as_ref().and_then(|card| card.new_claim);
         let known = match &open {
             Some(card) => {
                 opposed.iter().all(|id| card.members.contains(id)) && write_intent(self.reader(), &card.id)? == wanted
@@ -86,13 +86,13 @@ impl ActContext<'_> {
             self.commit_answer(write_scope, claim, &judged)?;
         } else {
             let mut draft = EventDraft::new(EventKind::Local(local::REFUSED.into()), opposed.into_iter().map(Ref::Id));
-            draft.seen = candidate.into_iter().collect();
+            draft.seen = new_claim.into_iter().collect();
             draft.claim_kind = Some(claim.draft.kind);
             draft.body = claim.body();
-            draft.body.data = Some(unstored_data(&judged.verdict, &wanted, None));
+            draft.body.data = Some(unstored_data(&judged.report, &wanted, None));
             let summary = wording::refused_summary(&claim.draft.statement, &judged.conflicts);
             let committed = self.commit(write_scope, vec![draft], "refused", summary)?;
-            let id = candidate.or(committed.events.first().copied());
+            let id = new_claim.or(committed.events.first().copied());
             refused.card_id = id.map(|id| CardId::of_members(&[id]));
         }
         Ok(WriteOutcome::Conflict(refused))
@@ -146,8 +146,8 @@ impl ActContext<'_> {
 
 /// The event that settles a local card.
 pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>, reason: Option<String>) -> EventDraft {
-    let targets: Vec<Ref> = match card.candidate {
-        Some(candidate) => vec![Ref::Id(candidate)],
+    let targets: Vec<Ref> = match card.new_claim {
+        Some(new_claim) => vec![Ref::Id(new_claim)],
         None => card.members.iter().copied().map(Ref::Id).collect(),
     };
     let kind = if act == "discard" { local::DISCARD } else { local::SETTLED };
@@ -167,21 +167,21 @@ pub(in crate::engine) fn write_intent(reader: &Reader, card: &CardId) -> Result<
     Ok(said.next().unwrap_or_default())
 }
 
-/// What is kept with a refused write besides its verdict.
+/// What is kept with a refused write besides its report.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RefusedData {
     proposal: Option<WriteIntent>,
 }
 
-/// The verdict, and beside it what else was wanted and what is in question, as JSON.
+/// The report, and beside it what else was wanted and what is in question, as JSON.
 pub(in crate::engine) fn unstored_data(
-    verdict: &Verdict,
+    report: &GuardReport,
     wanted: &WriteIntent,
     question: Option<&HeldQuestion>,
 ) -> String {
-    let verdict = serde_json::from_str::<serde_json::Value>(&verdict_data(verdict));
-    let (Ok(serde_json::Value::Object(mut note)), Ok(wanted)) = (verdict, serde_json::to_value(wanted)) else {
+    let report = serde_json::from_str::<serde_json::Value>(&report_data(report));
+    let (Ok(serde_json::Value::Object(mut note)), Ok(wanted)) = (report, serde_json::to_value(wanted)) else {
         return "{}".into();
     };
     note.insert("proposal".into(), wanted);
@@ -191,19 +191,19 @@ pub(in crate::engine) fn unstored_data(
     serde_json::Value::Object(note).to_string()
 }
 
-/// A verdict as JSON that fits an event: the strongest findings first, as many as there is room for.
-pub(in crate::engine) fn verdict_data(verdict: &Verdict) -> String {
-    let mut verdict = verdict.clone();
+/// A report as JSON that fits an event: the strongest findings first, as many as there is room for.
+pub(in crate::engine) fn report_data(report: &GuardReport) -> String {
+    let mut report = report.clone();
     loop {
-        let text = serde_json::to_string(&verdict).unwrap_or_default();
+        let text = serde_json::to_string(&report).unwrap_or_default();
         if text.len() <= MAX_VERDICT {
             return text;
         }
-        if verdict.findings.len() > 1 {
-            let half = verdict.findings.len() / 2;
-            verdict.findings.truncate(half);
+        if report.findings.len() > 1 {
+            let half = report.findings.len() / 2;
+            report.findings.truncate(half);
         } else if let Some(finding) =
-            verdict.findings.first_mut().filter(|finding| finding.evidence.rule != RuleId::None)
+            report.findings.first_mut().filter(|finding| finding.evidence.rule != RuleId::None)
         {
             // One finding with overlong norms: its sentence and rule are what a person needs.
             let sentence: String = finding.evidence.sentence.chars().take(400).collect();

@@ -18,7 +18,7 @@ use crate::{
 
 /// The card of a refused write.
 pub(super) struct RefusedWrite {
-    /// The candidate, in the form of a claim.
+    /// The new claim, in the form of a claim.
     pub(super) row: ClaimRow,
     /// The claims on the card that are still active.
     pub(super) opposed: Vec<ClaimRow>,
@@ -42,9 +42,9 @@ impl ActContext<'_> {
     /// Reads the card of a refused write.
     pub(super) fn refused_write(&self, card: &CardRow) -> Result<RefusedWrite, ApiError> {
         let reader = self.reader();
-        let id = card.candidate.ok_or_else(|| ApiError::internal("a card of a refused write has no new claim"))?;
+        let id = card.new_claim.ok_or_else(|| ApiError::internal("a card of a refused write has no new claim"))?;
         let row =
-            reader.candidate(&id)?.ok_or_else(|| ApiError::internal(format!("the refused write {id} is missing")))?;
+            reader.new_claim(&id)?.ok_or_else(|| ApiError::internal(format!("the refused write {id} is missing")))?;
         let mut opposed = Vec::new();
         for member in card.members.iter().filter(|member| **member != id) {
             let member = find::row(reader, member)?;
@@ -56,7 +56,7 @@ impl ActContext<'_> {
         Ok(RefusedWrite { row, opposed, proposal })
     }
 
-    /// The candidate as a new claim that replaces `replaces`: its own text, kind and source, unless others are given.
+    /// The new claim as a new claim that replaces `replaces`: its own text, kind and source, unless others are given.
     pub(super) fn claim_from_refused(
         &self,
         refused_write: &RefusedWrite,

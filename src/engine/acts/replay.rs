@@ -33,8 +33,8 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
         return Ok(Some(answer));
     }
     let local = |kind: &str| events.iter().find(|event| event.kind == EventKind::Local(kind.into()));
-    if let Some(candidate) = local("refused") {
-        let id = candidate.seen.first().copied().unwrap_or(candidate.id);
+    if let Some(new_claim) = local("refused") {
+        let id = new_claim.seen.first().copied().unwrap_or(new_claim.id);
         return refused(context, &id).map(Some);
     }
     if let Some(held) = local("held") {
@@ -53,8 +53,8 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
             }
             return Ok(Some(answer));
         }
-        if let Some(candidate) = settled.targets.first() {
-            let card = find::card_row(context.reader(), &CardId::of_members(&[*candidate]))?;
+        if let Some(new_claim) = settled.targets.first() {
+            let card = find::card_row(context.reader(), &CardId::of_members(&[*new_claim]))?;
             return verdicts::answered_already(context, &card).map(Some);
         }
     }
@@ -214,11 +214,11 @@ fn stored(context: &ActContext<'_>, events: &[EventRow], made: &EventRow, claim:
     })
 }
 
-fn refused(context: &ActContext<'_>, candidate: &ClaimId) -> Result<WriteOutcome, ApiError> {
+fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome, ApiError> {
     let reader = context.reader();
-    let card = find::card_row(reader, &CardId::of_members(&[*candidate]))?;
+    let card = find::card_row(reader, &CardId::of_members(&[*new_claim]))?;
     let mut conflicts: Vec<Conflict> = Vec::new();
-    for finding in card.verdict.findings {
+    for finding in card.report.findings {
         let row = find::row(reader, &finding.claim)?;
         conflicts.push(view::conflict(finding, view::claim(row, &context.today)));
     }

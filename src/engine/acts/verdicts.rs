@@ -11,10 +11,10 @@ use super::{
 use crate::{
     api::{ApiError, Caller, DoubtBand, JudgeRequest, Proposed, Stale, Warning, WriteOutcome},
     domain::{
-        ClaimId, EventId, EventKind, Finding, OpId, PairVerdict, Status, Tier, Verdict,
+        ClaimId, EventId, EventKind, Finding, GuardReport, OpId, PairVerdict, Status, Tier,
         derive::{CardKind, local},
+        guard_report::{Confidence, Evidence, Relation, RuleId, Stage},
         judgement::JudgementData,
-        verdict::{Confidence, Evidence, Relation, RuleId, Stage},
     },
     engine::{
         Engine,
@@ -105,8 +105,8 @@ pub(in crate::engine) fn next_unanswered(engine: &Engine) -> Result<Option<u64>,
 /// Until when a held write waits for its writer. What somebody answered and took back waits for a person instead, and of a redacted one there is
 /// nothing to store.
 fn waits_until(reader: &Reader, card: &CardRow) -> Result<Option<u64>, ApiError> {
-    let candidate = card.candidate.map(|id| reader.candidate(&id)).transpose()?.flatten();
-    if candidate.is_none_or(|row| row.flags.redacted) || reader.was_settled(card)? {
+    let new_claim = card.new_claim.map(|id| reader.new_claim(&id)).transpose()?.flatten();
+    if new_claim.is_none_or(|row| row.flags.redacted) || reader.was_settled(card)? {
         return Ok(None);
     }
     Ok(Some(HeldQuestion::of(reader, card)?.until))
@@ -148,7 +148,7 @@ fn ask_models(engine: &Engine, token: &str) -> Result<Vec<ModelResults>, ApiErro
     let (scope, row) = {
         let reader = engine.readers.lend();
         let card = find::card(&reader, "token", token)?;
-        let row = card.candidate.map(|id| reader.candidate(&id)).transpose()?.flatten();
+        let row = card.new_claim.map(|id| reader.new_claim(&id)).transpose()?.flatten();
         (card.scope, row)
     };
     let Some(row) = row else { return Ok(Vec::new()) };
@@ -292,9 +292,9 @@ fn unjudged(row: &ClaimRow) -> EventDraft {
         ..Evidence::default()
     };
     let finding = Finding { claim: row.id, tier: Tier::Warn, score: 0.0, evidence };
-    let verdict = Verdict { tier: Tier::Warn, findings: vec![finding], compared: 1, ..Verdict::default() };
+    let report = GuardReport { tier: Tier::Warn, findings: vec![finding], compared: 1, ..GuardReport::default() };
     let mut draft = EventDraft::new(EventKind::Local(local::FOUND.into()), [Ref::Draft(0), Ref::Id(row.id)]);
-    draft.body.data = Some(refuse::verdict_data(&verdict));
+    draft.body.data = Some(refuse::report_data(&report));
     draft
 }
 

@@ -13,8 +13,8 @@ use crate::{
     api::{ApiError, Caller},
     domain::{
         ClaimId, EventId, EventKind, LinkKind, PairVerdict, Scope, Tier,
+        guard_report::Relation,
         judgement::{JudgementData, pair_key},
-        verdict::Relation,
     },
     engine::{
         Engine,
@@ -202,8 +202,8 @@ impl Engine {
                 let today = guard_calls::day(book.now);
                 let under =
                     JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };
-                let verdict = guard_calls::judge(&self.guard, &ours, &against, under).unwrap_or_default();
-                let finding = verdict.findings.into_iter().find(|finding| finding.tier == Tier::Block);
+                let report = guard_calls::judge(&self.guard, &ours, &against, under).unwrap_or_default();
+                let finding = report.findings.into_iter().find(|finding| finding.tier == Tier::Block);
                 if let Some(finding) = finding
                     .filter(|finding| finding.evidence.relation == Relation::Contradiction || finding.score > 0.0)
                 {

@@ -6,7 +6,7 @@ use crate::{
         ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery,
         StoryQuestion,
     },
-    domain::{EventId, Status, verdict::Evidence},
+    domain::{EventId, Status, guard_report::Evidence},
     engine::{Engine, acts, beside, find, guard_calls, past_reads::PastTime, validate, view as views, wording},
     store::{CardFilter, CardRow, Reader},
 };
@@ -100,10 +100,10 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
         let bears = if claim.dependents > 0 { reader.dependents(&claim.id, MAX_BEARS)? } else { Vec::new() };
         let bears = bears.into_iter().map(|row| Bearing { id: row.id, statement: row.statement }).collect();
         let now = in_place_of(reader, &claim, today)?;
-        stored.push(CardSide { claim, candidate: false, bears, now });
+        stored.push(CardSide { claim, new_claim: false, bears, now });
     }
-    let stored_as = match &sides.candidate {
-        Some(candidate) => stored_as(reader, &row, candidate, today)?,
+    let stored_as = match &sides.new_claim {
+        Some(new_claim) => stored_as(reader, &row, new_claim, today)?,
         None => Vec::new(),
     };
     Ok(CardView {
@@ -114,9 +114,9 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
         snoozed_until: row.snoozed_until.filter(|until| *until > now),
         evidence: sides.evidence,
         sides: sides
-            .candidate
+            .new_claim
             .into_iter()
-            .map(|claim| CardSide { claim, candidate: true, bears: Vec::new(), now: stored_as.clone() })
+            .map(|claim| CardSide { claim, new_claim: true, bears: Vec::new(), now: stored_as.clone() })
             .chain(stored)
             .collect(),
     })
@@ -134,8 +134,8 @@ fn in_place_of(reader: &Reader, claim: &ClaimView, today: &str) -> Result<Vec<Cl
     Ok(later)
 }
 
-/// What a refused candidate was stored as when its card was settled, as far as that is in force.
-fn stored_as(reader: &Reader, row: &CardRow, candidate: &ClaimView, today: &str) -> Result<Vec<ClaimView>, ApiError> {
+/// What a refused new claim was stored as when its card was settled, as far as that is in force.
+fn stored_as(reader: &Reader, row: &CardRow, new_claim: &ClaimView, today: &str) -> Result<Vec<ClaimView>, ApiError> {
     let Some(by) = row.settled.as_ref().filter(|_| !row.open) else { return Ok(Vec::new()) };
     let mut now = Vec::new();
     for event in reader.op(&by.op)?.iter().filter(|event| acts::creates_claim(event)) {
@@ -145,8 +145,8 @@ fn stored_as(reader: &Reader, row: &CardRow, candidate: &ClaimView, today: &str)
             now.push(made);
         }
     }
-    // A narrowed side is stored beside the candidate; where a text replaced both, that is what it became.
-    let own = |claim: &ClaimView| claim.statement == candidate.statement;
+    // A narrowed side is stored beside the new claim; where a text replaced both, that is what it became.
+    let own = |claim: &ClaimView| claim.statement == new_claim.statement;
     if now.iter().any(own) {
         now.retain(own);
     }
@@ -175,7 +175,7 @@ fn story_side(claim: &ClaimView) -> acts::StorySide<'_> {
 
 /// What stands on a card, read.
 struct Sides {
-    candidate: Option<ClaimView>,
+    new_claim: Option<ClaimView>,
     claims: Vec<ClaimView>,
     evidence: Vec<Evidence>,
     proposed: Option<String>,
@@ -184,12 +184,12 @@ struct Sides {
 
 impl Sides {
     fn read(reader: &Reader, row: &CardRow, today: &str) -> Result<Self, ApiError> {
-        let candidate = match &row.candidate {
-            Some(id) => reader.candidate(id)?.map(|claim| views::claim(claim, today)),
+        let new_claim = match &row.new_claim {
+            Some(id) => reader.new_claim(id)?.map(|claim| views::claim(claim, today)),
             None => None,
         };
         let mut claims = Vec::new();
-        for member in row.members.iter().filter(|member| Some(**member) != row.candidate) {
+        for member in row.members.iter().filter(|member| Some(**member) != row.new_claim) {
             claims.push(views::claim(find::row(reader, member)?, today));
         }
         let proposed = match row.kind {
@@ -197,19 +197,19 @@ impl Sides {
             CardKind::Proposed => acts::proposed_reason(reader, &row.id)?,
             CardKind::Found | CardKind::Contradiction | CardKind::Contested | CardKind::Story => None,
         };
-        let evidence = row.verdict.findings.iter().map(|finding| finding.evidence.clone()).collect();
+        let evidence = row.report.findings.iter().map(|finding| finding.evidence.clone()).collect();
         let story = row.story.map(|(confusion, rule)| {
             // The card has the newest first.
             acts::story_question(confusion, rule, &claims.iter().rev().map(story_side).collect::<Vec<_>>())
         });
-        Ok(Self { candidate, claims, evidence, proposed, story })
+        Ok(Self { new_claim, claims, evidence, proposed, story })
     }
 
     fn facts<'a>(&'a self, row: &CardRow, now: u64, claims: &'a [&'a ClaimView]) -> wording::CardContext<'a> {
         wording::CardContext {
             kind: row.kind,
             status: views::card_status(row, now),
-            candidate: self.candidate.as_ref(),
+            new_claim: self.new_claim.as_ref(),
             claims,
             evidence: &self.evidence,
             proposed: self.proposed.as_deref(),
@@ -226,14 +226,14 @@ impl Sides {
             status: views::card_status(row, now),
             scope: row.scope.clone(),
             headline: wording::headline(&self.facts(row, now, &claims)),
-            pair: wording::pair(self.candidate.iter().chain(&self.claims)),
+            pair: wording::pair(self.new_claim.iter().chain(&self.claims)),
             story: self.story.clone(),
             op_id: Some(row.op),
             members: row.members.clone(),
             at: row.clock.wall,
             who: row.who.clone(),
             agent: row.agent.clone(),
-            score: row.verdict.findings.iter().map(|finding| finding.score).fold(0.0, f32::max),
+            score: row.report.findings.iter().map(|finding| finding.score).fold(0.0, f32::max),
             rev: row.rev,
         }
     }

@@ -166,8 +166,8 @@ fn sentence(engine: &Engine, what: NoticeKind, note: &acts::NoticeData, row: &No
     }
     let said = guard_calls::explain(
         &engine.guard,
-        guard_result::candidate(&row.claim),
-        guard_result::candidate(other),
+        guard_result::new_claim(&row.claim),
+        guard_result::new_claim(other),
         note.stage,
     );
     said.unwrap_or_else(|| format!("{claim} may contradict {}.", wording::quote(&other.statement)))

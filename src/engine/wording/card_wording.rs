@@ -3,7 +3,7 @@
 use super::{quote, summary::short};
 use crate::{
     api::{ActOption, CardAct, CardKind, CardPair, CardStatus, ClaimView},
-    domain::{Status, verdict::Evidence},
+    domain::{Status, guard_report::Evidence},
 };
 
 /// What the words on a card depend on.
@@ -13,8 +13,8 @@ pub(in crate::engine) struct CardContext<'a> {
     pub kind: CardKind,
     /// Whether it still waits.
     pub status: CardStatus,
-    /// The refused candidate, on a card of a refused write.
-    pub candidate: Option<&'a ClaimView>,
+    /// The refused new claim, on a card of a refused write.
+    pub new_claim: Option<&'a ClaimView>,
     /// The stored claims, the newest first.
     pub claims: &'a [&'a ClaimView],
     /// Why they cannot both hold, the strongest first.
@@ -26,9 +26,9 @@ pub(in crate::engine) struct CardContext<'a> {
 }
 
 impl CardContext<'_> {
-    /// Whether nothing that opposed the candidate is active any more.
+    /// Whether nothing that opposed the new claim is active any more.
     fn moot(&self) -> bool {
-        self.candidate.is_some() && self.active().next().is_none()
+        self.new_claim.is_some() && self.active().next().is_none()
     }
 
     fn active(&self) -> impl Iterator<Item = &ClaimView> {
@@ -37,7 +37,7 @@ impl CardContext<'_> {
 
     /// The newer side, whose reason explains the change.
     fn newer(&self) -> Option<&ClaimView> {
-        self.candidate.or_else(|| self.claims.first().copied())
+        self.new_claim.or_else(|| self.claims.first().copied())
     }
 }
 
@@ -72,11 +72,11 @@ pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
     if let Some(sentence) = facts.evidence.iter().map(|e| e.sentence.trim()).find(|sentence| !sentence.is_empty()) {
         return sentence.to_owned();
     }
-    if let (CardKind::Held, Some(candidate), [first, ..]) = (facts.kind, facts.candidate, facts.claims) {
-        return format!("{} may contradict {}", quote(&candidate.statement), quote(&first.statement));
+    if let (CardKind::Held, Some(new_claim), [first, ..]) = (facts.kind, facts.new_claim, facts.claims) {
+        return format!("{} may contradict {}", quote(&new_claim.statement), quote(&first.statement));
     }
-    match (facts.candidate, facts.claims) {
-        (Some(candidate), [first, ..]) => contradicts(candidate, first),
+    match (facts.new_claim, facts.claims) {
+        (Some(new_claim), [first, ..]) => contradicts(new_claim, first),
         (None, [first, second, ..]) => contradicts(first, second),
         _ => facts.newer().map_or_else(|| "Claims that contradict each other".into(), |claim| quote(&claim.statement)),
     }
@@ -249,7 +249,7 @@ mod tests {
         let facts = CardContext {
             kind,
             status: CardStatus::Open,
-            candidate: refused.then_some(&red),
+            new_claim: refused.then_some(&red),
             claims: &claims,
             evidence: &[],
             proposed: None,
@@ -267,7 +267,7 @@ mod tests {
         let mut facts = CardContext {
             kind: CardKind::Refused,
             status: CardStatus::Open,
-            candidate: Some(&red),
+            new_claim: Some(&red),
             claims: &[&blue],
             evidence: &evidence,
             proposed: None,
@@ -288,7 +288,7 @@ mod tests {
         let facts = CardContext {
             kind: CardKind::Refused,
             status: CardStatus::Open,
-            candidate: Some(&red),
+            new_claim: Some(&red),
             claims: &[&blue],
             evidence: &[],
             proposed: Some("one week only"),
@@ -304,7 +304,7 @@ mod tests {
             source: Some("docs/AGENTS.md:12".into()),
             ..claim("use red", Status::Active)
         };
-        let facts = CardContext { candidate: Some(&imported), ..facts };
+        let facts = CardContext { new_claim: Some(&imported), ..facts };
         let prefill = |act| acts(&facts).into_iter().find(|option| option.act == act).and_then(|option| option.prefill);
         assert_eq!(prefill(CardAct::Supersede), None, "where it was stated is no reason");
     }

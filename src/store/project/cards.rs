@@ -7,10 +7,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{Projector, claim_index, claims, contests::SuccessionLine, pairs, story_marks};
 use crate::{
     domain::{
-        CardId, ClaimId, EventId, Finding, Hlc, Qualifiers, Status, Tier, Verdict,
+        CardId, ClaimId, EventId, Finding, GuardReport, Hlc, Qualifiers, Status, Tier,
         derive::{self, CardKind, all_settled, local},
         event::EventKind,
-        verdict::PairCheck,
+        guard_report::PairCheck,
     },
     store::{
         Result, levels,
@@ -25,7 +25,7 @@ struct Card {
     open: bool,
     moot: bool,
     members: Vec<EventId>,
-    candidate: Option<EventId>,
+    new_claim: Option<EventId>,
     content: Option<[u8; 32]>,
     clock: Hlc,
     author: i64,
@@ -71,15 +71,15 @@ pub(in crate::store) fn events_of_card(db: &Connection, card: &CardId) -> Result
     Ok(events)
 }
 
-/// The guard's verdict on a card: the evidence that came with it, else the result of comparing the members' norms
+/// The guard's report on a card: the evidence that came with it, else the result of comparing the members' norms
 /// now, of the first member against the others.
-pub(in crate::store) fn verdict_of(
+pub(in crate::store) fn report_of(
     db: &Connection,
     card: &CardId,
     members: &[EventId],
     check: &dyn PairCheck,
-) -> Result<Verdict> {
-    let mut told = Verdict::default();
+) -> Result<GuardReport> {
+    let mut told = GuardReport::default();
     for event in events_of_card(db, card)? {
         let mut sources = Vec::new();
         if derive::is_unstored(&event.kind) {
@@ -92,8 +92,8 @@ pub(in crate::store) fn verdict_of(
         }
         for n in sources {
             let data = log::body(db, n)?.and_then(|body| body.data);
-            if let Some(verdict) = data.and_then(|data| serde_json::from_str::<Verdict>(&data).ok()) {
-                merge(&mut told, verdict);
+            if let Some(report) = data.and_then(|data| serde_json::from_str::<GuardReport>(&data).ok()) {
+                merge(&mut told, report);
             }
         }
     }
@@ -113,7 +113,7 @@ pub(in crate::store) fn verdict_of(
     Ok(told)
 }
 
-fn merge(into: &mut Verdict, from: Verdict) {
+fn merge(into: &mut GuardReport, from: GuardReport) {
     into.tier = into.tier.max(from.tier);
     into.compared = into.compared.max(from.compared);
     for finding in from.findings {
@@ -157,7 +157,7 @@ impl Projector<'_> {
                 // A client may still show it: it stays, as moot.
                 self.db
                     .prepare_cached(
-                        "UPDATE cards SET open = 0, moot = 1, held = 0, settled = NULL, content = NULL, rev = ?2 WHERE n = ?1",
+                        "UPDATE cards SET open = 0, moot = 1, applies = 0, settled = NULL, content = NULL, rev = ?2 WHERE n = ?1",
                     )?
                     .execute([n, rev])?;
                 self.changes.cards.push(id);
@@ -167,11 +167,11 @@ impl Projector<'_> {
         let n: i64 = self
             .db
             .prepare_cached(
-                "INSERT INTO cards (id, scope, kind, open, moot, candidate, wall, tick, author, settled, snoozed, held, rev,
+                "INSERT INTO cards (id, scope, kind, open, moot, new_claim, wall, tick, author, settled, snoozed, applies, rev,
                     content, confusion, rule)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13, ?14, ?15)
-                 ON CONFLICT (id) DO UPDATE SET scope = ?2, kind = ?3, open = ?4, moot = ?5, candidate = ?6, wall = ?7,
-                    tick = ?8, author = ?9, settled = ?10, snoozed = ?11, held = 1, rev = ?12,
+                 ON CONFLICT (id) DO UPDATE SET scope = ?2, kind = ?3, open = ?4, moot = ?5, new_claim = ?6, wall = ?7,
+                    tick = ?8, author = ?9, settled = ?10, snoozed = ?11, applies = 1, rev = ?12,
                     content = ?13, confusion = ?14, rule = ?15
                  RETURNING n",
             )?
@@ -182,7 +182,7 @@ impl Projector<'_> {
                     card.kind as i64,
                     card.open,
                     card.moot,
-                    card.candidate.map(|id| id.0),
+                    card.new_claim.map(|id| id.0),
                     log::wall(card.clock.wall),
                     card.clock.count,
                     card.author,
@@ -236,7 +236,7 @@ impl Projector<'_> {
             open,
             moot: !active,
             members: members.iter().map(|member| member.id).collect(),
-            candidate: None,
+            new_claim: None,
             content: None,
             clock: proposal.header.clock,
             author: proposal.n,
@@ -246,17 +246,17 @@ impl Projector<'_> {
         }))
     }
 
-    /// The card of a candidate that was refused, or is held.
+    /// The card of a new claim that was refused, or is held.
     fn derive_refused(&self, events: &[LoadedEvent]) -> Result<Option<Card>> {
         let refusals: Vec<&LoadedEvent> = events.iter().filter(|event| derive::is_unstored(&event.kind)).collect();
         let Some(first) = refusals.first() else { return Ok(None) };
-        let candidate = derive::group_of(first.id, &first.header);
-        let Some(anchor) = log::load_id(self.db, &candidate)? else { return Ok(None) };
+        let new_claim = derive::group_of(first.id, &first.header);
+        let Some(anchor) = log::load_id(self.db, &new_claim)? else { return Ok(None) };
         if !derive::is_unstored(&anchor.kind) || !anchor.header.seen.is_empty() {
             return Ok(None);
         }
         let refusals = refusals.into_iter().filter(|event| event.scope == anchor.scope);
-        let mut members = vec![candidate];
+        let mut members = vec![new_claim];
         let mut first = None;
         let mut active = 0;
         for refusal in refusals {
@@ -277,7 +277,7 @@ impl Projector<'_> {
             open: settled.is_none(),
             moot: active == 0,
             members,
-            candidate: Some(candidate),
+            new_claim: Some(new_claim),
             content: if held { None } else { self.content_of(&anchor)? },
             clock: first.header.clock,
             author: first.n,
@@ -287,11 +287,11 @@ impl Projector<'_> {
         }))
     }
 
-    /// The hash of a refused candidate's statement, by which a retry finds its card.
-    fn content_of(&self, candidate: &LoadedEvent) -> Result<Option<[u8; 32]>> {
-        let statement = log::body(self.db, candidate.n)?.and_then(|body| body.statement);
-        let kind = candidate.header.claim_kind.unwrap_or_default();
-        Ok(statement.map(|text| claim_index::content_hash(candidate.scope, kind, &text, &Qualifiers::default())))
+    /// The hash of a refused new claim's statement, by which a retry finds its card.
+    fn content_of(&self, new_claim: &LoadedEvent) -> Result<Option<[u8; 32]>> {
+        let statement = log::body(self.db, new_claim.n)?.and_then(|body| body.statement);
+        let kind = new_claim.header.claim_kind.unwrap_or_default();
+        Ok(statement.map(|text| claim_index::content_hash(new_claim.scope, kind, &text, &Qualifiers::default())))
     }
 
     /// A card among stored claims: derived, found, or known only by its settlement.
@@ -316,7 +316,7 @@ impl Projector<'_> {
         for event in events {
             let is_found = derive::is_local_kind(&event.kind, local::FOUND);
             let is_resolve = matches!(event.kind, EventKind::Resolve(_));
-            if !is_found && (!is_resolve || self.settles_a_candidate(event)?) {
+            if !is_found && (!is_resolve || self.settles_a_new_claim(event)?) {
                 continue;
             }
             // What was found between two projects stands on one card.
@@ -370,7 +370,7 @@ impl Projector<'_> {
             open,
             moot: !open && active < 2,
             story: story.filter(|_| kind == CardKind::Story),
-            candidate: None,
+            new_claim: None,
             content: None,
             clock: found.map_or(newest.clock, |event| event.header.clock),
             author: found.map_or(newest.n, |event| event.n),
@@ -394,8 +394,8 @@ impl Projector<'_> {
         Ok(organisation)
     }
 
-    /// Whether the act of a `resolve` also settled a refused candidate here: that card shows it, and no other is made.
-    fn settles_a_candidate(&self, resolve: &LoadedEvent) -> Result<bool> {
+    /// Whether the act of a `resolve` also settled a refused new claim here: that card shows it, and no other is made.
+    fn settles_a_new_claim(&self, resolve: &LoadedEvent) -> Result<bool> {
         Ok(self.of_act(resolve)?.iter().any(|event| {
             event.effective && derive::is_local_kind(&event.kind, local::SETTLED) && event.header.successor.is_some()
         }))

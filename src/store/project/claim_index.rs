@@ -1,4 +1,4 @@
-//! The text index, the candidate index, the vector index and the hash that finds identical claims.
+//! The text index, the new claim index, the vector index and the hash that finds identical claims.
 
 use std::{
     collections::{HashMap, hash_map},
@@ -9,13 +9,13 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Projector, claims};
 use crate::{
-    domain::{Body, ClaimKind, Qualifiers, Status, text::stems, verdict::PairCheck},
+    domain::{Body, ClaimKind, Qualifiers, Status, guard_report::PairCheck, text::stems},
     store::{Result, StoreError, log, vectors},
 };
 
 /// In the text index.
 pub(in crate::store) const TEXT: i64 = 1;
-/// In the candidate index.
+/// In the new claim index.
 const CANDIDATE: i64 = 2;
 /// In the vector index.
 pub(in crate::store) const VECTOR: i64 = 4;

@@ -31,8 +31,8 @@ use crate::domain::{
     CardId, ClaimId, EventId,
     derive::{self, local},
     event::{EventKind, ResolveAct},
+    guard_report::PairCheck,
     judgement::judged_pair,
-    verdict::PairCheck,
     verified::Verified,
 };
 
@@ -263,7 +263,7 @@ impl<'a> Projector<'a> {
             }
             local::SETTLED => {
                 self.mark_card(event)?;
-                // The cards of its own act may be shown by the candidate's.
+                // The cards of its own act may be shown by the new claim's.
                 for other in self.of_act(event)? {
                     if matches!(other.kind, EventKind::Resolve(_)) {
                         self.mark_card(&other)?;

@@ -10,7 +10,7 @@ use crate::{
     domain::{
         CardId, ClaimId, ClaimKind, Norm, Status,
         derive::{CardKind, Lineage},
-        verdict::ComparedClaim,
+        guard_report::ComparedClaim,
     },
     store::{
         Result, levels,
@@ -59,7 +59,7 @@ impl StoredNorms {
     }
 }
 
-/// What the event of a claim or of a refused candidate carries; nothing where it was redacted.
+/// What the event of a claim or of a refused new claim carries; nothing where it was redacted.
 pub(super) fn stored_norms(db: &Connection, n: i64) -> Result<StoredNorms> {
     let mut read = db.prepare_cached("SELECT header, wall, body FROM events WHERE n = ?1")?;
     Ok(read.query_row([n], |row| {

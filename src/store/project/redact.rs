@@ -28,10 +28,10 @@ impl Projector<'_> {
             }
         } else if derive::is_local_kind(&event.kind, local::SETTLED) {
             for target in &event.header.targets {
-                self.suspect_candidate(target, event.scope, &mut suspects)?;
+                self.suspect_new_claim(target, event.scope, &mut suspects)?;
             }
         } else if derive::is_unstored(&event.kind) {
-            self.suspect_candidate(&derive::group_of(event.id, &event.header), event.scope, &mut suspects)?;
+            self.suspect_new_claim(&derive::group_of(event.id, &event.header), event.scope, &mut suspects)?;
         } else if event.is_claim() {
             self.suspect(&event.id, event.scope, &mut suspects)?;
         }
@@ -54,18 +54,18 @@ impl Projector<'_> {
         }
         for settled in log::pointing_at(self.db, id, EdgeRole::Successor, scope)? {
             if derive::is_local_kind(&settled.kind, local::SETTLED) {
-                for candidate in &settled.header.targets {
-                    self.suspect_candidate(candidate, scope, suspects)?;
+                for new_claim in &settled.header.targets {
+                    self.suspect_new_claim(new_claim, scope, suspects)?;
                 }
             }
         }
-        self.suspect_candidate(id, scope, suspects)
+        self.suspect_new_claim(id, scope, suspects)
     }
 
-    /// Every refusal of a candidate, with the guard's evidence.
-    fn suspect_candidate(&self, candidate: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
-        let mut refusals = log::pointing_at(self.db, candidate, EdgeRole::Seen, scope)?;
-        refusals.extend(log::load_id(self.db, candidate)?);
+    /// Every refusal of a new claim, with the guard's evidence.
+    fn suspect_new_claim(&self, new_claim: &EventId, scope: i64, suspects: &mut BTreeSet<i64>) -> Result<()> {
+        let mut refusals = log::pointing_at(self.db, new_claim, EdgeRole::Seen, scope)?;
+        refusals.extend(log::load_id(self.db, new_claim)?);
         for refusal in refusals {
             if derive::is_unstored(&refusal.kind) {
                 suspects.insert(refusal.n);
@@ -90,7 +90,7 @@ impl Projector<'_> {
             return Ok(true);
         }
         if derive::is_unstored(&event.kind) {
-            return self.is_candidate_redacted(&derive::group_of(event.id, &event.header), event.scope);
+            return self.is_new_claim_redacted(&derive::group_of(event.id, &event.header), event.scope);
         }
         if quotes(event) {
             let level = levels::above(self.db, event.scope)?;
@@ -104,7 +104,7 @@ impl Projector<'_> {
                 let refusal = derive::is_unstored(&target.kind);
                 if self.is_named(&target)?
                     || refusal
-                        && self.is_candidate_redacted(&derive::group_of(target.id, &target.header), target.scope)?
+                        && self.is_new_claim_redacted(&derive::group_of(target.id, &target.header), target.scope)?
                 {
                     return Ok(true);
                 }
@@ -113,15 +113,15 @@ impl Projector<'_> {
         Ok(false)
     }
 
-    /// Whether a refused candidate, or the claim that it became, is named for redaction.
-    fn is_candidate_redacted(&self, candidate: &EventId, scope: i64) -> Result<bool> {
-        if let Some(first) = log::load_id(self.db, candidate)?
+    /// Whether a refused new claim, or the claim that it became, is named for redaction.
+    fn is_new_claim_redacted(&self, new_claim: &EventId, scope: i64) -> Result<bool> {
+        if let Some(first) = log::load_id(self.db, new_claim)?
             && first.scope == scope
             && self.is_named(&first)?
         {
             return Ok(true);
         }
-        for settled in log::pointing_at(self.db, candidate, EdgeRole::Target, scope)? {
+        for settled in log::pointing_at(self.db, new_claim, EdgeRole::Target, scope)? {
             if let (true, Some(claim)) =
                 (derive::is_local_kind(&settled.kind, local::SETTLED), settled.header.successor)
                 && let Some(claim) = log::load_id(self.db, &claim)?

@@ -10,8 +10,8 @@ use ed25519_dalek::SigningKey;
 use crate::{
     domain::{
         Body, ClaimId, ClaimKind, EventKind, Norm, OpId, ResolveAct, Scope,
+        guard_report::{ComparedClaim, Evidence, PairCheck},
         norm::IndexTerms,
-        verdict::{ComparedClaim, Evidence, PairCheck},
     },
     store::{Act, Committed, EventDraft, Ref, Store, StoreOptions},
 };

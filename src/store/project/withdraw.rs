@@ -185,7 +185,7 @@ impl Projector<'_> {
 /// Deletes outdated cards whose events are no longer in the log.
 pub(in crate::store) fn forget_cards(db: &rusqlite::Connection) -> Result<()> {
     let mut read = db.prepare_cached(
-        "SELECT k.n FROM cards k WHERE k.held = 0 AND (
+        "SELECT k.n FROM cards k WHERE k.applies = 0 AND (
             NOT EXISTS (SELECT 1 FROM events WHERE n = k.author) OR EXISTS (
                 SELECT 1 FROM card_members m
                 WHERE m.card = k.n AND NOT EXISTS (SELECT 1 FROM events WHERE id = m.member)))",

@@ -11,7 +11,7 @@ use crate::{
     store::{
         CardFilter, CardRow, CardState, Page, Reader, Result,
         log::{self, id_at},
-        project::{SuccessionLine, content_hash, verdict_of},
+        project::{SuccessionLine, content_hash, report_of},
     },
 };
 
@@ -23,7 +23,7 @@ struct CardRecord {
     kind: CardKind,
     open: bool,
     moot: bool,
-    candidate: Option<EventId>,
+    new_claim: Option<EventId>,
     place: ListPosition,
     author: i64,
     settled: Option<i64>,
@@ -35,7 +35,7 @@ struct CardRecord {
 macro_rules! select_card {
     ($rest:literal) => {
         concat!(
-            "SELECT k.n, k.id, k.scope, k.kind, k.open, k.moot, k.candidate, k.wall, k.tick, k.author, k.settled,
+            "SELECT k.n, k.id, k.scope, k.kind, k.open, k.moot, k.new_claim, k.wall, k.tick, k.author, k.settled,
                 k.snoozed, max(k.rev, coalesce((SELECT max(c.rev) FROM card_members m JOIN claims c ON c.id = m.member
                     WHERE m.card = k.n), 0)), k.confusion, k.rule
              FROM cards k ",
@@ -54,7 +54,7 @@ fn read_card(row: &Row<'_>) -> rusqlite::Result<CardRecord> {
         kind: CardKind::ALL.into_iter().find(|known| *known as i64 == kind).unwrap_or(CardKind::Found),
         open: row.get(4)?,
         moot: row.get(5)?,
-        candidate: log::optional_id_at(row, 6)?,
+        new_claim: log::optional_id_at(row, 6)?,
         place: ListPosition { wall: row.get(7)?, tick: row.get(8)?, n },
         author: row.get(9)?,
         settled: row.get(10)?,
@@ -76,7 +76,7 @@ impl Reader {
             id: base.id,
             kind: base.kind,
             scope: log::scope_named(&self.db, base.scope)?,
-            candidate: base.candidate,
+            new_claim: base.new_claim,
             open: base.open,
             moot: base.moot,
             clock: Hlc { wall: base.place.wall.unsigned_abs(), count: base.place.tick as u32 },
@@ -85,7 +85,7 @@ impl Reader {
             op: author.header.op,
             settled: base.settled.map(|n| self.settled_by(n)).transpose()?,
             snoozed_until: base.snoozed.map(i64::unsigned_abs),
-            verdict: verdict_of(&self.db, &base.id, &members, &*self.check)?,
+            report: report_of(&self.db, &base.id, &members, &*self.check)?,
             rev: base.rev.unsigned_abs(),
             story: base.story,
             members,
@@ -183,7 +183,7 @@ impl Reader {
         })
     }
 
-    /// The cards on which a claim or candidate stands, open ones first.
+    /// The cards on which a claim or new claim stands, open ones first.
     pub fn cards_of(&self, member: &EventId) -> Result<Vec<CardRow>> {
         self.snapshot(|reader| {
             let mut read = reader.db.prepare_cached(select_card!(
@@ -195,7 +195,7 @@ impl Reader {
         })
     }
 
-    /// The latest card of a refused candidate with this kind and statement, white space aside; open or not.
+    /// The latest card of a refused new claim with this kind and statement, white space aside; open or not.
     pub fn refused_card(&self, scope: &Scope, kind: ClaimKind, statement: &str) -> Result<Option<CardRow>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(None) };
@@ -208,12 +208,12 @@ impl Reader {
         })
     }
 
-    /// Whether the card of a candidate was ever settled, also if that was undone.
+    /// Whether the card of a new claim was ever settled, also if that was undone.
     pub fn was_settled(&self, card: &CardRow) -> Result<bool> {
         self.snapshot(|reader| {
-            let Some(candidate) = card.candidate else { return Ok(card.settled.is_some()) };
-            let Some(event) = log::load_id(&reader.db, &candidate)? else { return Ok(false) };
-            let pointing = log::pointing_at(&reader.db, &candidate, log::EdgeRole::Target, event.scope)?;
+            let Some(new_claim) = card.new_claim else { return Ok(card.settled.is_some()) };
+            let Some(event) = log::load_id(&reader.db, &new_claim)? else { return Ok(false) };
+            let pointing = log::pointing_at(&reader.db, &new_claim, log::EdgeRole::Target, event.scope)?;
             Ok(pointing.iter().any(|event| {
                 matches!(&event.kind, EventKind::Local(kind) if kind == local::SETTLED || kind == local::DISCARD)
             }))

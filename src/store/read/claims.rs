@@ -263,8 +263,8 @@ impl Reader {
         })
     }
 
-    /// A candidate that was refused, or is held, in the form of a claim, with its card's rev.
-    pub fn candidate(&self, id: &EventId) -> Result<Option<ClaimRow>> {
+    /// A new claim that was refused, or is held, in the form of a claim, with its card's rev.
+    pub fn new_claim(&self, id: &EventId) -> Result<Option<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, id)? else { return Ok(None) };
             if !derive::is_unstored(&event.kind) {

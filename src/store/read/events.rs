@@ -311,12 +311,12 @@ impl Reader {
         Ok(events.into_iter().map(|(n, event)| (n.unsigned_abs(), event)).collect())
     }
 
-    /// What a card id or a prefix of one stands for. A refused candidate's id stands for its card.
+    /// What a card id or a prefix of one stands for. A refused new claim's id stands for its card.
     pub fn find_card(&self, prefix: &str) -> Result<Lookup<CardId>> {
         let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
         let mut read = self.db.prepare_cached(
             "SELECT id FROM cards WHERE id BETWEEN ?1 AND ?2
-             UNION SELECT id FROM cards WHERE candidate BETWEEN ?1 AND ?2 LIMIT 10",
+             UNION SELECT id FROM cards WHERE new_claim BETWEEN ?1 AND ?2 LIMIT 10",
         )?;
         let read_id = |row: &Row<'_>| Ok(CardId(id_at(row, 0)?.0));
         let found = read.query_map([low, high], read_id)?.collect::<rusqlite::Result<Vec<_>>>()?;

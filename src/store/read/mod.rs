@@ -1,11 +1,11 @@
-//! Reading: claims, pages, search, candidates, neighbours, events, cards.
+//! Reading: claims, pages, search, nearby claims, neighbours, events, cards.
 
 mod agent_judgements;
 mod agents;
-mod candidates;
 mod cards;
 mod claims;
 mod events;
+mod nearby_claims;
 mod neighbours;
 mod notes;
 mod notices;

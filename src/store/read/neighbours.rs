@@ -26,7 +26,7 @@ impl Reader {
     }
 
     /// The active claims whose vectors are nearest, the nearest first, without their relations (see
-    /// [`Reader::candidates`]). Claims whose vector is not made yet are not among them; without any vector it is empty.
+    /// [`Reader::nearby_claims`]). Claims whose vector is not made yet are not among them; without any vector it is empty.
     ///
     /// # Errors
     /// [`crate::store::StoreError::VectorModel`] where the store's vectors were made with another model.

@@ -192,7 +192,7 @@ impl Reader {
         })
     }
 
-    /// Claims without their relations (see [`Reader::candidates`]), in that order.
+    /// Claims without their relations (see [`Reader::nearby_claims`]), in that order.
     pub fn bare_at(&self, spots: &[RowNumber]) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| bare_claims_at_places(&reader.db, spots.iter().map(|spot| spot.0)))
     }

@@ -15,9 +15,9 @@ use super::{
 use crate::{
     domain::{
         DeviceId, EventId, Header, Roster, SignedEvent,
+        guard_report::PairCheck,
         replica::Chain,
         roster::{Admission, Refusal},
-        verdict::PairCheck,
     },
     store::{
         Result, StoreError, log,

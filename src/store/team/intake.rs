@@ -18,9 +18,9 @@ use crate::{
     domain::{
         DeviceId, EventKind, Hlc, Roster, Scope, SignedEvent,
         clock::AHEAD,
+        guard_report::PairCheck,
         replica::Chain,
         roster::{Refusal, is_roster_scope},
-        verdict::PairCheck,
         verified::Verified,
     },
     store::{

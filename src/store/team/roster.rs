@@ -139,16 +139,16 @@ fn found(db: &Connection, id: EventId, events: &[Verified<'_>], now: u64, from: 
 /// Roster events carry no norms.
 struct NoPairs;
 
-impl crate::domain::verdict::PairCheck for NoPairs {
+impl crate::domain::guard_report::PairCheck for NoPairs {
     fn version(&self) -> u32 {
         0
     }
 
     fn contradiction(
         &self,
-        _: crate::domain::verdict::ComparedClaim<'_>,
-        _: crate::domain::verdict::ComparedClaim<'_>,
-    ) -> Option<crate::domain::verdict::Evidence> {
+        _: crate::domain::guard_report::ComparedClaim<'_>,
+        _: crate::domain::guard_report::ComparedClaim<'_>,
+    ) -> Option<crate::domain::guard_report::Evidence> {
         None
     }
 

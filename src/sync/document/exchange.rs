@@ -14,7 +14,7 @@ use minicbor::{Decode, Encode};
 use super::{DocumentEntry, IndexDocument, NextDocument, entries};
 use crate::{
     domain::EventId,
-    sync::gate::{MAX_OPS, MAX_SESSION, Violation, ViolationCode, inspect, scan},
+    sync::preflight::{MAX_OPS, MAX_SESSION, Violation, ViolationCode, inspect, scan},
 };
 
 impl IndexDocument {
@@ -142,7 +142,7 @@ impl DocumentExchange {
         held.is_some_and(|(value, _)| value.as_bytes() == Some(&*entry.value()))
     }
 
-    /// Returns the next message to the peer, in the version that the gate accepts.
+    /// Returns the next message to the peer, in the version that the preflight check accepts.
     fn next_message(&mut self) -> Option<Vec<u8>> {
         let mut message = self.fork.doc.generate_sync_message(&mut self.state)?;
         // A side that announces more is answered with whole documents, which cannot be inspected.

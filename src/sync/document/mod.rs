@@ -18,7 +18,7 @@ use automerge::{
     transaction::{CommitOptions, Transactable},
 };
 
-use super::gate::{MAX_ENTRIES_PER_CHANGE, scan};
+use super::preflight::{MAX_ENTRIES_PER_CHANGE, scan};
 use crate::domain::EventId;
 
 pub use entry::{ChunkUpdate, DocumentEntry, DocumentSummary};

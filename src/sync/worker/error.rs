@@ -1,6 +1,6 @@
 //! The errors of the replication index.
 
-use crate::{domain::replica::DocumentId, sync::gate::Violation};
+use crate::{domain::replica::DocumentId, sync::preflight::Violation};
 
 /// Why the replication index rejected or failed a call. Display is for people.
 #[derive(Clone, Debug, thiserror::Error)]

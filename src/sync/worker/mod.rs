@@ -1,6 +1,6 @@
 //! The replication index in a worker process, `ergo worker sync`.
 //!
-//! automerge turns 182 hostile bytes into 730 MB of memory, and panics on a mistake in its decoders. The gate
+//! automerge turns 182 hostile bytes into 730 MB of memory, and panics on a mistake in its decoders. The preflight check
 //! rejects what is known to do that; anything else ends the worker and costs one call. The daemon holds
 //! documents as bytes and edits them through [`Documents`].
 //!

@@ -20,7 +20,7 @@ use crate::{
     domain::replica::DocumentId,
     sync::{
         document::{ChunkUpdate, DocumentEntry, tests::entries},
-        gate::ViolationCode,
+        preflight::ViolationCode,
     },
     worker::process::{EventSink, LaunchWorker, WorkerEvent, WorkerHandle},
 };

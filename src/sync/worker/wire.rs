@@ -5,7 +5,7 @@ use minicbor::{Decode, Encode, bytes::ByteVec};
 use crate::domain::{EventId, replica::DocumentId};
 use crate::sync::{
     document::{ChunkUpdate, DocumentEntry, DocumentSummary, ExchangeStep},
-    gate::{MAX_MESSAGE, Violation, ViolationCode},
+    preflight::{MAX_MESSAGE, Violation, ViolationCode},
 };
 
 /// The version of these messages: raised with every change of their form.

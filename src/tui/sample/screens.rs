@@ -8,7 +8,7 @@ use crate::{
         ModelStatus, ModelsStatus, NoticeItem, NoticeKind, PairInDoubt, PendingJoin, QuarantinedView, Questions,
         ReviewItem, Role, Story, StoryMark, StoryQuestion, Timing, WorkerStatus,
     },
-    domain::{ClaimId, ClaimKind, Confusion, DeviceId, EventId, OpId, Status, verdict::Stage},
+    domain::{ClaimId, ClaimKind, Confusion, DeviceId, EventId, OpId, Status, guard_report::Stage},
 };
 
 /// An event of the log.
@@ -349,7 +349,7 @@ pub(crate) fn doubts() -> Doubts {
 pub(crate) fn story_card() -> CardView {
     let sides = [90, 92, 95].map(|n| {
         let claim = story().claims.into_iter().find(|claim| claim.id == id(n));
-        CardSide { claim: claim.unwrap_or_else(|| claim_of_a_week(n)), candidate: false, bears: vec![], now: vec![] }
+        CardSide { claim: claim.unwrap_or_else(|| claim_of_a_week(n)), new_claim: false, bears: vec![], now: vec![] }
     });
     let question = StoryQuestion {
         confusion: Confusion::Reversal,

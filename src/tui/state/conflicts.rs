@@ -3,7 +3,7 @@
 use super::{Focus, marks::Marks, windowed::Windowed};
 use crate::{
     api::{ActOption, CardAct, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
-    domain::{CardId, Scope, Status, verdict::Evidence},
+    domain::{CardId, Scope, Status, guard_report::Evidence},
     tui::{
         text,
         word_diff::{self, PairDiff},
@@ -194,7 +194,7 @@ impl Card {
 
     /// Whether an act can be on this side: one that is in force, or the refused write.
     pub fn can_be(side: &CardSide) -> bool {
-        side.candidate || side.claim.status == Status::Active
+        side.new_claim || side.claim.status == Status::Active
     }
 
     /// Whether a side can be kept, or retracted, or narrowed; else why not.

@@ -105,7 +105,7 @@ fn filtered(state: &AppState) -> Can {
 /// The card has a stored side.
 fn card_why(state: &AppState) -> Can {
     let card = state.selected_card().ok_or("the card is still loading")?;
-    if card.view.sides.iter().any(|side| !side.candidate) {
+    if card.view.sides.iter().any(|side| !side.new_claim) {
         Ok(())
     } else {
         Err("nothing on this card is stored yet".to_owned())

@@ -77,7 +77,7 @@ pub(super) fn toggle_details(state: &mut AppState) {
 pub(super) fn why(state: &mut AppState) {
     let stored = |card: &Card| {
         let sides = card.b().into_iter().chain(card.a()).chain(&card.view.sides);
-        sides.into_iter().find(|side| !side.candidate).map(|side| side.claim.id)
+        sides.into_iter().find(|side| !side.new_claim).map(|side| side.claim.id)
     };
     if let Some(id) = state.selected_card().and_then(stored) {
         why::show(state, Subject::Claim(id.to_hex()));

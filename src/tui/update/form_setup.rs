@@ -180,15 +180,15 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         let rest: Vec<String> = (0..card.view.sides.len()).filter(|index| *index != kept).map(quoted).collect();
         rest.join(" and ")
     };
-    let candidate = card.a().is_some_and(|side| side.candidate);
+    let new_claim = card.a().is_some_and(|side| side.new_claim);
     let proposed = card.view.summary.kind == CardKind::Proposed;
     let (title, effect) = match (act, winner) {
-        (CardAct::Supersede, Some(0)) if candidate => {
+        (CardAct::Supersede, Some(0)) if new_claim => {
             ("Keep new", format!("The new claim is stored and replaces {}.", others(0)))
         }
         (CardAct::Supersede, Some(kept)) => {
             let title = if kept == 0 { "Keep new" } else { "Keep existing" };
-            let effect = if candidate {
+            let effect = if new_claim {
                 format!("{} stays; the new claim is discarded.", quoted(kept))
             } else {
                 format!("{} stays and replaces {}.", quoted(kept), others(kept))
@@ -212,7 +212,7 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         (CardAct::Dismiss, _) if proposed => {
             ("Keep the claim", format!("{} stays, and is not proposed again.", quoted(0)))
         }
-        (CardAct::Dismiss, _) if candidate => (
+        (CardAct::Dismiss, _) if new_claim => (
             "Dismiss",
             "No contradiction: the new claim is stored too, and you are not asked about this pair again.".to_owned(),
         ),
@@ -233,7 +233,7 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
     (title.to_owned(), effect)
 }
 
-/// The choice of a side; the refused candidate, or the older side, is preselected by what the act is usually for.
+/// The choice of a side; the refused new claim, or the older side, is preselected by what the act is usually for.
 fn target(card: &Card, act: CardAct, sides: &[usize]) -> Field {
     let options: Vec<String> = sides.iter().map(|index| card.name(*index)).collect();
     // Narrowing usually bounds the newcomer; retracting usually takes out what stood in its way.

@@ -15,7 +15,7 @@ use crate::{
     api::{CardKind, CardSide, CardStatus, ClaimView},
     domain::{
         Qualifiers,
-        verdict::{Relation, RuleId},
+        guard_report::{Relation, RuleId},
     },
     tui::{
         action::{self, Action, KeyScope},
@@ -254,9 +254,9 @@ fn side(
         first.make_ascii_uppercase();
     }
     let room = width.saturating_sub(text::width(&badge) + 1 + text::width(&name));
-    let what = if side.candidate && !side.now.is_empty() {
+    let what = if side.new_claim && !side.now.is_empty() {
         format!(" {dot} {}, stored since", claim.kind)
-    } else if side.candidate {
+    } else if side.new_claim {
         let long = format!(" {dot} {}, not stored", claim.kind);
         // What is cut would say less than what is left out.
         if text::width(&long) <= room { long } else { format!(" {dot} {}", claim.kind) }

@@ -4,7 +4,7 @@ use ratatui::text::Line;
 
 use super::paint::{Paint, labelled};
 use crate::{
-    domain::verdict::{Evidence, Stage},
+    domain::guard_report::{Evidence, Stage},
     tui::{state::conflicts::Card, text},
 };
 

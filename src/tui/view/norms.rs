@@ -6,8 +6,8 @@ use super::paint::span;
 use crate::{
     domain::{
         Norm,
+        guard_report::Evidence,
         norm::{Limit, Modality, SubjectKind},
-        verdict::Evidence,
     },
     tui::{text, theme::Theme},
 };

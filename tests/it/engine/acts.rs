@@ -144,8 +144,8 @@ fn redacted_text_is_gone_from_every_view_and_from_the_file() {
     let card = bed.refuse(&format!("Deployments must use a red canary ({secret})"), "oops");
     let answer = done(bed.engine.redact(on(id, "a secret was pasted")).unwrap());
     assert!(!answer.summary.contains(secret));
-    let candidate = bed.card(card).sides[0].claim.id;
-    done(bed.engine.redact(on(candidate, "a secret was pasted")).unwrap());
+    let new_claim = bed.card(card).sides[0].claim.id;
+    done(bed.engine.redact(on(new_claim, "a secret was pasted")).unwrap());
     let claim = bed.claim(id);
     assert!(claim.flags.redacted && claim.statement.is_empty() && claim.reason.is_none());
     assert!(bed.engine.reinstate(on(id, "x")).is_ok());

@@ -19,14 +19,14 @@ fn refused_bed() -> (Bed, ClaimId, CardId) {
     (bed, blue, card)
 }
 
-fn candidate(bed: &Bed, card: CardId) -> ClaimId {
+fn new_claim(bed: &Bed, card: CardId) -> ClaimId {
     bed.card(card).sides[0].claim.id
 }
 
 #[test]
-fn supersede_for_the_candidate_stores_it_and_one_undo_opens_the_card_again() {
+fn supersede_for_the_new_claim_stores_it_and_one_undo_opens_the_card_again() {
     let (bed, blue, card) = refused_bed();
-    let winner = Some(candidate(&bed, card).to_hex());
+    let winner = Some(new_claim(&bed, card).to_hex());
     let answer =
         done(bed.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "we changed our minds") }));
     let red = answer.claim_id.unwrap();
@@ -43,7 +43,7 @@ fn supersede_for_the_candidate_stores_it_and_one_undo_opens_the_card_again() {
 }
 
 #[test]
-fn supersede_for_the_stored_claim_drops_the_candidate() {
+fn supersede_for_the_stored_claim_drops_the_new_claim() {
     let (bed, blue, card) = refused_bed();
     let answer = done(
         bed.resolve(card, ResolveRequest { winner: Some(blue.short()), ..order(CardAct::Supersede, "blue stays") }),
@@ -67,7 +67,7 @@ fn supersede_by_a_merged_text_replaces_both() {
 }
 
 #[test]
-fn retract_takes_the_stored_claim_out_and_stores_the_candidate() {
+fn retract_takes_the_stored_claim_out_and_stores_the_new_claim() {
     let (bed, blue, card) = refused_bed();
     let answer = done(
         bed.resolve(card, ResolveRequest { target: Some(blue.to_hex()), ..order(CardAct::Retract, "blue was a typo") }),
@@ -83,7 +83,7 @@ fn retract_takes_the_stored_claim_out_and_stores_the_candidate() {
 fn narrow_qualifies_either_side_and_both_hold() {
     for stored_side in [false, true] {
         let (bed, blue, card) = refused_bed();
-        let target = if stored_side { blue } else { candidate(&bed, card) };
+        let target = if stored_side { blue } else { new_claim(&bed, card) };
         let narrow = |qualifiers| ResolveRequest {
             target: Some(target.to_hex()),
             qualifiers,
@@ -96,7 +96,7 @@ fn narrow_qualifies_either_side_and_both_hold() {
         let changed = if stored_side { bed.claim(blue).replaced_by[0] } else { answer.claim_id.unwrap() };
         assert_eq!(bed.claim(changed).qualifiers, in_env("dev"));
         let now = |side: usize| bed.card(card).sides[side].now.iter().map(|claim| claim.id).collect::<Vec<_>>();
-        assert_eq!(now(0), [answer.claim_id.unwrap()], "what the candidate was stored as");
+        assert_eq!(now(0), [answer.claim_id.unwrap()], "what the new claim was stored as");
         assert_eq!(now(1), if stored_side { vec![changed] } else { vec![] }, "what the stored side became");
         bed.undo();
         assert_eq!((bed.open_cards(), bed.claim(blue).status), (1, Status::Active));
@@ -126,7 +126,7 @@ fn narrow_by_a_window_that_has_room_for_both() {
     let card = bed.refuse(RED, "prettier");
     let from = Qualifiers { valid_from: Some("2026-07-01".into()), ..Qualifiers::default() };
     let narrowed = ResolveRequest {
-        target: Some(candidate(&bed, card).to_hex()),
+        target: Some(new_claim(&bed, card).to_hex()),
         qualifiers: from.clone(),
         ..order(CardAct::Narrow, "from July on")
     };
@@ -225,14 +225,14 @@ fn the_guard_looks_again_at_what_a_card_stores() {
     let green = stored(bed.supersede(blue, "Deployments must use a green canary", "new fleet")).claim_id;
     let view = bed.card(card);
     assert!(view.advice.contains("no longer active"), "{}", view.advice);
-    let winner = Some(candidate(&bed, card).to_hex());
+    let winner = Some(new_claim(&bed, card).to_hex());
     let answer = refused(bed.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "r") }));
     assert_eq!((answer.conflicts[0].claim.id, answer.card_id), (green, Some(card)));
     assert_eq!(bed.open_cards(), 1);
 }
 
 #[test]
-fn a_candidate_that_nothing_opposes_any_more_can_be_stored() {
+fn a_new_claim_that_nothing_opposes_any_more_can_be_stored() {
     let (bed, blue, card) = refused_bed();
     bed.retract(blue, "never so");
     let answer = done(bed.resolve(card, order(CardAct::Supersede, "red it is")));
@@ -339,9 +339,9 @@ fn a_claim_that_was_replaced_twice_is_contested_until_one_stays() {
 }
 
 #[test]
-fn the_text_of_a_redacted_candidate_cannot_be_stored() {
+fn the_text_of_a_redacted_new_claim_cannot_be_stored() {
     let (bed, _, card) = refused_bed();
-    done(bed.engine.redact(on(candidate(&bed, card), "a secret")).unwrap());
+    done(bed.engine.redact(on(new_claim(&bed, card), "a secret")).unwrap());
     let error = bed.engine.resolve(&card.to_hex(), order(CardAct::Exception, "r")).unwrap_err();
     assert!(error.message.contains("redacted"), "{error}");
     done(bed.resolve(card, order(CardAct::Discard, "nothing left")));

@@ -158,8 +158,8 @@ fn an_agent_that_may_only_propose_does_not_replace_a_persons_claim() {
     let question = ask(&bed, NEW);
     let proposal = proposed(judge(&bed, &question, old, PairVerdict::Replaces));
     assert_eq!((proposal.claim.id, active(&bed)), (old, vec![OLD.to_owned()]));
-    let candidate = bed.card(proposal.card_id).sides[0].claim.id;
-    let winner = ResolveRequest { winner: Some(candidate.to_hex()), ..order(CardAct::Supersede, "agreed") };
+    let new_claim = bed.card(proposal.card_id).sides[0].claim.id;
+    let winner = ResolveRequest { winner: Some(new_claim.to_hex()), ..order(CardAct::Supersede, "agreed") };
     done(bed.resolve(proposal.card_id, winner));
     assert_eq!(active(&bed), [NEW]);
 }

@@ -7,7 +7,7 @@ use std::{
 
 use ergo::{
     api::AuditRequest,
-    domain::verdict::RuleId,
+    domain::guard_report::RuleId,
     guard::{
         JudgeWeights,
         weights::{Thresholds, built_in},
@@ -147,7 +147,7 @@ fn a_successor_and_a_text_that_settles_a_card_pass_the_models_too() {
         statement: Some("Reviews of the change are asked for when it is done, not before".into()),
         ..order(CardAct::Narrow, "both")
     };
-    let side = bed.card(card).sides.iter().find(|side| side.candidate).unwrap().claim.id;
+    let side = bed.card(card).sides.iter().find(|side| side.new_claim).unwrap().claim.id;
     let outcome = bed.resolve(card, ResolveRequest { target: Some(side.to_hex()), ..merged });
     // What stands on the card is set aside by the person's word; nothing else opposes it.
     assert!(matches!(outcome, WriteOutcome::Done(_)), "{outcome:?}");
@@ -235,7 +235,7 @@ fn what_comes_back_is_judged_with_models_too() {
 }
 
 #[test]
-fn meaning_alone_finds_a_candidate() {
+fn meaning_alone_finds_a_new_claim() {
     // Everything is near everything, whatever the words.
     let models =
         FakeModels::new().embedding(|_| Ok(FakeModels::bag_of_words("same"))).classifying(|_, _| Ok([0.0, 0.0, 4.0]));

@@ -105,7 +105,7 @@ fn a_project_cannot_contradict_its_organisation_unnoticed_and_may_except_it_for_
     assert!(card.summary.members.contains(&rule));
 
     // From a project the rule of all is neither replaced nor retracted.
-    let winner = card.summary.members.iter().find(|member| **member != rule).map(|candidate| candidate.to_hex());
+    let winner = card.summary.members.iter().find(|member| **member != rule).map(|new_claim| new_claim.to_hex());
     let supersede = ergo::api::ResolveRequest { winner, ..order(CardAct::Supersede, "we changed our mind") };
     let error = bed.engine.resolve(&card.summary.id.to_hex(), supersede).unwrap_err();
     assert!(error.message.contains("acme/*") && error.hint.unwrap().contains("--scope 'acme/*'"));

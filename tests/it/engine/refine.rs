@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ergo::{
-    domain::{norm::SubjectKind, verdict::Confidence},
+    domain::{guard_report::Confidence, norm::SubjectKind},
     infer::{FakeModels, InferError, ModelRole, Models},
 };
 

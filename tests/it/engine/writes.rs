@@ -40,7 +40,7 @@ fn blue_and_red_canaries_block_and_the_refused_write_waits_on_one_card() {
     assert_eq!(bed.acts(), Vec::<String>::new());
 
     let card = bed.card(first.card_id.unwrap());
-    assert!(card.sides[0].candidate && card.sides[0].claim.statement == RED);
+    assert!(card.sides[0].new_claim && card.sides[0].claim.statement == RED);
     assert_eq!(card.sides[1].claim.id, blue);
     assert!(!card.evidence.is_empty() && !card.summary.headline.is_empty());
     assert_eq!(bed.engine.counts().unwrap().active, 1);
@@ -211,7 +211,7 @@ fn supersede_is_compared_with_everything_but_its_targets() {
     let port = bed.remember("The API port is 8080", "history");
     let blocked = refused(bed.supersede(port, "Deployments must use a green canary", "why not"));
     assert_eq!(blocked.conflicts[0].claim.id, outcome.claim_id);
-    // The targets are kept on the card, and give way when it is settled for the candidate.
+    // The targets are kept on the card, and give way when it is settled for the new claim.
     let card = bed.card(blocked.card_id.unwrap());
     assert!(card.summary.members.contains(&port) && card.summary.members.contains(&outcome.claim_id));
     assert_eq!(bed.claim(port).status, Status::Active);

@@ -23,8 +23,8 @@ fn card(client: &mut McpClient, (old, new): (&str, &str)) -> Value {
     let refused = client.tool("ergo_remember", json!({"statement": new, "reason": "It was asked for."}));
     assert_eq!(refused["result"], "conflict", "{old} / {new}: {refused}");
     let card = client.tool("ergo_conflicts", json!({"card": refused["card_id"]}));
-    let candidate = card["sides"].as_array().unwrap().iter().find(|side| side["refused"] == true).unwrap();
-    assert!(candidate.get("status").is_none(), "what was refused is not active: {candidate}");
+    let new_claim = card["sides"].as_array().unwrap().iter().find(|side| side["refused"] == true).unwrap();
+    assert!(new_claim.get("status").is_none(), "what was refused is not active: {new_claim}");
     card
 }
 

@@ -90,8 +90,8 @@ fn a_dismissal_keeps_its_reason_and_the_refused_id_leads_to_the_claim() {
     let old = remember(&mut client, RULE, "Red is for alarms.");
     let refused = client.tool("ergo_remember", json!({"statement": ODD, "reason": "It is seen from afar."}));
     let card = client.tool("ergo_conflicts", json!({"card": refused["card_id"]}));
-    let candidate = card["sides"][0]["id"].clone();
-    let said = client.refusal("ergo_history", json!({"claim": candidate}));
+    let new_claim = card["sides"][0]["id"].clone();
+    let said = client.refusal("ergo_history", json!({"claim": new_claim}));
     assert!(said.contains("it is on card") && said.contains("ergo_resolve") && !said.contains("`ergo "), "{said}");
     let done = client.tool(
         "ergo_resolve",
@@ -102,7 +102,7 @@ fn a_dismissal_keeps_its_reason_and_the_refused_id_leads_to_the_claim() {
     assert_eq!(card["settled"]["reason"], "There are two canaries.", "{card}");
     assert_eq!(card["settled"]["stored_as"], done["claim_id"], "{card}");
     for (id, stored, reason) in
-        [(json!(old), json!(old), "Red is for alarms."), (candidate, done["claim_id"].clone(), "It is seen from afar.")]
+        [(json!(old), json!(old), "Red is for alarms."), (new_claim, done["claim_id"].clone(), "It is seen from afar.")]
     {
         let history = client.tool("ergo_history", json!({"claim": id}));
         assert_eq!((&history["claim"]["id"], &history["claim"]["reason"]), (&stored, &json!(reason)), "{history}");
@@ -118,10 +118,10 @@ fn a_refused_claim_that_takes_the_others_place_keeps_its_reason() {
     remember(&mut client, RULE, "Red is for alarms.");
     let refused = client.tool("ergo_remember", json!({"statement": ODD, "reason": "It is seen from afar."}));
     let card = client.tool("ergo_conflicts", json!({"card": refused["card_id"]}));
-    let candidate = card["sides"][0]["id"].clone();
-    let order = json!({"card": refused["card_id"], "act": "supersede", "winner": candidate, "reason": "Alarms moved."});
+    let new_claim = card["sides"][0]["id"].clone();
+    let order = json!({"card": refused["card_id"], "act": "supersede", "winner": new_claim, "reason": "Alarms moved."});
     client.tool("ergo_resolve", order);
-    let why = client.tool("ergo_why", json!({"question": candidate}));
+    let why = client.tool("ergo_why", json!({"question": new_claim}));
     assert_eq!(why["answer"]["reason"], "It is seen from afar.", "{why}");
     assert_eq!(why["replaced"][0]["replaced_because"], "Alarms moved.", "{why}");
 }

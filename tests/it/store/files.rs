@@ -54,8 +54,8 @@ fn a_redacted_secret_is_in_no_byte_of_the_file_or_its_log() {
     refused.claim_kind = Some(ergo::domain::ClaimKind::Decision);
     refused.body = body("password", SECRET, true);
     refused.body.data = Some(format!(r#"{{"note":"{SECRET}"}}"#));
-    let candidate = f.act(vec![refused]).events[0];
-    let mut settled = on(local_kind(local::SETTLED), &[candidate], "");
+    let new_claim = f.act(vec![refused]).events[0];
+    let mut settled = on(local_kind(local::SETTLED), &[new_claim], "");
     settled.successor = Some(Ref::Draft(0));
     let secret = f.act(vec![draft, settled]).created[0];
     let path = f.dir.path().join("ergo.db");
@@ -75,7 +75,7 @@ fn a_redacted_secret_is_in_no_byte_of_the_file_or_its_log() {
     assert!(!found(&bytes(&path)), "gone while the store is open");
     let row = f.store.reader().claim(&secret).unwrap().unwrap();
     assert!(row.flags.redacted && row.statement.is_empty() && row.reason.is_none());
-    assert!(f.store.reader().candidate(&candidate).unwrap().unwrap().flags.redacted);
+    assert!(f.store.reader().new_claim(&new_claim).unwrap().unwrap().flags.redacted);
     let report = f.store.check().unwrap();
     assert_eq!((report.problems, report.redacted), (vec![], 3));
     f.store.rebuild().unwrap();

@@ -6,9 +6,9 @@ use ergo::{
     domain::{
         EventId, Norm,
         event::EventError,
+        guard_report::{ComparedClaim, Evidence, PairCheck},
         norm::IndexTerms,
         roster::RosterChange,
-        verdict::{ComparedClaim, Evidence, PairCheck},
     },
     store::{Store, StoreError, StoreOptions, SyncImport},
 };

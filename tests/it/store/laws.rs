@@ -204,18 +204,18 @@ impl History {
                 vec![draft]
             }
             Step::RefuseAgain(r, a) => {
-                let candidate = self.refusal(*r)?;
+                let new_claim = self.refusal(*r)?;
                 let mut draft = on(local_kind(local::REFUSED), &[self.claim(*a)?], "");
                 draft.claim_kind = Some(ClaimKind::Decision);
-                draft.seen = vec![candidate];
-                draft.body = self.fixture.store.reader().event(&candidate).unwrap()?.body.unwrap_or_default();
+                draft.seen = vec![new_claim];
+                draft.body = self.fixture.store.reader().event(&new_claim).unwrap()?.body.unwrap_or_default();
                 vec![draft]
             }
             Step::Store(r, a) => {
-                let candidate = self.refusal(*r)?;
+                let new_claim = self.refusal(*r)?;
                 let mut resolve = on(EventKind::Resolve(ResolveAct::Dismiss), &[self.claim(*a)?], "no conflict");
                 resolve.targets.push(Ref::Draft(0));
-                let mut settled = on(local_kind(local::SETTLED), &[candidate], "no conflict");
+                let mut settled = on(local_kind(local::SETTLED), &[new_claim], "no conflict");
                 settled.successor = Some(Ref::Draft(0));
                 settled.body.data = Some(r#"{"act":"dismiss"}"#.into());
                 vec![decision(0, 0), resolve, settled]

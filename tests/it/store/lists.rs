@@ -1,8 +1,8 @@
-//! Lists: pages, totals, search, candidates.
+//! Lists: pages, totals, search, nearby claims.
 
 use ergo::{
-    domain::{ClaimKind, EventKind, Status, norm::IndexTerms, verdict::PairCheck},
-    store::{CandidateQuery, ClaimFilter, EventDraft, StoreError},
+    domain::{ClaimKind, EventKind, Status, guard_report::PairCheck, norm::IndexTerms},
+    store::{ClaimFilter, EventDraft, NearbyQuery, StoreError},
 };
 
 use super::support::{Fixture, Plain, body, claim, decision, fact, on, scope};
@@ -133,29 +133,29 @@ fn search_pages_follow_each_other() {
     assert!(first.items.iter().all(|row| second.items.iter().all(|other| other.id != row.id)));
 }
 
-fn candidates(f: &Fixture, subjects: &[&str], terms: &[&str], limit: usize) -> Vec<String> {
+fn nearby_claims(f: &Fixture, subjects: &[&str], terms: &[&str], limit: usize) -> Vec<String> {
     let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let query = CandidateQuery {
+    let query = NearbyQuery {
         facts: false,
         scopes: vec![scope("api")],
         terms: IndexTerms { subjects: list(subjects), terms: list(terms), ..IndexTerms::default() },
         exclude: Vec::new(),
         limit,
     };
-    f.store.reader().candidates(&query).unwrap().into_iter().map(|row| row.statement).collect()
+    f.store.reader().nearby_claims(&query).unwrap().into_iter().map(|row| row.statement).collect()
 }
 
 #[test]
-fn candidates_share_a_subject_or_rare_words_and_are_active_and_guarded() {
+fn nearby_claims_share_a_subject_or_rare_words_and_are_active_and_guarded() {
     let mut f = Fixture::new();
     let a = f.add(decision("port", "80"));
     f.act(vec![decision("host", "ada"), fact("port", "80", [])]);
     f.act_in("web", vec![decision("port", "80")]);
-    assert_eq!(candidates(&f, &["port"], &[], 24), ["port must be 80"]);
-    assert_eq!(candidates(&f, &[], &["ada"], 24), ["host must be ada"]);
-    assert!(candidates(&f, &["cache"], &["never-seen"], 24).is_empty());
+    assert_eq!(nearby_claims(&f, &["port"], &[], 24), ["port must be 80"]);
+    assert_eq!(nearby_claims(&f, &[], &["ada"], 24), ["host must be ada"]);
+    assert!(nearby_claims(&f, &["cache"], &["never-seen"], 24).is_empty());
     f.act(vec![on(EventKind::Retract, &[a], "x")]);
-    assert!(candidates(&f, &["port"], &[], 24).is_empty());
+    assert!(nearby_claims(&f, &["port"], &[], 24).is_empty());
 }
 
 /// Six words, each of four, each shared by a thousand claims and more; no two claims share all.
@@ -176,14 +176,14 @@ fn what_shares_only_common_words_is_found_behind_thousands() {
     for oldest in [0, 1, 21] {
         let text = common_words(oldest);
         let words: Vec<&str> = text.split(' ').collect();
-        let query = CandidateQuery {
+        let query = NearbyQuery {
             facts: false,
             scopes: vec![scope("api")],
             terms: Plain.index_terms(&[], &words[..5].join(" ")),
             exclude: Vec::new(),
             limit: 16,
         };
-        let found = f.store.reader().candidates(&query).unwrap();
+        let found = f.store.reader().nearby_claims(&query).unwrap();
         assert!(found.iter().any(|row| row.statement == text), "{text}");
     }
 }
@@ -197,7 +197,7 @@ fn a_rare_shared_word_wins_over_many_common_ones() {
         draft
     });
     f.act(drafts.collect());
-    let found = candidates(&f, &["deploy"], &["be", "must", "zebra"], 8);
+    let found = nearby_claims(&f, &["deploy"], &["be", "must", "zebra"], 8);
     assert_eq!(found[0], f.store.reader().claim(&old).unwrap().unwrap().statement);
     assert_eq!(found.len(), 8);
 }

@@ -118,7 +118,7 @@ fn contradicting_claims_get_one_card_everywhere_and_an_exception_settles_it() {
     let b = f.add(decision("port", "81"));
     let card = open_cards(&f).remove(0);
     assert_eq!((card.id, card.kind), (CardId::of_members(&[a, b]), CardKind::Contradiction));
-    assert_eq!((card.members.as_slice(), card.verdict.findings[0].claim), (&[b, a][..], a));
+    assert_eq!((card.members.as_slice(), card.report.findings[0].claim), (&[b, a][..], a));
     let done = f.act(vec![on(EventKind::Resolve(ResolveAct::Exception), &[a, b], "both until June")]);
     assert_eq!(done.cards, [card.id]);
     assert!(open_cards(&f).is_empty());
@@ -154,43 +154,43 @@ fn refused(subject: &str, opposed: &[ergo::domain::ClaimId]) -> ergo::store::Eve
 }
 
 #[test]
-fn a_refused_candidate_waits_on_one_card_however_often_it_is_tried() {
+fn a_refused_new_claim_waits_on_one_card_however_often_it_is_tried() {
     let mut f = Fixture::new();
     let a = f.add(decision("port", "80"));
     let b = f.add(decision("host", "ada"));
-    let candidate = f.act(vec![refused("port", &[a])]).events[0];
+    let new_claim = f.act(vec![refused("port", &[a])]).events[0];
     let known = f.store.reader().refused_card(&scope("api"), ClaimKind::Decision, " port  must be 81 ").unwrap();
-    assert_eq!(known.unwrap().candidate, Some(candidate));
+    assert_eq!(known.unwrap().new_claim, Some(new_claim));
     let mut again = refused("port", &[b]);
-    again.seen = vec![candidate];
+    again.seen = vec![new_claim];
     f.act(vec![again]);
     let cards = open_cards(&f);
     assert_eq!(cards.len(), 1);
-    assert_eq!((cards[0].id, cards[0].members.as_slice()), (CardId::of_members(&[candidate]), &[candidate, a, b][..]));
-    assert_eq!(cards[0].verdict.compared, 3);
-    assert_eq!(f.store.reader().candidate(&candidate).unwrap().unwrap().statement, "port must be 81");
-    assert_eq!(f.store.reader().find_card(&candidate.short()).unwrap(), Lookup::One(cards[0].id));
-    assert!(f.store.reader().claim(&candidate).unwrap().is_none(), "it is no claim");
+    assert_eq!((cards[0].id, cards[0].members.as_slice()), (CardId::of_members(&[new_claim]), &[new_claim, a, b][..]));
+    assert_eq!(cards[0].report.compared, 3);
+    assert_eq!(f.store.reader().new_claim(&new_claim).unwrap().unwrap().statement, "port must be 81");
+    assert_eq!(f.store.reader().find_card(&new_claim.short()).unwrap(), Lookup::One(cards[0].id));
+    assert!(f.store.reader().claim(&new_claim).unwrap().is_none(), "it is no claim");
     // What opposed it goes: the card stays, and says that nothing stands in the way.
     f.act(vec![on(EventKind::Retract, &[a], "x"), on(EventKind::Retract, &[b], "x")]);
     assert!(open_cards(&f)[0].moot);
 }
 
 #[test]
-fn a_candidate_that_is_stored_settles_its_card_and_an_undo_opens_it_again() {
+fn a_new_claim_that_is_stored_settles_its_card_and_an_undo_opens_it_again() {
     let mut f = Fixture::new();
     let a = f.add(decision("port", "80"));
-    let candidate = f.act(vec![refused("port", &[a])]).events[0];
+    let new_claim = f.act(vec![refused("port", &[a])]).events[0];
     let mut resolve = on(EventKind::Resolve(ResolveAct::Dismiss), &[a], "another port");
     resolve.targets.push(Ref::Draft(0));
-    let mut settled = on(local_kind(local::SETTLED), &[candidate], "another port");
+    let mut settled = on(local_kind(local::SETTLED), &[new_claim], "another port");
     settled.successor = Some(Ref::Draft(0));
     settled.body.data = Some(r#"{"act":"dismiss"}"#.into());
     let done = f.act(vec![decision("port", "81"), resolve, settled]);
     assert!(open_cards(&f).is_empty());
     let filter = CardFilter { status: CardState::Settled, ..CardFilter::default() };
     let cards = f.store.reader().cards(&filter, 50, None).unwrap().items;
-    assert_eq!(cards.len(), 1, "the candidate's card shows it, and no second one");
+    assert_eq!(cards.len(), 1, "the new claim's card shows it, and no second one");
     assert_eq!(cards[0].settled.as_ref().unwrap().act, "dismiss");
     assert!(f.store.reader().is_settled_pair(&a, &done.created[0]).unwrap());
     let drafts = undo(&f.store, &done.op);
@@ -202,8 +202,8 @@ fn a_candidate_that_is_stored_settles_its_card_and_an_undo_opens_it_again() {
 fn a_snoozed_card_is_put_off_and_comes_back_by_itself() {
     let mut f = Fixture::new();
     let a = f.add(decision("port", "80"));
-    let candidate = f.act(vec![refused("port", &[a])]).events[0];
-    let mut snooze = on(local_kind(local::SNOOZE), &[candidate], "");
+    let new_claim = f.act(vec![refused("port", &[a])]).events[0];
+    let mut snooze = on(local_kind(local::SNOOZE), &[new_claim], "");
     let until = f.now() + 60_000;
     snooze.body.data = Some(format!(r#"{{"until":{until}}}"#));
     f.act(vec![snooze]);

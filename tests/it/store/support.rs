@@ -7,8 +7,8 @@ use ergo::{
     domain::{
         Body, ClaimId, ClaimKind, EventId, EventKind, Norm, OpId, Scope, SignedEvent,
         derive::local,
+        guard_report::{ComparedClaim, Evidence, PairCheck, RuleId},
         norm::{IndexTerms, Modality, SubjectKind},
-        verdict::{ComparedClaim, Evidence, PairCheck, RuleId},
     },
     store::{Act, Committed, EventDraft, Ref, Store, StoreOptions},
 };

@@ -6,7 +6,7 @@ use super::{CardFacts, EventSet, ProjectedEvent};
 use crate::domain::{
     CardId, ClaimId, EventId, EventKind, Hlc, ResolveAct, Scope,
     derive::{CardKind, Contest, card_of, group_of, is_local_kind, is_unstored, local, local_note, pairs},
-    verdict::PairCheck,
+    guard_report::PairCheck,
 };
 
 impl<'a> EventSet<'a> {
@@ -20,7 +20,7 @@ impl<'a> EventSet<'a> {
                 self.notes.entry(card).or_default().push(*id);
             }
             if kind == local::SETTLED && item.header.successor.is_some() {
-                self.of_candidates.insert((item.header.op, item.header.author));
+                self.of_new_claims.insert((item.header.op, item.header.author));
             }
         }
     }
@@ -62,11 +62,11 @@ impl<'a> EventSet<'a> {
             let several = members.len() >= 2 && members.iter().any(|id| self.events[id].header.scope == *scope);
             match &item.kind {
                 EventKind::Local(_) if is_unstored(&item.kind) => {
-                    let candidate = group_of(*id, item.header);
-                    if let Some(first) = self.events.get(&candidate).filter(|first| is_candidate(first, scope)) {
+                    let new_claim = group_of(*id, item.header);
+                    if let Some(first) = self.events.get(&new_claim).filter(|first| is_new_claim(first, scope)) {
                         let held = is_local_kind(&first.kind, local::HELD);
                         let kind = if held { CardKind::Held } else { CardKind::Refused };
-                        add(kind, scope, members.into_iter().chain([candidate]).collect(), true, card);
+                        add(kind, scope, members.into_iter().chain([new_claim]).collect(), true, card);
                     }
                 }
                 EventKind::Local(kind) if kind == local::PROPOSED && !members.is_empty() => {
@@ -90,7 +90,7 @@ impl<'a> EventSet<'a> {
                 // The background pass reads the stories; their cards are no part of this.
                 EventKind::Resolve(_) if local_note(item.body.as_ref()).confusion.is_some() => {}
                 EventKind::Resolve(_)
-                    if several && !self.of_candidates.contains(&(item.header.op, item.header.author)) =>
+                    if several && !self.of_new_claims.contains(&(item.header.op, item.header.author)) =>
                 {
                     let kind = if self.opposed(&members, check) { CardKind::Contradiction } else { CardKind::Found };
                     add(kind, scope, members, false, card);
@@ -159,7 +159,7 @@ impl<'a> EventSet<'a> {
     }
 }
 
-fn is_candidate(item: &ProjectedEvent<'_>, scope: &Scope) -> bool {
+fn is_new_claim(item: &ProjectedEvent<'_>, scope: &Scope) -> bool {
     is_unstored(&item.kind) && item.header.scope == *scope && item.header.seen.is_empty()
 }
 

@@ -12,7 +12,7 @@ use crate::domain::{
         ActOnClaim, ClaimState, Contest, Lineage, Premise, PremisesOf, Settlement, causes, claim_state,
         claim_state::claim_kind, contest, contest_of_key, local_note, pairs,
     },
-    verdict::{ComparedClaim, PairCheck},
+    guard_report::{ComparedClaim, PairCheck},
 };
 
 /// The line of succession within one scope.

@@ -55,9 +55,9 @@ impl EventSet<'_> {
                     let anywhere = kind == local::FOUND;
                     item.header.targets.iter().any(|target| self.redacts(&named, item.header, target, anywhere))
                 }
-                // A candidate that became a claim, or was refused again, has the same words.
+                // A new claim that became a claim, or was refused again, has the same words.
                 local::REFUSED | local::HELD => {
-                    self.candidate_redacted(&named, item.header, group_of(*id, item.header))
+                    self.new_claim_redacted(&named, item.header, group_of(*id, item.header))
                 }
                 _ => false,
             };
@@ -79,15 +79,15 @@ impl EventSet<'_> {
             (anywhere || header.scope.takes(&item.header.scope))
                 && (named.contains(target)
                     || is_unstored(&item.kind)
-                        && self.candidate_redacted(named, item.header, group_of(*target, item.header)))
+                        && self.new_claim_redacted(named, item.header, group_of(*target, item.header)))
         })
     }
 
-    fn candidate_redacted(&self, named: &BTreeSet<EventId>, header: &Header, candidate: EventId) -> bool {
+    fn new_claim_redacted(&self, named: &BTreeSet<EventId>, header: &Header, new_claim: EventId) -> bool {
         let became = self
-            .pointing_at(&candidate)
+            .pointing_at(&new_claim)
             .filter(|(_, item)| is_local_kind(&item.kind, local::SETTLED) && item.header.scope == header.scope);
-        let mut same = std::iter::once(candidate).chain(became.filter_map(|(_, item)| item.header.successor));
+        let mut same = std::iter::once(new_claim).chain(became.filter_map(|(_, item)| item.header.successor));
         same.any(|id| named.contains(&id) && self.events.get(&id).is_some_and(|item| item.header.scope == header.scope))
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn snooze(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             "give milliseconds since 1970-01-01 UTC, at most a year ahead; to close the card for good, settle it",
         ));
     }
-    let targets = card.candidate.map_or_else(|| card.members.clone(), |candidate| vec![candidate]);
+    let targets = card.new_claim.map_or_else(|| card.members.clone(), |new_claim| vec![new_claim]);
     let mut draft = EventDraft::new(EventKind::Local("snooze".into()), targets.into_iter().map(Ref::Id));
     draft.body.data = Some(serde_json::json!({ "card": card.id, "until": until }).to_string());
     draft.body.reason = Some(resolution.reason.clone()).filter(|reason| !reason.is_empty());

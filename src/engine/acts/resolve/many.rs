@@ -12,7 +12,7 @@ use crate::{
     domain::{
         ClaimId, EventKind, Norm, Qualifiers, Scope, Status,
         derive::local,
-        verdict::{ComparedClaim, PairCheck},
+        guard_report::{ComparedClaim, PairCheck},
     },
     engine::{
         Engine,

@@ -115,24 +115,24 @@ fn ask_models(
             return Ok(Vec::new());
         }
         let card = find::card(&reader, "card", card)?;
-        let candidate = match &card.candidate {
-            Some(id) => reader.candidate(id)?,
+        let new_claim = match &card.new_claim {
+            Some(id) => reader.new_claim(id)?,
             None => None,
         };
         let mut rows = Vec::new();
-        for member in card.members.iter().filter(|member| Some(**member) != card.candidate) {
+        for member in card.members.iter().filter(|member| Some(**member) != card.new_claim) {
             rows.push(find::row(&reader, member)?);
         }
         let mut texts: Vec<(ClaimKind, String)> = Vec::new();
-        let model = candidate.as_ref().or_else(|| rows.iter().find(|row| row.kind.is_guarded()));
+        let model = new_claim.as_ref().or_else(|| rows.iter().find(|row| row.kind.is_guarded()));
         if let Some((model, text)) = model.zip(resolution.text.statement.clone()) {
             texts.push((model.kind, text));
         }
-        // A candidate that gives way is not stored, so that nothing is asked about it.
-        let gives_way = card.candidate.zip(resolution.winner.as_ref());
+        // A new claim that gives way is not stored, so that nothing is asked about it.
+        let gives_way = card.new_claim.zip(resolution.winner.as_ref());
         let gives_way = gives_way.is_some_and(|(id, winner)| !id.to_hex().starts_with(winner));
         let stores = !matches!(resolution.act, CardAct::Discard | CardAct::Snooze) && !gives_way;
-        texts.extend(candidate.filter(|_| stores).map(|row| (row.kind, row.statement)));
+        texts.extend(new_claim.filter(|_| stores).map(|row| (row.kind, row.statement)));
         if resolution.act == CardAct::Narrow {
             let target = resolution.target.clone().unwrap_or_default();
             texts.extend(

@@ -54,7 +54,7 @@ pub(super) fn must_be_allowed(context: &ActContext<'_>, claim: &ClaimRow) -> Res
         .hint(format!("propose it with `ergo retract {id}`, or leave the card to a person")))
 }
 
-/// The candidate replaces what opposes it; or it gives way, and is not stored.
+/// The new claim replaces what opposes it; or it gives way, and is not stored.
 fn supersede(
     context: &ActContext<'_>,
     card: &CardRow,
@@ -83,7 +83,7 @@ fn supersede(
     store(context, card, resolution, claim, Extra::default())
 }
 
-/// A merged text replaces what opposed the candidate, and the candidate with it.
+/// A merged text replaces what opposed the new claim, and the new claim with it.
 fn merge(
     context: &ActContext<'_>,
     card: &CardRow,
@@ -97,7 +97,7 @@ fn merge(
     store(context, card, resolution, claim, Extra::default())
 }
 
-/// What opposed it was never right, so the candidate is stored; or the candidate was, which drops it.
+/// What opposed it was never right, so the new claim is stored; or the new claim was, which drops it.
 fn retract_side(
     context: &ActContext<'_>,
     card: &CardRow,
@@ -144,7 +144,7 @@ fn narrow(
         let after = vec![narrowing(members.collect(), resolution, None)];
         return store(context, card, resolution, claim, Extra { after, aside, whole: Some(said), ..Extra::default() });
     }
-    // A person says that both hold now. What else is on the card must still fit beside the candidate.
+    // A person says that both hold now. What else is on the card must still fit beside the new claim.
     let write_scope = WriteScope::at(&card.scope);
     let (replaces, narrows) = replaced_by_narrowing(card, &target);
     let narrowed = context.reword(&target, replaces, Vec::new(), resolution.narrowing())?;
@@ -217,7 +217,7 @@ fn keep_both(
     store(context, card, resolution, claim, extra)
 }
 
-/// What goes with storing the candidate.
+/// What goes with storing the new claim.
 #[derive(Default)]
 struct Extra {
     /// Events of the same act, after those of the claim.
@@ -226,11 +226,11 @@ struct Extra {
     aside: Vec<ClaimId>,
     /// What was done to the other side.
     done: Option<String>,
-    /// What was done, if it says that the candidate is stored.
+    /// What was done, if it says that the new claim is stored.
     whole: Option<String>,
 }
 
-/// Stores the candidate, in whatever form, and settles its card; the guard looks at it again.
+/// Stores the new claim, in whatever form, and settles its card; the guard looks at it again.
 fn store(
     context: &ActContext<'_>,
     card: &CardRow,

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     domain::{
         claim::Qualifiers,
+        guard_report::Confidence,
         norm::{Modality, Norm, SubjectKind},
-        verdict::Confidence,
     },
     guard::lexicon::{WordClass, lexicon},
 };

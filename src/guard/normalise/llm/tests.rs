@@ -7,8 +7,8 @@ use super::*;
 use crate::{
     domain::{
         claim::{ClaimKind, Qualifiers},
+        guard_report::{Confidence, RuleId},
         norm::{Limit, Modality, Norm, SubjectKind},
-        verdict::{Confidence, RuleId},
     },
     guard::{Guard, lexicon::lexicon},
 };

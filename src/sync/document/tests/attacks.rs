@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::*;
 use crate::sync::{
     document::{self, ENTRIES, GENESIS_ACTOR, commit_options},
-    gate::{MAX_OPS, ViolationCode},
+    preflight::{MAX_OPS, ViolationCode},
 };
 
 /// The document that is attacked.
@@ -445,5 +445,5 @@ fn counts_that_claim_more_than_there_is() {
         assert!(matches!(code, ViolationCode::Malformed | ViolationCode::TooBig), "{place}: {code}");
     }
     assert_eq!(refused(&[]), ViolationCode::Malformed);
-    assert_eq!(refused(&vec![0x42; crate::sync::gate::MAX_MESSAGE + 1]), ViolationCode::TooBig);
+    assert_eq!(refused(&vec![0x42; crate::sync::preflight::MAX_MESSAGE + 1]), ViolationCode::TooBig);
 }

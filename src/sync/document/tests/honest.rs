@@ -5,7 +5,7 @@ use automerge::{Automerge, ReadDoc};
 use super::*;
 use crate::sync::{
     document::{ChunkUpdate, DocumentWriteError, genesis},
-    gate::MAX_ENTRIES_PER_CHANGE,
+    preflight::MAX_ENTRIES_PER_CHANGE,
 };
 
 fn chunk_of(next: &NextDocument) -> Vec<u8> {

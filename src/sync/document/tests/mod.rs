@@ -12,7 +12,7 @@ use ed25519_dalek::SigningKey;
 use super::{DocumentEntry, DocumentExchange, IndexDocument, NextDocument};
 use crate::{
     domain::{Body, DeviceId, EventId, EventKind, Header, Hlc, OpId, Scope, SignedEvent, event::VERSION},
-    sync::gate::Violation,
+    sync::preflight::Violation,
 };
 
 /// The `seq`-th event of a device.

@@ -1,4 +1,4 @@
-//! The guard's verdict on a write, with its evidence.
+//! The guard's report on a write: its tier, findings and evidence.
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
@@ -200,7 +200,7 @@ impl ConflictKind {
     }
 }
 
-/// The evidence for a verdict on one pair of claims.
+/// The evidence for a finding on one pair of claims.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct Evidence {
@@ -262,10 +262,10 @@ pub struct Finding {
     pub evidence: Evidence,
 }
 
-/// The guard's word on a write.
+/// What the guard found out about a write.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
-pub struct Verdict {
+pub struct GuardReport {
     /// The strongest tier of the findings.
     pub tier: Tier,
     /// Pairs that warn or block, the strongest first.

@@ -1,4 +1,4 @@
-//! The candidates with which the guard compares a new claim.
+//! The nearby claims with which the guard compares a new claim.
 //!
 //! Found by the words and phrases that they share with it, from lists kept per scope. The rarest are followed first, and no
 //! more than a fixed number of entries is read, so that the cost does not grow with the scope. A list that the limit cuts
@@ -14,7 +14,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::claims::bare_claims_at_places;
 use crate::store::{
-    CandidateQuery, ClaimRow, Reader, Result, log,
+    ClaimRow, NearbyQuery, Reader, Result, log,
     project::{fact_term, pair_term, phrase_key, subject_term},
 };
 
@@ -103,7 +103,7 @@ impl Reader {
     /// Active guarded claims, or facts, of the scopes that a new claim should be compared with, the likeliest first. How rare a word is counts over
     /// all of them, and so do the limits of what is read. Their relations
     /// (premises, acts, what they replaced) are left empty, since most of these claims turn out not to matter.
-    pub fn candidates(&self, query: &CandidateQuery) -> Result<Vec<ClaimRow>> {
+    pub fn nearby_claims(&self, query: &NearbyQuery) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let db = &reader.db;
             let scopes = log::known_scopes(db, &query.scopes)?;
@@ -152,7 +152,7 @@ impl Reader {
 }
 
 /// The lists of the new claim's words, the rarest read first.
-fn words(db: &Connection, scopes: &[i64], query: &CandidateQuery) -> Result<Vec<List>> {
+fn words(db: &Connection, scopes: &[i64], query: &NearbyQuery) -> Result<Vec<List>> {
     let mut read = db.prepare_cached("SELECT n, df FROM terms WHERE scope = ?1 AND term = ?2")?;
     let subjects = query.terms.subjects.iter().map(|subject| (subject_term(subject), SUBJECT_WEIGHT));
     let pairs = query.terms.pairs.iter().map(|key| (pair_term(key), PAIR_WEIGHT));
@@ -176,7 +176,7 @@ fn words(db: &Connection, scopes: &[i64], query: &CandidateQuery) -> Result<Vec<
 }
 
 /// The lists of the new claim's phrases: the first entries of each, then more of the rarest.
-fn phrases(db: &Connection, scopes: &[i64], query: &CandidateQuery, claims: usize) -> Result<Vec<List>> {
+fn phrases(db: &Connection, scopes: &[i64], query: &NearbyQuery, claims: usize) -> Result<Vec<List>> {
     let newest: i64 = db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?;
     let mut lists = Vec::new();
     let keys = query.terms.phrases.iter().flat_map(|phrase| scopes.iter().map(move |scope| phrase_key(*scope, phrase)));

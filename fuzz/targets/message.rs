@@ -5,4 +5,4 @@ mod entries {
     include!("../entries.rs");
 }
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entries::gate(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entries::message(bytes));

@@ -1,4 +1,4 @@
-//! The gate: decides what a peer may put into a shared document.
+//! The preflight check: decides what a peer may put into a shared document.
 //!
 //! A document is one map, `e`, from the id of an event to its signature and header. An honest peer only ever
 //! puts new keys into it. Whatever else automerge allows (deletes, overwrites, lists, counters, compressed
