@@ -9,7 +9,7 @@ use ed25519_dalek::SigningKey;
 use ergo::{
     domain::{EventKind, OpId, Scope, guard_report::PairCheck},
     guard::StructuralPairCheck,
-    store::{Act, CandidateQuery, ClaimFilter, EventDraft, Store, StoreOptions},
+    store::{Act, ClaimFilter, EventDraft, NearbyQuery, Store, StoreOptions},
 };
 use ergo_bench::synth::{Synth, Synthetic};
 
@@ -62,11 +62,11 @@ impl Filled {
         self.synth.claim(self.next)
     }
 
-    fn query(&mut self) -> CandidateQuery {
+    fn query(&mut self) -> NearbyQuery {
         let body = self.claim().body;
         let norms = body.norms.unwrap_or_default();
         let terms = StructuralPairCheck.index_terms(&norms, body.statement.as_deref().unwrap_or_default());
-        CandidateQuery { scopes: vec![scope()], terms, exclude: Vec::new(), facts: false, limit: 24 }
+        NearbyQuery { scopes: vec![scope()], terms, exclude: Vec::new(), facts: false, limit: 24 }
     }
 }
 
@@ -78,9 +78,9 @@ fn store(c: &mut Criterion) {
         let filter =
             ClaimFilter { scope: Some(scope()), status: Some(ergo::domain::Status::Active), ..ClaimFilter::default() };
         group.bench_function("candidates", |b| {
-            let queries: Vec<CandidateQuery> = (0..200).map(|_| filled.query()).collect();
+            let queries: Vec<NearbyQuery> = (0..200).map(|_| filled.query()).collect();
             let mut turn = queries.iter().cycle();
-            b.iter(|| turn.next().map(|query| filled.store.reader().candidates(black_box(query)).unwrap().len()));
+            b.iter(|| turn.next().map(|query| filled.store.reader().nearby_claims(black_box(query)).unwrap().len()));
         });
         group.bench_function("page of 50", |b| {
             b.iter(|| filled.store.reader().claims(black_box(&filter), 50, None).unwrap().items.len());

@@ -144,7 +144,7 @@ impl Engine {
         let reader = self.readers.lend();
         let mut found = Vec::new();
         for card in reader.cards_of(claim)?.into_iter().filter(|card| card.open) {
-            let others = card.members.iter().filter(|other| *other != claim && Some(**other) != card.candidate);
+            let others = card.members.iter().filter(|other| *other != claim && Some(**other) != card.new_claim);
             found.extend(others.map(|other| (card.id, *other)));
         }
         Ok(found)

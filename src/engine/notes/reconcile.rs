@@ -21,7 +21,7 @@ use crate::{
         act_context::WriteScope,
         acts::found_cards::{self, FoundPair},
         guard_calls,
-        guard_result::candidate,
+        guard_result::new_claim,
     },
     guard::{Guard, Inference, JudgeContext, PairScores},
     infer::{Call, ModelRole},
@@ -194,7 +194,7 @@ impl Engine {
         } else {
             (pair.other, pair.one)
         };
-        let parse = |at: usize| guard_calls::parse(candidate(&book.rows[at]));
+        let parse = |at: usize| guard_calls::parse(new_claim(&book.rows[at]));
         if let (Ok(ours), Ok(theirs)) = (parse(newer), parse(older)) {
             let against = [theirs];
             if let Ok(rulings) = guard_calls::rulings(&self.guard, &ours, &against) {

@@ -36,7 +36,7 @@ use crate::domain::{
     verified::Verified,
 };
 
-pub(in crate::store) use cards::{events_of_card, verdict_of};
+pub(in crate::store) use cards::{events_of_card, report_of};
 pub(in crate::store) use chunks::content_of;
 pub(in crate::store) use claim_index::{
     REASON, TEXT, VECTOR, collapsed, content_hash, fact_term, pair_term, phrase_key, place, stemmed, subject_term,
