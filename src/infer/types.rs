@@ -58,7 +58,9 @@ impl fmt::Display for ModelRole {
 /// The priority of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// A person or an agent waits: overtakes everything in the background.
+    /// A read waits, or a hook: overtakes all else, between two passes of a model.
+    Interactive,
+    /// A write waits: overtakes everything in the background.
     Foreground,
     /// Nobody waits.
     Background,
@@ -74,7 +76,12 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call that somebody waits for.
+    /// A call that a read or a hook waits for.
+    pub const fn interactive(deadline: Duration) -> Self {
+        Self { priority: Priority::Interactive, deadline }
+    }
+
+    /// A call that a write waits for.
     pub const fn foreground(deadline: Duration) -> Self {
         Self { priority: Priority::Foreground, deadline }
     }

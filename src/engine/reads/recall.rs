@@ -235,7 +235,7 @@ impl RecallRun<'_> {
         let queries = Queries::of(&question);
         let embed = || {
             if ways.meaning {
-                self.engine.embed(&self.wanted.query, Call::foreground(PATIENCE))
+                self.engine.embed(&self.wanted.query, Call::interactive(PATIENCE))
             } else {
                 Err(InferError::Refused("vectors were not used".to_owned()))
             }

@@ -1,5 +1,5 @@
-//! A lane: a worker process and its queue. Calls in the foreground go first, and a generation in the background
-//! gives way to them. A thread owns the process while there is work, and for a while after.
+//! A lane: a worker process and its queues. Reads go before writes, and writes before the background; a generation in
+//! the background gives way to both. A thread owns the process while there is work, and for a while after.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -58,6 +58,14 @@ impl QueuedCall {
         self.abandoned_flag.load(Ordering::Relaxed)
     }
 
+    /// Returns the texts of a call to embed.
+    pub(super) fn texts(&self) -> Option<&[String]> {
+        match &self.command {
+            Some(InferCommand::Embed(texts)) => Some(texts),
+            _ => None,
+        }
+    }
+
     pub(super) fn timeout(&self) -> InferError {
         InferError::Timeout { role: self.role, after: self.call.deadline }
     }
@@ -83,9 +91,10 @@ impl LaneShared {
     }
 }
 
-/// The queue, and the state of the worker.
+/// The queues, and the state of the worker.
 #[derive(Default)]
 pub(super) struct LaneState {
+    pub(super) interactive: VecDeque<QueuedCall>,
     pub(super) foreground: VecDeque<QueuedCall>,
     pub(super) background: VecDeque<QueuedCall>,
     /// Events of workers, each with the number of its process.
@@ -104,6 +113,28 @@ pub(super) struct LaneState {
     pub(super) loaded: Vec<ModelRole>,
     /// The properties of each model, once it was loaded.
     pub(super) facts: BTreeMap<ModelRole, ModelFacts>,
+}
+
+impl LaneState {
+    /// Returns the calls of a priority that wait.
+    pub(super) fn queue(&mut self, priority: Priority) -> &mut VecDeque<QueuedCall> {
+        match priority {
+            Priority::Interactive => &mut self.interactive,
+            Priority::Foreground => &mut self.foreground,
+            Priority::Background => &mut self.background,
+        }
+    }
+
+    /// Takes the next call: the oldest of the highest priority.
+    pub(super) fn pop(&mut self) -> Option<QueuedCall> {
+        let next = self.interactive.pop_front().or_else(|| self.foreground.pop_front());
+        next.or_else(|| self.background.pop_front())
+    }
+
+    /// Whether the background must give way.
+    pub(super) fn is_wanted(&self) -> bool {
+        !(self.interactive.is_empty() && self.foreground.is_empty())
+    }
 }
 
 /// A worker process and its queue.
@@ -163,10 +194,7 @@ impl WorkerLane {
                 .map_err(|error| InferError::Crashed { role, why: format!("cannot get a thread: {error}") })?;
             state.running = true;
         }
-        match job.call.priority {
-            Priority::Foreground => state.foreground.push_back(job),
-            Priority::Background => state.background.push_back(job),
-        }
+        state.queue(job.call.priority).push_back(job);
         drop(state);
         self.shared.wake.notify_all();
         Ok(())
@@ -189,11 +217,11 @@ impl WorkerLane {
         WorkerInfo { roles: roles.to_vec(), pid, rss_bytes: pid.map_or(0, rss), restarts }
     }
 
-    /// Returns how many calls wait in the foreground and in the background.
+    /// Returns how many calls of each priority wait, the highest first.
     #[cfg(test)]
-    pub(super) fn waiting(&self) -> (usize, usize) {
+    pub(super) fn waiting(&self) -> [usize; 3] {
         let state = self.shared.state();
-        (state.foreground.len(), state.background.len())
+        [state.interactive.len(), state.foreground.len(), state.background.len()]
     }
 
     /// Returns whether a role's model is in memory, its properties, and why it cannot be used.
@@ -208,6 +236,7 @@ impl Drop for WorkerLane {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.closed = true;
+        state.interactive.clear();
         state.foreground.clear();
         state.background.clear();
         self.shared.wake.notify_all();

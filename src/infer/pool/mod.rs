@@ -1,4 +1,4 @@
-//! The models as the daemon uses them: two worker processes, each with its queue.
+//! The models as the daemon uses them: two worker processes, each with its queues.
 //!
 //! Architecture Invariant: the two small models, which every guarded write waits for, share a process that the
 //! language model is not in. So writes go on whatever the language model does; its process also runs at a lower
@@ -28,10 +28,11 @@ pub use model_files::write_out;
 use self::{
     lane::{CallResult, LaneSettings, WorkerLane},
     process::Launch,
+    runner::does_not_fit,
     served_model::ServedModel,
 };
 use super::{
-    Call, Classification, InferError, ModelFacts, ModelRole, ModelSet, Models, ModelsInfo, Priority, Prompt, RoleInfo,
+    Call, Classification, InferError, ModelFacts, ModelRole, ModelSet, Models, ModelsInfo, Prompt, RoleInfo,
     wire::{self, InferCommand, InferHello, InferReply, VERSION},
     worker::physical_cores,
 };
@@ -40,10 +41,8 @@ use super::{
 const SMALL: [ModelRole; 2] = [ModelRole::Embedder, ModelRole::Nli];
 const LARGE: [ModelRole; 1] = [ModelRole::Llm];
 
-/// The most texts or pairs of a request: as many as fit into a message if somebody waits, otherwise few, so
-/// that a foreground call waits shortly.
+/// The most texts or pairs of a request: as many as fit into a message.
 const MAX_ITEMS: usize = 64;
-const FEW: usize = 16;
 
 /// A request of the small models that takes longer hangs, even on a busy machine: usual are 5 to 100 ms, and a
 /// first load from a slow disk takes seconds.
@@ -212,12 +211,8 @@ impl Pool {
         take: impl Fn(InferReply) -> Option<Vec<R>>,
     ) -> Result<Vec<R>, InferError> {
         let until = Instant::now() + call.deadline;
-        let most = match call.priority {
-            Priority::Foreground => MAX_ITEMS,
-            Priority::Background => FEW,
-        };
         let mut out = Vec::with_capacity(items.len());
-        for part in items.chunks(most) {
+        for part in items.chunks(MAX_ITEMS) {
             let deadline = until.saturating_duration_since(Instant::now());
             let reply = self.request(role, Some(command(part.to_vec())), Call { deadline, ..call }).map_err(
                 |error| match error {
@@ -226,15 +221,10 @@ impl Pool {
                 },
             )?;
             let answers = take(reply).filter(|answers| answers.len() == part.len());
-            out.extend(answers.ok_or_else(|| unexpected_reply(role))?);
+            out.extend(answers.ok_or_else(|| does_not_fit(role))?);
         }
         Ok(out)
     }
-}
-
-/// Returns the error for a reply that does not fit the request.
-fn unexpected_reply(role: ModelRole) -> InferError {
-    InferError::Crashed { role, why: "sent a reply that does not fit the request".to_owned() }
 }
 
 fn sources(set: &ModelSet, roles: &[ModelRole], options: &PoolOptions) -> BTreeMap<ModelRole, ServedModel> {
@@ -268,7 +258,7 @@ impl Models for Pool {
         let command = InferCommand::Generate { prompt: prompt.clone(), grammar: grammar.to_owned(), max_tokens };
         match self.request(ModelRole::Llm, Some(command), call)? {
             InferReply::Text(text) => Ok(text),
-            _ => Err(unexpected_reply(ModelRole::Llm)),
+            _ => Err(does_not_fit(ModelRole::Llm)),
         }
     }
 
@@ -276,7 +266,7 @@ impl Models for Pool {
         let command = InferCommand::Answers { prompt: prompt.clone(), answers: answers.to_vec() };
         match self.request(ModelRole::Llm, Some(command), call)? {
             InferReply::Weights(weights) if weights.len() == answers.len() => Ok(weights),
-            _ => Err(unexpected_reply(ModelRole::Llm)),
+            _ => Err(does_not_fit(ModelRole::Llm)),
         }
     }
 
@@ -284,7 +274,7 @@ impl Models for Pool {
         let command = InferCommand::Likelihood { prompt: prompt.clone(), answer: answer.to_owned() };
         match self.request(ModelRole::Llm, Some(command), call)? {
             InferReply::Weights(weights) if !weights.is_empty() => Ok(weights),
-            _ => Err(unexpected_reply(ModelRole::Llm)),
+            _ => Err(does_not_fit(ModelRole::Llm)),
         }
     }
 

@@ -1,8 +1,12 @@
-//! The thread of a lane: takes calls from the queue, and keeps the worker process for them.
+//! The thread of a lane: takes calls from the queues, and keeps the worker process for them.
+//!
+//! A request of many texts or pairs is computed in passes. Between two of them what came meanwhile with a higher priority is
+//! served, so a read never waits for more than one pass; short requests to embed that wait together share a pass.
 
 use std::{
+    mem,
     path::Path,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool, mpsc},
     time::{Duration, Instant},
 };
 
@@ -24,6 +28,9 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest delay before a restart.
 const MAX_RESTART_DELAY: Duration = Duration::from_mins(1);
+
+/// The most texts or pairs of one pass: about 20 ms of a cross-encoder on one core.
+const PASS: usize = 8;
 
 /// Private memory that a worker may use besides twice its models' files: buffers, caches, threads.
 const MEMORY: u64 = 1024 * 1024 * 1024;
@@ -74,23 +81,91 @@ impl Runner {
 
     pub(super) fn run(mut self) {
         while let Some(job) = self.next() {
-            if job.abandoned() || Instant::now() >= job.until {
-                answer(&job, Err(job.timeout()));
-                continue;
+            let more = self.take_to_embed_with(&job);
+            if more.is_empty() { self.serve(job) } else { self.serve_together(job, more) }
+        }
+    }
+
+    fn serve(&mut self, job: QueuedCall) {
+        if job.abandoned() || Instant::now() >= job.until {
+            answer(&job, Err(job.timeout()));
+            return;
+        }
+        match self.perform(&job) {
+            Ok(reply) => {
+                self.deaths = 0;
+                answer(&job, Ok(reply));
             }
-            match self.perform(&job) {
-                Ok(reply) => {
-                    self.deaths = 0;
-                    answer(&job, Ok(reply));
-                }
-                Err(ExchangeError::Failed(error)) => answer(&job, Err(error)),
-                Err(ExchangeError::Died(why)) => {
-                    tracing::warn!(lane = self.shared.settings.name, "the inference worker {why}");
-                    answer(&job, Err(exit_error(job.role, why)));
-                }
-                Err(ExchangeError::Preempted) => self.shared.state().background.push_front(job),
-                Err(ExchangeError::Closed) => {}
+            Err(ExchangeError::Failed(error)) => answer(&job, Err(error)),
+            Err(ExchangeError::Died(why)) => {
+                tracing::warn!(lane = self.shared.settings.name, "the inference worker {why}");
+                answer(&job, Err(exit_error(job.role, why)));
             }
+            Err(ExchangeError::Preempted) => self.shared.state().background.push_front(job),
+            Err(ExchangeError::Closed) => {}
+        }
+    }
+
+    /// Takes the further calls of the same priority that fit into one pass with `job`, if it embeds: a pass over eight short texts takes
+    /// little longer than over one, since each reads all weights.
+    fn take_to_embed_with(&self, job: &QueuedCall) -> Vec<QueuedCall> {
+        let mut left = PASS.saturating_sub(job.texts().map_or(PASS, <[String]>::len));
+        let mut more = Vec::new();
+        let mut state = self.shared.state();
+        let queue = state.queue(job.call.priority);
+        while let Some(many) =
+            queue.front().and_then(QueuedCall::texts).map(<[String]>::len).filter(|many| *many <= left)
+        {
+            left -= many;
+            more.extend(queue.pop_front());
+        }
+        more
+    }
+
+    /// Serves several calls to embed in one pass, and gives each its share of the answer.
+    fn serve_together(&mut self, first: QueuedCall, more: Vec<QueuedCall>) {
+        let mut calls = vec![first];
+        calls.extend(more);
+        let (reply, replied) = mpsc::channel();
+        let texts = calls.iter().filter_map(QueuedCall::texts).flatten().cloned().collect();
+        let together = QueuedCall {
+            role: calls[0].role,
+            command: Some(InferCommand::Embed(texts)),
+            call: calls[0].call,
+            until: calls.iter().map(|call| call.until).max().unwrap_or_else(Instant::now),
+            abandoned_flag: Arc::new(AtomicBool::new(false)),
+            reply,
+        };
+        self.serve(together);
+        // Nothing came if the pool closes; then the callers see their channels close, too.
+        let Ok(outcome) = replied.try_recv() else { return };
+        let (mut vectors, mut tokens) = match outcome {
+            Ok(InferReply::Vectors(vectors, tokens)) => (vectors.into_iter(), tokens),
+            other => {
+                calls.iter().for_each(|call| answer(call, other.clone()));
+                return;
+            }
+        };
+        for call in calls {
+            let share = vectors.by_ref().take(call.texts().map_or(0, <[String]>::len)).collect();
+            // The tokens are counted as a sum only.
+            answer(&call, Ok(InferReply::Vectors(share, mem::take(&mut tokens))));
+        }
+    }
+
+    /// Serves the calls of higher priorities that wait.
+    fn serve_before(&mut self, priority: Priority) {
+        loop {
+            let next = match priority {
+                Priority::Interactive => return,
+                Priority::Foreground => self.shared.state().interactive.pop_front(),
+                Priority::Background => {
+                    let mut state = self.shared.state();
+                    if state.is_wanted() { state.pop() } else { None }
+                }
+            };
+            let Some(call) = next else { return };
+            self.serve(call);
         }
     }
 
@@ -112,7 +187,7 @@ impl Runner {
                 idle_since = Instant::now();
                 continue;
             }
-            if let Some(job) = state.foreground.pop_front().or_else(|| state.background.pop_front()) {
+            if let Some(job) = state.pop() {
                 return Some(job);
             }
             let remaining = shared.settings.idle.saturating_sub(idle_since.elapsed());
@@ -163,14 +238,35 @@ impl Runner {
     }
 
     fn perform(&mut self, job: &QueuedCall) -> Result<InferReply, ExchangeError> {
+        let Some(command) = &job.command else {
+            self.prepare(job)?;
+            return Ok(InferReply::Text(String::new()));
+        };
+        let mut all: Option<InferReply> = None;
+        for pass in passes(command) {
+            if all.is_some() {
+                self.serve_before(job.call.priority);
+            }
+            self.prepare(job)?;
+            let reply = self.pass(job, pass)?;
+            all = Some(match all {
+                Some(before) => joined(before, reply).ok_or_else(|| does_not_fit(job.role))?,
+                None => reply,
+            });
+        }
+        all.ok_or_else(|| does_not_fit(job.role).into())
+    }
+
+    /// Makes sure that a process runs with the model of a call.
+    fn prepare(&mut self, job: &QueuedCall) -> Result<(), ExchangeError> {
         let path = self.served(job.role, ServedModel::ready)?.map_err(ExchangeError::Failed)?;
         self.start(job)?;
         let loaded = self.shared.state().loaded.contains(&job.role);
-        if !loaded {
-            self.load(job, &path)?;
-        }
-        let Some(command) = &job.command else { return Ok(InferReply::Text(String::new())) };
-        match self.exchange(command.clone(), Some(job))? {
+        if loaded { Ok(()) } else { self.load(job, &path) }
+    }
+
+    fn pass(&mut self, job: &QueuedCall, command: InferCommand) -> Result<InferReply, ExchangeError> {
+        match self.exchange(command, Some(job))? {
             InferReply::Failed { failure: FailureReason::Cancelled, .. } if job.abandoned() => {
                 Err(job.timeout().into())
             }
@@ -282,7 +378,7 @@ impl Runner {
                 tracing::warn!(%role, path = %path.display(), "the model cannot be used: {why}");
                 Err(self.served(role, |served| served.record_unusable(&why))?.into())
             }
-            _ => Err(InferError::Crashed { role, why: "sent a reply that does not fit the request".to_owned() }.into()),
+            _ => Err(does_not_fit(role).into()),
         }
     }
 
@@ -322,7 +418,7 @@ impl Runner {
                 }
             }
             let unwanted = job.is_some_and(|job| {
-                let yields = yields && job.call.priority == Priority::Background && !state.foreground.is_empty();
+                let yields = yields && job.call.priority == Priority::Background && state.is_wanted();
                 yields || job.abandoned()
             });
             if unwanted && !cancelled {
@@ -347,6 +443,39 @@ impl Runner {
             state = shared.wait(state, left);
         }
     }
+}
+
+/// Splits a command into what the model computes at once.
+fn passes(command: &InferCommand) -> Vec<InferCommand> {
+    match command {
+        InferCommand::Embed(texts) if texts.len() > PASS => {
+            texts.chunks(PASS).map(|part| InferCommand::Embed(part.to_vec())).collect()
+        }
+        InferCommand::Classify(pairs) if pairs.len() > PASS => {
+            pairs.chunks(PASS).map(|part| InferCommand::Classify(part.to_vec())).collect()
+        }
+        whole => vec![whole.clone()],
+    }
+}
+
+/// Joins the replies of two passes; `None` if they are of different kinds.
+fn joined(before: InferReply, after: InferReply) -> Option<InferReply> {
+    match (before, after) {
+        (InferReply::Vectors(mut vectors, tokens), InferReply::Vectors(more, further)) => {
+            vectors.extend(more);
+            Some(InferReply::Vectors(vectors, tokens + further))
+        }
+        (InferReply::Classifications(mut all), InferReply::Classifications(more)) => {
+            all.extend(more);
+            Some(InferReply::Classifications(all))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the error for a reply that does not fit the request.
+pub(super) fn does_not_fit(role: ModelRole) -> InferError {
+    InferError::Crashed { role, why: "sent a reply that does not fit the request".to_owned() }
 }
 
 /// Returns the error of a call whose process exited.

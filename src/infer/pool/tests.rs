@@ -193,14 +193,87 @@ fn the_foreground_overtakes_what_waits_in_the_background() {
     let mut calls = vec![call("first", later())];
     until(|| order.lock().unwrap().len() == 1);
     calls.push(call("second", later()));
-    until(|| stage.pool.small.waiting() == (0, 1));
+    until(|| stage.pool.small.waiting() == [0, 0, 1]);
     calls.push(call("urgent", soon()));
-    until(|| stage.pool.small.waiting() == (1, 1));
+    until(|| stage.pool.small.waiting() == [0, 1, 1]);
     hold.send(()).unwrap();
     for call in calls {
         call.join().unwrap();
     }
     assert_eq!(*order.lock().unwrap(), ["first", "urgent", "second"]);
+}
+
+#[test]
+fn a_read_is_served_between_two_passes_of_a_write() {
+    let (hold, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&order);
+    let stage = stage(move |_, request, sink| {
+        match &request.command {
+            InferCommand::Classify(pairs) => {
+                let first = seen.lock().unwrap().is_empty();
+                seen.lock().unwrap().push(format!("{} pairs", pairs.len()));
+                if first {
+                    held.lock().unwrap().recv().unwrap();
+                }
+            }
+            InferCommand::Embed(texts) => seen.lock().unwrap().push(texts.join(" ")),
+            _ => {}
+        }
+        well(request, sink);
+    });
+    let pairs = vec![("a".to_owned(), "b".to_owned()); 20];
+    let write = {
+        let pool = Arc::clone(&stage.pool);
+        thread::spawn(move || pool.classify(&pairs, soon()))
+    };
+    until(|| order.lock().unwrap().len() == 1);
+    let read = {
+        let pool = Arc::clone(&stage.pool);
+        thread::spawn(move || pool.embed(&["question".to_owned()], Call::interactive(LONG)))
+    };
+    until(|| stage.pool.small.waiting() == [1, 0, 0]);
+    hold.send(()).unwrap();
+    assert_eq!(write.join().unwrap(), Ok(vec![classification(); 20]));
+    assert_eq!(read.join().unwrap(), Ok(vec![vec![8.0, 0.0]]));
+    assert_eq!(*order.lock().unwrap(), ["8 pairs", "question", "8 pairs", "4 pairs"]);
+}
+
+#[test]
+fn texts_that_wait_together_share_a_pass_and_each_caller_gets_its_own() {
+    let (hold, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let stage = stage(move |_, request, sink| {
+        if let InferCommand::Embed(texts) = &request.command {
+            let first = seen.lock().unwrap().is_empty();
+            seen.lock().unwrap().push(texts.len());
+            if first {
+                held.lock().unwrap().recv().unwrap();
+            }
+        }
+        well(request, sink);
+    });
+    let call = |length: usize| {
+        let pool = Arc::clone(&stage.pool);
+        thread::spawn(move || pool.embed(&["x".repeat(length)], soon()))
+    };
+    let first = call(1);
+    until(|| asked.lock().unwrap().len() == 1);
+    let mut others = Vec::new();
+    for length in 2..12 {
+        others.push((length, call(length)));
+        until(|| stage.pool.small.waiting() == [0, others.len(), 0]);
+    }
+    hold.send(()).unwrap();
+    assert_eq!(first.join().unwrap(), Ok(vec![vec![1.0, 0.0]]));
+    for (length, other) in others {
+        assert_eq!(other.join().unwrap(), Ok(vec![vec![length as f32, 0.0]]));
+    }
+    assert_eq!(*asked.lock().unwrap(), [1, 8, 2]);
+    assert_eq!(stage.pool.info().embedded_tokens, (1..12).sum::<u64>());
 }
 
 /// A worker that generates until it is cancelled, unless the prompt is `quick`.

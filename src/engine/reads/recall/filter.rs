@@ -132,7 +132,7 @@ impl Expected<'_> {
     /// The mean log-probability of the question's tokens after a note.
     fn after(&self, note: &str) -> Result<f64, Fallback> {
         let prompt = Prompt::few_shot(&self.words.system, self.words.examples(), self.words.about(note));
-        let call = Call::foreground(self.until.saturating_duration_since(Instant::now()));
+        let call = Call::interactive(self.until.saturating_duration_since(Instant::now()));
         let tokens = self.engine.models.likelihood(&prompt, &LikelihoodPrompt::asked(self.question), call)?;
         query_likelihood::mean(&tokens)
             .ok_or_else(|| llm_choice::unread("it answered with something other than probabilities"))
