@@ -133,12 +133,8 @@ impl Reader {
     /// The pairs that wait for a verdict, the newest first, and how many there are in each scope.
     pub fn doubts(&self, scope: Option<&Scope>, limit: usize) -> Result<QueuedDoubts> {
         self.snapshot(|reader| {
-            let scope = match scope {
-                Some(scope) => match log::known_scope(&reader.db, scope)? {
-                    Some(scope) => Some(scope),
-                    None => return Ok(QueuedDoubts::default()),
-                },
-                None => None,
+            let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, scope)? else {
+                return Ok(QueuedDoubts::default());
             };
             let [refused, held] = OTHER_CARDS;
             let mut count = reader.db.prepare_cached(waiting!(
@@ -160,12 +156,8 @@ impl Reader {
 
     /// The newest pair, of a scope or of any, that waits and that some of these judges, by their bits, have not tried.
     pub fn next_doubt(&self, scope: Option<&Scope>, judges: u32) -> Result<Option<DoubtRow>> {
-        let scope = match scope {
-            Some(scope) => match log::known_scope(&self.db, scope)? {
-                Some(scope) => Some(scope),
-                None => return Ok(None),
-            },
-            None => None,
+        let Some(log::WantedScope(scope)) = log::wanted_scope(&self.db, scope)? else {
+            return Ok(None);
         };
         let [refused, held] = OTHER_CARDS;
         let mut read = self.db.prepare_cached(waiting!(

@@ -168,6 +168,15 @@ pub(super) fn known_scope(db: &Connection, scope: &Scope) -> Result<Option<i64>>
     Ok(read.query_row([&scope.org_id, &scope.project], |row| row.get(0)).optional()?)
 }
 
+/// The scope of which a read is: one by its number, or all of them.
+pub(super) struct WantedScope(pub(super) Option<i64>);
+
+/// The scope of a read that may name one; `None` if it names one that is not known, of which there is nothing.
+pub(super) fn wanted_scope(db: &Connection, scope: Option<&Scope>) -> Result<Option<WantedScope>> {
+    let Some(scope) = scope else { return Ok(Some(WantedScope(None))) };
+    Ok(known_scope(db, scope)?.map(|n| WantedScope(Some(n))))
+}
+
 /// The numbers of those scopes that are known, in their order.
 pub(super) fn known_scopes(db: &Connection, scopes: &[Scope]) -> Result<Vec<i64>> {
     let mut found = Vec::with_capacity(scopes.len());

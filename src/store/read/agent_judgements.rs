@@ -23,12 +23,8 @@ impl Reader {
     /// The judgements of each agent, in a scope or everywhere.
     pub fn agent_judgements(&self, scope: Option<&Scope>) -> Result<BTreeMap<String, AgentJudgements>> {
         self.snapshot(|reader| {
-            let scope = match scope {
-                Some(scope) => match log::known_scope(&reader.db, scope)? {
-                    Some(scope) => Some(scope),
-                    None => return Ok(BTreeMap::new()),
-                },
-                None => None,
+            let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, scope)? else {
+                return Ok(BTreeMap::new());
             };
             let mut counts: BTreeMap<String, AgentJudgements> = BTreeMap::new();
             let mut read = reader.db.prepare_cached(concat!(

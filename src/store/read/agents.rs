@@ -57,12 +57,8 @@ impl Reader {
     /// of them where some have left the log meanwhile.
     pub fn agents(&self, tally: &mut AgentTally, scope: Option<&Scope>) -> Result<Vec<AgentRow>> {
         self.snapshot(|reader| {
-            let scope = match scope {
-                Some(scope) => match log::known_scope(&reader.db, scope)? {
-                    Some(scope) => Some(scope),
-                    None => return Ok(Vec::new()),
-                },
-                None => None,
+            let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, scope)? else {
+                return Ok(Vec::new());
             };
             reader.count_agents(tally)?;
             let own = tally.rows.iter().filter(|((of, ..), _)| *of == scope);

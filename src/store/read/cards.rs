@@ -136,12 +136,8 @@ impl Reader {
     pub fn cards(&self, filter: &CardFilter, limit: usize, cursor: Option<&str>) -> Result<Page<CardRow>> {
         let after = ListPosition::parse(cursor)?;
         self.snapshot(|reader| {
-            let scope = match &filter.scope {
-                Some(scope) => match log::known_scope(&reader.db, scope)? {
-                    Some(scope) => Some(scope),
-                    None => return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None }),
-                },
-                None => None,
+            let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, filter.scope.as_ref())? else {
+                return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None });
             };
             // Which halves of the table, and which of the open ones by their snooze.
             let halves: &[(bool, Option<bool>)] = match filter.status {

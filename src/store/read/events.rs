@@ -212,12 +212,8 @@ impl Reader {
 
     /// A caller's last act that still has effect and is no undo, no redaction and no refusal.
     pub fn last_op(&self, who: &str, agent: Option<&str>, scope: Option<&Scope>) -> Result<Option<OpId>> {
-        let scope = match scope {
-            Some(scope) => match log::known_scope(&self.db, scope)? {
-                Some(scope) => Some(scope),
-                None => return Ok(None),
-            },
-            None => None,
+        let Some(log::WantedScope(scope)) = log::wanted_scope(&self.db, scope)? else {
+            return Ok(None);
         };
         let mut read = self.db.prepare_cached(
             "SELECT op, kind FROM events WHERE who = ?1 AND agent IS ?2 AND (?3 IS NULL OR scope = ?3)
@@ -266,12 +262,8 @@ impl Reader {
     pub fn log(&self, filter: &LogFilter, limit: usize, cursor: Option<&str>) -> Result<Page<EventRow>> {
         let after = ListPosition::parse(cursor)?;
         self.snapshot(|reader| {
-            let scope = match &filter.scope {
-                Some(scope) => match log::known_scope(&reader.db, scope)? {
-                    Some(scope) => Some(scope),
-                    None => return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None }),
-                },
-                None => None,
+            let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, filter.scope.as_ref())? else {
+                return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None });
             };
             let since = filter.since.map_or(i64::MIN, log::wall);
             let rows = limit.saturating_add(1);

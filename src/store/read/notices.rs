@@ -44,12 +44,8 @@ impl Reader {
     ) -> Result<Page<NoticeRow>> {
         let after = ListPosition::parse(cursor)?;
         self.snapshot(|reader| {
-            let scope = match scope {
-                Some(scope) => match log::known_scope(&reader.db, scope)? {
-                    Some(scope) => Some(scope),
-                    None => return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None }),
-                },
-                None => None,
+            let Some(log::WantedScope(scope)) = log::wanted_scope(&reader.db, scope)? else {
+                return Ok(Page { items: Vec::new(), total: 0, at_least: false, next: None });
             };
             // A condition of its own for a scope, so that an index serves either.
             let here = if scope.is_some() { "scope = ?2" } else { "?2 IS NULL" };

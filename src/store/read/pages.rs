@@ -24,12 +24,8 @@ struct Lane {
 }
 
 fn lanes(db: &Connection, filter: &ClaimFilter) -> Result<Vec<Lane>> {
-    let scope = match &filter.scope {
-        Some(scope) => match log::known_scope(db, scope)? {
-            Some(scope) => Some(scope),
-            None => return Ok(Vec::new()),
-        },
-        None => None,
+    let Some(log::WantedScope(scope)) = log::wanted_scope(db, filter.scope.as_ref())? else {
+        return Ok(Vec::new());
     };
     let mut read = db.prepare_cached(
         "SELECT n, claims, kind FROM lanes

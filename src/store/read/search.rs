@@ -90,12 +90,8 @@ impl Reader {
     /// The matches that are looked at, and whether there may be others.
     fn matches(&self, filter: &ClaimFilter, words: &str) -> Result<(Vec<Match>, bool)> {
         let db = &self.db;
-        let scope = match &filter.scope {
-            Some(scope) => match log::known_scope(db, scope)? {
-                Some(scope) => Some(scope),
-                None => return Ok((Vec::new(), false)),
-            },
-            None => None,
+        let Some(log::WantedScope(scope)) = log::wanted_scope(db, filter.scope.as_ref())? else {
+            return Ok((Vec::new(), false));
         };
         // Where most claims are of the scope, leaving the others out afterwards is cheaper than asking for its word.
         let all = pages::total(db, &ClaimFilter::default())?;
