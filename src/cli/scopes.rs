@@ -43,7 +43,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         if view.needs_review > 0 {
             parts.push(cx.ui.paint(Style::Warn, format!("{} to review", view.needs_review)));
         }
-        parts.push(text!("last change {}", ago(view.latest, now)));
+        if view.latest > 0 {
+            parts.push(text!("last change {}", ago(view.latest, now)));
+        }
         cx.ui.line(text!("  {}", SafeText::join(&parts, ", ")));
         if let Some(identity) = &view.identity {
             let identity = cx.ui.paint(Style::Dim, escape(identity));
