@@ -4,11 +4,11 @@ use super::verdicts;
 use crate::{
     api::{ApiError, Conflict, Done, Refused, Stored, WriteOutcome},
     domain::{
-        CardId, ClaimId, EventKind, Tier,
+        CardId, ClaimId, EventKind, ResolveAct, Tier,
         derive::{self, local},
     },
     engine::{act_context::ActContext, find, question, view, wording},
-    store::{EventRow, Reader},
+    store::{ClaimRow, EventRow, Reader},
 };
 
 /// The answer to a `remember`, `learn` or `supersede` that was done before.
@@ -108,16 +108,14 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
     if cards > 1 {
         return Ok(format!("settled {cards} cards at once"));
     }
+    if let Some(done) = let_both_hold(reader, events)? {
+        return Ok(done);
+    }
     let main = events.iter().min_by_key(|event| rank(&event.kind));
     let Some(event) = main else { return Ok("nothing".into()) };
     let own = event.body.as_ref().and_then(|body| body.statement.clone());
-    let mut statements = Vec::new();
-    for id in &event.targets {
-        if let Some(row) = reader.claim(id)? {
-            statements.push(row.statement);
-        }
-    }
-    let targets: Vec<&str> = statements.iter().map(String::as_str).collect();
+    let rows = claims(reader, event.targets.iter())?;
+    let targets: Vec<&str> = rows.iter().map(|row| row.statement.as_str()).collect();
     Ok(match (&event.kind, own) {
         (EventKind::Supersede, own) => {
             let new = match (own, event.successor) {
@@ -147,7 +145,7 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
             None => "recorded a claim's premises".into(),
         },
         (EventKind::Promote, _) => wording::summary("recorded projects that say the same as", &targets),
-        (EventKind::Resolve(crate::domain::ResolveAct::Reviewed), _) => wording::summary("reviewed", &targets),
+        (EventKind::Resolve(ResolveAct::Reviewed), _) => wording::summary("reviewed", &targets),
         (EventKind::Resolve(act), _) => wording::summary(&format!("settled as {}:", act.as_str()), &targets),
         (EventKind::Undo, _) => "an undo".into(),
         (EventKind::Local(kind), _) if kind == "undo" => "an undo".into(),
@@ -161,6 +159,43 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
         (EventKind::Local(_), _) => "settled a card".into(),
         (kind, _) => kind.to_string(),
     })
+}
+
+/// An act by which two claims hold side by side, in one sentence: what it stored is only a part of it. `None` for any other act.
+fn let_both_hold(reader: &Reader, events: &[EventRow]) -> Result<Option<String>, ApiError> {
+    let settled = events.iter().find_map(|event| match &event.kind {
+        EventKind::Resolve(act @ (ResolveAct::Narrow | ResolveAct::Exception | ResolveAct::Dismiss)) => {
+            Some((*act, &event.targets))
+        }
+        _ => None,
+    });
+    let Some((act, targets)) = settled else { return Ok(None) };
+    let made: Vec<ClaimRow> =
+        claims(reader, events.iter().filter(|event| creates_claim(event)).map(|event| &event.id))?;
+    let members = claims(reader, targets.iter())?;
+    if act == ResolveAct::Narrow {
+        let narrowed = made.iter().find(|row| !row.qualifiers.is_empty()).or(made.first());
+        return Ok(narrowed.map(|row| {
+            let to = row.qualifiers.holds().map(|holds| format!(" to {holds}")).unwrap_or_default();
+            format!("narrowed {}{to}", wording::quote(&row.statement))
+        }));
+    }
+    let statements: Vec<&str> = members.iter().map(|row| row.statement.as_str()).collect();
+    let verb = match act {
+        ResolveAct::Dismiss => "dismissed the contradiction between",
+        _ => "kept both as an exception:",
+    };
+    let stored = made.first().map(|row| format!(", and stored {}", wording::quote(&row.statement))).unwrap_or_default();
+    Ok(Some(format!("{}{stored}", wording::summary(verb, &statements))))
+}
+
+/// The claims of these ids that are known.
+fn claims<'a>(reader: &Reader, ids: impl Iterator<Item = &'a ClaimId>) -> Result<Vec<ClaimRow>, ApiError> {
+    let mut found = Vec::new();
+    for id in ids {
+        found.extend(reader.claim(id)?);
+    }
+    Ok(found)
 }
 
 /// How many cards an act settled, at least: each leaves one event in the log that keeps such cards, and may leave one in the other.

@@ -50,6 +50,28 @@ fn an_undo_is_an_act_and_can_be_undone() {
 }
 
 #[test]
+fn an_undo_says_what_the_act_was_not_only_what_it_stored() {
+    let told = |act: CardAct| {
+        let bed = Bed::new();
+        bed.remember("Deploys run only on green CI", "a red deploy cost us a Friday");
+        let card = bed.refuse("Deploys run on red CI", "hurry");
+        let target = Some(bed.card(card).sides[0].claim.id.to_hex());
+        let narrow = act == CardAct::Narrow;
+        let order = ResolveRequest {
+            target: target.filter(|_| narrow),
+            qualifiers: ergo::domain::Qualifiers { env: narrow.then(|| "staging".into()), ..Default::default() },
+            ..order(act, "it is so")
+        };
+        done(bed.resolve(card, order));
+        bed.undo().summary
+    };
+    assert_eq!(told(CardAct::Narrow), "Undid: narrowed “Deploys run on red CI” to env staging");
+    let both = "“Deploys run on red CI” and “Deploys run only on green CI”, and stored “Deploys run on red CI”";
+    assert_eq!(told(CardAct::Dismiss), format!("Undid: dismissed the contradiction between {both}"));
+    assert_eq!(told(CardAct::Exception), format!("Undid: kept both as an exception: {both}"));
+}
+
+#[test]
 fn an_act_that_others_build_on_cannot_be_undone_and_they_are_named() {
     let bed = Bed::new();
     let a = stored(bed.try_remember("Logs are kept for 30 days", "disk"));
