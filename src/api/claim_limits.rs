@@ -3,14 +3,16 @@
 use super::{Beside, BesideRelation};
 use crate::domain::Qualifiers;
 
-/// Returns what limits a claim, in words that fit behind its statement: “only env staging; exception to 3f2a91bc04”; `None` if nothing does.
+/// Returns what limits a claim, in words that fit behind its statement: “only env staging; from 2026-05-01; exception to 3f2a91bc04”;
+/// `None` if nothing does.
 pub fn limits(qualifiers: &Qualifiers, beside: &[Beside]) -> Option<String> {
     let conditions = qualifiers.conditions().map(|conditions| format!("only {conditions}"));
+    let from = qualifiers.valid_from.as_ref().map(|day| format!("from {day}"));
     let exceptions = beside.iter().filter_map(|other| match other.relation {
         BesideRelation::Rule => Some(format!("exception to {}", other.claim.short())),
         BesideRelation::Exception => Some(format!("with the exception {}", other.claim.short())),
-        BesideRelation::Compatible => None,
+        BesideRelation::General | BesideRelation::Limited | BesideRelation::Compatible => None,
     });
-    let parts: Vec<_> = conditions.into_iter().chain(exceptions).collect();
+    let parts: Vec<_> = conditions.into_iter().chain(from).chain(exceptions).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }

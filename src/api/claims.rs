@@ -90,6 +90,9 @@ pub struct Beside {
     pub claim: ClaimId,
     /// What it says, shortened.
     pub statement: String,
+    /// Where and when it holds, in words; absent if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<String>,
     /// The reason why both may stand.
     pub reason: Option<String>,
     /// The person who decided it.
@@ -109,8 +112,19 @@ pub enum BesideRelation {
     Rule,
     /// An exception to this claim.
     Exception,
+    /// The claim beside which this one was limited to conditions, so that both hold.
+    General,
+    /// A claim that was limited to conditions, so that it holds beside this one.
+    Limited,
     /// Someone dismissed the contradiction.
     Compatible,
+}
+
+impl BesideRelation {
+    /// Whether the other claim is the general one: the rule of an exception, or what holds beyond this claim's conditions.
+    pub fn is_broader(self) -> bool {
+        matches!(self, Self::Rule | Self::General)
+    }
 }
 
 impl Beside {
@@ -118,11 +132,13 @@ impl Beside {
     pub fn words(&self) -> (&'static str, String) {
         let (label, lead) = match self.relation {
             BesideRelation::Rule => ("exception", "to "),
-            BesideRelation::Exception => ("rule", "with the exception "),
+            BesideRelation::Exception | BesideRelation::Limited => ("except", ""),
+            BesideRelation::General => ("limited", "beside "),
             BesideRelation::Compatible => ("compatible", ""),
         };
+        let holds = self.holds.as_deref().map(|holds| format!(" for {holds}")).unwrap_or_default();
         let why = self.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        (label, format!("{lead}“{}” ({}){why}", self.statement, self.claim.short()))
+        (label, format!("{lead}“{}” ({}){holds}{why}", self.statement, self.claim.short()))
     }
 }
 

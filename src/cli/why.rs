@@ -1,11 +1,6 @@
 //! `ergo why`: shows the claim that answers a question, with its reason, source and history.
 
-use super::{
-    CliError, Context, Exit, log,
-    scope::top_of,
-    show::{card::origin, time},
-    ui::Style,
-};
+use super::{CliError, Context, Exit, log, scope::top_of, show::time, ui::Style};
 use crate::{
     api::{AsOf, ClaimView, EventView, WhyAnswer, WhyRequest},
     client::drift,
@@ -108,6 +103,9 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
         return;
     };
     ui.claim(claim, now);
+    if let Some(note) = answer.note.as_deref().filter(|_| answer.may_disagree.is_empty()) {
+        ui.field("note", note);
+    }
     if let Some(drift) = drift {
         ui.field("source file", &words(drift));
     }
@@ -142,7 +140,7 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
         let ways: Vec<_> = answer
             .cards
             .iter()
-            .map(|card| (format!("ergo resolve {} --interactive", card.id.short()), origin(card.kind).to_owned()))
+            .map(|card| (format!("ergo resolve {} --interactive", card.id.short()), "settle it".to_owned()))
             .collect();
         cx.ui.commands(&ways);
     }

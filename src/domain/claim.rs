@@ -188,13 +188,19 @@ pub struct Qualifiers {
 }
 
 impl Qualifiers {
-    /// Returns the conditions in words, such as “env staging, until 2027-01-01”; `None` if there are none.
-    pub fn conditions(&self) -> Option<String> {
+    /// Returns where and when it holds in words, such as “env staging, from 2026-05-01, until 2027-01-01”; `None` if nothing is said.
+    pub fn holds(&self) -> Option<String> {
         let Self { env, team, tenant, valid_from, valid_until } = self;
         let parts = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
         let parts: Vec<_> =
             parts.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_deref()?))).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// Returns the conditions in words, such as “env staging, until 2027-01-01”; `None` if there are none. The first day is none of
+    /// them: of an imported record it is the record's date.
+    pub fn conditions(&self) -> Option<String> {
+        Self { valid_from: None, ..self.clone() }.holds()
     }
 
     /// Whether no field is set.

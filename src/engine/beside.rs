@@ -36,6 +36,9 @@ pub(super) fn fill_exceptions(reader: &Reader, claims: &mut [ClaimView]) -> Resu
 pub(super) fn of(reader: &Reader, claim: &ClaimId, project: Option<&Scope>) -> Result<Vec<Beside>, ApiError> {
     let mut beside: Vec<Beside> = Vec::new();
     for event in reader.let_stand(claim, project)?.into_iter().rev() {
+        if event.kind == EventKind::Resolve(ResolveAct::Narrow) && !narrows_first(reader, &event)? {
+            continue;
+        }
         for (relation, other) in relations(&event, claim) {
             if beside.len() >= MOST || beside.iter().any(|known| known.claim == other) {
                 continue;
@@ -45,6 +48,7 @@ pub(super) fn of(reader: &Reader, claim: &ClaimId, project: Option<&Scope>) -> R
                 relation,
                 claim: other,
                 statement: view::shorten(&row.statement),
+                holds: row.qualifiers.holds(),
                 reason: event.body.as_ref().and_then(|body| body.reason.clone()),
                 who: event.who.clone(),
                 agent: event.agent.clone(),
@@ -55,13 +59,24 @@ pub(super) fn of(reader: &Reader, claim: &ClaimId, project: Option<&Scope>) -> R
     Ok(beside)
 }
 
-/// What each other target of a settlement is to `claim`. The first target of an exception is the exception; what is left is its rule.
+/// Whether the first target of a narrowing is the claim that it made: that of a card between stored claims names its members alone.
+fn narrows_first(reader: &Reader, event: &EventRow) -> Result<bool, ApiError> {
+    let first = event.targets.first().map(|first| reader.event(first)).transpose()?.flatten();
+    Ok(first.is_some_and(|first| first.op == event.op))
+}
+
+/// What each other target of a settlement is to `claim`. The first target of an exception is the exception, and what is left its rule; the
+/// first one of a narrowing is the claim that was limited.
 fn relations(event: &EventRow, claim: &ClaimId) -> Vec<(BesideRelation, EventId)> {
     let others = event.targets.iter().copied().filter(|other| other != claim);
     match (&event.kind, event.targets.first()) {
         (EventKind::Resolve(ResolveAct::Dismiss) | EventKind::Judgement(PairVerdict::Compatible), _) => {
             others.map(|other| (BesideRelation::Compatible, other)).collect()
         }
+        (EventKind::Resolve(ResolveAct::Narrow), Some(first)) if first == claim => {
+            others.map(|other| (BesideRelation::General, other)).collect()
+        }
+        (EventKind::Resolve(ResolveAct::Narrow), Some(first)) => vec![(BesideRelation::Limited, *first)],
         (_, Some(first)) if first == claim => others.map(|other| (BesideRelation::Rule, other)).collect(),
         (_, Some(first)) => vec![(BesideRelation::Exception, *first)],
         (_, None) => Vec::new(),

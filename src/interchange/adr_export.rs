@@ -8,7 +8,7 @@ use std::{
 use super::sentence::cut;
 use crate::{
     api::ClaimView,
-    domain::{ClaimId, ClaimKind, Qualifiers, Status, text::sanitize},
+    domain::{ClaimId, ClaimKind, Status, text::sanitize},
 };
 
 /// The maximum length of a title, in characters.
@@ -114,19 +114,11 @@ fn text(claim: &ClaimView, me: &Numbered, old: &[&Numbered], new: &[&Numbered]) 
     if let Some(source) = &claim.source {
         push(&format!("- Source: {}", escape(&one_line(source))));
     }
-    if let Some(holds) = holds(&claim.qualifiers) {
-        push(&format!("- Holds for: {}", escape(&holds)));
+    if let Some(holds) = claim.qualifiers.holds() {
+        push(&format!("- Holds for: {}", escape(&one_line(&holds))));
     }
     push(&format!("- Claim: {}", claim.id));
     out
-}
-
-fn holds(qualifiers: &Qualifiers) -> Option<String> {
-    let Qualifiers { env, team, tenant, valid_from, valid_until } = qualifiers;
-    let parts = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
-    let parts: Vec<_> =
-        parts.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value.as_ref()?))).collect();
-    (!parts.is_empty()).then(|| one_line(&parts.join(", ")))
 }
 
 fn one_line(text: &str) -> String {

@@ -86,6 +86,8 @@ pub(super) fn claim(view: &ClaimView) -> Value {
         "projects": (view.seen_in > 0).then_some(view.seen_in),
         "exception_to": beside(BesideRelation::Rule),
         "exceptions": beside(BesideRelation::Exception),
+        "limited_beside": beside(BesideRelation::General),
+        "except_under_conditions": beside(BesideRelation::Limited),
         "fits_with": beside(BesideRelation::Compatible),
     }))
 }

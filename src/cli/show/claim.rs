@@ -1,6 +1,9 @@
 //! Claims: as a row of a list, or in full.
 
-use super::{text::count, time::ago};
+use super::{
+    text::count,
+    time::{ago, day},
+};
 use crate::{
     api::ClaimView,
     cli::ui::{SafeText, Style, Ui},
@@ -47,7 +50,9 @@ impl Ui {
         let kind = format!("{:<10}", claim.kind.as_str());
         let state = Some(state(claim)).filter(|state| state != "active");
         let conditions = claim.qualifiers.conditions().map(|conditions| format!("only {conditions}"));
-        let marks: Vec<_> = state.into_iter().chain(conditions).collect();
+        let future = claim.qualifiers.valid_from.as_ref().filter(|first| **first > day(now));
+        let from = future.map(|first| format!("from {first}"));
+        let marks: Vec<_> = state.into_iter().chain(conditions).chain(from).collect();
         let mark = if marks.is_empty() { String::new() } else { escape(&format!("[{}] ", marks.join("; "))) };
         let age = ago(claim.at, now);
         let used = 10 + 2 + 10 + 1 + mark.len() + 2 + age.len();
@@ -98,8 +103,8 @@ impl Ui {
         if let Some(key) = &claim.key {
             self.field("key", key);
         }
-        if let Some(holds) = claim.qualifiers.conditions() {
-            self.field("only", &holds);
+        if let Some(holds) = claim.qualifiers.holds() {
+            self.field("holds", &holds);
         }
         if let Some(reason) = &claim.closing_reason {
             self.field(claim.status.as_str(), reason);

@@ -1,4 +1,4 @@
-//! `why`: the best reasoned claim for a question, and what led to it; or honestly nothing.
+//! `why`: the best reasoned claim for a question, and what led to it; else the fact that answers; else the nearest claims.
 
 use std::collections::HashSet;
 
@@ -53,15 +53,17 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
     // Asked between two looks at the store: the embedder is waited for.
     let find = |kinds: &[ClaimKind]| recall::find(engine, &scope, &question, kinds, request.as_of);
     let mut findings = find(&[])?;
+    let mut unreasoned = Vec::new();
     if !findings.found.iter().any(|found| found.answers && is_reasoned(found)) {
         // Facts, which seldom have one, may have taken all the room.
         let guarded: Vec<ClaimKind> = ClaimKind::ALL.into_iter().filter(|kind| kind.is_guarded()).collect();
-        findings = find(&guarded)?;
+        unreasoned = std::mem::replace(&mut findings, find(&guarded)?).found;
+        unreasoned.retain(|found| !is_reasoned(found));
     }
-    engine.read_at(at.as_ref(), |reader| RecallRun::new(reader, &scope, now).by_recall(findings, limit))
+    engine.read_at(at.as_ref(), |reader| RecallRun::new(reader, &scope, now).by_recall(findings, unreasoned, limit))
 }
 
-/// Whether a claim says why: one that does not never answers why.
+/// Whether a claim says why: one that does not answers only if none that does.
 fn is_reasoned(found: &FoundClaim) -> bool {
     found.row.reason.as_deref().is_some_and(|reason| !reason.trim().is_empty())
 }
@@ -104,7 +106,7 @@ impl<'a> RecallRun<'a> {
     fn answer_by_id(&self, row: ClaimRow) -> Result<WhyAnswer, ApiError> {
         let heads = if row.status == Status::Active { Vec::new() } else { self.reader.heads(&row.id)? };
         let note = match (row.status, heads.first()) {
-            (Status::Active, _) if row.reason.is_none() => Some("This claim has no recorded reason.".to_owned()),
+            (Status::Active, _) if row.reason.is_none() => Some(without_reason(&row).to_owned()),
             (Status::Active, _) => None,
             (status, Some(head)) => Some(format!("This claim is {status}; {} replaced it.", head.id.short())),
             (status, None) => Some(format!("This claim is {status}, and no claim replaced it.")),
@@ -115,8 +117,13 @@ impl<'a> RecallRun<'a> {
         Ok(answer)
     }
 
-    /// The best of what was found that has a reason; or honestly nothing.
-    fn by_recall(&self, findings: RecallFindings, limit: usize) -> Result<WhyAnswer, ApiError> {
+    /// The best of what was found that has a reason, else the best without one; or honestly nothing, and what is nearest.
+    fn by_recall(
+        &self,
+        findings: RecallFindings,
+        unreasoned: Vec<FoundClaim>,
+        limit: usize,
+    ) -> Result<WhyAnswer, ApiError> {
         let asked: Vec<&str> = findings.question.terms.iter().map(|term| term.asked.as_str()).collect();
         if asked.is_empty() {
             return Ok(nothing("The question has no words to search for: ask about a thing or a choice."));
@@ -124,22 +131,18 @@ impl<'a> RecallRun<'a> {
         let about = asked.join(", ");
         let mut reasoned: Vec<FoundClaim> = findings.found.into_iter().filter(is_reasoned).collect();
         let Some(best) = reasoned.iter().position(|found| found.answers) else {
-            if reasoned.is_empty() {
-                return Ok(nothing(&format!("No claim with a reason was found in {} about: {about}.", self.scope)));
-            }
-            let mut answer = nothing(&format!(
-                "No claim with a reason in {} certainly answers this; the nearest claims follow.",
-                self.scope
-            ));
-            answer.others = view::claims(reasoned.into_iter().map(|found| found.row).take(limit), &self.today);
-            return Ok(answer);
+            return self.unreasoned_or_nearest(reasoned, unreasoned, &about, limit);
         };
         let best = reasoned.remove(best);
+        let total = best.score.total;
         // With what it rests on, which a list does not read.
-        let (id, total) = (best.row.id, best.score.total);
-        let whole = self.reader.claim(&id)?.unwrap_or(best.row);
+        let whole = self.rule_of(self.reader.claim(&best.row.id)?.unwrap_or(best.row))?;
         let related = self.related(&whole)?;
+        let id = whole.id;
         let mut answer = self.full(whole)?;
+        // What stands beside the answer is named there already.
+        let named: HashSet<ClaimId> = answer.answer.iter().flat_map(|claim| &claim.beside).map(|b| b.claim).collect();
+        reasoned.retain(|found| found.row.id != id && !named.contains(&found.row.id));
         let beside = self.beside(id, total, &reasoned, &related)?;
         let (beside, rest): (Vec<FoundClaim>, Vec<FoundClaim>) =
             reasoned.into_iter().partition(|found| beside.contains(&found.row.id));
@@ -151,6 +154,50 @@ impl<'a> RecallRun<'a> {
         }
         beside::fill_exceptions(self.reader, &mut answer.others)?;
         Ok(answer)
+    }
+
+    /// The best claim without a reason, if it answers; else nothing, and the nearest claims of either sort.
+    fn unreasoned_or_nearest(
+        &self,
+        reasoned: Vec<FoundClaim>,
+        unreasoned: Vec<FoundClaim>,
+        about: &str,
+        limit: usize,
+    ) -> Result<WhyAnswer, ApiError> {
+        let answers = unreasoned.iter().any(|found| found.answers);
+        let mut nearest: Vec<FoundClaim> = reasoned;
+        nearest.extend(unreasoned);
+        nearest.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+        if answers {
+            nearest.retain(|found| found.answers);
+        }
+        let mut nearest: Vec<ClaimRow> = nearest.into_iter().map(|found| found.row).collect();
+        let mut answer = if answers && !nearest.is_empty() {
+            let best = nearest.remove(0);
+            let whole = self.reader.claim(&best.id)?.unwrap_or(best);
+            let note = without_reason(&whole);
+            WhyAnswer { note: Some(note.to_owned()), ..self.full(whole)? }
+        } else if nearest.is_empty() {
+            nothing(&format!("No claim was found in {} about: {about}.", self.scope))
+        } else {
+            nothing(&format!("No claim in {} certainly answers this; the nearest claims follow.", self.scope))
+        };
+        answer.others = view::claims(nearest.into_iter().take(limit), &self.today);
+        Ok(answer)
+    }
+
+    /// The rule to which a claim is an exception, or beside which it was limited to conditions; the claim itself if there is none.
+    fn rule_of(&self, mut row: ClaimRow) -> Result<ClaimRow, ApiError> {
+        let mut seen = HashSet::from([row.id]);
+        loop {
+            let beside = beside::of(self.reader, &row.id, None)?;
+            let rule = beside.iter().find(|other| other.relation.is_broader() && !seen.contains(&other.claim));
+            let Some(rule) = rule.map(|other| self.reader.claim(&other.claim)).transpose()?.flatten() else {
+                return Ok(row);
+            };
+            seen.insert(rule.id);
+            row = rule;
+        }
     }
 
     /// The claims of which somebody has said already how they stand to this one: on a card with it, settled or not, or by what rests on what.
@@ -207,6 +254,15 @@ impl<'a> RecallRun<'a> {
 /// What is said if two claims in force speak of one matter.
 const MAY_DISAGREE: &str =
     "More than one active claim is about this. Check whether all of them hold; the dates show which is newer.";
+
+/// What is said of an answer that says no reason.
+fn without_reason(row: &ClaimRow) -> &'static str {
+    if row.kind.is_guarded() {
+        "This claim has no recorded reason."
+    } else {
+        "This is a fact: no reason was recorded with it."
+    }
+}
 
 fn nothing(note: &str) -> WhyAnswer {
     WhyAnswer { note: Some(note.to_owned()), ..WhyAnswer::default() }

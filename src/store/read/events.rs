@@ -150,7 +150,7 @@ impl Reader {
         })
     }
 
-    /// The effective events by which a claim was let stand beside others: exceptions, dismissals and judgements, in the order of arrival; those of its
+    /// The effective events by which a claim was let stand beside others: exceptions, narrowings, dismissals and judgements, in the order of arrival; those of its
     /// own scope and, of a claim of the organisation's level, those of a project that is read.
     pub fn let_stand(&self, claim: &ClaimId, project: Option<&Scope>) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
@@ -160,7 +160,7 @@ impl Reader {
                 log::select_loaded!(
                     "edges x JOIN events e ON e.n = x.src
                      WHERE x.dst = ?1 AND x.role = 0 AND e.scope IN (?2, ?3) AND e.effective = 1
-                       AND e.kind IN ('resolve.exception', 'resolve.dismiss', 'judgement.compatible')
+                       AND e.kind IN ('resolve.exception', 'resolve.narrow', 'resolve.dismiss', 'judgement.compatible')
                      ORDER BY e.n"
                 ),
                 params![claim.0, event.scope, project.unwrap_or(event.scope)],

@@ -13,10 +13,7 @@ use super::{
 };
 use crate::{
     api::{CardKind, CardSide, CardStatus, ClaimView},
-    domain::{
-        Qualifiers,
-        guard_report::{Relation, RuleId},
-    },
+    domain::guard_report::{Relation, RuleId},
     tui::{
         action::{self, Action, KeyScope},
         hits::{Hit, Pane},
@@ -288,12 +285,12 @@ fn side(
     }
     let ago = times::ago(claim.at, paint.state.now);
     field("by", &format!("{}, {ago}", written_by(claim)));
-    if let Some(text) = qualifiers(&claim.qualifiers) {
-        field("only", &text);
+    if let Some(text) = claim.qualifiers.holds() {
+        field("holds", &text);
     }
     for now in &side.now {
-        let only = qualifiers(&now.qualifiers).map_or_else(String::new, |only| format!(", only {only}"));
-        field("current", &format!("“{}”{only} ({})", now.statement, now.id.short()));
+        let limits = now.limits().map_or_else(String::new, |limits| format!(", {limits}"));
+        field("current", &format!("“{}”{limits} ({})", now.statement, now.id.short()));
     }
     if claim.dependents > 0 {
         let count = if claim.dependents == 1 { "1 claim".to_owned() } else { format!("{} claims", claim.dependents) };
@@ -313,16 +310,6 @@ pub(super) fn written_by(claim: &ClaimView) -> String {
         Some(device) => format!("{who}, on {device}"),
         None => who,
     }
-}
-
-/// Where and when a claim holds, in words; `None` if it says nothing.
-pub(super) fn qualifiers(q: &Qualifiers) -> Option<String> {
-    let parts: Vec<String> =
-        [("env", &q.env), ("team", &q.team), ("tenant", &q.tenant), ("from", &q.valid_from), ("until", &q.valid_until)]
-            .into_iter()
-            .filter_map(|(name, value)| value.as_ref().map(|value| format!("{name} {value}")))
-            .collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// The actions that can be done now, with their keys, in two columns if there is room. The palette says why others cannot.

@@ -3,7 +3,7 @@
 use ratatui::{style::Style, text::Line};
 
 use super::{
-    card::{qualifiers, written_by},
+    card::written_by,
     paint::{Paint, labelled, span},
 };
 use crate::{
@@ -71,8 +71,8 @@ pub(super) fn lines_found(
     let ago = times::ago(claim.at, state.now);
     field("by", &format!("{} {dot} {} ({ago})", written_by(claim), times::minute(claim.at, zone)));
     field("scope", &claim.scope.to_string());
-    if let Some(text) = qualifiers(&claim.qualifiers) {
-        field("only", &text);
+    if let Some(text) = claim.qualifiers.holds() {
+        field("holds", &text);
     }
     if let Some(key) = &claim.key {
         field("key", key);

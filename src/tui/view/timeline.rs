@@ -44,10 +44,15 @@ pub(super) fn items(paint: &Paint<'_>, chain: &WhyChain, cursor: Option<NodeId>,
     let mut out = Vec::new();
     let mut section = None;
     let mut first = true;
+    if let Some(note) = &chain.note {
+        let mut lines = text::wrap(note, width, theme.text);
+        lines.extend(chain.answer.as_ref().map(|_| Line::default()));
+        out.push(TimelineRow { id: None, lines });
+    }
     for node in &nodes {
         let id = node.id();
         if section != Some(id.section) && id.section != Section::Chain {
-            let heading = Line::from(span(heading(id.section), theme.accent));
+            let heading = Line::from(span(heading(id.section, chain.answer.is_some()), theme.accent));
             out.push(TimelineRow { id: None, lines: vec![Line::default(), heading] });
         }
         section = Some(id.section);
@@ -91,13 +96,14 @@ fn judgements(paint: &Paint<'_>, chain: &WhyChain, width: usize) -> Vec<Line<'st
     out
 }
 
-fn heading(section: Section) -> &'static str {
+fn heading(section: Section, answered: bool) -> &'static str {
     match section {
         Section::Chain => "Chain",
         Section::Premises => "Depends on",
         Section::Dependents => "Dependents",
         Section::Cards => "Open cards",
-        Section::Others => "See also",
+        Section::Others if answered => "See also",
+        Section::Others => "Closest claims",
     }
 }
 
@@ -263,8 +269,8 @@ fn link_lines(
     let by = written_by(claim);
     let when = format!("{by} {dot} {} ({})", times::minute(claim.at, zone), times::ago(claim.at, state.now));
     field("by", &when, theme.text);
-    if let Some(only) = super::card::qualifiers(&claim.qualifiers) {
-        field("only", &only, theme.text);
+    if let Some(holds) = claim.qualifiers.holds() {
+        field("holds", &holds, theme.text);
     }
     if claim.replaces.len() > 1 {
         field("merges", &format!("{} claims into one", claim.replaces.len()), theme.accent);

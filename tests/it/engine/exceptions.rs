@@ -59,6 +59,17 @@ fn recall_why_and_history_say_which_is_the_rule_and_why() {
         let hit = hits.iter().find(|hit| hit.claim.id == id).unwrap();
         assert_eq!(beside(&hit.claim), (relation, other, Some("one week only")));
     }
+    // A question in words is answered with the rule, and with the exception beside it, even if the exception fits better.
+    let question = WhyRequest {
+        org_id: "acme".into(),
+        project: "api".into(),
+        question: "why must deployments use a red canary?".into(),
+        ..WhyRequest::default()
+    };
+    let answer = bed.engine.why(&question).unwrap();
+    assert_eq!(answer.answer.as_ref().map(|claim| claim.id), Some(rule));
+    assert_eq!(beside(&answer.answer.unwrap()), (BesideRelation::Exception, odd, Some("one week only")));
+    assert!(answer.others.iter().chain(&answer.may_disagree).all(|claim| claim.id != odd), "named once");
     // Where the rule gives way there is nothing to be an exception to.
     bed.retract(rule, "a typo");
     assert_eq!(bed.claim(odd).beside, []);
@@ -242,10 +253,14 @@ fn what_is_narrowed_keeps_its_reason_and_says_why_it_was_narrowed() {
         done(bed.resolve(card, narrowed));
         let narrowed = if stored_side { bed.claim(old).replaced_by[0] } else { bed.claim(refused).id };
         let narrowed = bed.claim(narrowed);
-        assert_eq!((narrowed.qualifiers, narrowed.reason.as_deref()), (in_env("dev"), Some(reason)));
+        assert_eq!((narrowed.qualifiers.clone(), narrowed.reason.as_deref()), (in_env("dev"), Some(reason)));
         if stored_side {
             assert_eq!(bed.claim(old).closing_reason.as_deref(), Some("only there"));
         }
+        let general = bed.claim(if stored_side { bed.card(card).sides[0].claim.id } else { old });
+        assert_eq!(beside(&narrowed), (BesideRelation::General, general.id, Some("only there")));
+        assert_eq!(beside(&general), (BesideRelation::Limited, narrowed.id, Some("only there")));
+        assert_eq!(general.beside[0].holds.as_deref(), Some("env dev"));
         bed.undo();
         assert_eq!((bed.open_cards(), bed.claim(old).status), (1, Status::Active));
     }

@@ -32,14 +32,24 @@ fn why_answers_with_the_reasoned_claim_and_the_chain_that_led_to_it() {
 }
 
 #[test]
-fn a_claim_without_a_reason_never_wins() {
+fn a_fact_answers_only_if_no_reasoned_claim_does() {
     let bed = Bed::new();
-    stored(bed.engine.remember(fact("Deployments go through the green gate")).unwrap());
+    let known = stored(bed.engine.remember(fact("Deployments go through the green gate")).unwrap()).claim_id;
     let reasoned = bed.remember("Every deployment waits for the gate", "two outages");
     assert_eq!(why(&bed, "why do deployments go through the green gate").answer.unwrap().id, reasoned);
     bed.retract(reasoned, "gone");
     let answer = why(&bed, "why do deployments go through the green gate");
-    assert!(answer.answer.is_none() && answer.note.is_some());
+    assert_eq!(answer.answer.map(|claim| claim.id), Some(known));
+    assert!(answer.note.unwrap().contains("fact"));
+}
+
+#[test]
+fn where_nothing_answers_the_nearest_are_named_facts_too() {
+    let bed = Bed::new();
+    let known = stored(bed.engine.remember(fact("The kubernetes cluster has nine nodes")).unwrap()).claim_id;
+    let answer = why(&bed, "why did the kubernetes upgrade of last spring fail on saturday");
+    assert!(answer.answer.is_none() && answer.note.unwrap().contains("nearest"));
+    assert_eq!(answer.others[0].id, known);
 }
 
 #[test]
