@@ -4,6 +4,22 @@ use std::io::{BufRead, IsTerminal, Stdin};
 
 use super::{CliError, Context, ui::SafeText};
 
+/// What came of a prompt.
+pub(super) enum Reply {
+    /// A line, trimmed.
+    Line(String),
+    /// The end of input.
+    End,
+    /// Ctrl-C.
+    Stopped,
+}
+
+impl From<Option<String>> for Reply {
+    fn from(line: Option<String>) -> Self {
+        line.map_or(Self::End, Self::Line)
+    }
+}
+
 /// Reads answers from stdin.
 pub(super) struct Asker {
     stdin: Stdin,
@@ -32,6 +48,39 @@ impl Asker {
             cx.ui.line(text!("{}", line));
         }
         Ok((read > 0).then_some(line))
+    }
+
+    /// As [`Asker::ask`], but Ctrl-C is an answer, too, and does not end the program: for as long as the process runs.
+    pub(super) async fn ask_or_stop(
+        &mut self,
+        cx: &mut Context,
+        prompt: impl Into<SafeText>,
+    ) -> Result<Reply, CliError> {
+        cx.ui.prompt(prompt);
+        let (send, line) = tokio::sync::oneshot::channel();
+        // A thread of its own: the runtime would wait at its end for a read that nobody answers.
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let read = std::io::stdin().read_line(&mut line);
+            drop(send.send(read.map(|read| (read > 0).then(|| line.trim().to_owned()))));
+        });
+        let read = tokio::select! {
+            read = line => read,
+            _ = tokio::signal::ctrl_c() => {
+                cx.ui.line("");
+                return Ok(Reply::Stopped);
+            }
+        };
+        match read {
+            Ok(Ok(line)) => {
+                if line.is_none() {
+                    cx.ui.line("");
+                }
+                Ok(line.into())
+            }
+            Ok(Err(error)) => Err(CliError::usage(format_args!("cannot read the answer: {error}"))),
+            Err(error) => Err(CliError::internal(format_args!("cannot read the answer: {error}"))),
+        }
     }
 
     /// Asks a yes-no question. Anything but yes counts as no.

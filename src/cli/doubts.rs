@@ -4,26 +4,36 @@ use std::{collections::BTreeMap, io::IsTerminal};
 
 use super::{
     CliError, Context,
-    ask::Asker,
-    show::{text::count, time::ago},
+    ask::{Asker, Reply},
+    show::{claim::author, text::count, time::ago},
     ui::Style,
 };
 use crate::{
-    api::{Consider, Doubt, DoubtBand, JudgeRequest, RememberRequest, WriteOutcome},
+    api::{Caller, Consider, Doubt, DoubtBand, JudgeRequest, RememberRequest, UndoRequest, WriteOutcome},
     client::Client,
-    domain::{PairVerdict, text::sanitize_line},
+    domain::{OpId, PairVerdict, text::sanitize_line},
 };
 
 /// The reason on record if the write has none.
 const BECAUSE: &str = "decided at the terminal by who wrote it";
 
-/// The keys, each with its verdict and its words.
-const KEYS: [(char, PairVerdict, &str); 4] = [
-    ('k', PairVerdict::Compatible, "keep both"),
-    ('r', PairVerdict::Replaces, "replaces it"),
-    ('s', PairVerdict::Same, "says the same"),
-    ('c', PairVerdict::Contradicts, "contradicts it"),
+/// The keys, each with its verdict.
+const KEYS: [(char, PairVerdict); 4] = [
+    ('k', PairVerdict::Compatible),
+    ('r', PairVerdict::Replaces),
+    ('s', PairVerdict::Same),
+    ('c', PairVerdict::Contradicts),
 ];
+
+/// What a person answered to the question about a write.
+pub(crate) enum Answers {
+    /// A verdict on each claim, by its id.
+    Verdicts(BTreeMap<String, PairVerdict>),
+    /// The write is not to be stored.
+    Withdraw,
+    /// The end of input.
+    None,
+}
 
 /// Makes a write wait for verdicts, if a person can be asked for them. An agent that runs commands in a terminal would not answer, and
 /// the demonstration asks nothing.
@@ -34,72 +44,96 @@ pub(crate) fn considering(cx: &Context, request: RememberRequest) -> RememberReq
     RememberRequest { consider, ..request }
 }
 
-/// Asks the writer about the claims in doubt if the write waits for that, and returns what comes of it. At the end of input it is stored
-/// unanswered.
+/// Asks the writer about the claims in doubt if the write waits for that, and returns what comes of it; `None` if the writer withdraws it.
+/// At the end of input it is stored unanswered.
 pub(crate) async fn settled(
     cx: &mut Context,
     client: &Client,
     request: &RememberRequest,
     outcome: WriteOutcome,
-) -> Result<WriteOutcome, CliError> {
-    let WriteOutcome::Consider(question) = outcome else { return Ok(outcome) };
-    let verdicts = match Asker::new() {
-        Some(mut asker) => ask(cx, &mut asker, &question)?,
-        None => None,
+) -> Result<Option<WriteOutcome>, CliError> {
+    let WriteOutcome::Consider(question) = outcome else { return Ok(Some(outcome)) };
+    let answers = match Asker::new() {
+        Some(mut asker) => ask(cx, &mut asker, &question, true).await?,
+        None => Answers::None,
     };
     let mut answer = JudgeRequest { caller: request.caller.clone(), token: question.token, ..JudgeRequest::default() };
     // The scope is that of the write, and the key of the write is taken.
     answer.caller.op_id = None;
-    match verdicts {
-        Some(verdicts) => {
+    match answers {
+        Answers::Verdicts(verdicts) => {
             let reason = request.reason.clone().filter(|reason| !reason.trim().is_empty());
             answer.because = Some(reason.unwrap_or_else(|| BECAUSE.to_owned()));
             answer.verdicts = verdicts;
         }
-        None => answer.unanswered = true,
+        Answers::Withdraw => {
+            withdraw(cx, client, answer.caller, question.op_id).await?;
+            return Ok(None);
+        }
+        Answers::None => answer.unanswered = true,
     }
-    Ok(client.judge(&answer).await?)
+    client.judge(&answer).await.map(Some).map_err(CliError::from)
 }
 
-/// Asks about each claim that needs a verdict; `None` at the end of input.
-pub(crate) fn ask(
+/// Takes a write that waits back.
+pub(crate) async fn withdraw(cx: &mut Context, client: &Client, caller: Caller, held: OpId) -> Result<(), CliError> {
+    client.undo(&UndoRequest { caller, target_op: Some(held) }).await?;
+    cx.ui.line("Withdrawn: nothing was stored.");
+    Ok(())
+}
+
+/// Asks about each claim that needs a verdict. With `stops`, Ctrl-C withdraws the write instead of ending the program.
+pub(crate) async fn ask(
     cx: &mut Context,
     asker: &mut Asker,
     question: &Consider,
-) -> Result<Option<BTreeMap<String, PairVerdict>>, CliError> {
+    stops: bool,
+) -> Result<Answers, CliError> {
     let asked: Vec<_> = question.doubts.iter().filter(|doubt| doubt.band == DoubtBand::Ask).collect();
     let label = cx.ui.paint(Style::Warn, "Not stored yet:");
     cx.ui.line(text!("{} it may contradict {}.", label, count(asked.len(), "active claim", "active claims")));
-    let keys = KEYS.map(|(key, _, words)| format!("{key}: {words}")).join(", ");
+    let keys = KEYS.map(|(key, verdict)| format!("{key}: {}", verdict.words())).join(", ");
     let mut verdicts = BTreeMap::new();
     for doubt in asked {
         show(cx, doubt);
         let verdict = loop {
-            let Some(line) = asker.ask(cx, text!("  {}? ", keys))? else { return Ok(None) };
-            match verdict_of(&line) {
-                Some(verdict) => break verdict,
-                None => cx.ui.line("  Type k, r, s or c. To store it without an answer, press Ctrl-D."),
+            let prompt = text!("  {}, x: withdraw yours? ", keys);
+            let reply = if stops { asker.ask_or_stop(cx, prompt).await? } else { asker.ask(cx, prompt)?.into() };
+            let line = match reply {
+                Reply::Line(line) => line,
+                Reply::Stopped => return Ok(Answers::Withdraw),
+                Reply::End => return Ok(Answers::None),
+            };
+            match (verdict_of(&line), line.to_ascii_lowercase().as_str()) {
+                (Some(verdict), _) => break verdict,
+                (None, "x" | "withdraw" | "q" | "quit" | "cancel") => return Ok(Answers::Withdraw),
+                (None, _) => {
+                    cx.ui.line("  Type k, r, s, c or x. Ctrl-C stores nothing; Ctrl-D stores it without an answer.");
+                }
             }
         };
         verdicts.insert(doubt.id.to_hex(), verdict);
     }
-    Ok(Some(verdicts))
+    Ok(Answers::Verdicts(verdicts))
 }
 
-/// Shows a claim in question on one line.
+/// Shows a claim in question: what it says, who wrote it, and why.
 fn show(cx: &mut Context, doubt: &Doubt) {
     let id = cx.ui.paint(Style::Code, doubt.id.short());
-    let by = format!("{}, {}", sanitize_line(&doubt.who), ago(doubt.at, Context::now()));
+    let by = format!("{}, {}", author(&doubt.who, doubt.agent.as_deref()), ago(doubt.at, Context::now()));
     let statement = cx.ui.fit(&doubt.statement, 18 + by.chars().count());
     let by = cx.ui.paint(Style::Dim, format_args!("({by})"));
     cx.ui.line(text!("  {}  {}  {}", id, statement, by));
+    if let Some(reason) = &doubt.reason {
+        cx.ui.prose(14, None, &format!("because {}", sanitize_line(reason)));
+    }
 }
 
 /// Returns the verdict that a key, or a word, stands for.
 pub(crate) fn verdict_of(answer: &str) -> Option<PairVerdict> {
     let answer = answer.to_ascii_lowercase();
-    let key = |(key, verdict, words): &(char, PairVerdict, &str)| {
-        let means = answer == key.to_string() || answer == verdict.as_str() || answer == *words;
+    let key = |(key, verdict): &(char, PairVerdict)| {
+        let means = answer == key.to_string() || answer == verdict.as_str() || answer == verdict.words();
         means.then_some(*verdict)
     };
     KEYS.iter().find_map(key)
@@ -115,7 +149,7 @@ mod tests {
     #[case("k", Some(PairVerdict::Compatible))]
     #[case("R", Some(PairVerdict::Replaces))]
     #[case("same", Some(PairVerdict::Same))]
-    #[case("contradicts it", Some(PairVerdict::Contradicts))]
+    #[case("replaces it", Some(PairVerdict::Replaces))]
     #[case("", None)]
     #[case("y", None)]
     #[case("compat", None)]

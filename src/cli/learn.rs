@@ -23,7 +23,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let statement = write::statement(&args.statement)?;
     let (client, caller) = cx.writer().await?;
     let request = doubts::considering(cx, args.claim.request(caller, statement, Some(args.source)));
-    let outcome = client.learn(&request).await.map_err(write::in_flags)?;
-    let outcome = doubts::settled(cx, &client, &request, outcome).await?;
+    let outcome = client.learn(&request).await?;
+    let Some(outcome) = doubts::settled(cx, &client, &request, outcome).await? else { return Ok(Exit::Refused) };
     Ok(show::outcome::show(cx, &outcome, Some(&request.statement)))
 }

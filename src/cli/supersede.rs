@@ -42,8 +42,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let claim = if args.by.is_none() { doubts::considering(cx, claim) } else { claim };
     let targets = std::iter::once(args.target).chain(args.also).collect();
     let request = SupersedeRequest { targets, successor: args.by, expect_rev: None, claim };
-    let outcome = client.supersede(&request).await.map_err(write::in_flags)?;
-    let outcome = doubts::settled(cx, &client, &request.claim, outcome).await?;
+    let outcome = client.supersede(&request).await?;
+    let Some(outcome) = doubts::settled(cx, &client, &request.claim, outcome).await? else { return Ok(Exit::Refused) };
     let written = Some(request.claim.statement.as_str()).filter(|statement| !statement.is_empty());
     Ok(show::outcome::show(cx, &outcome, written))
 }

@@ -38,6 +38,16 @@ impl PairVerdict {
             Self::Compatible => "compatible",
         }
     }
+
+    /// What a person chooses it by, as said of the new claim.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Contradicts => "contradicts",
+            Self::Replaces => "replaces it",
+            Self::Same => "same",
+            Self::Compatible => "keep both",
+        }
+    }
 }
 
 impl fmt::Display for PairVerdict {

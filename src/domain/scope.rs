@@ -2,7 +2,7 @@
 //!
 //! Claims of one scope are never compared with another's, except a project's with those of its organisation's level.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
@@ -114,6 +114,26 @@ impl Scope {
     }
 }
 
+/// Why a text is not a scope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidScope {
+    /// It does not have two parts.
+    #[error("expected ORG/PROJECT")]
+    Parts,
+    /// A part cannot be a name.
+    #[error(transparent)]
+    Name(#[from] ScopeError),
+}
+
+impl FromStr for Scope {
+    type Err = InvalidScope;
+
+    fn from_str(text: &str) -> Result<Self, InvalidScope> {
+        let (org_id, project) = text.split_once('/').ok_or(InvalidScope::Parts)?;
+        if project.contains('/') { Err(InvalidScope::Parts) } else { Ok(Self::new(org_id, project)?) }
+    }
+}
+
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.org_id, self.project)
@@ -130,6 +150,15 @@ mod tests {
         assert_eq!(Scope::new(" ", "api").unwrap_err().field, "org_id");
         assert_eq!(Scope::new("acme", "a\0b").unwrap_err().field, "project");
         assert_eq!(Scope::new("acme", "x".repeat(201)).unwrap_err().field, "project");
+    }
+
+    #[test]
+    fn a_scope_is_written_as_two_names() {
+        assert_eq!("acme/api".parse(), Ok(Scope::new("acme", "api").unwrap()));
+        for text in ["", "acme", "a/b/c", "acme/api/"] {
+            assert_eq!(text.parse::<Scope>(), Err(InvalidScope::Parts), "{text}");
+        }
+        assert!(matches!("/api".parse::<Scope>(), Err(InvalidScope::Name(error)) if error.field == "org_id"));
     }
 
     #[test]

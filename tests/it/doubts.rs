@@ -85,14 +85,38 @@ fn a_person_at_a_terminal_answers_with_a_key() {
     let _daemon = home.daemon();
     home.run(["remember", OLD, "--reason", "They plan by it."]).ok();
     let mut terminal = App::command(&home, &["remember", NEW, "--reason", "They asked for it."]);
+    terminal.sees("because They plan by it.");
     terminal.sees("k: keep both");
-    terminal.keys("x");
+    terminal.keys("y");
     terminal.enter();
-    terminal.sees("press Ctrl-D");
+    terminal.sees("Ctrl-D stores it");
     terminal.keys("r");
     terminal.enter();
     let (good, screen) = terminal.ends();
     assert!(good && screen.contains(OLD) && screen.contains("it replaces"), "{screen:?}");
+}
+
+#[test]
+fn a_person_at_a_terminal_can_withdraw_the_claim_instead() {
+    let home = TestHome::with_config(WITHOUT_MODELS);
+    let _daemon = home.daemon();
+    home.run(["remember", OLD, "--reason", "They plan by it."]).ok();
+    let stop: [fn(&mut App); 2] = [
+        |terminal| {
+            terminal.keys("x");
+            terminal.enter();
+        },
+        |terminal| terminal.ctrl('c'),
+    ];
+    for stop in stop {
+        let mut terminal = App::command(&home, &["remember", NEW, "--reason", "They asked for it."]);
+        terminal.sees("k: keep both");
+        stop(&mut terminal);
+        let (good, screen) = terminal.ends();
+        assert!(!good && screen.contains("nothing was stored"), "{screen:?}");
+        assert_eq!(home.run(["claims", "--json"]).ok().json()["total"], 1);
+        assert_eq!(home.run(["inbox", "--json"]).ok().json()["total"], 0, "nothing waits");
+    }
 }
 
 #[test]

@@ -79,9 +79,10 @@ fn every_act_on_memory_is_in_the_tables_of_this_file() {
         .collect();
     let acts: BTreeSet<String> =
         ACTIONS.iter().filter(|spec| spec.danger != Danger::None).map(|spec| spec.id.name()).collect();
-    // Answers to questions: `ergo judge` and `ergo resolve --yes|--no`, which flows of their own try.
+    // Answers to questions: `ergo judge`, `ergo resolve --yes|--no` and the terminal's own question, which flows of their own try.
     let answers =
-        "answer_later answer_never answer_no answer_yes compatible contradicts judging_undo replaces same".split(' ');
+        "answer_later answer_never answer_no answer_yes compatible contradicts judging_undo replaces same withdraw";
+    let answers = answers.split(' ');
     let acts = &acts - &answers.map(str::to_owned).collect::<BTreeSet<String>>();
     assert_eq!(here, acts, "an act that is new needs its command line, and its row here");
     let home = TestHome::new();

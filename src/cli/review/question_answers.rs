@@ -3,7 +3,12 @@
 use super::{After, ask_reason};
 use crate::{
     api::{CardView, JudgeRequest, QuestionsQuery, WriteOutcome},
-    cli::{CliError, Context, ask::Asker, doubts, show::outcome},
+    cli::{
+        CliError, Context,
+        ask::Asker,
+        doubts::{self, Answers},
+        show::outcome,
+    },
     client::Client,
 };
 
@@ -22,7 +27,15 @@ pub(super) async fn settle(
         cx.ui.line("This question was already answered.");
         return Ok(After::Changed);
     };
-    let Some(verdicts) = doubts::ask(cx, asker, &question)? else { return Ok(After::Unchanged) };
+    let verdicts = match doubts::ask(cx, asker, &question, false).await? {
+        Answers::Verdicts(verdicts) => verdicts,
+        Answers::Withdraw => {
+            let caller = cx.anyone()?;
+            doubts::withdraw(cx, client, caller, question.op_id).await?;
+            return Ok(After::Settled);
+        }
+        Answers::None => return Ok(After::Unchanged),
+    };
     let own = card.sides.first().and_then(|side| side.claim.own_reason()).map(str::to_owned);
     let Some(because) = ask_reason(cx, asker, own)? else { return Ok(After::Unchanged) };
     let request = JudgeRequest {

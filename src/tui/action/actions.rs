@@ -124,6 +124,10 @@ macro_rules! for_each_action {
             "Both cannot hold, and it is not decided which one does; a card is opened.";
             if always => |state, _, out| held_write::give(state, PairVerdict::Contradicts, out);
 
+        Withdraw: Undoable in Verdict by ["x"], "Withdraw the new claim" "withdraw", also ["do not store", "abandon"];
+            "The new claim that waits for these answers is not stored.";
+            if asked_here => |state, _, out| held_write::withdraw(state, out);
+
         // Judging
         JudgingNext: None in Judging by ["n", "]", "right"], "Next pair" "next";
             "Go to the next pair, without a verdict on this one.";

@@ -4,8 +4,8 @@
 mod on_cards;
 
 use on_cards::{
-    answer_no, answer_yes, card_details, discard, dismiss, exception, has_cards, judge, judged_here, keep_existing,
-    keep_new, keep_source, markable, merge, narrow, retract_side, snooze,
+    answer_no, answer_yes, asked_here, card_details, discard, dismiss, exception, has_cards, judge, judged_here,
+    keep_existing, keep_new, keep_source, markable, merge, narrow, retract_side, snooze,
 };
 
 use crate::{

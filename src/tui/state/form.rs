@@ -209,6 +209,8 @@ pub struct ActForm {
     pub cards: Vec<CardRef>,
     /// What names the question that it answers; empty if it answers none.
     pub token: String,
+    /// The act that held the write in question: to undo it withdraws the write.
+    pub withdraws: Option<OpId>,
     /// What the choice of [`FieldId::Keep`] stands for.
     pub keeps: Vec<Keep>,
     /// The fields.

@@ -131,6 +131,7 @@ pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Sc
         cards: Vec::new(),
         keeps: Vec::new(),
         token: String::new(),
+        withdraws: None,
         fields,
         focus: 0,
         error: None,
@@ -148,8 +149,9 @@ pub(super) fn with_draft(state: &mut AppState, fresh: ActForm, key: Option<KeyPr
         // One of the claims in question is no longer in force.
         Some(draft) if !same_questions(&draft, &fresh) => fresh,
         Some(draft) => {
-            let ActForm { rev, title, effect, scope, cards, members, token, .. } = fresh;
-            ActForm { rev, title, effect, scope, cards, members, token, error: None, sending: false, ..draft }
+            let ActForm { rev, title, effect, scope, cards, members, token, withdraws, .. } = fresh;
+            let open = ActForm { error: None, sending: false, ..draft };
+            ActForm { rev, title, effect, scope, cards, members, token, withdraws, ..open }
         }
         None => fresh,
     };

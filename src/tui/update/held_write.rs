@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{form_request::Problem, form_setup, judging, live, reads, replies};
+use super::{form_request::Problem, form_setup, global, judging, live, reads, replies, undo};
 use crate::{
     api::{Caller, CardKind, CardSummary, Consider, DoubtBand, InboxItem, JudgeRequest, Questions, QuestionsQuery},
     domain::PairVerdict,
@@ -10,7 +10,7 @@ use crate::{
         key::KeyPress,
         msg::{Effect, ReadRequest, Slot, WriteRequest},
         state::{
-            AppState, Overlay, Screen, SessionAct, Tone,
+            Acting, AppState, Overlay, Screen, SessionAct, Tone,
             form::{ActForm, Field, FieldId, FieldInput, FormSubject},
             inbox::ItemId,
         },
@@ -99,6 +99,7 @@ fn open(state: &mut AppState, question: Consider, reason: &str, key: Option<KeyP
     let about = FormSubject::Held { id: question.card_id };
     let fresh = ActForm {
         token: question.token,
+        withdraws: Some(question.op_id),
         ..form_setup::plain(about, "How do they relate?".to_owned(), effect, question.scope, fields)
     };
     let form = form_setup::with_draft(state, fresh, key);
@@ -124,6 +125,16 @@ pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Eff
         // Where each is answered, why is asked last.
         form.focus = next.unwrap_or(questions);
     }
+}
+
+/// Takes the held write in question back: it is not stored.
+pub(super) fn withdraw(state: &mut AppState, out: &mut Vec<Effect>) {
+    let Some(Overlay::Form(form)) = &state.overlay else { return };
+    let (Some(op), false) = (form.withdraws, form.sending) else { return };
+    let scope = form.scope.clone();
+    replies::close_form(state);
+    let write = undo::request(state, op, &scope);
+    global::send(state, write, Acting::Undo(op, scope), out);
 }
 
 /// The request of the form.

@@ -7,12 +7,11 @@ use ratatui::{
 };
 
 use super::{
-    card::{qualifiers, written_by},
+    card::written_by,
     claim,
     claims::group,
     empty,
     paint::{Paint, beside, labelled, rows, span},
-    verdict_fields,
 };
 use crate::{
     api::{ClaimView, PairEffect},
@@ -106,7 +105,7 @@ fn answer(paint: &mut Paint<'_>, place: Rect, row: (Action, PairVerdict, &str), 
         (true, Some(_)) => paint.state.keys.say("done; {judging_undo} undoes the last verdict"),
         (false, _) => effect.to_owned(),
     };
-    let words = verdict_fields::words(verdict);
+    let words = verdict.words();
     let (key_style, style) = match (shown.verdict, given) {
         (None, _) => (theme.key, theme.title),
         (Some(_), true) => (theme.dim, theme.ok),
@@ -188,8 +187,8 @@ fn side(
         field("source", source);
     }
     field("by", &format!("{}, {}", written_by(claim), times::ago(claim.at, paint.state.now)));
-    if let Some(only) = qualifiers(&claim.qualifiers) {
-        field("only", &only);
+    if let Some(holds) = claim.qualifiers.holds() {
+        field("holds", &holds);
     }
     out
 }

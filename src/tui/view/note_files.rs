@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Columns of a file's state.
-const STATE: usize = 14;
+const STATE: usize = 15;
 
 /// Columns of the labels.
 const LABEL: usize = 12;

@@ -24,29 +24,20 @@ const LABEL: usize = 9;
 const MOST: usize = 3;
 
 /// The keys that answer a question.
-pub(super) const HINTS: [(Action, &str); 5] = [
-    (Action::Compatible, "keep both"),
-    (Action::Replaces, "replaces it"),
-    (Action::Same, "the same"),
-    (Action::Contradicts, "contradicts"),
+pub(super) const HINTS: [(Action, &str); 6] = [
+    (Action::Compatible, PairVerdict::Compatible.words()),
+    (Action::Replaces, PairVerdict::Replaces.words()),
+    (Action::Same, PairVerdict::Same.words()),
+    (Action::Contradicts, PairVerdict::Contradicts.words()),
+    (Action::Withdraw, "withdraw"),
     (Action::Cancel, "later"),
 ];
-
-/// A verdict in words, as said of the new claim.
-pub(super) fn words(verdict: PairVerdict) -> &'static str {
-    match verdict {
-        PairVerdict::Compatible => "keep both",
-        PairVerdict::Replaces => "replaces it",
-        PairVerdict::Same => "the same",
-        PairVerdict::Contradicts => "contradicts",
-    }
-}
 
 /// Draws a claim in question on a line.
 pub(super) fn row(paint: &mut Paint<'_>, area: Rect, doubt: &Doubt, chosen: Option<PairVerdict>, focused: bool) {
     let theme = paint.theme;
     let (answer, style) = match (chosen, doubt.band) {
-        (Some(verdict), _) => (words(verdict), theme.ok),
+        (Some(verdict), _) => (verdict.words(), theme.ok),
         (None, DoubtBand::Ask) => ("?", theme.warn),
         (None, DoubtBand::Mention) => ("(optional)", theme.dim),
     };

@@ -67,6 +67,14 @@ pub(super) fn markable(state: &AppState) -> Can {
     }
 }
 
+/// The form of a held write's question is open.
+pub(super) fn asked_here(state: &AppState) -> Can {
+    match &state.overlay {
+        Some(Overlay::Form(form)) if form.withdraws.is_some() => idle(state),
+        _ => Err("both claims are stored already".to_owned()),
+    }
+}
+
 /// A held write is under the cursor, or pairs wait for a verdict.
 pub(super) fn judge(state: &AppState) -> Can {
     let pairs = state.inbox.view.as_ref().map_or(0, |view| view.doubts);

@@ -110,6 +110,17 @@ fn a_question_that_is_left_waits_on_its_card_and_can_be_withdrawn() {
 }
 
 #[test]
+fn a_question_can_be_answered_by_not_storing_the_claim() {
+    let mut state = asked();
+    let out = press(&mut state, "k x");
+    assert!(state.overlay.is_none());
+    assert!(
+        matches!(written(&out), Some((_, WriteRequest::Undo(request))) if request.target_op == Some(OpId([7; 16]))),
+        "{out:?}"
+    );
+}
+
+#[test]
 fn a_dead_daemon_loses_no_answer() {
     let mut state = asked();
     press(&mut state, "k k");
