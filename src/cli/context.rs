@@ -6,16 +6,21 @@ use std::{
 };
 
 use super::{
+    api_words::in_arguments,
     args::Globals,
     error::{CliError, Exit},
     scope::{self, Project},
     ui::Ui,
 };
 use crate::{
-    api::Caller,
+    api::{Caller, ScopeView},
     client::{Client, Connect, known_scope},
     config::{Config, Paths},
-    domain::{Scope, scope::ORGANISATION},
+    domain::{
+        Scope,
+        scope::{InvalidScope, ORGANISATION},
+        text::escape,
+    },
 };
 
 /// The context of a verb.
@@ -26,8 +31,18 @@ pub(crate) struct Context {
     pub(crate) ui: Ui,
     config: OnceCell<(Paths, Config)>,
     client: OnceCell<Client>,
+    new_scope: OnceCell<NewScope>,
     environment: bool,
 }
+
+/// A scope that a flag names and nobody has written to, and one of nearly the same name.
+struct NewScope {
+    scope: Scope,
+    near: Scope,
+}
+
+/// How many typing errors a scope may be away from a known one.
+const MAX_TYPOS: usize = 2;
 
 /// The scope in which a verb acts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +57,14 @@ impl Context {
     /// Creates the context of a process with these flags.
     pub(crate) fn new(globals: Globals) -> Self {
         let ui = Ui::new(&globals);
-        Self { globals, ui, config: OnceCell::new(), client: OnceCell::new(), environment: true }
+        Self {
+            globals,
+            ui,
+            config: OnceCell::new(),
+            client: OnceCell::new(),
+            new_scope: OnceCell::new(),
+            environment: true,
+        }
     }
 
     /// Creates a context in a private home, which ignores the environment and the user's settings.
@@ -100,8 +122,12 @@ impl Context {
         Ok(client)
     }
 
-    /// Warns if the daemon that was used has another version than this program.
-    pub(crate) fn warn_version_skew(&mut self) {
+    /// Shows what stands beside a result: that the scope may be a typing error, and that the daemon has another version than this program.
+    pub(crate) fn closing_notes(&mut self) {
+        if let Some(NewScope { scope, near }) = self.new_scope.get() {
+            let (scope, near) = (escape(&scope.to_string()), escape(&near.to_string()));
+            self.ui.note(text!("There was no scope {} before. Did you mean {}?", scope, near));
+        }
         if let Some(skew) = self.client.get().and_then(Client::skew) {
             self.ui.note(text!("{}", skew));
         }
@@ -117,13 +143,10 @@ impl Context {
                 ))
                 .hint("run it once for each scope; `ergo sync export`, `create` and `invite` take several"));
             }
-            Some(both) => match both.split_once('/') {
-                Some((org, project)) => (Some(org.to_owned()), Some(project.to_owned())),
-                None => {
-                    return Err(CliError::usage(format_args!("invalid scope “{both}”: expected ORG/PROJECT"))
-                        .hint("`ergo scopes` lists the scopes that have claims"));
-                }
-            },
+            Some(both) => {
+                let Scope { org_id, project } = both.parse().map_err(|error| invalid_scope(both, &error))?;
+                (Some(org_id), Some(project))
+            }
             None => (flags.org.clone(), flags.project.clone()),
         };
         let org_id = match org {
@@ -140,8 +163,10 @@ impl Context {
             }
             (name, identities)
         };
-        let scope = Scope::new(org_id, project)
-            .map_err(|error| CliError::usage(error).hint("name it with `--scope ORG/PROJECT`"))?;
+        let written = format!("{org_id}/{project}");
+        let scope =
+            if identities.is_empty() { written.parse() } else { Scope::new(org_id, project).map_err(Into::into) };
+        let scope = scope.map_err(|error| invalid_scope(&written, &error))?;
         Ok(Here { scope, identities })
     }
 
@@ -171,11 +196,14 @@ impl Context {
 
     async fn known(&self, client: &Client) -> Result<(Scope, Option<String>), CliError> {
         let here = self.here()?;
-        if here.identities.is_empty() {
-            return Ok((here.scope, None));
-        }
         let scopes = client.scopes().await?.items;
-        Ok(known_scope(&here.scope, &here.identities, &scopes))
+        let (scope, identity) = known_scope(&here.scope, &here.identities, &scopes);
+        if self.names_scope()
+            && let Some(near) = nearly(&scope, &scopes)
+        {
+            self.new_scope.get_or_init(|| NewScope { scope: scope.clone(), near });
+        }
+        Ok((scope, identity))
     }
 
     /// Returns a client, and the caller of a write. Reports an invalid scope before any daemon is started.
@@ -199,10 +227,48 @@ impl Context {
     }
 }
 
+/// The error for a scope that cannot be one.
+fn invalid_scope(text: &str, error: &InvalidScope) -> CliError {
+    let error = in_arguments(&error.to_string());
+    CliError::usage(format_args!("invalid scope “{text}”: {error}"))
+        .hint("`ergo scopes` lists the scopes that have claims")
+}
+
+/// Returns the known scope that is spelled nearly as one that is not known.
+fn nearly(named: &Scope, scopes: &[ScopeView]) -> Option<Scope> {
+    if scopes.iter().any(|known| known.scope == *named) {
+        return None;
+    }
+    let name = named.to_string().to_lowercase();
+    let distance = |known: &Scope| strsim::osa_distance(&name, &known.to_string().to_lowercase());
+    let near = scopes.iter().map(|known| (distance(&known.scope), &known.scope)).min();
+    near.filter(|(distance, _)| *distance <= MAX_TYPOS).map(|(_, known)| known.clone())
+}
+
 fn working_project() -> Result<Project, CliError> {
     let folder = std::env::current_dir().map_err(|error| {
         CliError::new(Exit::Usage, format_args!("cannot determine the working directory: {error}"))
             .hint("name the project with `--project NAME`")
     })?;
     Ok(scope::project_of(&folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("acme/shpo", Some("acme/shop"))]
+    #[case("acme/Shop", Some("acme/shop"))]
+    #[case("amce/shop", Some("acme/shop"))]
+    #[case("acme/shop", None)]
+    #[case("acme/warehouse", None)]
+    fn a_scope_that_is_nearly_known_is_a_typing_error(#[case] named: &str, #[case] near: Option<&str>) {
+        let view = |scope: &str| {
+            let scope = scope.parse().unwrap();
+            ScopeView { scope, active: 1, total: 1, open_cards: 0, needs_review: 0, latest: 0, identity: None }
+        };
+        let scopes = [view("acme/shop"), view("acme/blog")];
+        assert_eq!(nearly(&named.parse().unwrap(), &scopes), near.map(|near| near.parse().unwrap()));
+    }
 }

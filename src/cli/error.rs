@@ -2,11 +2,15 @@
 
 use std::{fmt, io, process::ExitCode};
 
-use super::safe_text::{Printable, SafeText};
+use super::{
+    api_words::in_arguments,
+    safe_text::{Printable, SafeText},
+};
 use crate::{
     api::{ApiError, ErrorCode},
     client::ClientError,
     config::ConfigError,
+    files::system_words,
 };
 
 /// How a verb ended; the discriminant is the exit code.
@@ -87,7 +91,7 @@ impl CliError {
             | io::ErrorKind::PermissionDenied => Exit::Usage,
             _ => Exit::Internal,
         };
-        Self::new(kind, format!("cannot {what} {}: {error}", path.display()))
+        Self::new(kind, format!("cannot {what} {}: {}", path.display(), system_words(error)))
     }
 
     /// Adds a hint: what to do next.
@@ -119,8 +123,8 @@ impl From<ApiError> for CliError {
             ErrorCode::Stale | ErrorCode::BuiltOn => Exit::Stale,
             ErrorCode::Unavailable | ErrorCode::Damaged | ErrorCode::Internal => Exit::Internal,
         };
-        let mut out = Self::new(kind, &error.message);
-        out.hints.extend(error.hint.map(|hint| hint.to_lines()));
+        let mut out = Self::new(kind, in_arguments(&error.message));
+        out.hints.extend(error.hint.map(|hint| in_arguments(&hint).to_lines()));
         if !error.candidates.is_empty() {
             let shown: Vec<_> = error.candidates.iter().map(|id| id.get(..16).unwrap_or(id)).collect();
             let what = if error.code == ErrorCode::Ambiguous { "did you mean" } else { "related ids" };

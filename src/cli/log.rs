@@ -38,6 +38,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let query = LogQuery {
         org_id,
         project,
+        // Programs get each event, people each act.
+        acts: !cx.ui.json,
         who: args.who,
         refused: args.refused,
         limit: Some(args.limit),
@@ -64,6 +66,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first claim".to_owned())]);
         }
     }
+    if page.items.iter().any(|event| event.can_undo().is_ok()) {
+        cx.ui.note("To undo an act: ergo undo ID");
+    }
     if let Some(next) = page.next {
         cx.ui.note(text!("More: {}", paging::next_page(&next)));
     }
@@ -80,7 +85,7 @@ pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
     }
     let undone = if event.undone { ui.paint(Style::Warn, " [undone]") } else { SafeText::default() };
     let targets: Vec<_> = event.targets.iter().take(4).map(|id| id.short()).collect();
-    let mut what = event.statement.as_deref().map(sanitize_line).unwrap_or_default();
+    let mut what = event.statement.as_deref().or(event.about.as_deref()).map(sanitize_line).unwrap_or_default();
     if what.is_empty() {
         what = targets.join(", ");
     }

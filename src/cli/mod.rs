@@ -10,6 +10,7 @@ mod safe_text;
 mod act;
 mod add;
 mod agents;
+mod api_words;
 #[cfg(feature = "testing")]
 mod app_capture;
 mod args;
@@ -98,7 +99,7 @@ pub fn main() -> ExitCode {
     };
     let mut cx = Context::new(cli.globals);
     let result = dispatch(cli.command, &mut cx);
-    cx.warn_version_skew();
+    cx.closing_notes();
     let exit = match result {
         Ok(exit) => exit,
         Err(error) => {

@@ -20,7 +20,7 @@ use crate::{
 /// Undo an act, by default your last one. To redo it, undo the undo.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The act's id or a prefix of it; `ergo log` lists acts.
+    /// The id of the act, or of a claim that it stored, or a prefix of either; `ergo log` lists acts.
     #[arg(value_name = "ACT", conflicts_with = "import")]
     act: Option<String>,
     /// Undo a whole import, by the number that it printed.
@@ -96,13 +96,15 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
         return Err(CliError::usage(format_args!("invalid act id “{prefix}”: expected at least 4 hexadecimal digits"))
             .hint("`ergo log` lists the acts"));
     }
-    let mut found = acts(client, &prefix).await?;
+    let named = |event: &EventView| event.op_id.to_hex().starts_with(&prefix) || event.id.to_hex().starts_with(&prefix);
+    let mut found = acts(client, named).await?;
     found.sort_unstable();
     found.dedup();
     match found.as_slice() {
         [op] => Ok(*op),
         [] => {
-            Err(CliError::usage(format_args!("no act begins with “{prefix}”")).hint("`ergo log --all` lists the acts"))
+            let none = format!("no act in force, and no claim of one, has an id that begins with “{prefix}”");
+            Err(CliError::usage(none).hint("`ergo log --all` lists the acts; undo an undo to redo it"))
         }
         many => {
             let many: Vec<_> = many.iter().take(8).map(|op| op.to_hex()).collect();
@@ -112,12 +114,12 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
     }
 }
 
-/// Returns the acts whose id begins with `prefix`, newest first, once per event.
-async fn acts(client: &Client, prefix: &str) -> Result<Vec<OpId>, CliError> {
+/// Returns the acts in force of the events that are `named`, newest first, once per event.
+async fn acts(client: &Client, named: impl Fn(&EventView) -> bool) -> Result<Vec<OpId>, CliError> {
     paging::all(async |cursor| {
         let page = client.log(&LogQuery { limit: Some(MAX_PAGE), cursor, ..LogQuery::default() }).await?;
-        let undoable = page.items.iter().filter(|event| !event.undone).map(|event| event.op_id);
-        Ok((undoable.filter(|op| op.to_hex().starts_with(prefix)).collect(), page.next))
+        let undoable = page.items.iter().filter(|event| !event.undone);
+        Ok((undoable.filter(|event| named(event)).map(|event| event.op_id).collect(), page.next))
     })
     .await
 }
@@ -129,7 +131,7 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
         return Err(CliError::usage(format_args!("invalid import number “{number}”"))
             .hint("`ergo import` prints the number when it ends"));
     }
-    let mut ops = acts(client, &prefix).await?;
+    let mut ops = acts(client, |event| event.op_id.to_hex().starts_with(&prefix)).await?;
     ops.dedup();
     if ops.is_empty() {
         return Err(CliError::usage(format_args!(

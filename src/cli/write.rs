@@ -2,10 +2,9 @@
 
 use std::io::Read;
 
-use super::{CliError, ui::SafeText};
+use super::CliError;
 use crate::{
     api::{Caller, RememberRequest},
-    client::ClientError,
     domain::{ClaimKind, Qualifiers},
 };
 
@@ -83,37 +82,6 @@ impl NewClaimArgs {
             dry_run: self.dry_run,
         }
     }
-}
-
-/// The fields of a write by their API names, each with its argument on the command line.
-const FLAGS: [(&str, &str); 13] = [
-    ("kind: fact", "--kind fact"),
-    ("kind", "--kind"),
-    ("reason", "--reason"),
-    ("source", "--source"),
-    ("key", "--key"),
-    ("depends_on", "--depends-on"),
-    ("force_exception", "--force-exception"),
-    ("exception_to", "--exception-to"),
-    ("env", "--env"),
-    ("team", "--team"),
-    ("tenant", "--tenant"),
-    ("valid_from", "--from"),
-    ("valid_until", "--until"),
-];
-
-/// Converts an error of a write: fields of the API become arguments.
-pub(crate) fn in_flags(error: ClientError) -> CliError {
-    let say = |text: &mut SafeText| *text = SafeText::lines(flags_for_fields(text));
-    let mut error = CliError::from(error);
-    say(&mut error.error);
-    error.hints.iter_mut().for_each(say);
-    error
-}
-
-/// Replaces the API's field names in a message by arguments.
-pub(crate) fn flags_for_fields(text: &str) -> String {
-    FLAGS.iter().fold(text.to_owned(), |text, (field, flag)| text.replace(&format!("`{field}`"), &format!("`{flag}`")))
 }
 
 /// Joins the words of a statement; `-` alone reads it from stdin.

@@ -75,7 +75,9 @@ impl ClientError {
                     that authority's PEM file"
                     .to_owned(),
             ),
-            Self::Unreachable { .. } => Some("start it with `ergo daemon start`".to_owned()),
+            Self::Unreachable { .. } => {
+                Some("start it with `ergo daemon start`; most commands start it by themselves".to_owned())
+            }
             Self::Interrupted { .. } | Self::Timeout { .. } => Some(
                 "try again: a repeated request is recognised and done only once; `ergo daemon status` says more"
                     .to_owned(),

@@ -100,7 +100,7 @@ impl HttpApi {
     ) -> Result<http::Response<Incoming>, ClientError> {
         match &self.place {
             DaemonAddress::Unix(path) => {
-                let stream = UnixStream::connect(path).await.map_err(|e| self.unreachable(e))?;
+                let stream = UnixStream::connect(path).await.map_err(|e| self.unreachable(no_listener(&e)))?;
                 self.exchange(stream, request, kind, body, "localhost").await
             }
             DaemonAddress::Tcp(authority) => {
@@ -184,6 +184,14 @@ impl HttpApi {
             .map_err(|e| bad(e.to_string()))?;
         Err(serde_json::from_slice(&body.to_bytes())
             .map_or_else(|_| bad(format!("HTTP {status} instead of a stream of events")), ClientError::Api))
+    }
+}
+
+/// Why a socket cannot be connected to: without a listener, in other words than the system's.
+pub(super) fn no_listener(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => "it is not running".to_owned(),
+        _ => crate::files::system_words(error),
     }
 }
 

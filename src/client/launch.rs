@@ -22,6 +22,7 @@ use tokio::{net::UnixStream, time::sleep};
 use super::{
     Api, Client, ClientError, DaemonAddress, HttpApi,
     credential::{Credential, OwnDaemon},
+    http::no_listener,
 };
 use crate::{
     api::{ApiError, Health},
@@ -243,11 +244,11 @@ impl Connect {
                 return Err(unreachable(format!("the socket belongs to user {}", meta.uid())));
             }
             Ok(_) => {}
-            Err(error) => return Err(unreachable(error.to_string())),
+            Err(error) => return Err(unreachable(no_listener(&error))),
         }
         match UnixStream::connect(&socket).await {
             Ok(_) => Ok(Client::new(Arc::new(HttpApi::unix(socket)))),
-            Err(error) => Err(unreachable(error.to_string())),
+            Err(error) => Err(unreachable(no_listener(&error))),
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     api::{MAX_FILE, MAX_FILE_NAME},
     domain::text::sanitize_line,
-    files::{PathTarget, bytes, locate, real_path},
+    files::{PathTarget, bytes, locate, real_path, system_words},
 };
 
 /// Folders of generated files.
@@ -37,12 +37,12 @@ pub fn files(top: &Path, named: &Path, found: &mut FoundFiles) {
     let root = match root(top, named) {
         Ok(PathTarget::Inside(root)) => root,
         Ok(PathTarget::Outside(real)) => return found.outside.push((named.to_owned(), leads_out(&real))),
-        Err(error) => return found.skipped.push((named.to_owned(), error.to_string())),
+        Err(error) => return found.skipped.push((named.to_owned(), system_words(&error))),
     };
     match fs::metadata(named) {
         Ok(meta) if meta.is_dir() => folder(&root, named, 0, found),
         Ok(meta) => file(&root, named, &meta, found),
-        Err(error) => found.skipped.push((named.to_owned(), error.to_string())),
+        Err(error) => found.skipped.push((named.to_owned(), system_words(&error))),
     }
 }
 
@@ -87,7 +87,7 @@ fn folder(root: &Path, path: &Path, depth: usize, found: &mut FoundFiles) {
     let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries,
         Err(error) => {
-            found.skipped.push((path.to_owned(), error.to_string()));
+            found.skipped.push((path.to_owned(), system_words(&error)));
             return;
         }
     };
@@ -107,7 +107,7 @@ fn folder(root: &Path, path: &Path, depth: usize, found: &mut FoundFiles) {
             Ok(meta) if meta.is_dir() && MADE.contains(&name.as_str()) => {}
             Ok(meta) if meta.is_dir() => folder(root, &path, depth + 1, found),
             Ok(meta) => file(root, &path, &meta, found),
-            Err(error) => found.skipped.push((path, error.to_string())),
+            Err(error) => found.skipped.push((path, system_words(&error))),
         }
     }
 }
@@ -119,7 +119,7 @@ fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut FoundFiles) {
             Err("its name is not UTF-8: rename it to ingest it".to_owned())
         }
         Ok(PathTarget::Inside(_)) => fits(meta),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(system_words(&error)),
     };
     match why {
         Ok(()) => drop(found.files.insert(path.to_owned())),
@@ -161,7 +161,7 @@ pub enum SkipReason {
 
 /// Returns the text of a file that [`fits`].
 pub fn text(path: &Path) -> Result<String, SkipReason> {
-    let bytes = bytes(path, MAX_FILE as u64).map_err(|error| SkipReason::Failed(error.to_string()))?;
+    let bytes = bytes(path, MAX_FILE as u64).map_err(|error| SkipReason::Failed(system_words(&error)))?;
     if bytes.contains(&0) {
         return Err(SkipReason::NoText("binary".to_owned()));
     }

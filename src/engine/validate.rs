@@ -70,6 +70,10 @@ pub(super) fn scope(caller: &Caller) -> Result<Scope, ApiError> {
         .map_err(|error| ApiError::field(error.field, error.to_string()).hint("invalid scope: expected ORG/PROJECT"))?;
     for (field, name) in [("org_id", &scope.org_id), ("project", &scope.project)] {
         printable(field, name)?;
+        if name.contains('/') {
+            return Err(ApiError::field(field, format!("`{field}` must not contain “/”: “{name}”"))
+                .hint("a scope has two parts, ORG/PROJECT"));
+        }
     }
     Ok(scope)
 }
@@ -204,7 +208,8 @@ pub(super) fn ids(field: &str, list: &[String]) -> Result<Vec<String>, ApiError>
 
 /// A text that must not be blank.
 pub(super) fn required(field: &str, text: &str) -> Result<String, ApiError> {
-    optional(field, Some(text))?.ok_or_else(|| ApiError::field(field, format!("`{field}` is empty")))
+    let empty = || ApiError::field(field, format!("`{field}` is empty")).hint("write at least a word");
+    optional(field, Some(text))?.ok_or_else(empty)
 }
 
 /// A text of at most [`MAX_TEXT`] bytes without NUL; blank is absent, and so is what shows nothing. White space at both ends is no

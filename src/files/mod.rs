@@ -11,7 +11,7 @@ pub mod repository;
 
 pub use draft_file::DraftFile;
 pub use path_target::{PathTarget, locate, real_path};
-pub use read::{all_of, bytes, open, text};
+pub use read::{all_of, bytes, open, system_words, text};
 
 /// The largest settings, key or state file that is read, in bytes.
 pub const MAX_SETTINGS: u64 = 4 * 1024 * 1024;

@@ -95,6 +95,12 @@ fn shown(bytes: u64) -> String {
     }
 }
 
+/// Describes an error of the system without its number, which helps nobody: “No such file or directory”.
+pub fn system_words(error: &io::Error) -> String {
+    let words = error.to_string();
+    words.split(" (os error").next().unwrap_or(&words).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use std::{fs, os::unix::net::UnixListener};

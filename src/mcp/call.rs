@@ -21,7 +21,7 @@ use crate::{
         WhyAnswer, WriteOutcome,
     },
     client::{ClientError, MOMENT_FORMS, Method, Request, known_scope, moment},
-    domain::{OpId, Scope, text::sanitize},
+    domain::{OpId, Scope, scope::InvalidScope, text::sanitize},
 };
 
 /// A tool call of one client.
@@ -325,13 +325,13 @@ impl<'a> ToolCall<'a> {
         let (org, project) = (text(arguments, "org_id")?, text(arguments, "project")?);
         let (org, project) = match both {
             Some(both) => {
-                let (org, project) = both.split_once('/').ok_or_else(|| {
+                let Scope { org_id, project } = both.parse().map_err(|error: InvalidScope| {
                     let given = sanitize(&both);
                     ToolError::new(format!(
-                        "invalid `scope` “{given}”: expected ORG/PROJECT. Next: call ergo_diagnose, which lists the scopes"
+                        "invalid `scope` “{given}”: {error}. Next: call ergo_diagnose, which lists the scopes"
                     ))
                 })?;
-                (Some(org.to_owned()), Some(project.to_owned()))
+                (Some(org_id), Some(project))
             }
             None => (org, project),
         };

@@ -9,8 +9,8 @@ use crate::{
     api::{Conflict, Done, Doubt, Proposed, Refused, Stale, Stored, Warning, WriteOutcome},
     cli::{
         Context, Exit,
+        api_words::in_arguments,
         ui::{SafeText, Style, Ui},
-        write::flags_for_fields,
     },
     domain::text::{escape, sanitize_line},
 };
@@ -112,7 +112,7 @@ impl Ui {
     fn warnings(&mut self, warnings: &[Warning]) {
         for warning in warnings {
             let label = self.paint(Style::Warn, "Warning:");
-            let message = sanitize_line(&flags_for_fields(&warning.message));
+            let message = sanitize_line(&in_arguments(&warning.message));
             self.line(text!("{} {}", label, message));
             for claim in &warning.claims {
                 let id = self.paint(Style::Code, claim.id.short());
@@ -172,7 +172,7 @@ impl Ui {
             }
             None => {
                 for way in &refused.ways_on {
-                    self.prose(2, None, way);
+                    self.prose(2, None, &in_arguments(way));
                 }
             }
         }
@@ -190,8 +190,8 @@ impl Ui {
     }
 
     fn stale(&mut self, stale: &Stale, now: u64) {
-        let label = self.paint(Style::Warn, "Changed in the meantime:");
-        let message = sanitize_line(&stale.message);
+        let label = self.paint(Style::Warn, "Not done:");
+        let message = sanitize_line(&in_arguments(&stale.message));
         self.line(text!("{} {}", label, message));
         if let Some(claim) = &stale.claim {
             self.line("");

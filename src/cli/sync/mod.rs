@@ -26,12 +26,14 @@ use clap::ValueEnum;
 
 use super::{
     CliError, Context, Exit,
+    api_words::in_arguments,
     ui::{SafeText, Style},
 };
 use crate::{
     api::{Role, TeamDone, TeamView},
     domain::{
         Scope,
+        scope::InvalidScope,
         text::{escape, sanitize_line},
     },
 };
@@ -152,8 +154,8 @@ struct Allowed {
 }
 
 fn parse_scope(text: &str) -> Result<Scope, String> {
-    let (org, project) = text.split_once('/').ok_or("expected ORG/PROJECT; `ergo scopes` lists them")?;
-    Scope::new(org, project).map_err(|error| error.to_string())
+    text.parse()
+        .map_err(|error: InvalidScope| format!("{}; `ergo scopes` lists the scopes", in_arguments(&error.to_string())))
 }
 
 /// Adds the scopes of the global `--scope` or `--project` to those named individually.

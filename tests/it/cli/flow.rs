@@ -91,6 +91,10 @@ fn retract_reinstate_and_undo_take_things_back() {
     let op = log["items"][0]["op_id"].as_str().unwrap().to_owned();
     home.run(["undo", &op[..8]]).ok();
     assert_eq!(home.run(["claims", "--json"]).json()["total"], 0);
+    // The id that a write printed names its act, too.
+    let claim = remember(&home, "Builds run at noon.", "Nobody is there.");
+    home.run(["undo", &claim]).ok();
+    assert_eq!(home.run(["claims", "--json"]).json()["total"], 0);
     let output = home.run(["undo", "zz"]);
     assert_eq!(output.code, Some(2), "{output:?}");
 }

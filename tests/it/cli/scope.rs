@@ -84,3 +84,20 @@ fn a_namesake_does_not_read_what_it_did_not_write() {
     run_in(&home, &mine, &["remember", "Prices are whole cents.", "--reason", "Floats lost money."]);
     assert_eq!(run_in(&home, &other, &["claims"])["total"], 0);
 }
+
+#[test]
+fn a_scope_has_two_parts_and_a_typing_error_is_pointed_out() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let remember = |scope: &str| home.run(["remember", "One thing holds.", "--reason", "It does.", "--scope", scope]);
+    remember("acme/shop").ok();
+    for flags in [&["--scope", "acme/shop/web"][..], &["--org", "acme", "--project", "shop/web"]] {
+        let output = home.run([&["remember", "One thing holds.", "--reason", "It does."], flags].concat());
+        assert_eq!(output.code, Some(2), "{output:?}");
+        assert!(output.stderr.contains("“acme/shop/web”: expected ORG/PROJECT"), "{output:?}");
+    }
+    let output = remember("acme/shpo").ok();
+    assert!(output.stderr.contains("There was no scope acme/shpo before. Did you mean acme/shop?"), "{output:?}");
+    let output = remember("acme/shpo").ok();
+    assert!(!output.stderr.contains("Did you mean"), "it is known now: {output:?}");
+}

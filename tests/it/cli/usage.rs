@@ -48,6 +48,7 @@ fn without_a_daemon_and_not_allowed_to_start_one_it_ends_with_3() {
         let output = home.run(args);
         assert_eq!(output.code, Some(3), "{output:?}");
         assert!(output.stderr.contains("Hint: start it with `ergo daemon start`"), "{output:?}");
+        assert!(output.stderr.contains("(it is not running)") && !output.stderr.contains("os error"), "{output:?}");
     }
     let output = home.run(["why", "x", "--no-spawn", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&output.stderr).unwrap();
