@@ -46,7 +46,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let rows: Vec<ImportRow> = records.iter().map(row).collect();
     if args.how.dry_run {
         let ordered: Vec<ImportRow> = steps.iter().filter_map(|step| rows.get(step.record).cloned()).collect();
-        preview(cx, &ordered, &left, args.how.details);
+        preview(cx, &ordered, &left, None, args.how.details);
         return Ok(Exit::Ok);
     }
     if !agreed(cx, &rows, &left, args.how)? {

@@ -48,7 +48,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         .collect();
     let rows: Vec<ImportRow> = kept.iter().map(|(line, claim)| row(claim, &format!("{path}:{line}"))).collect();
     if args.how.dry_run {
-        preview(cx, &rows, &left, args.how.details);
+        preview(cx, &rows, &left, None, args.how.details);
         return Ok(Exit::Ok);
     }
     if !agreed(cx, &rows, &left, args.how)? {

@@ -8,6 +8,7 @@
 mod adr;
 mod agree;
 mod chat;
+mod guard_checks;
 mod jsonl;
 mod memory;
 mod reimport;
@@ -53,7 +54,7 @@ enum What {
 /// The options of every import.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct How {
-    /// Show what would be imported; store nothing.
+    /// Show what would be imported; store nothing. The guard checks the rows of rules, memories and proposals against the stored claims.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask before a large import.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     How,
+    guard_checks::{self, RowChecks, has_store},
     report::SkippedRow,
     scope,
     send::{ImportRow, Sender},
@@ -125,7 +126,7 @@ impl Reimport {
             gone: Vec::new(),
             file,
         };
-        if how.dry_run && std::env::var_os("ERGO_API_URL").is_none() && !cx.paths()?.store().exists() {
+        if how.dry_run && !has_store(cx)? {
             let scope = cx.here()?.scope;
             let files = files.into_iter().map(new).collect();
             return Ok(Self { files, history: ImportHistory::default(), scope, place: String::new() });
@@ -248,8 +249,27 @@ impl Reimport {
         Ok(())
     }
 
-    /// Shows the changes as a table, or as JSON.
-    pub(super) fn show(&self, cx: &mut Context, details: bool) {
+    /// Returns what the guard says of the changes.
+    pub(super) async fn check(&self, cx: &mut Context) -> Result<RowChecks, CliError> {
+        let mut rows = Vec::new();
+        let mut leaving: BTreeSet<ClaimId> = BTreeSet::new();
+        for one in &self.files {
+            leaving.extend(one.gone.iter().filter_map(|at| one.earlier.get(*at)).map(|claim| claim.id));
+            for (row, change) in one.file.rows.iter().zip(&one.changes) {
+                let targets = match change {
+                    LineChange::New => Vec::new(),
+                    LineChange::Changed(old) => one.earlier.get(*old).map(|old| old.id).into_iter().collect(),
+                    LineChange::Same(_) | LineChange::Moved(_) => continue,
+                };
+                leaving.extend(&targets);
+                rows.push(ImportRow { targets, ..row.clone() });
+            }
+        }
+        guard_checks::check(cx, &rows, &leaving).await
+    }
+
+    /// Shows the changes as a table with what the guard says of them, or as JSON.
+    pub(super) fn show(&self, cx: &mut Context, checks: &RowChecks, details: bool) {
         let mut rows = Vec::new();
         for one in &self.files {
             for (row, change) in one.file.rows.iter().zip(&one.changes) {
@@ -276,7 +296,7 @@ impl Reimport {
                     })
                 })
                 .collect();
-            cx.ui.value(&serde_json::json!({ "dry_run": true, "rows": rows, "skipped": left }));
+            cx.ui.value(&serde_json::json!({ "dry_run": true, "rows": rows, "skipped": left, "guard": checks }));
             return;
         }
         let ui = &mut cx.ui;
@@ -337,15 +357,17 @@ impl Reimport {
         }
         let of = |change: &str| counts.get(change).copied().unwrap_or_default();
         let summary = format!(
-            "{} new, {} changed, {} moved, {} removed, {} unchanged; {} skipped. Nothing was stored.",
+            "{} new, {} changed, {} moved, {} removed, {} unchanged; {} skipped.{} Nothing was stored.",
             of("new"),
             of("changed"),
             of("moved"),
             of("gone"),
             of("same"),
             count(left.len(), "line", "lines"),
+            checks.counts(),
         );
-        ui.line(text!("{}", summary));
+        checks.show(cx);
+        cx.ui.line(text!("{}", summary));
     }
 }
 

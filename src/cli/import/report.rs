@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::send::ImportRow;
+use super::{guard_checks::RowChecks, send::ImportRow};
 use crate::{
     api::{ClaimView, Refused, Stored, Warning},
     cli::{Context, show::text::count, ui::Style},
@@ -132,13 +132,7 @@ impl ImportReport {
             kind: row.claim.kind,
             source: row.source.clone(),
             superseded: stored.superseded.clone(),
-            // These warnings concern the wording of the file, not its claims.
-            warnings: stored
-                .warnings
-                .iter()
-                .filter(|warning| !matches!(warning.code.as_str(), Warning::SEVERAL_CLAIMS | Warning::STILL_IN_FORCE))
-                .cloned()
-                .collect(),
+            warnings: stored.warnings.iter().filter(|warning| !is_about_wording(warning)).cloned().collect(),
         };
         match fate {
             RowResult::Stored => self.stored.push(kept),
@@ -274,8 +268,19 @@ impl ImportReport {
     }
 }
 
-/// Shows what an import would store, without the daemon.
-pub(super) fn preview(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow], details: bool) {
+/// Whether a warning concerns the wording of a file, not its claims.
+pub(super) fn is_about_wording(warning: &Warning) -> bool {
+    matches!(warning.code.as_str(), Warning::SEVERAL_CLAIMS | Warning::STILL_IN_FORCE)
+}
+
+/// Shows what an import would store, and what the guard says of it if it was asked.
+pub(super) fn preview(
+    cx: &mut Context,
+    rows: &[ImportRow],
+    left: &[SkippedRow],
+    checks: Option<&RowChecks>,
+    details: bool,
+) {
     if cx.ui.json {
         let rows: Vec<_> = rows
             .iter()
@@ -286,7 +291,7 @@ pub(super) fn preview(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow],
                 })
             })
             .collect();
-        cx.ui.value(&serde_json::json!({ "dry_run": true, "rows": rows, "skipped": left }));
+        cx.ui.value(&serde_json::json!({ "dry_run": true, "rows": rows, "skipped": left, "guard": checks }));
         return;
     }
     let ui = &mut cx.ui;
@@ -308,5 +313,13 @@ pub(super) fn preview(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow],
         }
     }
     let (rows, left) = (count(rows.len(), "claim", "claims"), count(left.len(), "line", "lines"));
-    ui.line(text!("{} to import, {} skipped. Nothing was stored.", rows, left));
+    let guard = match checks {
+        Some(checks) => {
+            checks.show(cx);
+            checks.counts()
+        }
+        // Records replace each other, which is known only while they are stored.
+        None => " The guard checks them when they are imported.".to_owned(),
+    };
+    cx.ui.line(text!("{} to import, {} skipped.{} Nothing was stored.", rows, left, guard));
 }

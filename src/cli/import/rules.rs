@@ -62,7 +62,8 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let empty = files.iter().all(|file| file.rows.is_empty());
     let reimport = Reimport::compare(cx, files, args.how).await?;
     if args.how.dry_run {
-        reimport.show(cx, args.how.details);
+        let checks = reimport.check(cx).await?;
+        reimport.show(cx, &checks, args.how.details);
         return Ok(Exit::Ok);
     }
     let (rows, left) = (reimport.to_store(), reimport.skipped());

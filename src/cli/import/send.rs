@@ -1,10 +1,11 @@
 //! Sends the rows of an import to the daemon, one act per row.
 
-use std::{fs, path::PathBuf};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use super::{
     How,
     agree::agreed,
+    guard_checks,
     report::{ImportReport, RowResult, SkippedRow, preview},
     shown,
 };
@@ -44,7 +45,8 @@ pub(super) async fn send_all(
     how: How,
 ) -> Result<Exit, CliError> {
     if how.dry_run {
-        preview(cx, rows, left, how.details);
+        let checks = guard_checks::check(cx, rows, &BTreeSet::new()).await?;
+        preview(cx, rows, left, Some(&checks), how.details);
         return Ok(Exit::Ok);
     }
     if !agreed(cx, rows, left, how)? {
@@ -117,12 +119,16 @@ impl Sender {
         self.record_answer(row, answer)
     }
 
-    /// Whether the guard would refuse a row because of claims in `pending`, which this import will also change.
-    pub(super) async fn waits_for(&self, row: &ImportRow, pending: &[ClaimId]) -> Result<bool, CliError> {
+    /// Returns what would become of a row; stores nothing.
+    pub(super) async fn judge(&self, row: &ImportRow) -> Result<WriteOutcome, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
         let judged = ImportRow { claim: RememberRequest { dry_run: true, ..row.claim.clone() }, ..row.clone() };
-        let answer = self.write(&judged, &targets, self.fresh()?).await?;
-        Ok(match answer {
+        self.write(&judged, &targets, self.fresh()?).await
+    }
+
+    /// Whether the guard would refuse a row because of claims in `pending`, which this import will also change.
+    pub(super) async fn waits_for(&self, row: &ImportRow, pending: &[ClaimId]) -> Result<bool, CliError> {
+        Ok(match self.judge(row).await? {
             WriteOutcome::Conflict(refused) => {
                 refused.conflicts.iter().any(|conflict| pending.contains(&conflict.claim.id))
             }

@@ -100,6 +100,21 @@ fn the_difference_is_shown_as_a_table_and_nothing_is_stored() {
 }
 
 #[test]
+fn a_dry_run_says_what_the_guard_would_refuse_and_stores_nothing() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.run(["remember", "Use spaces for indentation.", "--reason", "Diffs stay readable."]).ok();
+    std::fs::write(home.work().join("AGENTS.md"), FIRST).unwrap();
+    let told = home.run(["import", "rules", "AGENTS.md", "--dry-run"]).ok().stdout;
+    assert!(told.contains("Would be refused: AGENTS.md:") && told.contains("against     Use spaces"), "{told}");
+    assert!(told.contains("The guard would refuse 1 and warn of 0."), "{told}");
+    let told = home.run(["import", "rules", "AGENTS.md", "--dry-run", "--json"]).ok().json();
+    assert_eq!(told["guard"][0]["would_be"], "refused", "{told}");
+    assert_eq!(home.run(["inbox", "--json"]).ok().json()["total"], 0, "no card either");
+    assert_eq!(active(&home).len(), 1);
+}
+
+#[test]
 fn an_untouched_file_is_not_compared_until_its_import_is_undone() {
     let home = TestHome::new();
     let _daemon = home.daemon();
