@@ -17,6 +17,7 @@ pub mod store;
 pub mod store_models;
 mod store_synth;
 pub mod story;
+mod story_judged;
 pub mod story_speed;
 pub mod sync;
 pub mod synth;

@@ -90,6 +90,15 @@ enum What {
         /// The folder with stories.jsonl.
         #[arg(long, value_name = "DIR", required_unless_present = "speed")]
         data: Option<PathBuf>,
+        /// The language model of the rows `model` and `both`: a GGUF file. By default none.
+        #[arg(long, value_name = "FILE")]
+        llm: Option<String>,
+        /// Write what a judge is to be asked to this file, as JSON lines without labels: id, system, message.
+        #[arg(long, value_name = "FILE")]
+        questions: Option<PathBuf>,
+        /// Score the row `judged` with the answers in this file (JSON lines: id, answer).
+        #[arg(long, value_name = "FILE")]
+        verdicts: Option<PathBuf>,
         /// Measure instead how long the pass takes after one write.
         #[arg(long, conflicts_with = "data")]
         speed: bool,
@@ -295,10 +304,15 @@ fn run(what: What, out: &mut Output) -> Result<()> {
             })?;
             Ok(out.report(&report, &report.to_string())?)
         }
-        What::Story { data, .. } => {
-            let data = data.unwrap_or_default();
-            let report = ergo_bench::story::run(&data).context("`--data` names the folder with stories.jsonl")?;
-            Ok(out.report(&report, &report.to_string())?)
+        What::Story { data, llm, questions, verdicts, .. } => {
+            let none = || Some("none".to_owned());
+            with_models(&Named { nli: none(), embedder: none(), llm }, |models| {
+                let options =
+                    ergo_bench::story::Options { data: data.unwrap_or_default(), models, questions, verdicts };
+                let report = ergo_bench::story::run(&options, &mut |text| out.progress(text))
+                    .context("`--data` names the folder with stories.jsonl")?;
+                Ok(out.report(&report, &report.to_string())?)
+            })
         }
         What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, out),
         What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), out),

@@ -14,9 +14,12 @@ use ergo::{
     domain::{Confusion, MarkAnswers, Qualifiers, StoryRule},
     files,
     guard::{Guard, JudgeContext, NormedClaim, ParsedClaim},
+    infer::{ModelRole, Models},
     story::{self, ClaimStanding, Mark, StoryClaim, StoryText},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::story_judged::{self, FoundMarks};
 
 /// The largest data file that is read, in bytes.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
@@ -48,21 +51,34 @@ pub enum BenchError {
 }
 
 #[derive(Debug, Deserialize)]
-struct StoryRow {
-    id: String,
+pub(crate) struct StoryRow {
+    pub(crate) id: String,
     /// `reversal`, `ambiguity`, `stale` or `coherent`.
     expected: String,
     at_issue: Vec<String>,
-    claims: Vec<ClaimRow>,
+    pub(crate) claims: Vec<ClaimRow>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ClaimRow {
-    id: String,
-    at: jiff::Timestamp,
+pub(crate) struct ClaimRow {
+    pub(crate) id: String,
+    pub(crate) at: jiff::Timestamp,
     /// The part of the project that it was noted in: taken as its writer.
-    scope: String,
-    text: String,
+    pub(crate) scope: String,
+    pub(crate) text: String,
+}
+
+/// What to measure.
+#[derive(Default)]
+pub struct Options {
+    /// The folder with the stories.
+    pub data: PathBuf,
+    /// The language model of the rows `model` and `both`; without one they are left out.
+    pub models: Option<Arc<dyn Models>>,
+    /// Where to write what a judge is to be asked.
+    pub questions: Option<PathBuf>,
+    /// The answers for the row `judged`: a JSON object a line, with `id` and `answer`.
+    pub verdicts: Option<PathBuf>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -91,7 +107,8 @@ pub struct Report {
 /// How well one way of reading does. Fractions are 0 to 1.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
-    /// `pairwise`: each pair of claims by the guard's rules; `deterministic`: the story.
+    /// `pairwise`: each pair of claims by the guard's rules; `deterministic`: the story; `model`: a language model alone; `both`: the story, then the model;
+    /// `judged`: the story, then the answers of a file.
     pub name: &'static str,
     /// Incoherent stories.
     pub incoherent: usize,
@@ -126,14 +143,37 @@ pub struct Idle {
 ///
 /// # Errors
 /// If the data cannot be read.
-pub fn run(data: &Path) -> Result<Report, BenchError> {
+pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
     let guard = Guard::default();
+    let data = &options.data;
     let stories: Vec<StoryRow> = rows(&data.join("stories.jsonl"))?;
     let mut report = Report::default();
-    let (deterministic, misses) = score("deterministic", &stories, |story| marks(&guard, &story.claims));
-    let (pairwise, _) = score("pairwise", &stories, |story| pairs(&guard, &story.claims));
+    let (deterministic, misses) = score("deterministic", &stories, |_, story| marks(&guard, &story.claims));
+    let (pairwise, _) = score("pairwise", &stories, |_, story| pairs(&guard, &story.claims));
     report.rows = vec![pairwise, deterministic];
     report.misses = misses;
+    if let Some(path) = &options.questions {
+        story_judged::write_questions(path, &stories)?;
+    }
+    let by_rules = |story: &StoryRow| marks(&guard, &story.claims);
+    if let Some(models) = options.models.as_deref().filter(|models| models.info().role(ModelRole::Llm).is_some()) {
+        let answers = story_judged::ask(models, &stories, progress);
+        let by_model = |at: usize, story: &StoryRow| answers.marks(at, story, &lines(&guard, &told(&story.claims)));
+        let (model, missed) = score("model", &stories, by_model);
+        report.misses.extend(missed.into_iter().map(|miss| format!("model: {miss}")));
+        let both = |at: usize, story: &StoryRow| story_judged::both(by_rules(story), by_model(at, story));
+        report.rows.extend([model, score("both", &stories, both).0]);
+    }
+    if let Some(path) = &options.verdicts {
+        let answers = story_judged::read_verdicts(path, &stories)?;
+        let judged = |at: usize, story: &StoryRow| {
+            let by_judge = answers.marks(at, story, &lines(&guard, &told(&story.claims)));
+            story_judged::both(by_rules(story), by_judge)
+        };
+        let (judged, missed) = score("judged", &stories, judged);
+        report.rows.push(judged);
+        report.misses.extend(missed.into_iter().map(|miss| format!("judged: {miss}")));
+    }
     let rules = data.join("rules_corpus.jsonl");
     if rules.exists() {
         let rows: Vec<RuleRow> = rows(&rules)?;
@@ -147,7 +187,7 @@ pub fn run(data: &Path) -> Result<Report, BenchError> {
     Ok(report)
 }
 
-fn rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, BenchError> {
+pub(crate) fn rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, BenchError> {
     let text = files::text(path, MAX_FILE).map_err(|error| BenchError::Io { path: path.to_owned(), error })?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
@@ -158,21 +198,25 @@ fn rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, BenchError> {
 }
 
 /// The marks of a story, each with the ids of its claims.
-fn marks(guard: &Guard, claims: &[ClaimRow]) -> Vec<(Confusion, BTreeSet<String>)> {
-    let told: Vec<(u64, &str, &str)> = claims
-        .iter()
-        .map(|claim| {
-            (claim.at.as_millisecond().try_into().unwrap_or_default(), claim.scope.as_str(), claim.text.as_str())
-        })
-        .collect();
+fn marks(guard: &Guard, claims: &[ClaimRow]) -> FoundMarks {
     let ids = |mark: &Mark| mark.claims.iter().map(|at| claims[*at].id.clone()).collect();
-    read(guard, &told).iter().map(|mark| (mark.confusion, ids(mark))).collect()
+    read(guard, &told(claims)).iter().map(|mark| (mark.confusion, ids(mark))).collect()
+}
+
+/// The claims of a story as (time, writer, statement).
+fn told(claims: &[ClaimRow]) -> Vec<(u64, &str, &str)> {
+    let told = |claim: &ClaimRow| claim.at.as_millisecond().try_into().unwrap_or_default();
+    claims.iter().map(|claim| (told(claim), claim.scope.as_str(), claim.text.as_str())).collect()
 }
 
 /// The story of (time, writer, statement), all of them in force.
 fn read(guard: &Guard, told: &[(u64, &str, &str)]) -> Vec<Mark> {
-    let lines: Vec<StoryClaim> = told
-        .iter()
+    story::read(guard, &lines(guard, told))
+}
+
+/// [`read`], the claims alone.
+fn lines(guard: &Guard, told: &[(u64, &str, &str)]) -> Vec<StoryClaim> {
+    told.iter()
         .map(|&(written, who, statement)| StoryClaim {
             written,
             recorded: written,
@@ -180,8 +224,7 @@ fn read(guard: &Guard, told: &[(u64, &str, &str)]) -> Vec<Mark> {
             standing: ClaimStanding::active(),
             text: StoryText::new(claim(guard, statement), None),
         })
-        .collect();
-    story::read(guard, &lines)
+        .collect()
 }
 
 /// A decision with its norms.
@@ -191,7 +234,7 @@ fn claim(guard: &Guard, statement: &str) -> NormedClaim {
 }
 
 /// What the guard's rules say of each pair, as marks: the baseline.
-fn pairs(guard: &Guard, claims: &[ClaimRow]) -> Vec<(Confusion, BTreeSet<String>)> {
+fn pairs(guard: &Guard, claims: &[ClaimRow]) -> FoundMarks {
     let read: Vec<Arc<ParsedClaim>> =
         claims.iter().map(|row| Arc::new(ParsedClaim::new(claim(guard, &row.text)))).collect();
     let mut found = Vec::new();
@@ -210,13 +253,13 @@ fn pairs(guard: &Guard, claims: &[ClaimRow]) -> Vec<(Confusion, BTreeSet<String>
 fn score(
     name: &'static str,
     stories: &[StoryRow],
-    read: impl Fn(&StoryRow) -> Vec<(Confusion, BTreeSet<String>)>,
+    read: impl Fn(usize, &StoryRow) -> FoundMarks,
 ) -> (Row, Vec<String>) {
     let mut row = Row { name, ..Row::default() };
     let mut misses = Vec::new();
     let (mut detected, mut right, mut overlap) = (0, 0, 0.0);
-    for story in stories {
-        let found = read(story);
+    for (at, story) in stories.iter().enumerate() {
+        let found = read(at, story);
         if story.expected == "coherent" {
             row.coherent += 1;
             row.false_alarms += usize::from(!found.is_empty());

@@ -52,7 +52,7 @@ pub fn event_verb(kind: &str) -> &'static str {
         "chunk" | "local.chunk" => "ingested",
         "local.refused" => "refused",
         "local.held" => "held",
-        "local.found" => "opened card",
+        "local.found" | "local.asked" => "opened card",
         "local.proposed" => "proposed",
         "local.discard" => "discarded",
         "local.snooze" => "snoozed",

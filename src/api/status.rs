@@ -193,6 +193,9 @@ pub struct GuardCounts {
     /// Claims that wait for the language model.
     #[serde(default)]
     pub waiting: u64,
+    /// Answers of language models about stories that were dropped: invalid, or about something that is settled.
+    #[serde(default)]
+    pub story_dropped: u64,
     /// Stages that were skipped because a model failed; the other stages checked these writes.
     #[serde(default)]
     pub skipped: u64,

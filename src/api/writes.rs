@@ -188,6 +188,9 @@ pub struct AuditOutcome {
     /// Why the cross-encoder did not judge all pairs; absent if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
+    /// Open questions of the story: reversals, ambiguities and stale claims.
+    #[serde(default)]
+    pub questions: usize,
 }
 
 /// Something that the writer should know about a write that was stored.

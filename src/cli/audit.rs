@@ -2,9 +2,9 @@
 
 use std::io::IsTerminal;
 
-use super::{CliError, Context, Exit, ask::Asker, show::text::count};
+use super::{CliError, Context, Exit, ask::Asker, deep_audit, show::text::count, ui::SafeText};
 use crate::{
-    api::{AuditOutcome, AuditRequest, Caller, JudgeNextRequest, JudgedNext},
+    api::{AuditOutcome, AuditRequest, Caller, JudgeNextRequest, JudgeView, JudgedNext, StoryProgress},
     client::Client,
     domain::{Scope, text::escape},
 };
@@ -19,11 +19,17 @@ const BAR: usize = 24;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Pairs that stay in doubt wait for a verdict. If `[judge]` in config.toml or a chosen language model can judge them, an estimate is
-printed and they are judged, the newest first. Ctrl-C stops; the next `ergo audit` goes on. `ergo judge` lets you judge them yourself.")]
+printed and they are judged, the newest first. Ctrl-C stops; the next `ergo audit` goes on. `ergo judge` lets you judge them yourself.
+
+With --deep the language model also reads the whole story of the project, and asks where a newcomer would not know what holds.
+It prints an estimate first; Ctrl-C stops, and the next `ergo audit --deep` goes on from there.")]
 pub(crate) struct Args {
     /// Only report contradictions and the estimate, open no cards.
     #[arg(long)]
     dry_run: bool,
+    /// Have a language model read the whole story besides.
+    #[arg(long)]
+    deep: bool,
     /// Have pairs judged without asking, also by a model behind an address or by a command.
     #[arg(long, conflicts_with = "dry_run")]
     judge: bool,
@@ -35,6 +41,7 @@ struct AuditAnswer<'a> {
     #[serde(flatten)]
     outcome: &'a AuditOutcome,
     judged: Option<JudgedNext>,
+    story: Option<StoryProgress>,
 }
 
 /// Runs the verb.
@@ -52,14 +59,18 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let estimate = JudgeNextRequest { caller: caller.clone(), dry_run: true, ..JudgeNextRequest::default() };
     let estimate = client.judge_next(&estimate).await?;
     let mut judged = None;
-    if estimate.left > 0 && !args.dry_run && agreed(cx, &estimate, args.judge)? {
-        judged = Some(judge(cx, &client, caller, &estimate).await?);
+    let pairs = count(estimate.left, "pair", "pairs");
+    let begin = text!("Judging {}: {}. Ctrl-C stops.", pairs, pair_cost(&estimate));
+    let question = text!("Have {} judged: {}?", pairs, pair_cost(&estimate));
+    if estimate.left > 0 && !args.dry_run && agreed(cx, &estimate.judges, args.judge, begin, question)? {
+        judged = Some(judge(cx, &client, caller.clone(), &estimate).await?);
     } else if estimate.left > 0 && !cx.ui.json {
-        let pairs = count(estimate.left, "pair", "pairs");
-        cx.ui.line(text!("{} in doubt can be judged: {}.", pairs, cost(&estimate)));
+        cx.ui.line(text!("{} in doubt can be judged: {}.", pairs, pair_cost(&estimate)));
     }
+    let story =
+        if args.deep { Some(deep_audit::run(cx, &client, &caller, args.dry_run, args.judge).await?) } else { None };
     if cx.ui.json {
-        cx.ui.value(&AuditAnswer { outcome: &outcome, judged: Some(judged.unwrap_or(estimate)) });
+        cx.ui.value(&AuditAnswer { outcome: &outcome, judged: Some(judged.unwrap_or(estimate)), story });
     }
     Ok(Exit::Ok)
 }
@@ -80,27 +91,42 @@ fn report(cx: &mut Context, outcome: &AuditOutcome, scope: &Scope, dry_run: bool
         format!("{} {verb}", count(outcome.opened.len(), "conflict", "conflicts"))
     };
     cx.ui.line(text!("{}: {}, {} compared; {}{}.", escape(&scope.to_string()), claims, pairs, opened, known));
+    if outcome.questions > 0 {
+        let questions = count(outcome.questions, "open question", "open questions");
+        cx.ui.line(text!("The story has {}.", questions));
+        cx.ui.commands(&[("ergo story --marks".to_owned(), "show them".to_owned())]);
+    }
     if !outcome.opened.is_empty() && !dry_run {
         cx.ui.commands(&[("ergo tui".to_owned(), "settle them".to_owned())]);
     }
 }
 
-/// What judging takes, and who does it.
-fn cost(estimate: &JudgedNext) -> String {
-    let judges = estimate.judges.iter().map(|judge| escape(&judge.name)).collect::<Vec<_>>().join(", then ");
-    let time = match estimate.seconds {
+/// What judging the pairs takes, and who does it.
+fn pair_cost(estimate: &JudgedNext) -> String {
+    cost(&estimate.judges, estimate.tokens, estimate.seconds)
+}
+
+/// What asking language models takes, and which are asked.
+pub(super) fn cost(judges: &[JudgeView], tokens: usize, seconds: u64) -> String {
+    let judges = judges.iter().map(|judge| escape(&judge.name)).collect::<Vec<_>>().join(", then ");
+    let time = match seconds {
         seconds @ 0..120 => format!("{seconds} s"),
         seconds => format!("{} min", seconds.div_ceil(60)),
     };
-    format!("about {time} and {} tokens, by {judges}", estimate.tokens)
+    format!("about {time} and {tokens} tokens, by {judges}")
 }
 
-/// Whether the pairs are to be judged: claims go to nobody outside of this program without a word of the user.
-fn agreed(cx: &mut Context, estimate: &JudgedNext, asked: bool) -> Result<bool, CliError> {
-    if asked || estimate.judges.iter().all(|judge| !judge.external) {
+/// Whether a language model may be asked: claims go to nobody outside of this program without a word of the user.
+pub(super) fn agreed(
+    cx: &mut Context,
+    judges: &[JudgeView],
+    asked: bool,
+    begin: SafeText,
+    question: SafeText,
+) -> Result<bool, CliError> {
+    if asked || judges.iter().all(|judge| !judge.external) {
         if !cx.ui.json {
-            let pairs = count(estimate.left, "pair", "pairs");
-            cx.ui.line(text!("Judging {}: {}. Ctrl-C stops.", pairs, cost(estimate)));
+            cx.ui.line(begin);
         }
         return Ok(true);
     }
@@ -108,8 +134,7 @@ fn agreed(cx: &mut Context, estimate: &JudgedNext, asked: bool) -> Result<bool, 
         return Ok(false);
     }
     let Some(mut asker) = Asker::new() else { return Ok(false) };
-    let pairs = count(estimate.left, "pair", "pairs");
-    asker.yes(cx, text!("Have {} judged: {}?", pairs, cost(estimate)))
+    asker.yes(cx, question)
 }
 
 /// Has the pairs judged until none is left or the user stops it.
@@ -122,7 +147,7 @@ async fn judge(
     let request = JudgeNextRequest { caller, limit: Some(STEP), ..JudgeNextRequest::default() };
     let mut sum = JudgedNext { judged: 0, asked: 0, cards: 0, ..estimate.clone() };
     let mut stopped = false;
-    cx.ui.progress(text!("{}", bar(0, estimate.left)));
+    cx.ui.progress(text!("{}", bar("judging pairs", 0, estimate.left)));
     while sum.left > 0 && !stopped {
         let step = tokio::select! {
             step = client.judge_next(&request) => step,
@@ -144,7 +169,7 @@ async fn judge(
         }
         (sum.judged, sum.asked, sum.cards) = (sum.judged + step.judged, sum.asked + step.asked, sum.cards + step.cards);
         (sum.left, sum.tokens, sum.seconds) = (step.left, step.tokens, step.seconds);
-        cx.ui.progress(text!("{}", bar(estimate.left.saturating_sub(sum.left), estimate.left)));
+        cx.ui.progress(text!("{}", bar("judging pairs", estimate.left.saturating_sub(sum.left), estimate.left)));
     }
     cx.ui.progress_done();
     if !cx.ui.json {
@@ -159,28 +184,22 @@ async fn judge(
 }
 
 /// A progress bar.
-fn bar(done: usize, all: usize) -> String {
+pub(super) fn bar(what: &str, done: usize, all: usize) -> String {
     let full = (BAR * done.min(all)).checked_div(all).unwrap_or(BAR);
-    format!("judging pairs [{}{}] {done} of {all}", "#".repeat(full), " ".repeat(BAR - full))
+    format!("{what} [{}{}] {done} of {all}", "#".repeat(full), " ".repeat(BAR - full))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::JudgeView;
 
     #[test]
     fn the_bar_fills_and_the_estimate_says_who_how_long_and_how_much() {
-        assert_eq!(bar(0, 4), format!("judging pairs [{}] 0 of 4", " ".repeat(BAR)));
-        assert_eq!(bar(2, 4), format!("judging pairs [{}{}] 2 of 4", "#".repeat(12), " ".repeat(12)));
-        assert_eq!(bar(0, 0), format!("judging pairs [{}] 0 of 0", "#".repeat(BAR)));
+        assert_eq!(bar("judging pairs", 0, 4), format!("judging pairs [{}] 0 of 4", " ".repeat(BAR)));
+        assert_eq!(bar("judging pairs", 2, 4), format!("judging pairs [{}{}] 2 of 4", "#".repeat(12), " ".repeat(12)));
+        assert_eq!(bar("judging pairs", 0, 0), format!("judging pairs [{}] 0 of 0", "#".repeat(BAR)));
         let judge = |name: &str, external| JudgeView { name: name.to_owned(), external };
-        let estimate = JudgedNext {
-            judges: vec![judge("qwen", false), judge("claude -p", true)],
-            tokens: 900,
-            seconds: 125,
-            ..JudgedNext::default()
-        };
-        assert_eq!(cost(&estimate), "about 3 min and 900 tokens, by qwen, then claude -p");
+        let judges = [judge("qwen", false), judge("claude -p", true)];
+        assert_eq!(cost(&judges, 900, 125), "about 3 min and 900 tokens, by qwen, then claude -p");
     }
 }

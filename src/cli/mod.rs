@@ -24,6 +24,7 @@ mod completions;
 mod conflicts;
 mod context;
 mod daemon;
+mod deep_audit;
 mod demo;
 mod demote;
 mod depend;

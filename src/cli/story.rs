@@ -48,6 +48,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     } else if story.marks.is_empty() {
         cx.ui.line(text!("\nNo reversals, ambiguities or stale claims in {}.", count(story.read, "claim", "claims")));
     }
+    if story.in_sessions > 0 {
+        let claims = count(story.in_sessions, "claim", "claims");
+        let of = if story.sessions == 1 { "one session".to_owned() } else { format!("{} sessions", story.sessions) };
+        cx.ui.note(text!("{} of {} were not compared with each other.", claims, of));
+    }
     if story.waiting > 0 {
         cx.ui.note(text!("{} have not been read yet.", count(story.waiting, "claim", "claims")));
     }
@@ -74,7 +79,8 @@ fn line(cx: &mut Context, view: &ClaimView) {
 /// A mark: what it is, its question, and its claims.
 fn show(cx: &mut Context, mark: &StoryMark, claims: &[ClaimView]) {
     let kind = cx.ui.paint(Style::Warn, mark.confusion.as_str());
-    cx.ui.line(text!("\n{}  {}", kind, sanitize_line(&mark.question)));
+    let by = cx.ui.paint(Style::Dim, if mark.by_model { " (a language model asks)" } else { "" });
+    cx.ui.line(text!("\n{}  {}{}", kind, sanitize_line(&mark.question), by));
     for id in &mark.claims {
         if let Some(claim) = claims.iter().find(|claim| claim.id == *id) {
             line(cx, claim);

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::api::{
     Doubts, DoubtsQuery, JudgeNextRequest, JudgePairsRequest, JudgeRequest, JudgedNext, JudgedPairs, Questions,
-    QuestionsQuery, WriteOutcome,
+    QuestionsQuery, ReadStoryRequest, StoryProgress, WriteOutcome,
 };
 
 impl Client {
@@ -32,6 +32,11 @@ impl Client {
         let mut request = request.clone();
         name_op(&mut request.caller)?;
         self.post("/doubts", &request).await
+    }
+
+    /// `POST /story/read`: has a language model read the next part of a whole story.
+    pub async fn read_story(&self, request: &ReadStoryRequest) -> ClientResult<StoryProgress> {
+        self.value(Request { deadline: LONG_DEADLINE, ..posting("/story/read", request)? }).await
     }
 
     /// `POST /doubts/judge`: has a language model judge the next pairs.

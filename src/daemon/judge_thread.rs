@@ -1,4 +1,4 @@
-//! The thread on which language models judge pairs of claims: it may wait minutes for an answer, and nothing else waits for it.
+//! The thread on which language models judge pairs of claims, and then read stories: it may wait minutes for an answer, and nothing else waits for it.
 
 use std::{
     sync::{
@@ -54,8 +54,14 @@ impl Drop for JudgeThread {
 fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     while !ending.load(Ordering::Relaxed) {
         let started = Instant::now();
-        let Some(judged) = engine.upgrade().map(|engine| (engine.judge_in_background(), engine.config().judge_budget))
-        else {
+        let judged = engine.upgrade().map(|engine| {
+            let worked = engine.judge_in_background().and_then(|worked| match worked {
+                true => Ok(true),
+                false => engine.read_story_in_background(),
+            });
+            (worked, engine.config().judge_budget)
+        });
+        let Some(judged) = judged else {
             return;
         };
         let rest = match judged {
@@ -66,7 +72,7 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
                 if ending.load(Ordering::Relaxed) {
                     return;
                 }
-                tracing::warn!(%error, "pairs of claims were not judged");
+                tracing::warn!(%error, "no language model judged pairs of claims or read a story");
                 Some(RETRY)
             }
         };

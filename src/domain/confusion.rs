@@ -51,11 +51,13 @@ pub enum StoryRule {
     Restated,
     /// A claim is past its last day.
     Expired,
+    /// A language model asks: a proposal, on this device only.
+    Model,
 }
 
 impl StoryRule {
     /// Every rule, in the order of the numbers under which the store keeps them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Contradiction,
         Self::Choice,
         Self::Amount,
@@ -64,6 +66,7 @@ impl StoryRule {
         Self::Ended,
         Self::Restated,
         Self::Expired,
+        Self::Model,
     ];
 }
 

@@ -176,7 +176,7 @@ impl Engine {
                 tracing::warn!(%error, "a judge's answer was not used");
                 vec![None; pairs.len()]
             }
-            Err(error @ JudgeError::Unavailable(_)) => {
+            Err(error @ (JudgeError::Unavailable(_) | JudgeError::Refused(_))) => {
                 return Err(ApiError::new(ErrorCode::Unavailable, error.to_string())
                     .hint("check [judge] in config.toml; the pairs still wait"));
             }

@@ -31,6 +31,7 @@ mod reembed;
 mod refine;
 mod request_hash;
 mod still_in_force;
+mod story_model;
 mod story_reading;
 mod team;
 mod threshold_shift;
@@ -149,6 +150,8 @@ struct Counters {
     deepened: AtomicU64,
     /// Statements of which the language model read the norm.
     refined: AtomicU64,
+    /// Answers about stories that were dropped.
+    story_dropped: AtomicU64,
     /// Stages that were skipped since a model failed.
     skipped: AtomicU64,
 }
@@ -450,6 +453,7 @@ impl Engine {
                 deepened: read(&self.counters.deepened),
                 refined: read(&self.counters.refined),
                 waiting: self.deep_queue.len() as u64,
+                story_dropped: read(&self.counters.story_dropped),
                 skipped: read(&self.counters.skipped),
             },
             nli: self.model_name(ModelRole::Nli),

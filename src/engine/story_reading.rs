@@ -22,6 +22,9 @@ const BATCH: usize = 4;
 /// How long a question for a story reads what waits, before it is answered with what was read.
 const MOMENT: Duration = Duration::from_millis(200);
 
+/// How long an audit reads what waits: minutes of it are left after an import of tens of thousands of claims alone.
+const AUDIT_PATIENCE: Duration = Duration::from_mins(2);
+
 /// The most claims whose reading is kept, for the next one that is read beside them.
 const KEPT: usize = 2_048;
 
@@ -32,7 +35,7 @@ pub(super) struct StoryTexts {
 }
 
 impl StoryTexts {
-    fn text(&self, row: &ClaimRow) -> StoryText {
+    pub(super) fn text(&self, row: &ClaimRow) -> StoryText {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(text) = kept.get(&row.id) {
             return text.clone();
@@ -84,6 +87,13 @@ impl Engine {
         while begun.elapsed() < MOMENT && self.read_stories()? {}
         Ok(())
     }
+
+    /// Reads the whole backlog, for an audit.
+    pub(super) fn finish_stories(&self) -> Result<(), ApiError> {
+        let begun = Instant::now();
+        while begun.elapsed() < AUDIT_PATIENCE && self.read_stories()? {}
+        Ok(())
+    }
 }
 
 /// Returns the claim of a story as the rules read it.
@@ -103,10 +113,10 @@ pub(super) fn happened(row: &ClaimRow) -> u64 {
 }
 
 /// What the store asks to read a claim.
-struct StoryPass<'a> {
-    guard: &'a Guard,
-    texts: &'a StoryTexts,
-    today: &'a str,
+pub(super) struct StoryPass<'a> {
+    pub(super) guard: &'a Guard,
+    pub(super) texts: &'a StoryTexts,
+    pub(super) today: &'a str,
 }
 
 impl StoryPass<'_> {

@@ -59,6 +59,8 @@ pub(super) struct StageTimers {
     pub(super) deep: StageTimer,
     /// Reading a few claims of a story, in the background.
     pub(super) story: StageTimer,
+    /// A language model reading a part of a story.
+    pub(super) story_model: StageTimer,
 }
 
 impl StageTimers {
@@ -70,6 +72,7 @@ impl StageTimers {
             (&self.act, "checking and storing an act"),
             (&self.deep, "checking with the language model in the background"),
             (&self.story, "reading the story in the background"),
+            (&self.story_model, "reading the story by a language model"),
         ];
         parts.into_iter().filter_map(|(timer, stage)| timer.timing(stage)).collect()
     }

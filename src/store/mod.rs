@@ -28,6 +28,7 @@ mod requests;
 mod row;
 mod scopes;
 mod story_pass;
+mod story_reading_mark;
 mod team;
 mod vectors;
 
@@ -52,6 +53,7 @@ pub use row::{
     ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
 };
 pub use story_pass::{StoryMarkRow, StoryNeighbour, StoryPlace, StoryReader, StoryStep, WrittenMark, WrittenMarks};
+pub use story_reading_mark::{StoryOutlineRow, UnreadStory};
 pub use team::sync_rows::{
     ContactRow, DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate, Fork, InviteRow, LogEntry, LogEntryCursor,
     LogEntryPage, PeerDocumentState, PeerRow, QuarantinedRow, RosterDraft, SyncCursor, SyncImport, SyncImported,

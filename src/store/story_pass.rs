@@ -203,7 +203,7 @@ fn read_one(
 }
 
 /// A claim with the acts that keep it out of force.
-fn neighbour(db: &Connection, n: i64, mut row: ClaimRow) -> Result<StoryNeighbour> {
+pub(super) fn neighbour(db: &Connection, n: i64, mut row: ClaimRow) -> Result<StoryNeighbour> {
     let mut read = db.prepare_cached(
         "SELECT a.successor, e.kind, e.wall FROM live_acts a JOIN events e ON e.n = a.act WHERE a.claim = ?1",
     )?;
@@ -239,38 +239,52 @@ impl Reader {
         Ok(read.query_row([scope], |row| row.get(0))?)
     }
 
-    /// The marks of a scope that are shown, or were answered, in the order of the story.
+    /// The marks of a scope that are shown, or were answered, in the order of the story; behind them what a language model proposes.
     pub fn story_marks(&self, scope: &Scope) -> Result<Vec<StoryMarkRow>> {
         self.snapshot(|reader| {
             let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(Vec::new()) };
-            let mut read = reader.db.prepare_cached(
+            let mut found: Vec<StoryMarkRow> = Vec::new();
+            let mut add = |sql: &str, values: &[&dyn rusqlite::ToSql]| -> Result<()> {
+                let mut marks: HashMap<CardId, usize> = HashMap::new();
+                let mut read = reader.db.prepare_cached(sql)?;
+                let mut rows = read.query(values)?;
+                while let Some(row) = rows.next()? {
+                    let card = CardId(row.get(0)?);
+                    let member = log::id_at(row, 1)?;
+                    let (Some(confusion), Some(rule)) =
+                        (Confusion::numbered(row.get(2)?), StoryRule::numbered(row.get(3)?))
+                    else {
+                        continue;
+                    };
+                    let at = *marks.entry(card).or_insert_with(|| {
+                        found.push(StoryMarkRow { card, confusion, rule, claims: Vec::new(), open: false });
+                        found.len() - 1
+                    });
+                    if let Some(mark) = found.get_mut(at) {
+                        mark.claims.push(member);
+                        mark.open = row.get(4)?;
+                    }
+                }
+                Ok(())
+            };
+            add(
                 "SELECT s.card, c.id, s.confusion, s.rule, k.open FROM story_marks s
                  JOIN card_sources o ON o.card = s.card AND o.kind = ?2
                  JOIN cards k ON k.id = s.card
                  JOIN claims c ON c.n = s.member
                  JOIN story_claims p ON p.claim = s.by
                  WHERE k.scope = ?1 ORDER BY p.place, s.card, s.ord",
+                &[&scope, &(CardKind::Story as i64)],
             )?;
-            let mut marks: HashMap<CardId, usize> = HashMap::new();
-            let mut found: Vec<StoryMarkRow> = Vec::new();
-            let mut rows = read.query(params![scope, CardKind::Story as i64])?;
-            while let Some(row) = rows.next()? {
-                let card = CardId(row.get(0)?);
-                let member = log::id_at(row, 1)?;
-                let (Some(confusion), Some(rule)) =
-                    (Confusion::numbered(row.get(2)?), StoryRule::numbered(row.get(3)?))
-                else {
-                    continue;
-                };
-                let at = *marks.entry(card).or_insert_with(|| {
-                    found.push(StoryMarkRow { card, confusion, rule, claims: Vec::new(), open: false });
-                    found.len() - 1
-                });
-                if let Some(mark) = found.get_mut(at) {
-                    mark.claims.push(member);
-                    mark.open = row.get(4)?;
-                }
-            }
+            // A card has the newest claim first.
+            add(
+                "SELECT k.id, m.member, k.confusion, k.rule, k.open FROM cards k
+                 JOIN card_members m ON m.card = k.n
+                 WHERE k.scope = ?1 AND k.open = 1 AND k.kind = ?2 AND k.rule = ?3
+                   AND NOT EXISTS (SELECT 1 FROM card_sources o WHERE o.card = k.id AND o.kind = ?2)
+                 ORDER BY k.wall, k.tick, k.n, m.ord DESC",
+                &[&scope, &(CardKind::Story as i64), &StoryRule::Model.number()],
+            )?;
             Ok(found)
         })
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Mark, StoryClaim,
+    Mark, SESSION, StoryClaim,
     claim_reading::{ClaimReading, Ended},
 };
 use crate::{
@@ -17,11 +17,8 @@ use crate::{
     guard::{Guard, JudgeContext},
 };
 
-/// Claims by one writer within this time are one working session, in milliseconds.
-const SESSION: u64 = 60 * 60 * 1000;
-
 /// The age difference from which the older of two opposing claims is stale rather than ambiguous, in milliseconds.
-const LONG_AGO: u64 = 90 * 24 * 60 * 60 * 1000;
+pub(super) const LONG_AGO: u64 = 90 * 24 * 60 * 60 * 1000;
 
 /// The age difference from which a version is stale beside a higher one, in milliseconds.
 const VERSION_AGE: u64 = 7 * 24 * 60 * 60 * 1000;
@@ -165,9 +162,9 @@ impl Scene<'_> {
     }
 
     /// Returns whether both are from one working session.
-    fn is_session(&self, one: usize, other: usize) -> bool {
-        let (one, other) = (self.lines[one], self.lines[other]);
-        one.who == other.who && one.written.abs_diff(other.written) <= SESSION
+    fn is_session(&self, earlier: usize, later: usize) -> bool {
+        let between = self.lines.get(earlier + 1..later).unwrap_or_default();
+        self.lines[earlier].is_session_with(self.lines[later], between)
     }
 
     /// Returns the reversal that the claim completes: it repeats an earlier claim that a claim between the two ended or opposed, without
@@ -267,7 +264,7 @@ impl Scene<'_> {
     fn unsettled(&self, other: usize) -> Option<Mark> {
         let at = self.at();
         let (newer, older) = (self.lines[at], self.lines[other]);
-        if !newer.standing.holds() || self.is_session(at, other) {
+        if !newer.standing.holds() || self.is_session(other, at) {
             return None;
         }
         let (reading, theirs) = (self.reading(at), self.reading(other));

@@ -47,6 +47,8 @@ pub(super) struct ClaimReading {
     versions: Vec<Version>,
     /// The amounts that it states.
     amounts: Vec<Amount>,
+    /// What qualifies its words, as (word, qualifier): "search service", "import of billing".
+    qualifiers: BTreeSet<(u64, u64)>,
     /// For "X is the Y of Z": the words of X, and those of the role that only X has.
     unique_role: Option<(BTreeSet<u64>, BTreeSet<u64>)>,
     /// Whether it says that something was brought back.
@@ -140,6 +142,7 @@ impl ClaimReading {
             subject,
             versions: versions(&parsed.items),
             amounts: amounts(&parsed.items),
+            qualifiers: qualifiers(&parsed.items),
             unique_role: unique_role(parsed),
             returns: has(WordClass::Returning),
             settles: has(WordClass::Settling) || opens_with_time(&words) || tells_change(&words),
@@ -170,7 +173,7 @@ impl ClaimReading {
     pub(super) fn states_other_amount_than(&self, other: &Self) -> bool {
         let [ours] = self.amounts.as_slice() else { return false };
         let [theirs] = other.amounts.as_slice() else { return false };
-        if ours.of != theirs.of || ours.value == theirs.value {
+        if ours.of != theirs.of || ours.value == theirs.value || self.is_about_another_than(other) {
             return false;
         }
         let shared = self.subject.intersection(&other.subject).count();
@@ -179,6 +182,14 @@ impl ClaimReading {
         let is_part = !ours.of.0.is_empty() && least > 0 && shared == least;
         let is_rate_of_all = ours.is_rate && (self.is_general || other.is_general);
         is_part || is_rate_of_all || shared >= 2 && 2 * shared >= least
+    }
+
+    /// Returns whether both have a word in common that each qualifies by a word of its own: "the search service", "the billing service".
+    fn is_about_another_than(&self, other: &Self) -> bool {
+        self.qualifiers.iter().any(|(word, ours)| {
+            let theirs = other.qualifiers.range((*word, 0)..=(*word, u64::MAX));
+            !other.subject.contains(ours) && theirs.clone().any(|(_, theirs)| !self.subject.contains(theirs))
+        })
     }
 
     /// Returns whether both give one unique role to different things: "X is the source of truth for Z", "Y is the source of truth for Z".
@@ -431,6 +442,21 @@ fn amounts(items: &[Item]) -> Vec<Amount> {
         Some(Amount { of, value: quantity.value.clone(), is_rate })
     };
     items.iter().enumerate().filter_map(read).collect()
+}
+
+/// Returns what qualifies the words of a statement: the content word before one, and the one behind "of", "for", "in" or "on" after it.
+fn qualifiers(items: &[Item]) -> BTreeSet<(u64, u64)> {
+    let named = |at: usize| items.get(at).filter(|item| item.kind == ItemKind::Content);
+    let mut out = BTreeSet::new();
+    for (at, item) in items.iter().enumerate().filter(|(_, item)| item.kind == ItemKind::Content) {
+        out.extend(at.checked_sub(1).and_then(named).map(|before| (item.id, before.id)));
+        if items.get(at + 1).is_some_and(|next| matches!(next.lower.as_str(), "of" | "for" | "in" | "on")) {
+            let article =
+                items.get(at + 2).is_some_and(|next| matches!(next.lower.as_str(), "the" | "a" | "an" | "our"));
+            out.extend(named(at + 2 + usize::from(article)).map(|behind| (item.id, behind.id)));
+        }
+    }
+    out
 }
 
 /// Returns whether a statement names nothing but an attribute with its amount.

@@ -12,7 +12,10 @@
 
 mod claim_marks;
 mod claim_reading;
+mod forgetting;
 mod mark_question;
+mod model_prompt;
+mod proposal;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +26,13 @@ use std::{
 
 pub use claim_marks::{ClaimMarks, read_claim};
 use claim_reading::ClaimReading;
+pub use forgetting::ForgettableClaim;
 pub use mark_question::question;
+pub use model_prompt::{
+    BATCH_TOKENS, ModelFinding, ModelReading, PromptedClaim, STORY_ANSWER_TOKENS, STORY_SYSTEM, batches, read_answer,
+    story_grammar, story_message,
+};
+pub use proposal::{StoryProposal, propose};
 
 use crate::{
     domain::{ClaimId, Confusion, Hlc, STORY_WINDOW, StoryRule, claim::ClaimKind},
@@ -31,10 +40,13 @@ use crate::{
 };
 
 /// The version of the reading: another one makes every store read its claims again.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The most earlier claims that a claim is compared with: those with most words in common.
 pub const COMPARED: usize = 24;
+
+/// Claims by one writer belong to one working session if no more time than this passes between one and the next, in milliseconds.
+pub const SESSION: u64 = 15 * 60 * 1000;
 
 /// What a claim says, read once; it does not change.
 #[derive(Clone, Debug)]
@@ -118,6 +130,20 @@ impl StoryClaim {
 
     fn reading(&self) -> &ClaimReading {
         &self.text.reading
+    }
+
+    /// Returns whether it and the claims between it and a later one, all by one writer, are steps of one session. A claim that the later one superseded
+    /// is none: that was a decision.
+    fn is_session_with(&self, later: &Self, between: &[&Self]) -> bool {
+        if self.who != later.who || later.id().is_some_and(|id| self.standing.replaced_by.contains(&id)) {
+            return false;
+        }
+        let mut at = self.written;
+        between.iter().filter(|claim| claim.who == self.who).copied().chain([later]).all(|next| {
+            let pause = next.written.abs_diff(at);
+            at = next.written;
+            pause <= SESSION
+        })
     }
 
     /// Returns whether its reason speaks of what the other claim says and it does not, or says that something came back.

@@ -10,8 +10,8 @@ use super::super::{
 use crate::{
     api::{
         ApiError, AsOf, CalibrateRequest, Calibrated, ClaimView, ClaimsPage, ClaimsQuery, History, IngestedFiles,
-        IngestedQuery, LogPage, LogQuery, Promotions, PromotionsQuery, RecallAnswer, RecallRequest, Snapshot,
-        SnapshotQuery, Story, StoryQuery, WhyAnswer, WhyRequest,
+        IngestedQuery, LogPage, LogQuery, Promotions, PromotionsQuery, ReadStoryRequest, RecallAnswer, RecallRequest,
+        Snapshot, SnapshotQuery, Story, StoryProgress, StoryQuery, WhyAnswer, WhyRequest,
     },
     domain::Scope,
     engine::Engine,
@@ -87,6 +87,18 @@ pub(in crate::daemon) async fn story(
     QueryString(query): QueryString<StoryQuery>,
 ) -> JsonResult<Story> {
     value(shared.engine(move |engine| engine.story(&query)).await)
+}
+
+/// Has a language model read the next part of a whole story, by the judges of the settings; with `dry_run`, estimates what the rest takes.
+#[utoipa::path(post, path = "/story/read", tag = "claims", request_body = ReadStoryRequest, responses(
+    (status = 200, body = StoryProgress),
+    (status = 400, description = "A field is invalid; it is named", body = ApiError),
+    (status = 503, description = "The model cannot be asked", body = ApiError)))]
+pub(in crate::daemon) async fn read_story(
+    State(shared): State<SharedState>,
+    JsonBody(request): JsonBody<ReadStoryRequest>,
+) -> JsonResult<StoryProgress> {
+    value(shared.engine(move |engine| engine.read_story_for(&request)).await)
 }
 
 /// What enough projects of an organisation agree on, and nobody has decided about.

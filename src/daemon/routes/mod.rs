@@ -58,6 +58,7 @@ routes! {
     get "/snapshot" => claims::snapshot,
     get "/log" => claims::log,
     get "/story" => claims::story,
+    post "/story/read" => claims::read_story,
     post "/remember" => writes::remember,
     post "/learn" => writes::learn,
     post "/supersede" => writes::supersede,

@@ -26,8 +26,8 @@ pub enum CardKind {
     Proposed,
     /// A write waits for its writer's verdicts on claims that it may contradict; on this device only.
     Held,
-    /// The story of the scope leaves open what holds: a reversal, an ambiguity or a stale claim, read from the claims by
-    /// rules: the same card on every device.
+    /// The story of the scope leaves open what holds: a reversal, an ambiguity or a stale claim. Read from the claims by rules
+    /// it is the same card on every device; one that a language model proposes is on this device only.
     Story,
 }
 
@@ -68,9 +68,9 @@ pub struct LocalNote {
     pub until: Option<u64>,
     /// Of a narrowing: the claim of the organisation's level that the first target stands for in this project.
     pub narrows: Option<EventId>,
-    /// Of an answer to a story card: its category.
+    /// Of an answer to a story card, or of one that a language model proposes: its category.
     pub confusion: Option<Confusion>,
-    /// Of an answer to a story card: the rule that found it.
+    /// Of an answer to a story card, or of one that a language model proposes: the rule that found it.
     pub rule: Option<StoryRule>,
 }
 
@@ -100,6 +100,8 @@ pub fn card_of(id: EventId, header: &Header, body: Option<&Body>) -> Option<Card
             local::REFUSED | local::HELD => Some(CardId::of_members(&[group_of(id, header)])),
             local::PROPOSED => Some(CardId::of_members(&[id])),
             local::FOUND if header.targets.len() >= 2 => Some(CardId::of_members(&header.targets)),
+            // Without its words it asks nothing.
+            local::ASKED => local_note(body).confusion.map(|confusion| CardId::of_story(confusion, &header.targets)),
             local::SETTLED | local::DISCARD | local::SNOOZE => Some(
                 local_note(body)
                     .card

@@ -36,13 +36,15 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
     validate::actor(&request.caller)?;
     let today = guard_calls::day((engine.config.clock)());
     let now = (engine.config.clock)();
+    engine.finish_stories()?;
     // The long part reads beside the writer; what it found is looked at again under the lock.
     let (scope, mut work) = {
         let reader = engine.readers.lend();
         let write_scope = WriteScope::of(&reader, &request.caller)?;
         let scope = write_scope.scope.clone();
         let shift = engine.threshold_shift(&reader, &write_scope.scope, now)?;
-        let outcome = AuditOutcome::default();
+        let questions = reader.story_marks(&scope)?.iter().filter(|mark| mark.open).count();
+        let outcome = AuditOutcome { questions, ..AuditOutcome::default() };
         let second = engine.second_reader();
         let doubts = Vec::new();
         let work =

@@ -155,6 +155,7 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
         (EventKind::Local(kind), _) if kind == "snooze" => "snoozed a card".into(),
         (EventKind::Local(kind), _) if kind == "discard" => "discarded a refused write".into(),
         (EventKind::Local(kind), _) if kind == "found" => "opened cards after an audit".into(),
+        (EventKind::Local(kind), _) if kind == "asked" => "opened questions of the story".into(),
         (kind, _) if derive::is_chunk(kind) || derive::is_chunk_gone(kind) => "ingested a file".into(),
         (EventKind::Local(_), _) => "settled a card".into(),
         (kind, _) => kind.to_string(),

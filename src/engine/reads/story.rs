@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{
     api::{ApiError, MAX_PAGE, Story, StoryMark, StoryQuery},
-    domain::{ClaimId, Status, ago::day},
+    domain::{ClaimId, Status, StoryRule, ago::day},
     engine::{Engine, story_reading::happened, validate, view},
     guard::normalise,
     store::{ClaimFilter, ClaimRow},
-    story::question,
+    story::{SESSION, question},
 };
 
 /// The newest claims that are shown.
@@ -59,12 +59,32 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
             confusion: mark.confusion,
             question: question(mark.confusion, mark.rule, &told),
             claims: mark.claims,
+            by_model: mark.rule == StoryRule::Model,
             card: Some(mark.card),
         });
     }
     let marked: HashSet<ClaimId> = shown.iter().flat_map(|mark| mark.claims.iter().copied()).collect();
+    let (in_sessions, sessions) = sessions(rows.iter().filter(|row| asked.contains(&row.id)));
     let read = rows.len();
     let rows = rows.into_iter().filter(|row| asked.contains(&row.id) || marked.contains(&row.id));
     let claims = view::claims(rows.collect::<Vec<_>>(), &day((engine.config.clock)()));
-    Ok(Story { claims, marks: shown, read, cut, waiting })
+    Ok(Story { claims, marks: shown, read, cut, waiting, in_sessions, sessions })
+}
+
+/// Counts the claims in force of sessions in which there are several, and these sessions. `rows`: in the order of the story.
+fn sessions<'a>(rows: impl Iterator<Item = &'a ClaimRow>) -> (usize, usize) {
+    let mut last: HashMap<&str, (u64, bool)> = HashMap::new();
+    let (mut claims, mut sessions) = (0, 0);
+    for row in rows.filter(|row| row.status == Status::Active) {
+        let at = happened(row);
+        let before = last.get(row.who.as_str()).filter(|(then, _)| at.abs_diff(*then) <= SESSION);
+        match before {
+            Some((_, true)) => claims += 1,
+            Some((_, false)) => (claims, sessions) = (claims + 2, sessions + 1),
+            None => {}
+        }
+        let several = before.is_some();
+        last.insert(&row.who, (at, several));
+    }
+    (claims, sessions)
 }

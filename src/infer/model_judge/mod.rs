@@ -62,6 +62,9 @@ pub enum JudgeError {
     /// It cannot be asked now; later it may.
     #[error("{0}")]
     Unavailable(String),
+    /// It works, and cannot answer this question: the prompt is too long for it.
+    #[error("{0}")]
+    Refused(String),
     /// It answered, and its answer does not fit the question.
     #[error("{name} gave an unusable answer: {start}")]
     Unusable {
@@ -74,7 +77,10 @@ pub enum JudgeError {
 
 impl From<InferError> for JudgeError {
     fn from(error: InferError) -> Self {
-        Self::Unavailable(error.to_string())
+        match error {
+            InferError::Refused(why) => Self::Refused(why),
+            error => Self::Unavailable(error.to_string()),
+        }
     }
 }
 

@@ -87,7 +87,7 @@ pub(in crate::store) fn report_of(
             sources.extend(
                 evidence.iter().filter(|e| e.effective && derive::is_local_kind(&e.kind, local::EVIDENCE)).map(|e| e.n),
             );
-        } else if derive::is_local_kind(&event.kind, local::FOUND) {
+        } else if derive::is_local_kind(&event.kind, local::FOUND) || derive::is_local_kind(&event.kind, local::ASKED) {
             sources.push(event.n);
         }
         for n in sources {
@@ -300,7 +300,7 @@ impl Projector<'_> {
         let mut open = false;
         let mut ids = self.dirty.members.get(&id).cloned().unwrap_or_default();
         let mut found = None;
-        let (marked, mut story) = story_marks::mark_of_card(self.db, id)?.unzip();
+        let (mut marked, mut story) = story_marks::mark_of_card(self.db, id)?.unzip();
         let mut read = self.db.prepare_cached("SELECT kind, open FROM card_sources WHERE card = ?1")?;
         for row in read.query_map([id.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?)))? {
             let (kind, holds) = row?;
@@ -314,7 +314,8 @@ impl Projector<'_> {
             ids = read.query_map([id.0], |row| id_at(row, 0))?.collect::<rusqlite::Result<_>>()?;
         }
         for event in events {
-            let is_found = derive::is_local_kind(&event.kind, local::FOUND);
+            let asked = story_marks::asked(self.db, event)?;
+            let is_found = derive::is_local_kind(&event.kind, local::FOUND) || asked.is_some();
             let is_resolve = matches!(event.kind, EventKind::Resolve(_));
             if !is_found && (!is_resolve || self.settles_a_new_claim(event)?) {
                 continue;
@@ -334,7 +335,11 @@ impl Projector<'_> {
                 kinds.insert(CardKind::Story);
                 story = story.or(answered);
             } else if is_found {
-                kinds.insert(CardKind::Found);
+                kinds.insert(if asked.is_some() { CardKind::Story } else { CardKind::Found });
+                if asked.is_some() {
+                    story = story.or(asked);
+                    marked.get_or_insert_with(|| event.header.targets.clone());
+                }
                 open |= self.is_found_open(&members, events, event.scope)?;
                 found.get_or_insert(event);
             } else {

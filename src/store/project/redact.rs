@@ -176,5 +176,5 @@ impl Projector<'_> {
 
 /// Whether this is a local event whose body quotes the claims that it points to.
 fn quotes(event: &LoadedEvent) -> bool {
-    matches!(&event.kind, EventKind::Local(kind) if kind == local::EVIDENCE || kind == local::FOUND)
+    matches!(&event.kind, EventKind::Local(kind) if [local::EVIDENCE, local::FOUND, local::ASKED].contains(&kind.as_str()))
 }

@@ -9,7 +9,7 @@ use super::{Projector, phrase_key};
 use crate::{
     domain::{
         CardId, ClaimId, Confusion, MarkAnswers, STORY_WINDOW, StoryRule,
-        derive::{CardKind, local_note},
+        derive::{CardKind, is_local_kind, local, local_note},
         event::{EventKind, ResolveAct},
     },
     store::{
@@ -22,7 +22,7 @@ use crate::{
 pub(super) type CategoryAndRule = (i64, i64);
 
 /// Marks of one scope, category and rule.
-pub(super) type MarkSort = (i64, i64, i64);
+pub(in crate::store) type MarkSort = (i64, i64, i64);
 
 /// The key under which a scope's claims with a word stand in `story_words`.
 pub(in crate::store) fn story_word(scope: i64, word: u64) -> i64 {
@@ -52,8 +52,17 @@ pub(super) fn answered(db: &Connection, card: CardId, event: &LoadedEvent) -> Re
     Ok(Some((confusion.number(), note.rule.unwrap_or(StoryRule::Contradiction).number())))
 }
 
+/// Category and rule, if by this event a language model asks about claims.
+pub(super) fn asked(db: &Connection, event: &LoadedEvent) -> Result<Option<CategoryAndRule>> {
+    if !is_local_kind(&event.kind, local::ASKED) {
+        return Ok(None);
+    }
+    let note = local_note(log::body(db, event.n)?.as_ref());
+    Ok(note.confusion.map(|confusion| (confusion.number(), note.rule.unwrap_or(StoryRule::Model).number())))
+}
+
 /// How a scope answered the marks of one sort.
-fn answers(db: &Connection, (scope, confusion, rule): MarkSort) -> Result<MarkAnswers> {
+pub(in crate::store) fn story_answers(db: &Connection, (scope, confusion, rule): MarkSort) -> Result<MarkAnswers> {
     let mut read = db.prepare_cached(
         "SELECT coalesce(sum(dismissed = 1), 0), coalesce(sum(dismissed = 0), 0) FROM story_answers
          WHERE scope = ?1 AND confusion = ?2 AND rule = ?3",
@@ -275,7 +284,7 @@ impl Projector<'_> {
         )?;
         let (scope, confusion, rule, strength): (i64, i64, i64, f64) =
             read.query_row([card.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-        if strength < f64::from(answers(self.db, (scope, confusion, rule))?.bar()) {
+        if strength < f64::from(story_answers(self.db, (scope, confusion, rule))?.bar()) {
             return Ok(false);
         }
         let (Some(first), Some(last)) = (members.first(), members.last()) else { return Ok(false) };

@@ -247,9 +247,17 @@ impl Reader {
                 !derive::is_undo(&event.kind)
                     && !derive::is_notice(&event.kind)
                     && !matches!(event.kind, EventKind::Judgement(_) | EventKind::Redact)
-                    && [local::REFUSED, local::HELD, local::EVIDENCE, local::FOUND, local::SNOOZE, local::SEEN]
-                        .iter()
-                        .all(|kind| !derive::is_local_kind(&event.kind, kind))
+                    && ![
+                        local::REFUSED,
+                        local::HELD,
+                        local::EVIDENCE,
+                        local::FOUND,
+                        local::ASKED,
+                        local::SNOOZE,
+                        local::SEEN,
+                    ]
+                    .iter()
+                    .any(|kind| derive::is_local_kind(&event.kind, kind))
             });
             found.sort_by_key(|event| (event.header.clock, event.id));
             found.dedup_by_key(|event| event.id);

@@ -206,6 +206,7 @@ pub(crate) fn diagnose() -> Diagnose {
             deepened: 41,
             refined: 40,
             waiting: 17,
+            story_dropped: 0,
             skipped: 2,
         },
         thresholds: vec![],
@@ -311,6 +312,7 @@ pub(crate) fn story() -> Story {
         confusion,
         question: question.into(),
         claims: numbers.iter().map(|n| id(*n)).collect(),
+        by_model: false,
         card: (confusion == Confusion::Reversal).then(|| card_id(5)),
     };
     Story {
@@ -322,6 +324,8 @@ pub(crate) fn story() -> Story {
         ],
         cut: false,
         waiting: 0,
+        in_sessions: 0,
+        sessions: 0,
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     api::{ClaimView, StoryQuestion},
-    domain::Status,
+    domain::{Status, verdict::RuleId},
     tui::{
         action::Action,
         state::{conflicts::Card, story::turns},
@@ -32,6 +32,9 @@ pub(super) fn lines(
     let dot = theme.glyphs.dot;
     let mut out = text::wrap(&question.question, width, theme.title);
     out.extend(text::wrap(title(question.confusion), width, theme.warn));
+    // What a language model asks; the rules name no more than the category.
+    let asked = card.view.evidence.iter().filter(|evidence| evidence.rule == RuleId::Judged);
+    asked.for_each(|evidence| out.extend(text::wrap(&evidence.sentence, width, theme.dim)));
     out.push(Line::default());
     let find = |id| card.view.sides.iter().map(|side| &side.claim).find(|claim| claim.id == id);
     let claims: Vec<(char, Option<&ClaimView>)> = turns(question.confusion, question.claims.len())

@@ -25,6 +25,7 @@ mod reembed;
 mod refine;
 mod snapshot;
 mod stories;
+mod story_model;
 mod strangers;
 mod team;
 mod undo;

@@ -50,7 +50,7 @@ impl EventSet<'_> {
             let EventKind::Local(kind) = &item.kind else { continue };
             let copies = match kind.as_str() {
                 // The guard's evidence quotes the claims that it compared.
-                local::EVIDENCE | local::FOUND => {
+                local::EVIDENCE | local::FOUND | local::ASKED => {
                     // What was found may stand between two projects.
                     let anywhere = kind == local::FOUND;
                     item.header.targets.iter().any(|target| self.redacts(&named, item.header, target, anywhere))

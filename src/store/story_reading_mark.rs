@@ -1,0 +1,159 @@
+//! What a language model has read of the stories: how far it has come in each scope, and the claims for it. The marks are settings of the store's
+//! file, so that the reading goes on after a restart.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{
+    Reader, Result, Store, StoryNeighbour, StoryReader,
+    log::{self, id_at},
+    open,
+    project::{story_answers, story_word},
+    read::bare_claims_at_places,
+    story_pass::neighbour,
+};
+use crate::domain::{ClaimId, Confusion, MarkAnswers, STORY_WINDOW, Scope, StoryRule};
+
+/// The claim up to which all scopes were read.
+const ALL: &str = "story.model.read";
+
+/// Claims of a scope that no language model has read in their story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadStory {
+    /// The scope.
+    pub scope: Scope,
+    /// The claims in force among them, the newest first, and not all if there are many.
+    pub claims: Vec<ClaimId>,
+    /// The last claim, for [`Store::note_story_read`].
+    pub last: i64,
+}
+
+/// A claim of a story without its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoryOutlineRow {
+    /// Its number in this file.
+    pub n: i64,
+    /// Its id.
+    pub id: ClaimId,
+    /// When it happened, in milliseconds since the Unix epoch.
+    pub written: u64,
+    /// The cards on which it stands or stood.
+    pub conflicts: u32,
+}
+
+fn mark(kind: &str, scope: i64) -> String {
+    format!("story.model.{kind}.{scope}")
+}
+
+/// Scopes with claims that were not read, the newest first, each with its last claim and the one up to which it was read.
+fn unread(db: &Connection) -> Result<Vec<(i64, i64, i64)>> {
+    let all: i64 = open::setting(db, ALL)?.unwrap_or(0);
+    let mut read = db.prepare_cached(
+        "SELECT c.scope, max(c.n) FROM story_claims p JOIN claims c ON c.n = p.claim WHERE p.claim > ?1
+         GROUP BY c.scope ORDER BY 2 DESC",
+    )?;
+    let scopes = read.query_map([all], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut found = Vec::new();
+    for (scope, last) in scopes.collect::<rusqlite::Result<Vec<(i64, i64)>>>()? {
+        let until: i64 = open::setting(db, &mark("read", scope))?.unwrap_or(0).max(all);
+        if last > until {
+            found.push((scope, last, until));
+        }
+    }
+    Ok(found)
+}
+
+impl Store {
+    /// Notes that a language model has read a scope up to this claim.
+    pub fn note_story_read(&mut self, scope: &Scope, last: i64) -> Result<()> {
+        let db = &self.reader.db;
+        let Some(scope) = log::known_scope(db, scope)? else { return Ok(()) };
+        open::set(db, &mark("read", scope), last)?;
+        if unread(db)?.is_empty() {
+            let last: i64 = db.query_row("SELECT coalesce(max(claim), 0) FROM story_claims", [], |row| row.get(0))?;
+            open::set(db, ALL, last)?;
+        }
+        Ok(())
+    }
+
+    /// Notes the claim with which the reading of a whole scope goes on; `None` once it is done.
+    pub fn note_story_position(&mut self, scope: &Scope, next: Option<i64>) -> Result<()> {
+        let db = &self.reader.db;
+        let Some(scope) = log::known_scope(db, scope)? else { return Ok(()) };
+        open::set(db, &mark("next", scope), next.unwrap_or(0))
+    }
+}
+
+impl Reader {
+    /// The scope whose newest claim was not read by a language model; `None` if all were.
+    pub fn unread_story(&self, most: usize) -> Result<Option<UnreadStory>> {
+        self.snapshot(|reader| {
+            let Some((scope, last, until)) = unread(&reader.db)?.into_iter().next() else { return Ok(None) };
+            let mut read = reader.db.prepare_cached(
+                "SELECT c.id FROM story_claims p JOIN claims c ON c.n = p.claim
+                 WHERE p.claim > ?2 AND c.scope = ?1 AND c.status = 0 ORDER BY p.claim DESC LIMIT ?3",
+            )?;
+            let claims = read.query_map(params![scope, until, most], |row| id_at(row, 0))?;
+            let claims = claims.collect::<rusqlite::Result<_>>()?;
+            Ok(Some(UnreadStory { scope: log::scope_named(&reader.db, scope)?, claims, last }))
+        })
+    }
+
+    /// How a scope answered the marks of one category and rule.
+    pub fn story_answers(&self, scope: &Scope, confusion: Confusion, rule: StoryRule) -> Result<MarkAnswers> {
+        let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(MarkAnswers::default()) };
+        story_answers(&self.db, (scope, confusion.number(), rule.number()))
+    }
+
+    /// The number of the claim with which the reading of a whole scope goes on, if one was begun.
+    pub fn story_position(&self, scope: &Scope) -> Result<Option<i64>> {
+        let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(None) };
+        Ok(open::setting(&self.db, &mark("next", scope))?.filter(|next| *next > 0))
+    }
+
+    /// The claims of a story in order, the last ones if there are more than `most`.
+    pub fn story_outline(&self, scope: &Scope, most: usize) -> Result<Vec<StoryOutlineRow>> {
+        let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(Vec::new()) };
+        let mut read = self.db.prepare_cached(
+            "SELECT c.n, c.id, p.place, (SELECT count(*) FROM card_members m WHERE m.member = c.id)
+             FROM story_claims p JOIN claims c ON c.n = p.claim WHERE c.scope = ?1 ORDER BY p.place DESC LIMIT ?2",
+        )?;
+        let rows = read.query_map(params![scope, i64::try_from(most).unwrap_or(i64::MAX)], |row| {
+            let place: Vec<u8> = row.get(2)?;
+            let written = place.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            Ok(StoryOutlineRow { n: row.get(0)?, id: id_at(row, 1)?, written, conflicts: row.get(3)? })
+        })?;
+        let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        rows.reverse();
+        Ok(rows)
+    }
+
+    /// Claims of a story as it is read, by their numbers, in that order.
+    pub fn story_claims(&self, numbers: &[i64]) -> Result<Vec<StoryNeighbour>> {
+        self.snapshot(|reader| {
+            let rows = bare_claims_at_places(&reader.db, numbers.iter().copied())?;
+            rows.into_iter().zip(numbers).map(|(row, n)| neighbour(&reader.db, *n, row)).collect()
+        })
+    }
+
+    /// The numbers of the claims, before and after it, that have most words in common with a claim.
+    pub fn story_related(&self, reader: &dyn StoryReader, claim: &ClaimId) -> Result<Vec<i64>> {
+        self.snapshot(|this| {
+            let known = "SELECT n, scope FROM claims WHERE id = ?1";
+            let known: Option<(i64, i64)> =
+                this.db.prepare_cached(known)?.query_row([claim.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            let Some((n, scope)) = known else { return Ok(Vec::new()) };
+            let row = bare_claims_at_places(&this.db, [n])?.into_iter().next();
+            let Some(place) = row.and_then(|row| reader.place(&row)) else { return Ok(Vec::new()) };
+            let mut last = this
+                .db
+                .prepare_cached("SELECT place, claim FROM story_words WHERE word = ?1 ORDER BY place DESC LIMIT ?2")?;
+            let mut by_word = Vec::with_capacity(place.words.len());
+            for word in place.words {
+                let word = story_word(scope, word.cast_unsigned());
+                let rows = last.query_map(params![word, STORY_WINDOW], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                by_word.push(rows.collect::<rusqlite::Result<Vec<(Vec<u8>, i64)>>>()?);
+            }
+            Ok(reader.select(&by_word))
+        })
+    }
+}

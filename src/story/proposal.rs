@@ -1,0 +1,120 @@
+//! What becomes of claims that a language model finds confusing: the rules know what settles a question, and which kind of question is left.
+
+use super::{StoryClaim, claim_marks::LONG_AGO};
+use crate::domain::Confusion;
+
+/// The most claims on a card.
+const MOST: usize = 3;
+
+/// A question that a language model raised, as a card asks it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoryProposal {
+    /// The kind of confusion.
+    pub confusion: Confusion,
+    /// The claims concerned, as indexes, in order.
+    pub claims: Vec<usize>,
+    /// The most that the last claim has in common with another one, 0 to 1.
+    pub strength: f32,
+}
+
+/// Returns what to ask about claims, which are in the order of the story; `None` if there is nothing to settle: fewer than two of them hold, they are
+/// steps of one session or have no word in common, or the last one mentions the change.
+pub fn propose(claims: &[&StoryClaim]) -> Option<StoryProposal> {
+    let last = claims.iter().rposition(|claim| claim.standing.holds())?;
+    let held: Vec<usize> = (0..last).filter(|at| claims[*at].standing.holds()).collect();
+    let newest = claims[last];
+    let reading = newest.reading();
+    if held.is_empty() || reading.settles || reading.returns || reading.excepts || reading.past {
+        return None;
+    }
+    // A claim that no longer holds stays as the turn of a reversal.
+    let chosen: Vec<usize> =
+        if last < MOST { (0..last).collect() } else { held[held.len().saturating_sub(MOST - 1)..].to_vec() };
+    let others = || chosen.iter().map(|at| claims[*at]);
+    let is_one_session = chosen.iter().all(|at| claims[*at].is_session_with(newest, &claims[at + 1..last]));
+    if is_one_session || others().any(|other| newest.explains(other)) {
+        return None;
+    }
+    let strength = others().map(|other| reading.overlap(other.reading())).fold(0.0, f32::max);
+    let overlap = |at: usize| reading.overlap(claims[at].reading());
+    let (confusion, mut chosen) = match chosen.as_slice() {
+        [first, turn] if overlap(*first) >= overlap(*turn) => (Confusion::Reversal, chosen),
+        // The other kinds ask about the first and the last claim, and do something about each that holds.
+        _ => {
+            let held: Vec<usize> = chosen.into_iter().filter(|at| claims[*at].standing.holds()).collect();
+            let age = newest.written.saturating_sub(claims[*held.first()?].written);
+            (if age >= LONG_AGO { Confusion::Stale } else { Confusion::Ambiguity }, held)
+        }
+    };
+    chosen.push(last);
+    (strength > 0.0 && chosen.len() >= 2).then_some(StoryProposal { confusion, claims: chosen, strength })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::{
+        domain::{ClaimId, EventId, claim::Qualifiers},
+        guard::{Guard, NormedClaim},
+        story::{ClaimStanding, StoryText},
+    };
+
+    const DAY: u64 = 24 * 60 * 60 * 1000;
+
+    fn claim(n: u8, minutes: u64, who: &str, statement: &str) -> StoryClaim {
+        let norms = Guard::default().normalise(statement, &Qualifiers::default()).norms;
+        let id: ClaimId = EventId([n; 32]);
+        let claim = NormedClaim { id: Some(id), statement: statement.to_owned(), norms, ..NormedClaim::default() };
+        let text = StoryText::new(claim, None);
+        let written = 1_700_000_000_000 + minutes * 60_000;
+        StoryClaim { written, recorded: written, who: who.to_owned(), standing: ClaimStanding::active(), text }
+    }
+
+    fn asked(claims: &[StoryClaim]) -> Option<(Confusion, Vec<usize>)> {
+        propose(&claims.iter().collect::<Vec<_>>()).map(|found| (found.confusion, found.claims))
+    }
+
+    fn day(n: u64) -> u64 {
+        n * DAY / 60_000
+    }
+
+    #[rstest]
+    #[case::ambiguity(&[(0, "The cache holds a thousand pages."), (9, "Pages stay in the cache for good.")], Some((Confusion::Ambiguity, vec![0, 1])))]
+    #[case::stale(&[(0, "Reports are laid out by hand."), (200, "The layout engine prints the reports.")], Some((Confusion::Stale, vec![0, 1])))]
+    #[case::reversal(
+        &[(0, "Reports are printed in colour."), (20, "The accountants asked for grey reports."), (60, "Colour reports are printed.")],
+        Some((Confusion::Reversal, vec![0, 1, 2]))
+    )]
+    #[case::settled(&[(0, "The cache holds a thousand pages."), (9, "Decided: the cache holds ten pages.")], None)]
+    #[case::nothing_in_common(&[(0, "The cache holds a thousand pages."), (9, "Invoices are blue.")], None)]
+    #[case::one(&[(0, "The cache holds a thousand pages.")], None)]
+    fn the_rules_say_what_is_left_to_ask(
+        #[case] told: &[(u64, &str)],
+        #[case] expected: Option<(Confusion, Vec<usize>)>,
+    ) {
+        let claims: Vec<StoryClaim> = told
+            .iter()
+            .zip(1..)
+            .map(|((days, statement), n)| claim(n, day(*days), &format!("writer {n}"), statement))
+            .collect();
+        assert_eq!(asked(&claims), expected);
+    }
+
+    #[test]
+    fn what_no_longer_holds_or_was_said_in_one_session_is_not_asked_about() {
+        let mut told = [
+            claim(1, 0, "ada", "The cache holds a thousand pages."),
+            claim(2, day(9), "bob", "Pages stay in the cache for good."),
+        ];
+        assert!(asked(&told).is_some());
+        told[0].standing.in_force = false;
+        assert_eq!(asked(&told), None);
+        let told = [
+            claim(1, 0, "ada", "The cache holds a thousand pages."),
+            claim(2, 12, "ada", "Pages stay in the cache for good."),
+        ];
+        assert_eq!(asked(&told), None);
+    }
+}
