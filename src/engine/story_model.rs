@@ -13,7 +13,7 @@ use std::{
 use super::{
     Engine,
     act_context::WriteScope,
-    acts::verdict_data,
+    acts::report_data,
     doubt_judges::JUDGE_NAME,
     guard_result::judged_finding,
     story_reading::{StoryPass, story_claim},
@@ -22,11 +22,11 @@ use super::{
 use crate::{
     api::{ApiError, Caller, ErrorCode, JudgeView, ReadStoryRequest, StoryProgress},
     domain::{
-        ClaimId, EventKind, Scope, Status, StoryRule, Tier, Verdict,
+        ClaimId, EventKind, GuardReport, Scope, Status, StoryRule, Tier,
         ago::day,
         derive::{CardKind, local},
+        guard_report::Relation,
         text::cut_line,
-        verdict::Relation,
     },
     infer::{Call, JudgeError, JudgeKind, ModelJudge, Prompt},
     store::{EventDraft, Reader, Ref, StoryNeighbour, UnreadStory},
@@ -365,8 +365,8 @@ fn asked(ids: &[ClaimId], confusion: crate::domain::Confusion, name: &str, quest
     let mut draft = EventDraft::new(EventKind::Local(local::ASKED.into()), ids.iter().copied().map(Ref::Id));
     let finding = |first: &ClaimId| judged_finding(*first, Relation::Uncertain, format!("{name} asks: {question}"));
     let findings = ids.first().map(finding).into_iter().collect();
-    let verdict = Verdict { tier: Tier::Warn, findings, compared: ids.len(), ..Verdict::default() };
-    let note = serde_json::from_str::<serde_json::Value>(&verdict_data(&verdict));
+    let report = GuardReport { tier: Tier::Warn, findings, compared: ids.len(), ..GuardReport::default() };
+    let note = serde_json::from_str::<serde_json::Value>(&report_data(&report));
     if let Ok(serde_json::Value::Object(mut note)) = note {
         note.insert("confusion".into(), serde_json::json!(confusion));
         note.insert("rule".into(), serde_json::json!(StoryRule::Model));

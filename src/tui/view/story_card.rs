@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     api::{ClaimView, StoryQuestion},
-    domain::{Status, verdict::RuleId},
+    domain::{Status, guard_report::RuleId},
     tui::{
         action::Action,
         state::{conflicts::Card, story::turns},
