@@ -3,7 +3,12 @@
 //! Each commit that changed the file is read in order. Its rules are stored as holding from its day, with its message as the reason; a changed line
 //! supersedes its old version, and the claims of removed lines are retracted.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+    process::Stdio,
+    thread,
+};
 
 use super::{
     How, MAX_FILE,
@@ -26,6 +31,9 @@ const MAX_COMMITS: usize = 500;
 
 /// The most characters of a commit's subject that become a reason.
 const MAX_SUBJECT: usize = 200;
+
+/// The longest line in which git says what an object is, in bytes: longer than a path may be.
+const MAX_HEAD: u64 = 16 * 1024;
 
 /// A commit that changed the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,16 +182,64 @@ fn versions(file: &Path) -> Result<Vec<Version>, CliError> {
             &name,
         ],
     )?;
-    let mut versions = Vec::new();
-    for commit in commits(&list).into_iter().rev() {
-        let size = run_git(&folder, &["cat-file", "-s", &object(&commit)])?;
-        // A version that is too large, or no text, has no rules that could be read.
-        if size.trim().parse::<u64>().is_ok_and(|size| size <= MAX_FILE) {
-            let text = run_git(&folder, &["cat-file", "blob", &object(&commit)])?;
-            versions.push(Version { rules: rules::parse(&name, &text).rules, commit });
-        }
+    let commits: Vec<Commit> = commits(&list).into_iter().rev().collect();
+    let texts = blobs(&folder, &commits.iter().map(object).collect::<Vec<_>>())?;
+    // A version that is too large, or is not there, has no rules that could be read.
+    let read =
+        |(commit, text): (Commit, Option<String>)| Some(Version { rules: rules::parse(&name, &text?).rules, commit });
+    Ok(commits.into_iter().zip(texts).filter_map(read).collect())
+}
+
+/// Reads the texts of objects by one call of git, in their order; `None` of one that is not there, or larger than [`MAX_FILE`].
+fn blobs(folder: &Path, objects: &[String]) -> Result<Vec<Option<String>>, CliError> {
+    if objects.is_empty() {
+        return Ok(Vec::new());
     }
-    Ok(versions)
+    let failed = |error: io::Error| CliError::usage(format_args!("cannot run git in {}: {error}", shown(folder)));
+    let mut git = git::command(["cat-file", "--batch"]);
+    git.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = git.spawn().map_err(failed)?;
+    let (names, answers) = (child.stdin.take(), child.stdout.take());
+    let read = thread::scope(|scope| {
+        // Written beside the reading: git answers before it has read all names.
+        let writer = scope.spawn(move || {
+            let mut names = names.ok_or(io::ErrorKind::BrokenPipe)?;
+            objects.iter().try_for_each(|object| writeln!(names, "{object}"))
+        });
+        let mut answers = BufReader::new(answers.ok_or(io::ErrorKind::BrokenPipe)?);
+        let read = objects.iter().map(|_| blob(&mut answers)).collect::<io::Result<Vec<_>>>();
+        drop(answers);
+        // If git ended early, the reader says so.
+        let _written = writer.join();
+        read
+    });
+    // How it ended does not matter once all was read.
+    let _ended = child.wait();
+    read.map_err(failed)
+}
+
+/// Reads one answer of `git cat-file --batch`: a line with the size, the content and a line break, or a line that says why there is none.
+fn blob(answers: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut head = Vec::new();
+    answers.take(MAX_HEAD).read_until(b'\n', &mut head)?;
+    if head.last() != Some(&b'\n') {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "git ended before all versions were read"));
+    }
+    let head = String::from_utf8_lossy(&head);
+    let mut fields = head.trim_end().rsplitn(3, ' ');
+    let (Some(size), Some(kind)) = (fields.next().and_then(|size| size.parse::<u64>().ok()), fields.next()) else {
+        return Ok(None);
+    };
+    let wanted = kind == "blob" && size <= MAX_FILE;
+    let mut content = answers.take(size);
+    let mut text = Vec::new();
+    if wanted {
+        content.read_to_end(&mut text)?;
+    } else {
+        io::copy(&mut content, &mut io::sink())?;
+    }
+    answers.read_exact(&mut [0])?;
+    Ok(wanted.then(|| String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Reads the lines of the log, the newest commit first.
@@ -201,7 +257,8 @@ fn commits(list: &str) -> Vec<Commit> {
 
 /// Returns the folder of a file and its name there.
 fn place(file: &Path) -> Result<(PathBuf, String), CliError> {
-    let name = file.file_name().and_then(|name| name.to_str()).filter(|name| !name.starts_with(':'));
+    let name =
+        file.file_name().and_then(|name| name.to_str()).filter(|name| !name.starts_with(':') && !name.contains('\n'));
     let Some(name) = name else {
         return Err(CliError::usage(format_args!("invalid file name “{}”", shown(file))));
     };
@@ -226,6 +283,23 @@ fn run_git(folder: &Path, args: &[&str]) -> Result<String, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_of_git_are_read_one_by_one_and_large_ones_passed_over() {
+        let large = "x".repeat(MAX_FILE as usize + 1);
+        let text = format!(
+            "{id} blob 6\n- a b\n\n{id}:./CLAUDE.md missing\n{id} tree 3\nabc\n{id} blob {}\n{large}\n{id} blob 0\n\n",
+            large.len(),
+            id = "a".repeat(40)
+        );
+        let mut answers = text.as_bytes();
+        assert_eq!(blob(&mut answers).unwrap().as_deref(), Some("- a b\n"));
+        assert_eq!(blob(&mut answers).unwrap(), None, "missing");
+        assert_eq!(blob(&mut answers).unwrap(), None, "a tree");
+        assert_eq!(blob(&mut answers).unwrap(), None, "too large");
+        assert_eq!(blob(&mut answers).unwrap().as_deref(), Some(""));
+        assert!(blob(&mut answers).is_err(), "the end");
+    }
 
     #[test]
     fn lines_of_the_log_are_commits_and_others_are_left_out() {
