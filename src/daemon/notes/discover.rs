@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ignore::{DirEntry, WalkBuilder};
+
 use super::watch_list::WatchedFile;
 use crate::files::repository;
 
@@ -26,20 +28,84 @@ const PLACES: [&str; 10] = [
 const FOLDERS: [(&str, &str); 5] =
     [(".cursor/rules", ".mdc"), ("docs/adr", ".md"), ("doc/adr", ".md"), ("docs/decisions", ".md"), ("adr", ".md")];
 
-/// The most files of one folder of rules, and the most projects of one folder.
+/// Files of rules that agents read in any folder of a project, such as a package of a monorepo.
+const NESTED: [&str; 5] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules"];
+
+/// Folders of what others wrote, of what a build makes, and of what tests read: rules there are not those of this project.
+const VENDORED: [&str; 13] = [
+    "node_modules",
+    "bower_components",
+    "vendor",
+    "vendored",
+    "third_party",
+    "third-party",
+    "site-packages",
+    "venv",
+    "target",
+    "dist",
+    "Pods",
+    "testdata",
+    "fixtures",
+];
+
+/// The hidden folders in which rules stand.
+const HIDDEN: [&str; 3] = [".claude", ".cursor", ".github"];
+
+/// The most files of one folder of rules.
 const MOST: usize = 2_000;
 
-/// Returns the files to follow: the path itself if it is a file; else those of the project that it is, or of the projects in it.
+/// The most entries that are looked at below one folder, and how deep.
+const MOST_ENTRIES: usize = 200_000;
+/// See [`MOST_ENTRIES`].
+const DEEPEST: usize = 12;
+
+/// Returns the files to follow: the path itself if it is a file; else the files of rules of the projects at and below the folder, those of nested
+/// folders included. What git ignores and what is vendored is left out.
 pub(super) fn files_under(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
     }
     let mut found = of_project(path);
     let is_project = !found.is_empty() || path.join(".git").exists();
-    if !is_project {
-        found.extend(entries(path).into_iter().filter(|entry| entry.is_dir()).flat_map(|entry| of_project(&entry)));
+    let walk = WalkBuilder::new(path)
+        .standard_filters(false)
+        .parents(true)
+        .git_ignore(true)
+        .git_exclude(true)
+        .require_git(false)
+        .max_depth(Some(DEEPEST))
+        .filter_entry(|entry| entry.depth() == 0 || !is_left_out(entry))
+        .build();
+    for entry in walk.take(MOST_ENTRIES).flatten().filter(|entry| entry.depth() > 0) {
+        let here = entry.path();
+        if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+            if entry.depth() == 1 && !is_project || here.join(".git").exists() {
+                found.extend(of_project(here));
+            }
+        } else if is_nested(here) && here.is_file() {
+            found.push(here.to_owned());
+        }
     }
-    found
+    // Two links to one file are one file.
+    let mut files: Vec<PathBuf> = found.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+fn is_left_out(entry: &DirEntry) -> bool {
+    let name = entry.file_name().to_string_lossy();
+    let is_hidden = name.starts_with('.') && !HIDDEN.contains(&&*name);
+    entry.file_type().is_some_and(|kind| kind.is_dir()) && (is_hidden || VENDORED.contains(&&*name))
+}
+
+/// Whether a file holds rules in whichever folder it stands.
+fn is_nested(path: &Path) -> bool {
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else { return false };
+    NESTED.contains(&&*name)
+        || FOLDERS
+            .iter()
+            .any(|(folder, end)| name.ends_with(end) && path.parent().is_some_and(|above| above.ends_with(folder)))
 }
 
 fn of_project(folder: &Path) -> Vec<PathBuf> {
@@ -51,11 +117,7 @@ fn of_project(folder: &Path) -> Vec<PathBuf> {
             found.extend(entries(&folder).into_iter().filter(named).filter(|path| path.is_file()));
         }
     }
-    // Two links to one file are one file.
-    let mut files: Vec<PathBuf> = found.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
-    files.sort();
-    files.dedup();
-    files
+    found
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -101,6 +163,50 @@ fn top_of_places(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
+    fn write(top: &Path, path: &str, text: &str) {
+        let path = top.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn nested_files_of_a_monorepo_are_found_but_not_what_is_ignored_or_vendored() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(dir.path()).unwrap().join("mono");
+        fs::create_dir_all(top.join(".git/refs")).unwrap();
+        fs::create_dir_all(top.join(".git/objects")).unwrap();
+        write(&top, ".git/HEAD", "ref: refs/heads/main\n");
+        write(&top, ".gitignore", "generated/\nCLAUDE.local.md\n");
+        let wanted = [
+            "AGENTS.md",
+            "CLAUDE.local.md",
+            "packages/api/CLAUDE.md",
+            "packages/web/.cursor/rules/css.mdc",
+            "packages/web/src/AGENTS.md",
+            "services/pay/docs/adr/0001-x.md",
+        ];
+        for path in wanted {
+            write(&top, path, "- Be kind\n");
+        }
+        for path in [
+            "packages/web/node_modules/left-pad/AGENTS.md",
+            "vendor/lib/CLAUDE.md",
+            "generated/AGENTS.md",
+            "packages/api/README.md",
+            "packages/api/CONTRIBUTING.md",
+            ".cache/x/CLAUDE.md",
+        ] {
+            write(&top, path, "- Be unkind\n");
+        }
+        let found = files_under(&top);
+        let found: Vec<&str> = found.iter().map(|path| path.strip_prefix(&top).unwrap().to_str().unwrap()).collect();
+        assert_eq!(found, wanted);
+        // From the folder above it is the same project.
+        assert_eq!(files_under(top.parent().unwrap()).len(), wanted.len());
+        let nested = watched_file(&top.join("packages/api/CLAUDE.md"), "acme");
+        assert_eq!((nested.project.as_str(), nested.shown.as_str()), ("mono", "packages/api/CLAUDE.md"));
+    }
+
     #[test]
     fn the_files_of_a_project_and_of_a_folder_of_projects_are_found() {
         let dir = tempfile::tempdir().unwrap();
@@ -108,9 +214,7 @@ mod tests {
         for path in
             ["api/CLAUDE.md", "api/.github/copilot-instructions.md", "api/docs/adr/0001-x.md", "web/.cursorrules"]
         {
-            let path = top.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "- Be kind\n").unwrap();
+            write(&top, path, "- Be kind\n");
         }
         fs::create_dir(top.join("empty")).unwrap();
         fs::write(top.join("web/README.md"), "").unwrap();
