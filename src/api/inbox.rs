@@ -41,6 +41,9 @@ pub struct Inbox {
     /// How many pairs of claims wait for a verdict, besides the groups: `GET /doubts` lists them.
     #[serde(default)]
     pub doubts: usize,
+    /// How many claims enough projects agree on to make them claims of their organisation, besides the groups: `GET /promotions` lists them.
+    #[serde(default)]
+    pub promotions: usize,
 }
 
 /// Things of one sort that need attention.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::request;
-use crate::domain::{CardId, ClaimId, ClaimKind, ConflictKind, LinkKind, Scope};
+use crate::domain::{CardId, ClaimId, ClaimKind, ConflictKind, LinkKind, Scope, text::count};
 pub use crate::notes::{Lifecycle, NoteCategory, NoteFormat};
 
 request! {
@@ -77,12 +77,53 @@ pub struct NotesRun {
     pub merged: usize,
     /// Cards that were opened for contradictions among claims, those of different projects included.
     pub cards: usize,
+    /// Pairs of claims of different projects that wait for a judge: `GET /doubts` lists them.
+    pub doubts: usize,
     /// Pairs that the cross-encoder was asked about.
     pub inferred: usize,
     /// Pairs that are left for the next run, because this one's budget was used up.
     pub left: usize,
     /// What went wrong, in sentences.
     pub problems: Vec<String>,
+}
+
+impl NotesRun {
+    /// Says in one sentence, without its full stop, what the run did: “Read 3 files, 1 changed: 2 claims stored, 1 refused”.
+    pub fn sentence(&self) -> String {
+        let files = count(self.files, "file", "files");
+        if self.kind == "write" {
+            return format!("Wrote ergo's section of {files}");
+        }
+        let counts = [
+            (self.stored, "stored"),
+            (self.superseded, "superseded"),
+            (self.retracted, "retracted"),
+            (self.refused, "refused"),
+            (self.observed, "seen again"),
+        ];
+        let mut parts: Vec<String> =
+            counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        if let Some(first) = parts.first_mut() {
+            // The first part names what all of them count.
+            let (number, what) = first.split_once(' ').unwrap_or_default();
+            *first = format!("{number} {} {what}", if number == "1" { "claim" } else { "claims" });
+        }
+        if self.merged > 0 {
+            parts.push(format!("{} found to say the same", count(self.merged, "pair", "pairs")));
+        }
+        if self.cards > 0 {
+            parts.push(format!("{} found", count(self.cards, "contradiction", "contradictions")));
+        }
+        if self.doubts > 0 {
+            parts.push(format!("{} to judge", count(self.doubts, "pair", "pairs")));
+        }
+        match (self.changed_files, parts.is_empty()) {
+            (0, true) => format!("Read {files}: nothing has changed"),
+            (0, false) => format!("Read {files}: {}", parts.join(", ")),
+            (changed, true) => format!("Read {files}, {changed} changed: no new claims"),
+            (changed, false) => format!("Read {files}, {changed} changed: {}", parts.join(", ")),
+        }
+    }
 }
 
 /// How a file and the memory stand to each other.
@@ -339,6 +380,9 @@ pub struct Derivation {
     pub source: Option<String>,
     /// Its share, 0 to 1: all shares of an insight add up to 1.
     pub weight: f64,
+    /// The claim of the organisation was made of it; else it came later, or nothing was promoted.
+    #[serde(default)]
+    pub promoted: bool,
 }
 
 /// `GET /notes/links`.
@@ -412,19 +456,29 @@ pub struct ContestedSubject {
 }
 
 request! {
-    /// `POST /notes/calibrate`: fits the least similarity of equal claims, for each domain, to pairs that were judged.
+    /// `POST /notes/calibrate`: fits the least similarity of equal claims, for each domain, to pairs that were judged. Shows it, unless one of the
+    /// flags is set.
     #[derive(Default)]
     pub struct NotesCalibrateRequest {
         /// Who acts; the organisation counts.
         caller,
+        /// Use the thresholds that were found, on this device.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub apply: bool,
+        /// Use the one of the settings again, in all domains.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub reset: bool,
     }
 }
 
 /// The answer to `notes/calibrate`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NotesCalibrated {
-    /// The domains that have judged pairs.
+    /// The domains that have judged pairs, or a threshold of their own.
     pub domains: Vec<DomainThreshold>,
+    /// Whether other thresholds are in use since.
+    #[serde(default)]
+    pub changed: bool,
 }
 
 /// The least similarity of equal claims in one domain.
@@ -432,8 +486,37 @@ pub struct NotesCalibrated {
 pub struct DomainThreshold {
     /// The domain.
     pub domain: String,
-    /// Pairs that were judged, by persons or models.
+    /// Pairs that were judged, by persons or models; not those that the comparison after a scan judged by the threshold itself.
     pub judged: usize,
     /// The threshold; without one, ten pairs are not there yet, or no threshold is right for 95 % of them.
     pub threshold: Option<f32>,
+    /// The threshold that is in use.
+    #[serde(default)]
+    pub in_use: f32,
+    /// It is that of the settings.
+    #[serde(default)]
+    pub is_default: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_told_in_one_sentence() {
+        let run = NotesRun { files: 3, changed_files: 1, ..NotesRun::default() };
+        let of = |run: &NotesRun| run.sentence();
+        assert_eq!(of(&NotesRun { changed_files: 0, ..run.clone() }), "Read 3 files: nothing has changed");
+        assert_eq!(of(&run), "Read 3 files, 1 changed: no new claims");
+        let stored = NotesRun { stored: 1, refused: 2, cards: 1, ..run.clone() };
+        assert_eq!(of(&stored), "Read 3 files, 1 changed: 1 claim stored, 2 refused, 1 contradiction found");
+        assert_eq!(
+            of(&NotesRun { files: 1, changed_files: 0, merged: 2, ..run }),
+            "Read 1 file: 2 pairs found to say the same"
+        );
+        assert_eq!(
+            of(&NotesRun { kind: "write".into(), files: 1, changed_files: 1, ..NotesRun::default() }),
+            "Wrote ergo's section of 1 file"
+        );
+    }
 }

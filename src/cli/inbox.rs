@@ -69,7 +69,7 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
     if cx.ui.json {
         return cx.ui.value(&InboxAnswer { inbox, next: next(inbox) });
     }
-    if inbox.total == 0 && inbox.doubts == 0 {
+    if inbox.total == 0 && inbox.doubts == 0 && inbox.promotions == 0 {
         return nothing(cx, scope);
     }
     let now = Context::now();
@@ -87,15 +87,23 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
             cx.ui.line(text!("{}and {} more", " ".repeat(12), more));
         }
     }
+    if inbox.total > 0 && inbox.doubts + inbox.promotions > 0 {
+        cx.ui.line("");
+    }
+    let mut besides = Vec::new();
     if inbox.doubts > 0 {
-        if inbox.total > 0 {
-            cx.ui.line("");
-        }
         let title = cx.ui.paint(Style::Strong, "To judge");
         cx.ui.line(text!("{}: {} that may contradict each other", title, count(inbox.doubts, "pair", "pairs")));
-        if inbox.total == 0 {
-            return cx.ui.commands(&[("ergo judge".to_owned(), "judge them, by a key each".to_owned())]);
-        }
+        besides.push(("ergo judge".to_owned(), "judge them, by a key each".to_owned()));
+    }
+    if inbox.promotions > 0 {
+        let title = cx.ui.paint(Style::Strong, "To promote");
+        let rules = count(inbox.promotions, "rule", "rules");
+        cx.ui.line(text!("{}: {} that several projects of an organisation say", title, rules));
+        besides.push(("ergo promote".to_owned(), "list them, each with its projects".to_owned()));
+    }
+    if inbox.total == 0 {
+        return cx.ui.commands(&besides);
     }
     cx.ui.line("");
     cx.ui.line(text!("{} attention. Next:", count(inbox.total, "item needs", "items need")));

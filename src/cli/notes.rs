@@ -1,12 +1,15 @@
 //! `ergo notes`: follows files of rules, reads them into claims, and writes what is known back into ergo's own section.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::{IsTerminal, stdin},
+    path::{Path, PathBuf},
+};
 
-use super::{CliError, Context, Exit, show::text::count, ui::Style};
+use super::{CliError, Context, Exit, ask, show::text::count, ui::Style};
 use crate::{
     api::{
-        Caller, InsightView, InsightsQuery, NoteConflict, NoteFileState, NoteFileView, NoteFormat, NoteLinksQuery,
-        NotesAddRequest, NotesCalibrateRequest, NotesCheckRequest, NotesRun, NotesScanRequest, NotesWriteRequest,
+        Caller, DomainThreshold, InsightView, InsightsQuery, NoteConflict, NoteFileState, NoteFileView, NoteFormat,
+        NoteLinksQuery, NotesAddRequest, NotesCalibrateRequest, NotesCheckRequest, NotesScanRequest, NotesWriteRequest,
     },
     client::Client,
     domain::text::{escape, sanitize_line},
@@ -83,8 +86,15 @@ enum What {
     Links,
     /// List what decays or was pruned: hidden from lists and files, never deleted.
     Prune,
-    /// Fit the least similarity of equal claims, for each domain, to pairs that were judged.
-    Calibrate,
+    /// Fit the least similarity of equal claims, for each domain, to pairs that were judged. Asks before it uses what was found.
+    Calibrate {
+        /// Use what was found without asking.
+        #[arg(long, conflicts_with = "reset")]
+        yes: bool,
+        /// Use the threshold of the settings in all domains again.
+        #[arg(long)]
+        reset: bool,
+    },
 }
 
 /// Runs the verb.
@@ -102,7 +112,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         What::Principles => insights(cx, InsightsQuery { principles: true, ..InsightsQuery::default() }).await,
         What::Links => links(cx).await,
         What::Prune => prune(cx).await,
-        What::Calibrate => calibrate(cx).await,
+        What::Calibrate { yes, reset } => calibrate(cx, yes, reset).await,
     }
 }
 
@@ -150,7 +160,7 @@ async fn scan(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError>
         cx.ui.value(&answer);
         return Ok(Exit::Ok);
     }
-    cx.ui.line(text!("{}", run_line(&answer)));
+    cx.ui.line(text!("{} ({} ms).", answer.sentence(), answer.took_ms));
     for problem in &answer.problems {
         cx.ui.note(text!("{}", sanitize_line(problem)));
     }
@@ -164,26 +174,6 @@ async fn scan(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError>
         cx.ui.commands(&[("ergo tui".to_owned(), "settle the contradictions".to_owned())]);
     }
     Ok(Exit::Ok)
-}
-
-/// A run in one sentence.
-fn run_line(run: &NotesRun) -> String {
-    let mut parts = Vec::new();
-    for (number, words) in [
-        (run.stored, "stored"),
-        (run.superseded, "superseded"),
-        (run.retracted, "retracted"),
-        (run.refused, "refused"),
-        (run.merged, "found the same"),
-        (run.observed, "seen again"),
-        (run.cards, "contradictions found"),
-    ] {
-        if number > 0 {
-            parts.push(format!("{number} {words}"));
-        }
-    }
-    let what = if parts.is_empty() { "nothing new".to_owned() } else { parts.join(", ") };
-    format!("{}, {} changed: {what} ({} ms).", count(run.files, "file", "files"), run.changed_files, run.took_ms)
 }
 
 async fn status(cx: &mut Context, runs: bool) -> Result<Exit, CliError> {
@@ -209,7 +199,7 @@ async fn status(cx: &mut Context, runs: bool) -> Result<Exit, CliError> {
         for run in &answer.runs {
             let when = super::show::time::ago(run.at, Context::now());
             let when = cx.ui.paint(Style::Dim, when);
-            cx.ui.line(text!("{}  {}  {}", when, run.kind, run_line(run)));
+            cx.ui.line(text!("{}  {}.", when, run.sentence()));
         }
     }
     Ok(Exit::Ok)
@@ -403,29 +393,54 @@ async fn prune(cx: &mut Context) -> Result<Exit, CliError> {
     Ok(Exit::Ok)
 }
 
-async fn calibrate(cx: &mut Context) -> Result<Exit, CliError> {
+async fn calibrate(cx: &mut Context, yes: bool, reset: bool) -> Result<Exit, CliError> {
     let (client, caller) = writer(cx).await?;
-    let answer = client.notes_calibrate(&NotesCalibrateRequest { caller }).await?;
+    let request = NotesCalibrateRequest { caller, apply: yes, reset };
+    let answer = client.notes_calibrate(&request).await?;
     if cx.ui.json {
         cx.ui.value(&answer);
         return Ok(Exit::Ok);
     }
     for domain in &answer.domains {
-        let threshold = match domain.threshold {
-            Some(threshold) => format!("similarity {:.0} %", threshold * 100.0),
-            None => "no threshold yet".to_owned(),
+        let found = match domain.threshold {
+            Some(threshold) => format!("found {:.0} %", threshold * 100.0),
+            None => "found nothing yet".to_owned(),
         };
         cx.ui.line(text!(
-            "{}  {} from {}",
+            "{}  in use {} %{}, {} from {}",
             format_args!("{:<14}", domain.domain),
-            threshold,
+            format_args!("{:.0}", domain.in_use * 100.0),
+            if domain.is_default { " (default)" } else { "" },
+            found,
             count(domain.judged, "judged pair", "judged pairs")
         ));
     }
     if answer.domains.is_empty() {
         cx.ui.line("No pairs of claims were judged yet.");
-    } else {
-        cx.ui.note("To use a threshold: `similarity` in [notes] of config.toml, in percent.");
+        cx.ui.commands(&[("ergo judge".to_owned(), "judge pairs that wait".to_owned())]);
+        return Ok(Exit::Ok);
+    }
+    let is_new = |domain: &DomainThreshold| domain.threshold.is_some_and(|found| (found - domain.in_use).abs() > 1e-6);
+    match (answer.changed, reset) {
+        (true, true) => {
+            cx.ui.note("The threshold of the settings is used again; the next scan compares all pairs anew.")
+        }
+        (true, false) => {
+            cx.ui.note("These thresholds are used from now on; the next scan compares all pairs anew.");
+            cx.ui.commands(&[("ergo notes calibrate --reset".to_owned(), "use that of the settings again".to_owned())]);
+        }
+        (false, _) if yes || reset || !answer.domains.iter().any(is_new) => cx.ui.note("Nothing to change."),
+        (false, _) if stdin().is_terminal() && cx.ui.terminal => {
+            if ask::confirm(cx, false, "Use the thresholds that were found?")? {
+                return Box::pin(calibrate(cx, true, false)).await;
+            }
+        }
+        (false, _) => {
+            cx.ui.commands(&[(
+                "ergo notes calibrate --yes".to_owned(),
+                "use the thresholds that were found".to_owned(),
+            )]);
+        }
     }
     Ok(Exit::Ok)
 }

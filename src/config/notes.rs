@@ -15,6 +15,8 @@ pub struct NotesSettings {
     pub every_minutes: u32,
     /// The least similarity of two claims in other words that may say the same, in percent.
     pub similarity: u8,
+    /// The same for two claims each of which is the other's nearest, in percent; at most `similarity`.
+    pub nearest_similarity: u8,
     /// The least probability, in each direction, that one follows from the other, in percent.
     pub entailment: u8,
     /// The most pairs of claims that the cross-encoder is asked about after a scan.
@@ -23,7 +25,7 @@ pub struct NotesSettings {
 
 impl Default for NotesSettings {
     fn default() -> Self {
-        Self { watch: false, every_minutes: 60, similarity: 60, entailment: 50, pairs: 400 }
+        Self { watch: false, every_minutes: 60, similarity: 60, nearest_similarity: 50, entailment: 50, pairs: 400 }
     }
 }
 
@@ -33,7 +35,11 @@ impl NotesSettings {
         if !(1..=MOST_MINUTES).contains(&self.every_minutes) {
             return Some(("every_minutes", format!("invalid `every_minutes`: expected 1 to {MOST_MINUTES}")));
         }
-        for (name, value) in [("similarity", self.similarity), ("entailment", self.entailment)] {
+        for (name, value) in [
+            ("similarity", self.similarity),
+            ("nearest_similarity", self.nearest_similarity),
+            ("entailment", self.entailment),
+        ] {
             if !(1..=100).contains(&value) {
                 return Some((name, format!("invalid `{name}` {value}: expected 1 to 100 percent")));
             }

@@ -11,6 +11,9 @@ use super::{
     id::EventId,
 };
 
+/// The agent that judges for the comparison of claims after a scan of files.
+pub const SCAN_JUDGE: &str = "ergo notes";
+
 /// What a judge says of a new claim and an existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]

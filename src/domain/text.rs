@@ -4,6 +4,11 @@ use std::fmt::Write;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
+/// Formats a number with the singular or the plural of its noun.
+pub fn count(count: usize, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+}
+
 /// Makes text safe for a terminal: control, bidirectional and zero-width characters are dropped (a tab becomes a space),
 /// line breaks are kept. The stored bytes stay as they were written.
 pub fn sanitize(text: &str) -> String {

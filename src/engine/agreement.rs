@@ -1,19 +1,20 @@
 //! Which claims of an organisation's projects say the same: what may be promoted to the organisation's level.
 //!
-//! Equal are claims of one kind with the same words and conditions, white space aside. [`of_claim`] and [`groups`] are the only places that decide it:
-//! what is found to be equal by meaning is to come in here.
+//! Equal are claims with the same words and conditions, and those that a judgement calls the same. [`of_claim`] knows the words alone: it is
+//! asked after each write, which nothing was judged about yet.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Mutex, PoisonError},
+};
 
 use crate::{
     api::{ApiError, Promotable, Promotions, PromotionsQuery},
     domain::{ClaimId, ClaimKind, Scope, Status},
-    engine::{Engine, find, guard_calls, validate, view},
+    engine::{Engine, LevelPolicy, PromoteMode, find, guard_calls, notes::NotesBook, validate, view},
+    notes::Insight,
     store::{ClaimRow, Reader},
 };
-
-/// The most claims of a project that are read for a list of proposals.
-const READ: usize = 5_000;
 
 /// The most proposals of a list.
 const LISTED: usize = 100;
@@ -70,15 +71,60 @@ fn promotions(engine: &Engine, query: &PromotionsQuery) -> Result<Promotions, Ap
     let scope = validate::named(&query.org_id, crate::domain::scope::ORGANISATION)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let today = guard_calls::day((engine.config.clock)());
-    engine.readers.lend().snapshot(|reader| {
-        let mut groups = groups(reader, &scope, engine.config.levels.promote_at)?;
-        groups.sort_by(|a, b| b.projects.cmp(&a.projects).then_with(|| a.claims[0].id.cmp(&b.claims[0].id)));
-        let items = groups
-            .into_iter()
-            .take(LISTED)
-            .map(|group| Promotable { projects: group.projects, claims: view::claims(group.claims, &today) });
-        Ok(Promotions { items: items.collect(), promote_at: engine.config.levels.promote_at })
-    })
+    let groups = groups(&engine.notes_book(&scope.org_id)?);
+    let items = groups
+        .into_iter()
+        .take(LISTED)
+        .map(|group| Promotable { projects: group.projects, claims: view::claims(group.claims, &today) });
+    Ok(Promotions { items: items.collect(), promote_at: engine.config.levels.promote_at })
+}
+
+/// How many promotions are proposed in each organisation, as of a state of the log.
+#[derive(Default)]
+pub(super) struct ProposalCounts(Mutex<HashMap<String, ((i64, i64), usize)>>);
+
+impl Engine {
+    /// How many promotions are proposed: in the organisation of a scope, or in all. None if the settings say that nothing is promoted.
+    pub(super) fn proposed_promotions(&self, reader: &Reader, scope: Option<&Scope>) -> Result<usize, ApiError> {
+        let LevelPolicy { promote_at, promote } = self.config.levels;
+        if promote == PromoteMode::Never {
+            return Ok(0);
+        }
+        let mut projects: BTreeMap<String, usize> = BTreeMap::new();
+        for row in reader.scopes()?.into_iter().filter(|row| row.scope.level().is_project()) {
+            *projects.entry(row.scope.org_id).or_default() += 1;
+        }
+        projects.retain(|org, count| *count >= promote_at && scope.is_none_or(|scope| scope.org_id == *org));
+        let at = reader.log_position()?;
+        let mut sum = 0;
+        for org in projects.into_keys() {
+            let known = self.proposals.0.lock().unwrap_or_else(PoisonError::into_inner).get(&org).copied();
+            sum += match known {
+                Some((then, count)) if then == at => count,
+                _ => {
+                    let count = groups(&NotesBook::read(reader, &org, (self.config.clock)(), promote_at)?).len();
+                    self.proposals.0.lock().unwrap_or_else(PoisonError::into_inner).insert(org, (at, count));
+                    count
+                }
+            };
+        }
+        Ok(sum)
+    }
+}
+
+/// The claims of projects that say the same as one, in its words or others: one of each project, the oldest.
+pub(super) fn alike(book: &NotesBook, claim: &ClaimId) -> Vec<ClaimRow> {
+    let insights = book.insights();
+    let insight = insights.iter().find(|insight| {
+        insight.members.iter().any(|at| book.claims.get(*at).is_some_and(|member| member.id == *claim))
+    });
+    insight.map(|insight| one_of_each(book, insight)).unwrap_or_default()
+}
+
+fn one_of_each(book: &NotesBook, insight: &Insight) -> Vec<ClaimRow> {
+    let mut seen = BTreeSet::new();
+    let members = insight.members.iter().filter_map(|at| book.rows.get(*at));
+    members.filter(|row| row.scope.level().is_project() && seen.insert(row.scope.clone())).cloned().collect()
 }
 
 /// Leaves out the claims of a project that its organisation's level says in its place: those that it was seen in, and equal ones.
@@ -112,26 +158,15 @@ fn words(row: &ClaimRow) -> Words {
     (row.kind, words.join(" "), serde_json::to_string(&row.qualifiers).unwrap_or_default())
 }
 
-/// The groups of equal claims of at least `least` projects below an organisation's level, about which nothing was decided.
-fn groups(reader: &Reader, level: &Scope, least: usize) -> Result<Vec<Agreement>, ApiError> {
-    let mut equal: BTreeMap<Words, Vec<ClaimRow>> = BTreeMap::new();
-    let projects = reader.scopes()?.into_iter().map(|row| row.scope);
-    for project in projects.filter(|scope| scope.org_id == level.org_id && scope.level().is_project()) {
-        let (rows, _) = reader.newest_active(&project, READ)?;
-        let mut own: BTreeMap<Words, ClaimRow> = BTreeMap::new();
-        for row in rows.into_iter().filter(|row| row.kind.is_guarded() && !row.statement.is_empty()) {
-            own.insert(words(&row), row);
-        }
-        for (words, row) in own {
-            equal.entry(words).or_default().push(row);
-        }
-    }
-    let mut found = Vec::new();
-    for mut claims in equal.into_values().filter(|claims| claims.len() >= least) {
-        if !decided(reader, &claims)? {
-            claims.sort_by_key(|row| (row.clock, row.id));
-            found.push(Agreement { projects: claims.len(), claims });
-        }
-    }
-    Ok(found)
+/// The groups of equal claims that enough projects have, and about which nothing was decided: the most projects first.
+fn groups(book: &NotesBook) -> Vec<Agreement> {
+    let proposed = book.insights().into_iter().filter(|insight| book.is_proposed(insight));
+    let mut found: Vec<Agreement> = proposed
+        .map(|insight| Agreement { claims: one_of_each(book, &insight), projects: insight.projects.len() })
+        .collect();
+    found.sort_by(|a, b| {
+        let oldest = |group: &Agreement| group.claims.first().map(|row| (row.clock, row.id));
+        b.projects.cmp(&a.projects).then_with(|| oldest(a).cmp(&oldest(b)))
+    });
+    found
 }

@@ -60,6 +60,16 @@ enum Fate {
     Failed(String),
 }
 
+/// What became of the claims that wait for a vector.
+enum ClaimVectors {
+    /// So many got one; there may be more.
+    Stored(usize),
+    /// None waits that the embedder takes.
+    NoneLeft,
+    /// There is no embedder, or it cannot at present.
+    Failed,
+}
+
 impl Engine {
     /// Embeds a few claims that have no vector yet: after an import, or if the embedder failed. Returns how many got one; 0 is:
     /// there is nothing to do.
@@ -68,8 +78,22 @@ impl Engine {
     /// If the store cannot be read or written. That the model fails, or that the store's vectors are of another one, is no error: it
     /// is logged, and there is nothing to do.
     pub fn fill_vectors(&self) -> Result<usize, ApiError> {
+        match self.fill_claim_vectors()? {
+            ClaimVectors::Stored(stored) => Ok(stored),
+            ClaimVectors::Failed => Ok(0),
+            ClaimVectors::NoneLeft => self.fill_chunk_vectors(),
+        }
+    }
+
+    /// [`Engine::fill_vectors`] until no claim waits that the embedder takes: chunks of files stay for the background.
+    pub(super) fn fill_all_claim_vectors(&self) -> Result<(), ApiError> {
+        while let ClaimVectors::Stored(_) = self.fill_claim_vectors()? {}
+        Ok(())
+    }
+
+    fn fill_claim_vectors(&self) -> Result<ClaimVectors, ApiError> {
         if self.models.info().role(ModelRole::Embedder).is_none() {
-            return Ok(0);
+            return Ok(ClaimVectors::Failed);
         }
         loop {
             let refused = self.unembeddable.lock().clone();
@@ -79,11 +103,11 @@ impl Engine {
             waiting.truncate(BATCH);
             let stored = self.embed_each(&waiting, &|model, vectors| self.write_vectors(model, vectors));
             if stored > 0 {
-                return Ok(stored);
+                return Ok(ClaimVectors::Stored(stored));
             }
             // Where all of these were refused, others may wait behind them.
             if self.unembeddable.lock().len() == refused.len() {
-                return if waiting.is_empty() { self.fill_chunk_vectors() } else { Ok(0) };
+                return Ok(if waiting.is_empty() { ClaimVectors::NoneLeft } else { ClaimVectors::Failed });
             }
         }
     }

@@ -131,6 +131,7 @@ pub struct Engine {
     pages: reads::Pages,
     vocabularies: calibrate::Vocabularies,
     story_texts: story_reading::StoryTexts,
+    proposals: agreement::ProposalCounts,
     unrelated_baselines: unrelated_baseline::BaselineCache,
     /// What agents wrote, as far as anybody asked.
     agents: Mutex<AgentTally>,
@@ -193,6 +194,7 @@ impl Engine {
             pages: reads::Pages::default(),
             vocabularies: calibrate::Vocabularies::default(),
             story_texts: story_reading::StoryTexts::default(),
+            proposals: agreement::ProposalCounts::default(),
             unrelated_baselines: unrelated_baseline::BaselineCache::default(),
             agents: Mutex::default(),
         };

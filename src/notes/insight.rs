@@ -8,11 +8,8 @@ use super::{
 };
 use crate::domain::{ClaimId, ClaimKind, EventId, Scope};
 
-/// The least confidence of a candidate for promotion.
+/// The least confidence of a candidate for promotion, unless the settings ask for fewer projects than give it.
 const PROMOTED_FROM: f64 = 0.7;
-
-/// The least age of a candidate for promotion, in days.
-const PROMOTED_AFTER: f64 = 7.0;
 
 /// A claim in force, as far as its insight depends on it.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +36,8 @@ pub struct NotedClaim {
     pub contradicted: bool,
     /// Its recorded links to other claims.
     pub links: usize,
+    /// How many projects it was promoted from, as its promotion counted them; 0 if it was not promoted.
+    pub promoted_from: usize,
 }
 
 /// Equal claims of an organisation, as one.
@@ -52,6 +51,8 @@ pub struct Insight {
     pub principle: Option<ClaimId>,
     /// The projects that say it, in order.
     pub projects: Vec<Scope>,
+    /// How many projects say it: those that are known here, or what its promotion counted, if these were more.
+    pub agreeing: usize,
     /// How often it was seen in all.
     pub sightings: usize,
     /// When it was first seen.
@@ -75,13 +76,14 @@ pub struct Insight {
 }
 
 impl Insight {
-    /// Whether it may become a claim of the organisation: `projects` of them agree, nothing contradicts it, it is a week old, and it is not one yet.
-    pub fn is_candidate(&self, projects: usize, now: u64) -> bool {
+    /// Whether it may become a claim of the organisation: `projects` of them agree, nothing contradicts it, enough confidence is left after the time
+    /// without a sighting, and it is not one yet.
+    pub fn is_candidate(&self, projects: usize) -> bool {
+        let least = PROMOTED_FROM.min(rank::confidence(projects, 0.0, false));
         self.principle.is_none()
             && !self.contradicted
             && self.projects.len() >= projects.max(1)
-            && self.confidence >= PROMOTED_FROM - 1e-9
-            && rank::days(self.first, now) >= PROMOTED_AFTER
+            && self.confidence >= least - 1e-9
     }
 }
 
@@ -140,7 +142,9 @@ pub fn insight(claims: &[NotedClaim], group: &[usize], now: u64) -> Insight {
     let contradicted = members.iter().any(|claim| claim.contradicted);
     let quality = 1.0 - members.iter().map(|claim| 1.0 - source_quality(claim.source.as_deref())).product::<f64>();
     let stale = rank::days(last, now);
-    let confidence = rank::confidence(projects.len(), stale, contradicted);
+    let recorded = members.iter().map(|claim| claim.promoted_from).max().unwrap_or_default();
+    let agreeing = projects.len().max(recorded);
+    let confidence = rank::confidence(agreeing, stale, contradicted);
     let recency = rank::recency(stale, sightings);
     let links = members.iter().map(|claim| claim.links).sum();
     let rank = rank::rank(confidence, sightings, recency, quality, links);
@@ -150,6 +154,7 @@ pub fn insight(claims: &[NotedClaim], group: &[usize], now: u64) -> Insight {
         wording,
         principle: principle.map(|claim| claim.id),
         projects: projects.into_iter().collect(),
+        agreeing,
         sightings,
         first,
         last,
@@ -205,6 +210,7 @@ pub(super) mod tests {
             sightings: 1,
             contradicted: false,
             links: 0,
+            promoted_from: 0,
         }
     }
 
@@ -220,14 +226,32 @@ pub(super) mod tests {
         let (five, one) = (&found[0], &found[1]);
         assert_eq!((found.len(), five.projects.len(), five.sightings, one.sightings), (2, 5, 5, 1));
         assert!(five.rank > one.rank && five.confidence > one.confidence);
-        assert!(five.is_candidate(3, NOW) && !one.is_candidate(3, NOW) && !five.is_candidate(6, NOW));
+        assert!(five.is_candidate(3) && !one.is_candidate(3) && !five.is_candidate(6));
         claims[2].contradicted = true;
-        assert!(!of(&claims, &[])[0].is_candidate(3, NOW));
+        assert!(!of(&claims, &[])[0].is_candidate(3));
         claims[2].contradicted = false;
         claims.push(claim(20, ORGANISATION, "Use tabs"));
         let promoted = &of(&claims, &[])[0];
         assert_eq!((promoted.principle, promoted.projects.len()), (Some(EventId([20; 32])), 5));
-        assert!(!promoted.is_candidate(3, NOW));
+        assert!(!promoted.is_candidate(3));
+    }
+
+    #[test]
+    fn fewer_projects_agree_if_the_settings_say_so_and_what_is_stale_does_not() {
+        let mut claims = [claim(1, "a", "Use tabs"), claim(2, "b", "Use tabs")];
+        assert!(of(&claims, &[])[0].is_candidate(2));
+        for claim in &mut claims {
+            (claim.first, claim.last) = (NOW - 120 * rank::DAY, NOW - 120 * rank::DAY);
+        }
+        assert!(!of(&claims, &[])[0].is_candidate(2));
+    }
+
+    #[test]
+    fn a_device_that_does_not_know_the_projects_takes_the_count_of_the_promotion() {
+        let principle = NotedClaim { promoted_from: 4, ..claim(1, ORGANISATION, "Use tabs") };
+        let found = &of(&[principle], &[])[0];
+        assert_eq!((found.projects.len(), found.agreeing), (0, 4));
+        assert!((found.confidence - 0.8).abs() < 1e-9);
     }
 
     #[test]

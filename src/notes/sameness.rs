@@ -13,6 +13,9 @@ use crate::domain::{
 pub struct SameThresholds {
     /// The least cosine of their vectors.
     pub cosine: f32,
+    /// The least cosine of two claims each of which is the other's nearest: both are the heart of a cluster, and there is nothing nearer that either
+    /// could say the same as.
+    pub nearest: f32,
     /// The least probability, in each direction, that one follows from the other.
     pub entailed: f32,
 }
@@ -20,7 +23,21 @@ pub struct SameThresholds {
 impl Default for SameThresholds {
     /// Measured with `ergo-bench notes` on the labelled pairs in tests/data/notes.
     fn default() -> Self {
-        Self { cosine: 0.6, entailed: 0.5 }
+        Self { cosine: 0.6, nearest: 0.5, entailed: 0.5 }
+    }
+}
+
+impl SameThresholds {
+    /// Returns those of two claims, each of which is the other's nearest or not.
+    #[must_use]
+    pub fn of_pair(self, mutual: bool) -> Self {
+        Self { cosine: if mutual { self.nearest.min(self.cosine) } else { self.cosine }, ..self }
+    }
+
+    /// Returns those with another least cosine; that of nearest claims moves with it.
+    #[must_use]
+    pub fn at_cosine(self, cosine: f32) -> Self {
+        Self { cosine, nearest: self.nearest + cosine - self.cosine, ..self }
     }
 }
 

@@ -9,10 +9,10 @@ use crate::{
         ClaimsQuery, ConflictsPage, ConflictsQuery, CreateTeamRequest, Diagnose, Doubts, DoubtsQuery, Health, History,
         Inbox, InboxQuery, IngestedFiles, IngestedQuery, Insights, InsightsQuery, JoinRequest, JoinView,
         JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, NotesRun, NotesScanRequest, NotesStatus,
-        NotesWriteRequest, NotesWritten, PendingJoins, QuarantineRequest, Questions, QuestionsQuery, RecallAnswer,
-        RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, Scopes, Snapshot,
-        SnapshotQuery, Story, StoryQuery, SupersedeRequest, SyncRound, SyncStatus, TeamDone, TeamView, UndoOutcome,
-        UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        NotesWriteRequest, NotesWritten, PendingJoins, PromoteRequest, QuarantineRequest, Questions, QuestionsQuery,
+        RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany,
+        Scopes, Snapshot, SnapshotQuery, Story, StoryQuery, SupersedeRequest, SyncRound, SyncStatus, TeamDone,
+        TeamView, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     client::injected::InjectedClaim,
     domain::ClaimId,
@@ -218,6 +218,8 @@ pub enum WriteRequest {
     NotesScan(NotesScanRequest),
     /// `POST /notes/write`.
     NotesWrite(Box<NotesWriteRequest>),
+    /// `POST /promote`.
+    Promote(Box<PromoteRequest>),
     /// `POST /doubts`.
     JudgePairs(JudgePairsRequest),
     /// `POST /judge`.

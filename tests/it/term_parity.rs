@@ -55,6 +55,9 @@ const ON_TEAMS: [(Action, [&str; 2]); 4] = [
     (Action::RejectPending, ["sync", "deny"]),
 ];
 
+/// Acts on what projects say alike, each with its verb; what the verb does is proved in `tests/it/engine/levels.rs`.
+const ON_NOTES: [(Action, [&str; 1]); 1] = [(Action::NotesPromote, ["promote"])];
+
 /// What is shown, or done to this machine, beside the memory, each with its verb.
 const BESIDE_MEMORY: [(Action, &[&str]); 8] = [
     (Action::Search, &["claims"]),
@@ -75,6 +78,7 @@ fn every_act_on_memory_is_in_the_tables_of_this_file() {
         .chain(ON_CLAIMS.iter().map(|row| row.0))
         .chain(BESIDES)
         .chain(ON_TEAMS.iter().map(|row| row.0))
+        .chain(ON_NOTES.iter().map(|row| row.0))
         .map(Action::name)
         .collect();
     let acts: BTreeSet<String> =
@@ -88,6 +92,9 @@ fn every_act_on_memory_is_in_the_tables_of_this_file() {
     let home = TestHome::new();
     for (_, verb) in ON_TEAMS {
         home.run([verb[0], verb[1], "--help"]).ok();
+    }
+    for (_, verb) in ON_NOTES {
+        home.run([verb[0], "--help"]).ok();
     }
     for (_, verb) in BESIDE_MEMORY {
         home.run([verb, &["--help"]].concat()).ok();

@@ -8,7 +8,7 @@ use crate::{
     },
 };
 
-pub(crate) use crate::domain::text::quote;
+pub(crate) use crate::domain::text::{count, quote};
 
 /// The column in which labelled text begins.
 const LABEL: usize = 14;
@@ -51,11 +51,6 @@ pub(crate) fn wrap(text: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width else { return text.lines().map(str::to_owned).collect() };
     let wrapped = |line| layout::wrap(line, width, LongWord::Keep).into_iter().map(move |range| line[range].to_owned());
     text.lines().flat_map(wrapped).collect()
-}
-
-/// Formats a number with the singular or plural of its noun.
-pub(crate) fn count(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }
 
 #[cfg(test)]

@@ -20,8 +20,9 @@ pub(super) use watcher::NotesWatcher;
 
 use crate::{
     api::{
-        ApiError, Caller, NoteFileState, NoteFileView, NotesAddRequest, NotesAdded, NotesCheck, NotesCheckRequest,
-        NotesRun, NotesScanRequest, NotesStatus, NotesWriteRequest, NotesWritten,
+        ApiError, Caller, DomainThreshold, NoteFileState, NoteFileView, NotesAddRequest, NotesAdded,
+        NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest, NotesRun, NotesScanRequest, NotesStatus,
+        NotesWriteRequest, NotesWritten,
     },
     config::{Config, NotesSettings, Paths},
     domain::{CardId, Scope},
@@ -118,6 +119,44 @@ impl NotesKeeper {
         Ok(compare::check(self, &request.caller, only.as_deref()))
     }
 
+    /// Fits the least similarity of equal claims to judged pairs, and uses what was found if it is asked to.
+    pub(super) fn calibrate(&self, request: &NotesCalibrateRequest) -> Result<NotesCalibrated, ApiError> {
+        if request.apply && request.reset {
+            return Err(ApiError::field("reset", "`apply` and `reset` exclude each other"));
+        }
+        let _working = lock(&self.working);
+        let org = &request.caller.org_id;
+        let mut answer = self.engine.calibrate_notes(org)?;
+        let mut list = lock(&self.list);
+        let mut own = list.thresholds.get(org).cloned().unwrap_or_default();
+        if request.reset {
+            own.clear();
+        }
+        if request.apply {
+            own.extend(answer.domains.iter().filter_map(|found| Some((found.domain.clone(), found.threshold?))));
+        }
+        answer.changed = own != list.thresholds.get(org).cloned().unwrap_or_default();
+        if answer.changed {
+            // Pairs that were compared by the thresholds before are compared again.
+            list.asked.remove(org);
+            list.reconciled.remove(org);
+            list.pending.insert(org.clone());
+            list.thresholds.insert(org.clone(), own.clone());
+            list.save()?;
+        }
+        for domain in own.keys() {
+            if answer.domains.iter().all(|found| found.domain != *domain) {
+                answer.domains.push(DomainThreshold { domain: domain.clone(), ..DomainThreshold::default() });
+            }
+        }
+        let default = f32::from(self.settings.similarity) / 100.0;
+        for found in &mut answer.domains {
+            let of_domain = own.get(&found.domain);
+            (found.in_use, found.is_default) = (of_domain.copied().unwrap_or(default), of_domain.is_none());
+        }
+        Ok(answer)
+    }
+
     /// Shows the files and the last runs.
     pub(super) fn status(&self) -> Result<NotesStatus, ApiError> {
         let (files, runs) = {
@@ -171,12 +210,18 @@ impl NotesKeeper {
         Ok(crate::api::known_scope(&named, &identities, &self.engine.scopes()?.items).0)
     }
 
-    fn budget(&self) -> ReconcileBudget {
+    /// What a comparison in an organisation may spend, and by which thresholds.
+    fn budget(&self, org: &str) -> ReconcileBudget {
         let share = |percent: u8| f32::from(percent) / 100.0;
-        let NotesSettings { similarity, entailment, pairs, .. } = self.settings;
+        let NotesSettings { similarity, nearest_similarity, entailment, pairs, .. } = self.settings;
         ReconcileBudget {
             inferred: pairs,
-            same: SameThresholds { cosine: share(similarity), entailed: share(entailment) },
+            same: SameThresholds {
+                cosine: share(similarity),
+                nearest: share(nearest_similarity.min(similarity)),
+                entailed: share(entailment),
+            },
+            domains: lock(&self.list).thresholds.get(org).cloned().unwrap_or_default(),
         }
     }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     api::{ActRequest, ApiError, Caller, ErrorCode, NotesRun, RememberRequest, SupersedeRequest, WriteOutcome},
-    domain::{ClaimId, Status},
+    domain::{ClaimId, Status, judgement::SCAN_JUDGE},
     interchange::line_diff::{LineChange, RuleLine, compare},
     notes::rank::DAY,
 };
@@ -84,7 +84,7 @@ fn discover_new(keeper: &NotesKeeper) -> bool {
     for (root, org) in roots.iter().filter(|(root, _)| root.is_dir()) {
         for path in discover::files_under(root) {
             let mut list = lock(&keeper.list);
-            if !list.files.contains_key(&path) {
+            if list.wants(&path) {
                 any = true;
                 list.files.insert(path.clone(), discover::watched_file(&path, org));
             }
@@ -274,14 +274,15 @@ fn reconcile(keeper: &NotesKeeper, caller: &Caller, org: &str, run: &mut NotesRu
     let judge = Caller {
         org_id: org.to_owned(),
         project: "notes".to_owned(),
-        agent: Some("ergo notes".to_owned()),
+        agent: Some(SCAN_JUDGE.to_owned()),
         op_id: None,
         identity: None,
         who: caller.who.clone(),
     };
-    let found = keeper.engine.reconcile_notes(&judge, &done, &asked, keeper.budget())?;
+    let found = keeper.engine.reconcile_notes(&judge, &done, &asked, &keeper.budget(org))?;
     run.merged += found.merged;
     run.cards += found.cards;
+    run.doubts += found.doubts;
     run.inferred += found.inferred;
     run.left += found.left;
     run.problems.extend(found.skipped);

@@ -91,6 +91,8 @@ pub(super) struct WatchList {
     path: PathBuf,
     /// The paths that were added, each with its organisation.
     pub(super) roots: BTreeMap<PathBuf, String>,
+    /// Paths below one of these that are not to be followed.
+    pub(super) left_out: BTreeSet<PathBuf>,
     /// The files.
     pub(super) files: BTreeMap<PathBuf, WatchedFile>,
     /// The last runs, the newest last.
@@ -99,6 +101,8 @@ pub(super) struct WatchList {
     pub(super) asked: BTreeMap<String, BTreeSet<u64>>,
     /// Organisations whose last run left pairs over.
     pub(super) pending: BTreeSet<String>,
+    /// The least similarity of equal claims by organisation and domain, where it is not that of the settings.
+    pub(super) thresholds: BTreeMap<String, BTreeMap<String, f32>>,
     /// Claims whose pairs were all looked at, by organisation.
     pub(super) reconciled: BTreeMap<String, BTreeSet<ClaimId>>,
 }
@@ -128,16 +132,26 @@ impl WatchList {
     /// Follows a path and the files found there; returns these files.
     pub(super) fn follow(&mut self, root: &Path, org: &str, found: Vec<PathBuf>) -> Vec<PathBuf> {
         self.roots.insert(root.to_owned(), org.to_owned());
+        self.left_out.retain(|path| !path.starts_with(root) && !root.starts_with(path));
         for path in &found {
             self.files.entry(path.clone()).or_insert_with(|| discover::watched_file(path, org));
         }
         found
     }
 
-    /// Follows a path no longer, nor what is below it; returns the files.
+    /// Whether a file that is found below a followed path is to be followed.
+    pub(super) fn wants(&self, path: &Path) -> bool {
+        !self.files.contains_key(path) && !self.left_out.iter().any(|left_out| path.starts_with(left_out))
+    }
+
+    /// Follows a path no longer, nor what is below it; returns the files. Whether the path itself had been added does not matter: below one that
+    /// stays it is left out from now on.
     pub(super) fn remove(&mut self, root: &Path) -> Vec<(PathBuf, WatchedFile)> {
         self.roots.retain(|path, _| !path.starts_with(root));
         let gone: Vec<PathBuf> = self.files.keys().filter(|path| path.starts_with(root)).cloned().collect();
+        if !gone.is_empty() && self.roots.keys().any(|path| root.starts_with(path)) {
+            self.left_out.insert(root.to_owned());
+        }
         gone.into_iter().filter_map(|path| self.files.remove_entry(&path)).collect()
     }
 
@@ -146,5 +160,24 @@ impl WatchList {
         self.runs.push(run);
         let old = self.runs.len().saturating_sub(RUNS);
         self.runs.drain(..old);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_removed_below_a_followed_folder_stays_away_until_it_is_added_again() {
+        let mut list = WatchList::default();
+        let (root, file) = (Path::new("/src/api"), PathBuf::from("/src/api/web/AGENTS.md"));
+        list.follow(root, "acme", vec![file.clone()]);
+        assert_eq!(list.remove(&file).len(), 1);
+        assert!(!list.wants(&file) && list.wants(Path::new("/src/api/AGENTS.md")));
+        list.follow(&file, "acme", Vec::new());
+        assert!(list.wants(&file));
+        list.follow(root, "acme", vec![file.clone()]);
+        assert_eq!(list.remove(root).len(), 1);
+        assert!(list.left_out.is_empty() && list.roots.is_empty());
     }
 }

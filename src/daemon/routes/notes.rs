@@ -48,6 +48,8 @@ notes! {
     "/notes/write" notes_write write(NotesWriteRequest) -> NotesWritten;
     /// Compares files with the memory; stores nothing.
     "/notes/check" notes_check check(NotesCheckRequest) -> NotesCheck;
+    /// Fits the least similarity of equal claims to judged pairs, for each domain; uses it only if it is asked to.
+    "/notes/calibrate" notes_calibrate calibrate(NotesCalibrateRequest) -> NotesCalibrated;
 }
 
 /// What the projects of an organisation say alike, the highest rank first.
@@ -68,16 +70,6 @@ pub(in crate::daemon) async fn notes_links(
     QueryString(query): QueryString<NoteLinksQuery>,
 ) -> JsonResult<NoteLinks> {
     value(shared.engine(move |engine| engine.note_links(&query)).await)
-}
-
-/// Fits the least similarity of equal claims to judged pairs, for each domain.
-#[utoipa::path(post, path = "/notes/calibrate", tag = "notes", request_body = NotesCalibrateRequest, responses(
-    (status = 200, body = NotesCalibrated), (status = 400, body = ApiError)))]
-pub(in crate::daemon) async fn notes_calibrate(
-    State(shared): State<SharedState>,
-    JsonBody(request): JsonBody<NotesCalibrateRequest>,
-) -> JsonResult<NotesCalibrated> {
-    value(shared.engine(move |engine| engine.calibrate_notes(&request.caller.org_id)).await)
 }
 
 /// The figures of an organisation on one page: what most projects say, what is contested, what decayed, what was promoted.

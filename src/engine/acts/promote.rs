@@ -18,6 +18,7 @@ use crate::{
         act_context::{ActContext, WriteScope},
         agreement, find, guard_calls,
         guard_result::IncomingClaim,
+        notes::NotesBook,
         request_hash::request_hash,
         validate,
     },
@@ -86,7 +87,7 @@ fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, Ap
         let Some(first) = rows.first() else { return Err(ApiError::internal("a promotion has no claim")) };
         let write_scope = WriteScope::at(&first.scope.organisation());
         let claim = NewClaim {
-            promotes: promoted(context.reader(), &rows)?,
+            promotes: promoted(engine, context.reader(), &rows)?,
             ..context.reword(first, Vec::new(), Vec::new(), text)?
         };
         context.store_claim(&write_scope, &claim, false)
@@ -112,13 +113,17 @@ fn demote(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiErro
     })
 }
 
-/// The claims of which a new one of the organisation's level is made: those that are named, and what says the same in other projects.
-fn promoted(reader: &Reader, rows: &[ClaimRow]) -> Result<Vec<ClaimRow>, ApiError> {
+/// The claims of which a new one of the organisation's level is made: those that are named, and what says the same in other projects, in these words
+/// or others.
+fn promoted(engine: &Engine, reader: &Reader, rows: &[ClaimRow]) -> Result<Vec<ClaimRow>, ApiError> {
     let mut all = rows.to_vec();
+    let Some(first) = rows.first() else { return Ok(all) };
+    let config = &engine.config;
+    let book = NotesBook::read(reader, &first.scope.org_id, (config.clock)(), config.levels.promote_at)?;
     for row in rows {
-        for id in reader.same_in_projects(&row.scope, row.kind, &row.statement, &row.qualifiers)? {
-            if all.iter().all(|known| known.id != id) {
-                all.push(find::row(reader, &id)?);
+        for other in agreement::alike(&book, &row.id) {
+            if all.iter().all(|known| known.scope != other.scope) {
+                all.push(other);
             }
         }
     }

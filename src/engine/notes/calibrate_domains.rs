@@ -1,6 +1,6 @@
 //! Fits the least similarity of equal claims, for each domain, to pairs that were judged.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::near_pairs::cosine;
 use crate::{
@@ -19,16 +19,22 @@ pub(super) fn calibrate(engine: &Engine, org: &str) -> Result<NotesCalibrated, A
         of_words.entry(claim.words).or_insert(claim);
     }
     let mut domains: BTreeMap<&str, Vec<(f32, bool)>> = BTreeMap::new();
-    for judged in &book.judged {
+    // What the comparison after a scan found the same is above the threshold in use, and would only confirm it.
+    for judged in book.judged.iter().filter(|judged| !judged.by_scan) {
         let (Some(one), Some(other)) = (of_words.get(&judged.new), of_words.get(&judged.existing)) else { continue };
         let (Some(a), Some(b)) = (vectors.get(&one.id), vectors.get(&other.id)) else { continue };
         let pair = (cosine(a, b), judged.verdict == PairVerdict::Same);
-        domains.entry(labels(one.kind, &one.statement).domain).or_default().push(pair);
+        let of = [one, other].map(|claim| labels(claim.kind, &claim.statement).domain);
+        for domain in BTreeSet::from(of) {
+            domains.entry(domain).or_default().push(pair);
+        }
     }
     let domains = domains.into_iter().map(|(domain, pairs)| DomainThreshold {
         domain: domain.to_owned(),
         judged: pairs.len(),
         threshold: rank::calibrated(&pairs),
+        in_use: 0.0,
+        is_default: true,
     });
-    Ok(NotesCalibrated { domains: domains.collect() })
+    Ok(NotesCalibrated { domains: domains.collect(), changed: false })
 }

@@ -27,8 +27,8 @@ pub(super) fn figures(engine: &Engine, query: &InsightFiguresQuery) -> Result<In
             .collect()
     };
     let mut shared: Vec<&Insight> =
-        all.iter().filter(|insight| insight.projects.len() > 1 && insight.lifecycle != Lifecycle::Pruned).collect();
-    shared.sort_by_key(|insight| std::cmp::Reverse(insight.projects.len()));
+        all.iter().filter(|insight| insight.agreeing > 1 && insight.lifecycle != Lifecycle::Pruned).collect();
+    shared.sort_by_key(|insight| std::cmp::Reverse(insight.agreeing));
     let shared = shared.into_iter().take(ROWS).filter_map(|insight| views::view(&book, insight)).collect();
 
     let rows_by_id: HashMap<ClaimId, &ClaimRow> = book.rows.iter().map(|row| (row.id, row)).collect();
@@ -55,6 +55,6 @@ pub(super) fn figures(engine: &Engine, query: &InsightFiguresQuery) -> Result<In
         contested,
         decayed: rows(&|insight| insight.lifecycle != Lifecycle::Active),
         promoted: rows(&|insight| insight.principle.is_some()),
-        candidates: rows(&|insight| insight.is_candidate(book.promote_at, book.now)),
+        candidates: rows(&|insight| book.is_proposed(insight)),
     })
 }

@@ -22,7 +22,7 @@ use crate::{
     },
     domain::{CardId, ClaimId, EventId, PairVerdict, judgement::words_hash},
     notes::{Insight, NotedClaim, group, insight},
-    store::{ClaimLink, ClaimRow, JudgedWords, Reader},
+    store::{ClaimLink, ClaimRow, JudgedWords, Reader, RecordedPromotion},
 };
 
 /// The claims of an organisation, with all that their insights depend on.
@@ -33,6 +33,10 @@ pub(in crate::engine) struct NotesBook {
     pub(in crate::engine) judged: Vec<JudgedWords>,
     pub(in crate::engine) cards: Vec<(ClaimId, CardId)>,
     pub(in crate::engine) links: Vec<ClaimLink>,
+    /// The promotions of this organisation.
+    promotions: Vec<RecordedPromotion>,
+    /// The claims that were promoted, whatever became of it, each with its weight in the last promotion.
+    promoted: HashMap<ClaimId, f64>,
     pub(in crate::engine) now: u64,
     /// How many projects have to agree before a claim may be promoted.
     pub(in crate::engine) promote_at: usize,
@@ -46,6 +50,13 @@ impl NotesBook {
             let cards = reader.open_cards_in(org)?;
             let links = reader.claim_links(org)?;
             let judged = reader.organisation_judgements(org)?;
+            let promotions = reader.recorded_promotions(org)?;
+            let mut promoted_from: HashMap<ClaimId, usize> = HashMap::new();
+            for promotion in &promotions {
+                let most = promoted_from.entry(promotion.claim).or_default();
+                *most = promotion.projects.max(*most);
+            }
+            let promoted = promotions.iter().flat_map(|promotion| promotion.of.iter().copied()).collect();
             let carded: HashSet<ClaimId> = cards.iter().map(|(claim, _)| *claim).collect();
             let mut linked: HashMap<ClaimId, usize> = HashMap::new();
             for link in &links {
@@ -66,16 +77,35 @@ impl NotesBook {
                     sightings: 1 + seen.count,
                     contradicted: carded.contains(&row.id),
                     links: linked.get(&row.id).copied().unwrap_or_default(),
+                    promoted_from: promoted_from.get(&row.id).copied().unwrap_or_default(),
                 }
             });
-            Ok(Self { claims: claims.collect(), rows, judged, cards, links, now, promote_at })
+            Ok(Self { claims: claims.collect(), rows, judged, cards, links, promotions, promoted, now, promote_at })
         })
     }
 
-    /// The pairs of statements that were judged the same.
+    /// The pairs of statements that were judged the same, and those of which one was promoted to the other.
     pub(in crate::engine) fn same(&self) -> Vec<(EventId, EventId)> {
-        let same = self.judged.iter().filter(|judged| judged.verdict == PairVerdict::Same);
-        same.map(|judged| (judged.new, judged.existing)).collect()
+        let words: HashMap<ClaimId, EventId> = self.claims.iter().map(|claim| (claim.id, claim.words)).collect();
+        let words = |id: &ClaimId| words.get(id).copied();
+        let judged = self.judged.iter().filter(|judged| judged.verdict == PairVerdict::Same);
+        let promoted = self.promotions.iter().flat_map(|promotion| {
+            let claim = words(&promotion.claim);
+            promotion.of.iter().filter_map(move |(source, _)| Some((words(source)?, claim?)))
+        });
+        judged.map(|judged| (judged.new, judged.existing)).chain(promoted).collect()
+    }
+
+    /// Whether an insight is proposed to become a claim of the organisation: enough projects agree, and nobody has decided about it. What was demoted was
+    /// decided.
+    pub(in crate::engine) fn is_proposed(&self, insight: &Insight) -> bool {
+        let mut members = insight.members.iter().filter_map(|at| self.claims.get(*at));
+        insight.is_candidate(self.promote_at) && !members.any(|claim| self.promoted.contains_key(&claim.id))
+    }
+
+    /// The weight with which a claim was promoted; of one that came later, `None`.
+    pub(in crate::engine) fn promoted_weight(&self, source: &ClaimId) -> Option<f64> {
+        self.promoted.get(source).copied()
     }
 
     /// The insights, in the order in which they were first seen.
@@ -111,7 +141,7 @@ impl Engine {
         calibrate_domains::calibrate(self, org)
     }
 
-    fn notes_book(&self, org: &str) -> Result<NotesBook, ApiError> {
+    pub(in crate::engine) fn notes_book(&self, org: &str) -> Result<NotesBook, ApiError> {
         NotesBook::read(&self.readers.lend(), org, (self.config.clock)(), self.config.levels.promote_at)
     }
 }

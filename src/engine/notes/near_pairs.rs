@@ -16,6 +16,8 @@ pub(super) struct NearPair {
     pub(super) one: usize,
     pub(super) other: usize,
     pub(super) cosine: f32,
+    /// Each is the other's nearest, beyond its own group.
+    pub(super) mutual: bool,
 }
 
 /// The cosine of two vectors of length 1.
@@ -51,23 +53,46 @@ pub(super) fn near(
         if !seen_words.insert(claim.words) {
             continue;
         }
-        let mut nearest: Vec<(f32, usize)> = known
-            .iter()
-            .filter(|(other, _)| groups.get(*other) != groups.get(*one))
-            .map(|(other, theirs)| (cosine(vector, theirs), *other))
-            .filter(|(cosine, _)| *cosine >= LEAST)
-            .collect();
+        let mut nearest: Vec<(f32, usize)> =
+            others(&known, groups, *one, vector).filter(|(cosine, _)| *cosine >= LEAST).collect();
         nearest.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let mut groups_met = HashSet::new();
         nearest.retain(|(_, other)| groups_met.insert(groups.get(*other)));
-        for (cosine, other) in nearest.into_iter().take(NEAREST) {
+        for (at, (cosine, other)) in nearest.into_iter().take(NEAREST).enumerate() {
             if pairs.insert((groups.get(*one).min(groups.get(other)), groups.get(*one).max(groups.get(other)))) {
-                found.push(NearPair { one: *one, other, cosine });
+                let mutual = at == 0 && group_of_nearest(&known, groups, other, claims, vectors) == groups.get(*one);
+                found.push(NearPair { one: *one, other, cosine, mutual });
             }
         }
     }
     found.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then((a.one, a.other).cmp(&(b.one, b.other))));
     found
+}
+
+/// The claims of other groups, each with its cosine.
+fn others<'a>(
+    known: &'a [(usize, &'a Vec<f32>)],
+    groups: &'a [usize],
+    one: usize,
+    vector: &'a [f32],
+) -> impl Iterator<Item = (f32, usize)> + 'a {
+    known
+        .iter()
+        .filter(move |(other, _)| groups.get(*other) != groups.get(one))
+        .map(move |(other, theirs)| (cosine(vector, theirs), *other))
+}
+
+/// The group of the claim that is nearest to one, beyond its own.
+fn group_of_nearest<'a>(
+    known: &[(usize, &Vec<f32>)],
+    groups: &'a [usize],
+    one: usize,
+    claims: &[NotedClaim],
+    vectors: &HashMap<ClaimId, Vec<f32>>,
+) -> Option<&'a usize> {
+    let vector = vectors.get(&claims.get(one)?.id)?;
+    let nearest = others(known, groups, one, vector).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    nearest.and_then(|(_, other)| groups.get(other))
 }
 
 /// The most claims of one subject that are compared with each other.
@@ -104,7 +129,7 @@ pub(super) fn of_one_subject(
                 let (Some(a), Some(b)) = (claims.get(*one), claims.get(*other)) else { continue };
                 let apart = a.scope != b.scope && (fresh.contains(&a.id) || fresh.contains(&b.id));
                 if apart && known.insert(pair_of(*one, *other)) {
-                    found.push(NearPair { one: *one, other: *other, cosine: 0.0 });
+                    found.push(NearPair { one: *one, other: *other, cosine: 0.0, mutual: false });
                 }
             }
         }
@@ -131,6 +156,7 @@ mod tests {
             sightings: 1,
             contradicted: false,
             links: 0,
+            promoted_from: 0,
         };
         let claims: Vec<NotedClaim> = (0..4).map(claim).collect();
         let vectors: HashMap<ClaimId, Vec<f32>> = [[1.0, 0.0], [0.9, 0.436], [0.0, 1.0], [1.0, 0.0]]

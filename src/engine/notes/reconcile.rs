@@ -12,7 +12,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller},
     domain::{
-        ClaimId, EventId, EventKind, LinkKind, PairVerdict, Scope, Tier,
+        ClaimId, DoubtBand, EventId, EventKind, LinkKind, PairVerdict, Scope, Tier,
         guard_report::Relation,
         judgement::{JudgementData, pair_key},
     },
@@ -26,10 +26,10 @@ use crate::{
     guard::{Guard, Inference, JudgeContext, PairScores},
     infer::{Call, ModelRole},
     notes::{
-        group,
+        NotedClaim, group, labels,
         sameness::{Entailment, SameThresholds, is_same, may_be_same},
     },
-    store::{EventDraft, Ref},
+    store::{ClaimRow, EventDraft, Ref},
 };
 
 /// Pairs that the cross-encoder is asked about at once.
@@ -39,17 +39,32 @@ const BATCH: usize = 16;
 const PATIENCE: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// What one run may spend.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReconcileBudget {
     /// The most pairs that the cross-encoder is asked about.
     pub inferred: usize,
     /// From when on two claims are the same.
     pub same: SameThresholds,
+    /// The least cosine of claims of a domain, where it is another one.
+    pub domains: BTreeMap<String, f32>,
 }
 
 impl Default for ReconcileBudget {
     fn default() -> Self {
-        Self { inferred: 400, same: SameThresholds::default() }
+        Self { inferred: 400, same: SameThresholds::default(), domains: BTreeMap::new() }
+    }
+}
+
+impl ReconcileBudget {
+    /// The thresholds of a pair: those of its domain; of two domains, the stricter.
+    fn thresholds(&self, one: &NotedClaim, other: &NotedClaim, mutual: bool) -> SameThresholds {
+        let of = |claim: &NotedClaim| {
+            self.domains.get(labels(claim.kind, &claim.statement).domain).copied().unwrap_or(self.same.cosine)
+        };
+        if self.domains.is_empty() {
+            return self.same.of_pair(mutual);
+        }
+        self.same.at_cosine(of(one).max(of(other))).of_pair(mutual)
     }
 }
 
@@ -62,6 +77,8 @@ pub struct Reconciled {
     pub linked: usize,
     /// Cards that were opened.
     pub cards: usize,
+    /// Pairs of different projects that wait for a judge.
+    pub doubts: usize,
     /// Pairs that the cross-encoder was asked about.
     pub inferred: usize,
     /// Pairs that are left for the next run.
@@ -79,6 +96,8 @@ enum Outcome {
     Same,
     Link(LinkKind, bool),
     Contradiction(Box<FoundPair>),
+    /// A judge has to say; the newer claim first.
+    Doubt(usize, usize),
     Nothing,
 }
 
@@ -98,10 +117,10 @@ impl Engine {
         caller: &Caller,
         done: &HashSet<ClaimId>,
         asked: &HashSet<u64>,
-        budget: ReconcileBudget,
+        budget: &ReconcileBudget,
     ) -> Result<Reconciled, ApiError> {
         let org = super::views::organisation(&caller.org_id)?;
-        while self.fill_vectors()? > 0 {}
+        self.fill_all_claim_vectors()?;
         let book = self.notes_book(org)?;
         let vectors = self.readers.lend().organisation_vectors(org)?;
         let mut groups = vec![0; book.claims.len()];
@@ -137,7 +156,7 @@ impl Engine {
         pairs.extend(by_subject);
         let mut outcomes = Vec::with_capacity(pairs.len());
         for (pair, inference) in pairs.iter().zip(&inferences) {
-            outcomes.push(self.look_at(&book, pair, *inference, budget.same));
+            outcomes.push(self.look_at(&book, pair, *inference, budget));
             if inference.is_some() {
                 found.asked.push(short_key(&book.claims[pair.one].words, &book.claims[pair.other].words));
             }
@@ -179,9 +198,10 @@ impl Engine {
         book: &NotesBook,
         pair: &NearPair,
         inference: Option<Inference>,
-        same: SameThresholds,
+        budget: &ReconcileBudget,
     ) -> Outcome {
         let (one, other) = (&book.claims[pair.one], &book.claims[pair.other]);
+        let same = budget.thresholds(one, other, pair.mutual);
         // The stored statement was first in `forward`.
         let entailment = inference.map(|inference| Entailment::of(inference.backward, inference.forward));
         if let Some(entailment) = entailment
@@ -200,8 +220,13 @@ impl Engine {
             if let Ok(rulings) = guard_calls::rulings(&self.guard, &ours, &against) {
                 let scores = [PairScores { cosine: Some(pair.cosine), inference, ..PairScores::default() }];
                 let today = guard_calls::day(book.now);
-                let under =
-                    JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };
+                let under = JudgeContext {
+                    today: &today,
+                    scores: &scores,
+                    rulings: &rulings,
+                    infers: inference.is_some() && self.nli_is_fitted(),
+                    ..JudgeContext::default()
+                };
                 let report = guard_calls::judge(&self.guard, &ours, &against, under).unwrap_or_default();
                 let finding = report.findings.into_iter().find(|finding| finding.tier == Tier::Block);
                 if let Some(finding) = finding
@@ -209,6 +234,13 @@ impl Engine {
                 {
                     let (ours, theirs) = (book.rows[newer].clone(), book.rows[older].clone());
                     return Outcome::Contradiction(Box::new(FoundPair { ours, theirs, finding }));
+                }
+                // Within a project the background asks.
+                let apart =
+                    one.scope.level().is_project() && other.scope.level().is_project() && one.scope != other.scope;
+                let doubts = if apart { guard_calls::doubts(&self.guard, &ours, &against, under) } else { Vec::new() };
+                if doubts.iter().any(|doubt| doubt.band == DoubtBand::Ask) {
+                    return Outcome::Doubt(newer, older);
                 }
             }
         }
@@ -236,10 +268,16 @@ impl Engine {
         let model = self.models.info().role(ModelRole::Nli).map(|info| info.name.clone());
         let mut judgements: BTreeMap<Scope, Vec<EventDraft>> = BTreeMap::new();
         let mut cards: BTreeMap<Scope, Vec<FoundPair>> = BTreeMap::new();
+        let mut doubts: BTreeMap<Scope, Vec<(&ClaimRow, &ClaimRow, DoubtBand)>> = BTreeMap::new();
         for (pair, outcome) in pairs.iter().zip(outcomes) {
             let (verdict, link, from_one) = match outcome {
                 Outcome::Same => (PairVerdict::Same, None, true),
                 Outcome::Link(link, from_one) => (PairVerdict::Compatible, Some(link), from_one),
+                Outcome::Doubt(newer, older) => {
+                    let (newer, older) = (&book.rows[newer], &book.rows[older]);
+                    doubts.entry(newer.scope.clone()).or_default().push((newer, older, DoubtBand::Ask));
+                    continue;
+                }
                 Outcome::Contradiction(pair_found) => {
                     cards.entry(pair_found.ours.scope.clone()).or_default().push(*pair_found);
                     continue;
@@ -259,6 +297,10 @@ impl Engine {
             judgements.entry(to.scope.clone()).or_default().push(draft);
             found.merged += usize::from(verdict == PairVerdict::Same);
             found.linked += usize::from(link.is_some());
+        }
+        for (scope, pairs) in doubts {
+            found.doubts += pairs.len();
+            self.queue_doubts(&scope, &pairs)?;
         }
         for (scope, drafts) in judgements {
             for some in drafts.chunks(100) {

@@ -7,7 +7,7 @@ use crate::{
     api::{ApiError, Derivation, InsightView, Insights, InsightsQuery, Lifecycle, NoteLink, NoteLinks, NoteLinksQuery},
     domain::{ClaimId, EventId, PairVerdict},
     engine::{Engine, validate},
-    notes::{Insight, rank},
+    notes::{Insight, NotedClaim, rank},
 };
 
 /// How many insights are listed unless a request says otherwise.
@@ -38,7 +38,7 @@ pub(super) fn insights(engine: &Engine, query: &InsightsQuery) -> Result<Insight
     found.retain(|insight| {
         shown.contains(&insight.lifecycle)
             && (!query.principles || insight.principle.is_some())
-            && (!query.candidates || insight.is_candidate(book.promote_at, book.now))
+            && (!query.candidates || book.is_proposed(insight))
             && query
                 .project
                 .as_ref()
@@ -70,27 +70,32 @@ pub(super) fn view(book: &NotesBook, insight: &Insight) -> Option<InsightView> {
         .filter_map(|at| book.claims.get(*at))
         .filter(|claim| claim.scope.level().is_project())
         .collect();
-    let weights: Vec<f64> = members
-        .iter()
-        .map(|claim| claim.sightings as f64 * rank::recency(rank::days(claim.last, book.now), claim.sightings))
-        .map(|weight| weight.max(1e-6))
-        .collect();
+    // Seen often and lately counts more; what was promoted counts as its promotion says, what came later as the mean of that.
+    let recorded: Vec<Option<f64>> = members.iter().map(|claim| book.promoted_weight(&claim.id)).collect();
+    let known: Vec<f64> = recorded.iter().flatten().copied().collect();
+    let mean = if known.is_empty() { 1.0 } else { known.iter().sum::<f64>() / known.len() as f64 };
+    let weigh = |(claim, recorded): (&&NotedClaim, &Option<f64>)| {
+        let seen = claim.sightings as f64 * rank::recency(rank::days(claim.last, book.now), claim.sightings);
+        (seen * recorded.unwrap_or(mean)).max(1e-6)
+    };
+    let weights: Vec<f64> = members.iter().zip(&recorded).map(weigh).collect();
     let all: f64 = weights.iter().sum();
-    let derivations = members.iter().zip(&weights).map(|(claim, weight)| Derivation {
+    let derivations = members.iter().zip(&weights).zip(&recorded).map(|((claim, weight), recorded)| Derivation {
         claim: claim.id,
         scope: claim.scope.clone(),
         statement: claim.statement.clone(),
         source: claim.source.clone(),
         weight: weight / all,
+        promoted: recorded.is_some(),
     });
     Some(InsightView {
         claim: wording.id,
         statement: wording.statement.clone(),
         kind: wording.kind,
         principle: insight.principle,
-        candidate: insight.is_candidate(book.promote_at, book.now),
+        candidate: book.is_proposed(insight),
         derivations: derivations.collect(),
-        projects: insight.projects.len(),
+        projects: insight.agreeing,
         sightings: insight.sightings,
         first_seen: insight.first,
         last_seen: insight.last,

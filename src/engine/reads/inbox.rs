@@ -39,7 +39,7 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
     let wanted = |group: InboxKind| query.group.is_none_or(|only| only == group);
     let now = (engine.config.clock)();
     let today = guard_calls::day(now);
-    let (mut groups, doubts) = engine.readers.lend().snapshot(|reader| {
+    let (mut groups, doubts, promotions) = engine.readers.lend().snapshot(|reader| {
         let mut groups = Vec::new();
         // Of the others there is nothing to count, one by one.
         let waiting = reader.waiting_kinds(scope.as_ref(), now)?;
@@ -60,13 +60,13 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
             });
         }
         let doubts = reader.doubts(scope.as_ref(), 0)?.scopes.iter().map(|(_, pairs)| pairs).sum();
-        Ok::<_, ApiError>((groups, doubts))
+        Ok::<_, ApiError>((groups, doubts, engine.proposed_promotions(reader, scope.as_ref())?))
     })?;
     if wanted(InboxKind::Quarantined) {
         groups.push(quarantined(engine, limit, cursor)?);
     }
     groups.retain(|group| group.total > 0);
-    Ok(Inbox { total: groups.iter().map(|group| group.total).sum(), groups, doubts })
+    Ok(Inbox { total: groups.iter().map(|group| group.total).sum(), groups, doubts, promotions })
 }
 
 /// What was not let in. Its cursor is how many come before.

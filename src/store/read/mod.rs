@@ -17,6 +17,7 @@ mod search;
 pub use agents::AgentTally;
 pub(super) use claims::bare_claims_at_places;
 pub use notes::{ClaimLink, JudgedWords, Sightings};
+pub use promotions::RecordedPromotion;
 pub(super) use recall::quoted;
 
 use crate::store::StoreError;

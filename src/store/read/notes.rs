@@ -8,7 +8,7 @@ use super::claims::bare_claims_at_places;
 use crate::{
     domain::{
         CardId, ClaimId, EventId, EventKind, Header, LinkKind, PairVerdict,
-        judgement::{JudgementData, PairJudgement, pair_key, standing},
+        judgement::{JudgementData, PairJudgement, SCAN_JUDGE, pair_key, standing},
     },
     store::{
         ClaimRow, Reader, Result,
@@ -37,8 +37,8 @@ pub struct JudgedWords {
     pub verdict: PairVerdict,
     /// How the new claim bears on the existing one.
     pub link: Option<LinkKind>,
-    /// A person said it, without an agent.
-    pub by_person: bool,
+    /// The comparison after a scan said it, by the thresholds that were in use.
+    pub by_scan: bool,
 }
 
 /// A recorded link between two claims.
@@ -108,7 +108,8 @@ impl Reader {
                 let (Ok(new), Ok(existing)) = (data.new.parse(), data.existing.parse()) else { continue };
                 let by_person = header.agent.is_none();
                 let judgement = PairJudgement { event, clock: header.clock, verdict, by_person };
-                let words = JudgedWords { new, existing, verdict, link: data.link, by_person };
+                let by_scan = header.agent.as_deref() == Some(SCAN_JUDGE);
+                let words = JudgedWords { new, existing, verdict, link: data.link, by_scan };
                 pairs.entry(pair_key(&new, &existing)).or_default().push((judgement, words));
             }
             let mut found: Vec<(EventId, JudgedWords)> = Vec::with_capacity(pairs.len());

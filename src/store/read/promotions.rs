@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde::Deserialize;
 
 use crate::{
@@ -20,10 +20,28 @@ use crate::{
 struct PromotionData {
     /// How many projects there were on the device that wrote it.
     projects: usize,
+    /// The weight of each claim after the first.
+    weights: Vec<f64>,
+}
+
+/// A promotion, as it was recorded: a claim of the organisation's level, and what it was made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedPromotion {
+    /// The claim of the organisation's level, whatever became of it.
+    pub claim: ClaimId,
+    /// The claims of projects, known here or not, each with its weight.
+    pub of: Vec<(ClaimId, f64)>,
+    /// How many projects there were on the device that wrote it.
+    pub projects: usize,
 }
 
 fn promotes(event: &LoadedEvent, claim: &ClaimId) -> bool {
     event.effective && event.kind == EventKind::Promote && event.header.targets.first() == Some(claim)
+}
+
+fn data_of(db: &Connection, event: i64) -> Result<PromotionData> {
+    let data = log::body(db, event)?.and_then(|body| body.data).unwrap_or_default();
+    Ok(serde_json::from_str(&data).unwrap_or_default())
 }
 
 impl Reader {
@@ -45,11 +63,33 @@ impl Reader {
                         projects.extend(scope_of.query_row([id.0], |row| row.get::<_, i64>(0)).optional()?);
                     }
                 }
-                let data = log::body(db, event.n)?.and_then(|body| body.data).unwrap_or_default();
-                let said: PromotionData = serde_json::from_str(&data).unwrap_or_default();
-                found.projects = found.projects.max(said.projects);
+                found.projects = found.projects.max(data_of(db, event.n)?.projects);
             }
             found.projects = found.projects.max(projects.len());
+            Ok(found)
+        })
+    }
+
+    /// The promotions of an organisation that were not undone, in the order of arrival.
+    pub fn recorded_promotions(&self, org: &str) -> Result<Vec<RecordedPromotion>> {
+        self.snapshot(|reader| {
+            let db = &reader.db;
+            let mut read = db.prepare_cached(log::select_loaded!(
+                "scopes s JOIN events e ON e.scope = s.n AND e.kind = 'promote' AND e.effective = 1
+                 WHERE s.org = ?1 AND s.project = '*' ORDER BY e.n"
+            ))?;
+            let events = read.query_map([org], LoadedEvent::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+            let mut found = Vec::with_capacity(events.len());
+            for event in events {
+                let Some((claim, sources)) = event.header.targets.split_first() else { continue };
+                let PromotionData { projects, weights } = data_of(db, event.n)?;
+                let even = 1.0 / sources.len().max(1) as f64;
+                let weight = |at: usize| {
+                    weights.get(at).copied().filter(|weight| weight.is_finite() && *weight > 0.0).unwrap_or(even)
+                };
+                let of = sources.iter().enumerate().map(|(at, id)| (*id, weight(at))).collect();
+                found.push(RecordedPromotion { claim: *claim, of, projects });
+            }
             Ok(found)
         })
     }

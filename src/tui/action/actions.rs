@@ -69,6 +69,9 @@ macro_rules! for_each_action {
         NotesWrite: None in Notes by ["w"], "Write a section" "write section";
             "Show what would be written into ergo's section of the file under the cursor; asks before it writes.";
             if note_file => |state, _, out| note_files::preview(state, out);
+        NotesPromote: Undoable in Notes by ["p"], "Promote" "promote", also ["organisation", "principle"];
+            "Make the rule under the cursor, which several projects say, one claim of the organisation; asks first.";
+            if promotable => |state, key, _| note_files::promote(state, key);
 
         // Answer
         AnswerYes: Undoable in Answer by ["y"], "Yes" "yes";

@@ -228,6 +228,7 @@ pub(super) async fn write(
         WriteRequest::Remember(request) => RequestAnswer::Outcome(Box::new(client.remember(&request).await?)),
         WriteRequest::NotesScan(request) => RequestAnswer::NotesRun(Box::new(client.notes_scan(&request).await?)),
         WriteRequest::NotesWrite(request) => RequestAnswer::NotesWritten(Box::new(client.notes_write(&request).await?)),
+        WriteRequest::Promote(request) => RequestAnswer::Outcome(Box::new(client.promote(&request).await?)),
         WriteRequest::JudgePairs(request) => RequestAnswer::JudgedPairs(client.judge_pairs(&request).await?),
         WriteRequest::Judge(request) => RequestAnswer::Outcome(Box::new(client.judge(&request).await?)),
         WriteRequest::Supersede(request) => RequestAnswer::Outcome(Box::new(client.supersede(&request).await?)),

@@ -53,6 +53,7 @@ pub(crate) fn insights() -> Insights {
         statement: statement.into(),
         source: Some("CLAUDE.md:12".into()),
         weight,
+        promoted: false,
     };
     let principle = InsightView {
         claim: id(120),

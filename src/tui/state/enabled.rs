@@ -303,6 +303,22 @@ fn note_file(state: &AppState) -> Can {
     state.notes.file().map(|_| ()).ok_or_else(|| state.keys.say("no file is under the cursor: {notes_list} lists them"))
 }
 
+/// A rule that may be promoted is under the cursor.
+fn promotable(state: &AppState) -> Can {
+    idle(state)?;
+    match state.notes.principle() {
+        None => Err(state.keys.say("no rule is under the cursor: {notes_list} lists what projects say alike")),
+        Some(insight) if insight.candidate => Ok(()),
+        Some(insight) if insight.principle.is_some() => Err("this is a claim of the organisation already".to_owned()),
+        Some(insight) if insight.contradicted => {
+            Err("one of its claims stands on an open card: settle that first".to_owned())
+        }
+        Some(_) => {
+            Err("too few projects say it, or it was demoted before: `ergo promote ID` decides otherwise".to_owned())
+        }
+    }
+}
+
 /// A page is there to read.
 fn page(state: &AppState) -> Can {
     match &state.overlay {

@@ -39,6 +39,8 @@ pub enum ItemId {
     More(InboxKind),
     /// The pairs that wait for a verdict.
     Pairs,
+    /// What may be promoted.
+    Promotions,
 }
 
 /// One row.
@@ -56,6 +58,8 @@ pub enum InboxRow<'a> {
     More(InboxKind, usize),
     /// So many pairs wait for a verdict.
     Pairs(usize),
+    /// So many rules may be promoted to their organisation.
+    Promotions(usize),
 }
 
 /// How many there are.
@@ -77,6 +81,7 @@ impl InboxRow<'_> {
             Self::Before(kind, _) => Some(ItemId::Before(*kind)),
             Self::More(kind, _) => Some(ItemId::More(*kind)),
             Self::Pairs(_) => Some(ItemId::Pairs),
+            Self::Promotions(_) => Some(ItemId::Promotions),
         }
     }
 }
@@ -162,6 +167,7 @@ impl InboxState {
             rows.insert(0, InboxRow::Heading(gone.kind, Count { total: 0, at_least: false }));
         }
         rows.extend(self.pairs().map(InboxRow::Pairs));
+        rows.extend(self.promotions().map(InboxRow::Promotions));
         rows
     }
 
@@ -178,6 +184,11 @@ impl InboxState {
     /// How many pairs wait for a verdict; `None` if none does.
     pub fn pairs(&self) -> Option<usize> {
         self.view.as_ref().map(|view| view.doubts).filter(|pairs| *pairs > 0)
+    }
+
+    /// How many rules may be promoted to their organisation; `None` if none may.
+    pub fn promotions(&self) -> Option<usize> {
+        self.view.as_ref().map(|view| view.promotions).filter(|promotions| *promotions > 0)
     }
 
     /// How many items need attention.
@@ -386,7 +397,7 @@ impl InboxState {
             | InboxRow::Import(kind, _)
             | InboxRow::Before(kind, _)
             | InboxRow::More(kind, _) => Some(kind),
-            InboxRow::Pairs(_) => None,
+            InboxRow::Pairs(_) | InboxRow::Promotions(_) => None,
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct NotesState {
     pub scroll: usize,
     /// Why it could not be read.
     pub error: Option<String>,
+    /// The cursor goes to the first rule that may be promoted, once the principles are there.
+    seeks_promotion: bool,
     rows: [usize; 2],
 }
 
@@ -92,6 +94,25 @@ impl NotesState {
         (self.focus, self.scroll) = (Focus::List, 0);
     }
 
+    /// Lists the principles, with the cursor on the first rule that may be promoted.
+    pub fn seek_promotion(&mut self) {
+        if self.shown == NotesListing::Files {
+            self.list_other();
+        }
+        self.focus = Focus::List;
+        self.seeks_promotion = true;
+        self.find_promotion();
+    }
+
+    fn find_promotion(&mut self) {
+        if let Some(row) =
+            self.principles().iter().position(|insight| insight.candidate).filter(|_| self.seeks_promotion)
+        {
+            self.rows[1] = row;
+            (self.seeks_promotion, self.scroll) = (false, 0);
+        }
+    }
+
     /// Puts the cursor on a row, or on the last.
     pub fn place(&mut self, row: usize) {
         let row = row.min(self.len().saturating_sub(1));
@@ -118,6 +139,8 @@ impl NotesState {
         self.error = None;
         let found = before.and_then(|before| self.principles().iter().position(|insight| insight.claim == before));
         self.rows[1] = found.unwrap_or(self.rows[1]).min(self.principles().len().saturating_sub(1));
+        self.find_promotion();
+        self.seeks_promotion = false;
     }
 }
 

@@ -15,6 +15,7 @@ pub(super) fn op(write: &WriteRequest) -> Option<OpId> {
         WriteRequest::Remember(request) => request.caller.op_id,
         WriteRequest::Judge(request) => request.caller.op_id,
         WriteRequest::JudgePairs(request) => request.caller.op_id,
+        WriteRequest::Promote(request) => request.caller.op_id,
         WriteRequest::NotesScan(request) => request.caller.op_id,
         WriteRequest::NotesWrite(request) => request.caller.op_id,
         WriteRequest::Supersede(request) => request.claim.caller.op_id,
@@ -51,6 +52,10 @@ pub(super) fn of(write: &WriteRequest) -> String {
         }
         WriteRequest::Judge(request) => judge(request),
         WriteRequest::JudgePairs(_) => "ergo judge".to_owned(),
+        WriteRequest::Promote(request) => {
+            let claims: Vec<_> = request.claims.iter().map(|id| short(id)).collect();
+            format!("ergo promote {}", claims.join(" "))
+        }
         WriteRequest::NotesScan(_) => "ergo notes scan".to_owned(),
         WriteRequest::NotesWrite(request) => format!("ergo notes write {}", quote(&request.path)),
         WriteRequest::Supersede(request) => {

@@ -252,6 +252,7 @@ fn with_op(mut write: WriteRequest, op: Option<crate::domain::OpId>) -> WriteReq
         WriteRequest::Remember(request) => request.caller.op_id = op,
         WriteRequest::Judge(request) => request.caller.op_id = op,
         WriteRequest::JudgePairs(request) => request.caller.op_id = op,
+        WriteRequest::Promote(request) => request.caller.op_id = op,
         WriteRequest::NotesScan(request) => request.caller.op_id = op,
         WriteRequest::NotesWrite(request) => request.caller.op_id = op,
         WriteRequest::Supersede(request) => request.claim.caller.op_id = op,

@@ -39,6 +39,7 @@ pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
         None | Some(InboxRow::Heading(..)) => {}
         Some(InboxRow::Import(..)) => state.inbox.toggle_fold(),
         Some(InboxRow::Pairs(_)) => super::judging::open(state, out),
+        Some(InboxRow::Promotions(_)) => super::note_files::show_promotions(state),
         Some(InboxRow::Before(..)) => state.requests.inbox_page |= state.inbox.previous_page(),
         Some(InboxRow::More(kind, _)) => {
             if state.inbox.next_page(kind) {

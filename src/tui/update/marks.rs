@@ -72,7 +72,11 @@ pub(super) fn group(state: &mut AppState) {
         let selectable_rows = state.inbox.selectable_rows();
         let group = selectable_rows.iter().filter(|row| match row {
             InboxRow::Item(own, _) | InboxRow::Import(own, _) => Some(*own) == kind,
-            InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..) | InboxRow::Pairs(_) => false,
+            InboxRow::Heading(..)
+            | InboxRow::Before(..)
+            | InboxRow::More(..)
+            | InboxRow::Pairs(_)
+            | InboxRow::Promotions(_) => false,
         });
         let items: Vec<InboxItem> = group.flat_map(|row| state.inbox.items(row)).collect();
         return toggle_items(state, &items);

@@ -41,7 +41,7 @@ mod why;
 mod tests;
 
 pub(in crate::tui) use command_line::of_event as command_of;
-pub(in crate::tui) use note_files::{next_step as next_step_of_note, summary as run_summary};
+pub(in crate::tui) use note_files::next_step as next_step_of_note;
 
 use motion::Motion;
 

@@ -6,13 +6,18 @@ use similar::TextDiff;
 
 use super::{conflicts, global, motion::Motion, page, why};
 use crate::{
-    api::{NoteFileState, NoteFileView, NotesRun, NotesScanRequest, NotesWriteRequest, NotesWritten},
-    domain::{Scope, text::sanitize_line},
+    api::{NoteFileState, NoteFileView, NotesRun, NotesScanRequest, NotesWriteRequest, NotesWritten, PromoteRequest},
+    domain::{
+        Scope,
+        text::{self, sanitize_line},
+    },
     tui::{
         hits::Pane,
+        key::KeyPress,
         msg::{Effect, WriteRequest},
         state::{
-            Acting, AppState, Focus, Overlay, Screen, Tone, note_files::NotesListing, page::PageSubject, why::Subject,
+            Acting, AppState, Focus, Overlay, Screen, Tone, note_files::NotesListing, overlay::Confirm,
+            page::PageSubject, why::Subject,
         },
     },
 };
@@ -78,30 +83,31 @@ pub(super) fn scanned(state: &mut AppState, run: &NotesRun, out: &mut Vec<Effect
     state.acting = None;
     state.requests.notes = true;
     state.requests.inbox = true;
-    out.push(state.toast(Tone::Done, format!("{}.", summary(run))));
+    out.push(state.toast(Tone::Done, format!("{}.", run.sentence())));
     for problem in run.problems.iter().take(3) {
         out.push(state.toast(Tone::Warn, super::replies::sentence(problem)));
     }
 }
 
-/// What a run did, as a sentence without its full stop.
-pub(in crate::tui) fn summary(run: &NotesRun) -> String {
-    let files = if run.files == 1 { "1 file".to_owned() } else { format!("{} files", run.files) };
-    let counts = [
-        (run.stored, "stored"),
-        (run.superseded, "superseded"),
-        (run.retracted, "retracted"),
-        (run.observed, "seen again"),
-        (run.merged, "merged"),
-        (run.refused, "refused"),
-    ];
-    let said: Vec<String> =
-        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    match (run.changed_files, said.is_empty()) {
-        (0, _) => format!("Read {files}: nothing had changed"),
-        (changed, true) => format!("Read {files}, {changed} of them changed: no new claims"),
-        (changed, false) => format!("Read {files}, {changed} of them changed: {} claims", said.join(", ")),
-    }
+/// Shows what projects say alike, with the cursor on the first rule that may be promoted.
+pub(super) fn show_promotions(state: &mut AppState) {
+    show(state);
+    state.notes.seek_promotion();
+}
+
+/// Asks whether the rule under the cursor is to become a claim of the organisation.
+pub(super) fn promote(state: &mut AppState, key: Option<KeyPress>) {
+    let Some(insight) = state.notes.principle().cloned() else { return };
+    let Some(first) = insight.derivations.first() else { return };
+    let caller = state.caller(&first.scope);
+    let claims = vec![insight.claim.to_hex()];
+    let org = first.scope.organisation();
+    let question = format!("Promote “{}”?", sanitize_line(&insight.statement));
+    let projects = text::count(insight.projects, "project says", "projects say");
+    let effect =
+        format!("{projects} it. It becomes one claim of {org}, which holds in all of its projects; theirs stay.");
+    let write = WriteRequest::Promote(Box::new(PromoteRequest { caller, claims, reason: None, statement: None }));
+    state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Promote", write, key)));
 }
 
 /// The scope of a file's claims.
@@ -136,13 +142,13 @@ pub(super) fn written(state: &mut AppState, written: &NotesWritten, is_page: boo
     if matches!(state.overlay, Some(Overlay::Page(_))) {
         state.overlay = None;
     }
-    let claims = if written.chosen == 1 { "1 claim".to_owned() } else { format!("{} claims", written.chosen) };
-    let text = if written.written {
+    let claims = text::count(written.chosen, "claim", "claims");
+    let said = if written.written {
         format!("Wrote {claims} into ergo's section of {}.", sanitize_line(&written.path))
     } else {
         "Nothing was written: the section is up to date.".to_owned()
     };
-    out.push(state.toast(Tone::Done, text));
+    out.push(state.toast(Tone::Done, said));
 }
 
 /// The difference that writing makes, after what a person should know of it.
@@ -155,8 +161,7 @@ fn difference(written: &NotesWritten) -> String {
     }
     let counts = [(written.said, "that the file says itself"), (written.left_out, "that did not fit the budget")];
     for (count, what) in counts.iter().filter(|(count, _)| *count > 0) {
-        let claims = if *count == 1 { "1 claim".to_owned() } else { format!("{count} claims") };
-        let _ = writeln!(out, "Left out: {claims} {what}");
+        let _ = writeln!(out, "Left out: {} {what}", text::count(*count, "claim", "claims"));
     }
     if !out.is_empty() {
         out.push('\n');
@@ -185,7 +190,7 @@ pub(in crate::tui) fn next_step(file: &NoteFileView) -> &'static str {
         }
         NoteFileState::Conflict => "The file contradicts a claim. {open} goes to the card that decides it.",
         NoteFileState::Missing => {
-            "The file is not there, or cannot be read. To stop following it: ergo notes add --remove"
+            "The file is not there, or cannot be read. To stop following it: ergo notes remove PATH"
         }
     }
 }

@@ -172,7 +172,7 @@ fn height(row: &InboxRow<'_>, index: usize, compact: bool, room: usize) -> usize
         InboxRow::Item(_, thing) if pair_of(thing).is_some() => 3,
         // What does not fit one line has two, and below it who and when.
         InboxRow::Item(_, thing) => 2 + usize::from(text::width(head(thing)) + prefix(thing).len() > room),
-        InboxRow::Before(..) | InboxRow::More(..) | InboxRow::Pairs(_) => 1,
+        InboxRow::Before(..) | InboxRow::More(..) | InboxRow::Pairs(_) | InboxRow::Promotions(_) => 1,
     }
 }
 
@@ -186,6 +186,11 @@ fn scroll(heights: &[usize], here: usize, lead: bool, visible: usize) -> usize {
     let top = if lead + own <= visible { before - lead } else { before };
     // The next row is seen too, so that it is plain what comes then.
     (before + own + after).saturating_sub(visible).min(top).min(total.saturating_sub(visible))
+}
+
+/// How many rules may be promoted, in words.
+pub(super) fn rules_to_promote(count: usize) -> String {
+    if count == 1 { "1 rule to promote".to_owned() } else { format!("{} rules to promote", group(count)) }
 }
 
 /// How a row is drawn.
@@ -208,7 +213,8 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
         | InboxRow::Import(..)
         | InboxRow::Before(..)
         | InboxRow::More(..)
-        | InboxRow::Pairs(_) => items.iter().any(|item| marks.has(item)),
+        | InboxRow::Pairs(_)
+        | InboxRow::Promotions(_) => items.iter().any(|item| marks.has(item)),
     };
     // The marks have a column of their own as soon as there is one.
     let flag = match (marks.is_empty() || matches!(row, InboxRow::Heading(..)), is_marked) {
@@ -241,6 +247,11 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
             let how = paint.state.keys.say("{judge} judges them");
             let words = text::fit(&format!("{} {words}: {how}", theme.glyphs.pair), room);
             vec![before.into_iter().chain([span(words, theme.title)]).collect()]
+        }
+        InboxRow::Promotions(count) => {
+            let how = paint.state.keys.say("{open} shows them");
+            let words = format!("{} {}: {how}", theme.glyphs.mark, rules_to_promote(*count));
+            vec![before.into_iter().chain([span(text::fit(&words, room), theme.title)]).collect()]
         }
         InboxRow::Import(_, import) => {
             let [closed, open] = theme.glyphs.fold;

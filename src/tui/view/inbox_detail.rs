@@ -74,6 +74,15 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             ];
             empty::card(paint, inner, &heading, &body);
         }
+        Some(InboxRow::Promotions(count)) => {
+            let inner = paint.pane(area, "Rules to promote", "", focused);
+            paint.hits.add_pane(inner, Pane::Item, usize::from(inner.height));
+            let body = [
+                "Several projects say the same. Promoted, it holds in all projects of the organisation.".to_owned(),
+                paint.state.keys.say("{open} shows them with what supports each. Until then they stay as they are."),
+            ];
+            empty::card(paint, inner, &super::inbox::rules_to_promote(count), &body);
+        }
         Some(InboxRow::Heading(..)) | None => {
             let inner = paint.pane(area, "", "", focused);
             paint.hits.add(inner, Hit::Pane(Pane::Item));

@@ -18,7 +18,7 @@ use crate::{
         hits::Pane,
         state::{Focus, note_files::NotesListing},
         text, times,
-        update::{next_step_of_note, run_summary},
+        update::next_step_of_note,
     },
 };
 
@@ -216,7 +216,8 @@ fn file_in_full(paint: &Paint<'_>, file: &NoteFileView, width: usize) -> Vec<Lin
     if let Some(scope) = &file.scope {
         field("scope", &scope.to_string());
     }
-    field("claims", &format!("{} in {} fragments", group(file.claims), group(file.fragments)));
+    let fragments = if file.fragments == 1 { "fragment" } else { "fragments" };
+    field("claims", &format!("{} in {} {fragments}", group(file.claims), group(file.fragments)));
     let ago = |at: Option<u64>| at.map_or_else(|| "never".to_owned(), |at| times::ago(at, state.now));
     field("read", &ago(file.scanned_at));
     field("written", &ago(file.written_at));
@@ -232,7 +233,7 @@ fn file_in_full(paint: &Paint<'_>, file: &NoteFileView, width: usize) -> Vec<Lin
             out.push(Line::from(span("Last runs", theme.accent)));
             first = false;
         }
-        let line = format!("{}: {}", times::ago(run.at, state.now), run_summary(run));
+        let line = format!("{}: {}", times::ago(run.at, state.now), run.sentence());
         out.extend(text::wrap(&line, width, theme.dim));
     }
     out

@@ -12,22 +12,22 @@ use ergo::{
 
 use super::*;
 
-fn scope(project: &str) -> Scope {
+pub(super) fn scope(project: &str) -> Scope {
     Scope::new("acme", project).unwrap()
 }
 
-fn export(bed: &Bed, request: &ExportRequest) -> Result<(Vec<u8>, ExportOutcome), ApiError> {
+pub(super) fn export(bed: &Bed, request: &ExportRequest) -> Result<(Vec<u8>, ExportOutcome), ApiError> {
     let mut file = Vec::new();
     let outcome = transfer::export(&bed.engine, request, &mut file)?;
     assert_eq!(outcome.bytes, file.len() as u64);
     Ok((file, outcome))
 }
 
-fn all(bed: &Bed) -> Vec<u8> {
+pub(super) fn all(bed: &Bed) -> Vec<u8> {
     export(bed, &ExportRequest::default()).unwrap().0
 }
 
-fn to(name: &str) -> ExportRequest {
+pub(super) fn to(name: &str) -> ExportRequest {
     ExportRequest { to: vec![name.to_owned()], ..ExportRequest::default() }
 }
 
@@ -43,7 +43,7 @@ fn receipt(to: &str, import: &ImportOutcome) -> ExportRequest {
     ExportRequest { receipt_for: Some(import.bundle.clone()), ..self::to(to) }
 }
 
-fn import(bed: &Bed, file: &[u8]) -> ImportOutcome {
+pub(super) fn import(bed: &Bed, file: &[u8]) -> ImportOutcome {
     transfer::import(&bed.engine, file).unwrap()
 }
 
@@ -62,7 +62,7 @@ fn create(bed: &Bed, name: &str) -> EventId {
 }
 
 /// The other is let in and joins, by a file alone.
-fn let_in(admin: &Bed, other: &Bed, name: &str, grant: Grant) {
+pub(super) fn let_in(admin: &Bed, other: &Bed, name: &str, grant: Grant) {
     admin.engine.add_member(&caller(), None, other.engine.device(), "bob", name, &grant).unwrap();
     let (file, _) = export(admin, &ExportRequest { roster_only: true, ..to(name) }).unwrap();
     let RosterFile { team, from, events, whole } =

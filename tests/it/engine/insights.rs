@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use ergo::{
-    api::{InsightFiguresQuery, InsightsQuery, Lifecycle, NoteLinksQuery},
+    api::{InboxQuery, InsightFiguresQuery, InsightsQuery, Lifecycle, NoteLinksQuery, PromoteRequest, PromotionsQuery},
     engine::{ReconcileBudget, Reconciled},
     infer::FakeModels,
 };
 
 use super::*;
 
-fn rule(project: &str, statement: &str) -> RememberRequest {
+pub(super) fn rule(project: &str, statement: &str) -> RememberRequest {
     RememberRequest {
         caller: Caller { org_id: "acme".into(), project: project.into(), who: "jane".into(), ..Caller::default() },
         statement: statement.into(),
@@ -21,7 +21,7 @@ fn rule(project: &str, statement: &str) -> RememberRequest {
     }
 }
 
-fn caller(project: &str) -> Caller {
+pub(super) fn caller(project: &str) -> Caller {
     Caller { org_id: "acme".into(), project: project.into(), who: "jane".into(), ..Caller::default() }
 }
 
@@ -36,16 +36,21 @@ fn models() -> FakeModels {
 }
 
 fn bed() -> Bed {
-    Bed::new().reopen_with_models(Guard::default(), Arc::new(models()))
+    bed_of(1)
 }
 
-fn reconcile(bed: &Bed) -> Reconciled {
+/// A device with these models.
+pub(super) fn bed_of(device: u8) -> Bed {
+    Bed::of(device, AgentPolicy::Force).reopen_with_models(Guard::default(), Arc::new(models()))
+}
+
+pub(super) fn reconcile(bed: &Bed) -> Reconciled {
     let judge = Caller { agent: Some("ergo notes".into()), ..caller("notes") };
     let budget = ReconcileBudget::default();
-    bed.engine.reconcile_notes(&judge, &HashSet::new(), &HashSet::new(), budget).unwrap()
+    bed.engine.reconcile_notes(&judge, &HashSet::new(), &HashSet::new(), &budget).unwrap()
 }
 
-fn insights(bed: &Bed) -> Vec<ergo::api::InsightView> {
+pub(super) fn insights(bed: &Bed) -> Vec<ergo::api::InsightView> {
     let query = InsightsQuery { org_id: "acme".into(), status: Some("all".into()), ..InsightsQuery::default() };
     bed.engine.insights(&query).unwrap().items
 }
@@ -146,4 +151,46 @@ fn what_nobody_sees_is_pruned_and_comes_back_when_it_is_seen_again() {
     // Taken back, it was not seen.
     bed.engine.undo(UndoRequest { caller: caller("a"), ..UndoRequest::default() }).unwrap();
     assert_eq!(status(&bed), Lifecycle::Pruned);
+}
+
+#[test]
+fn projects_that_agree_in_other_words_are_proposed_promoted_and_listed_with_what_supports_them() {
+    let bed = bed();
+    let first = stored(bed.engine.remember_by_rules(&rule("a", "Use tabs for indentation in code.")).unwrap());
+    stored(bed.engine.remember_by_rules(&rule("b", "Use tabs for indentation of code.")).unwrap());
+    stored(bed.engine.remember_by_rules(&rule("c", "Use tabs for the indentation of code.")).unwrap());
+    let query = PromotionsQuery { org_id: "acme".into() };
+    let proposed = |bed: &Bed| bed.engine.promotions(&query).unwrap().items;
+    let counted = |bed: &Bed| bed.engine.inbox(&InboxQuery::default()).unwrap().promotions;
+    assert_eq!((proposed(&bed).len(), counted(&bed)), (0, 0));
+    assert!(reconcile(&bed).merged >= 2);
+    let items = proposed(&bed);
+    assert_eq!((items.len(), items[0].projects, items[0].claims.len(), counted(&bed)), (1, 3, 3, 1));
+    assert!(insights(&bed)[0].candidate);
+
+    let request = PromoteRequest {
+        caller: caller("a"),
+        claims: vec![first.claim_id.to_hex()],
+        statement: Some("Indent code with tabs.".into()),
+        reason: Some("all teams agree".into()),
+    };
+    let promoted = stored(bed.engine.promote(request).unwrap());
+    assert_eq!((proposed(&bed).len(), counted(&bed)), (0, 0));
+    // Its words are others, and yet it is what the projects say.
+    let query = InsightsQuery { org_id: "acme".into(), principles: true, ..InsightsQuery::default() };
+    let principles = bed.engine.insights(&query).unwrap().items;
+    assert_eq!((principles.len(), principles[0].projects), (1, 3));
+    assert_eq!(principles[0].principle, Some(promoted.claim_id));
+    assert_eq!(principles[0].statement, "Indent code with tabs.");
+    let supports = &principles[0].derivations;
+    assert!(supports.len() == 3 && supports.iter().all(|one| one.promoted && (one.weight - 1.0 / 3.0).abs() < 0.01));
+    // What is seen later supports it, too, and was not promoted.
+    stored(bed.engine.remember_by_rules(&rule("d", "Use tabs for indentation in code.")).unwrap());
+    let principles = bed.engine.insights(&query).unwrap().items;
+    assert_eq!(principles[0].derivations.iter().filter(|one| !one.promoted).count(), 1);
+    assert_eq!(principles[0].projects, 4);
+    // Demoted, nobody is asked again.
+    done(bed.engine.demote(super::on(promoted.claim_id, "they differ")).unwrap());
+    assert_eq!((proposed(&bed).len(), counted(&bed)), (0, 0));
+    assert!(insights(&bed).iter().all(|one| !one.candidate));
 }

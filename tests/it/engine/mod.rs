@@ -23,6 +23,7 @@ mod recall;
 mod recall_filter;
 mod reembed;
 mod refine;
+mod shared_notes;
 mod snapshot;
 mod stories;
 mod story_model;

@@ -61,9 +61,14 @@ pub(super) fn markable(state: &AppState) -> Can {
         Some(InboxRow::Item(_, InboxItem::Quarantined(_) | InboxItem::Joining(_))) => {
             Err("join requests and quarantined events are answered one by one".to_owned())
         }
-        Some(InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..) | InboxRow::Pairs(_)) | None => {
-            Err("there is nothing to mark".to_owned())
-        }
+        Some(
+            InboxRow::Heading(..)
+            | InboxRow::Before(..)
+            | InboxRow::More(..)
+            | InboxRow::Pairs(_)
+            | InboxRow::Promotions(_),
+        )
+        | None => Err("there is nothing to mark".to_owned()),
     }
 }
 

@@ -87,7 +87,11 @@ impl InboxState {
         match row {
             InboxRow::Item(_, item) => vec![(*item).clone()],
             InboxRow::Import(kind, import) => self.of_import(*kind, import.number).into_iter().cloned().collect(),
-            InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..) | InboxRow::Pairs(_) => Vec::new(),
+            InboxRow::Heading(..)
+            | InboxRow::Before(..)
+            | InboxRow::More(..)
+            | InboxRow::Pairs(_)
+            | InboxRow::Promotions(_) => Vec::new(),
         }
     }
 
@@ -112,7 +116,11 @@ impl InboxState {
         match self.current()? {
             InboxRow::Item(_, item) => item.scope(),
             InboxRow::Import(_, import) => import.first.scope(),
-            InboxRow::Heading(..) | InboxRow::Before(..) | InboxRow::More(..) | InboxRow::Pairs(_) => None,
+            InboxRow::Heading(..)
+            | InboxRow::Before(..)
+            | InboxRow::More(..)
+            | InboxRow::Pairs(_)
+            | InboxRow::Promotions(_) => None,
         }
     }
 }

@@ -1,0 +1,99 @@
+//! What the projects of an organisation say alike, on several devices: those that read different projects agree once they have synced.
+
+use ergo::domain::roster::{Grant, Granted, Role};
+
+use super::{
+    bundles::{all, export, import, let_in, scope, to},
+    insights::{bed_of, caller, insights, reconcile, rule},
+    *,
+};
+use ergo::api::{CreateTeamRequest, ExportRequest, InsightsQuery, PromoteRequest};
+
+/// Two devices in a team that shares both projects and the organisation's level.
+fn pair() -> (Bed, Bed) {
+    let (a, b) = (bed_of(1), bed_of(2));
+    let request = CreateTeamRequest {
+        caller: super::caller(),
+        name: "core".into(),
+        device_name: Some("ada-laptop".into()),
+        scopes: vec![scope("api"), scope("web"), scope("*")],
+    };
+    a.engine.create_team(&request).unwrap();
+    let_in(&a, &b, "bob-laptop", Grant { role: Role::Writer, scopes: Granted::All });
+    (a, b)
+}
+
+fn exchange(a: &Bed, b: &Bed) {
+    import(b, &all(a));
+    import(a, &all(b));
+    import(b, &all(a));
+}
+
+#[test]
+fn devices_that_read_different_projects_agree_after_sync() {
+    let (a, b) = pair();
+    stored(a.engine.remember_by_rules(&rule("api", "Use tabs for indentation in code.")).unwrap());
+    stored(a.engine.remember_by_rules(&rule("api", "Commits must be signed.")).unwrap());
+    stored(b.engine.remember_by_rules(&rule("web", "Use tabs for indentation of code.")).unwrap());
+    stored(b.engine.remember_by_rules(&rule("web", "Commits must not be signed.")).unwrap());
+    assert_eq!((insights(&a).len(), insights(&b).len()), (2, 2));
+    exchange(&a, &b);
+    // Each finds the same for itself, before it hears of the other's judgement.
+    let (found, theirs) = (reconcile(&a), reconcile(&b));
+    assert_eq!((found.merged, found.cards), (1, 1), "{found:?}");
+    assert_eq!((theirs.merged, theirs.cards), (1, 1), "{theirs:?}");
+    exchange(&a, &b);
+    assert_eq!(insights(&a), insights(&b));
+    let tabs = insights(&a).into_iter().find(|one| one.statement.contains("tabs")).unwrap();
+    assert_eq!((tabs.projects, tabs.sightings, tabs.derivations.len()), (2, 2, 2));
+    let cards = |bed: &Bed| -> Vec<CardId> {
+        bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items.iter().map(|card| card.id).collect()
+    };
+    assert_eq!((cards(&a).len(), cards(&a)), (1, cards(&b)), "one card of one name");
+    // Dismissed on one, it is gone on the other, which had opened it itself.
+    let order = ResolveRequest { caller: caller("api"), ..order(CardAct::Dismiss, "each in its project") };
+    done(a.engine.resolve(&cards(&a)[0].to_hex(), order).unwrap());
+    exchange(&a, &b);
+    assert_eq!(reconcile(&b).cards, 0);
+    assert_eq!((cards(&a).len(), cards(&b).len()), (0, 0));
+    assert_eq!(insights(&a), insights(&b));
+    // The same sightings, a year later.
+    for bed in [&a, &b] {
+        bed.clock.fetch_add(365 * 86_400_000, Ordering::Relaxed);
+    }
+    assert_eq!(insights(&a), insights(&b));
+}
+
+#[test]
+fn a_claim_of_the_organisation_reaches_a_device_that_shares_its_level_alone() {
+    let (a, b) = pair();
+    for project in ["api", "web"] {
+        stored(a.engine.remember_by_rules(&rule(project, "Releases must be signed.")).unwrap());
+    }
+    let first = a.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items[0].id;
+    let request = PromoteRequest { caller: caller("api"), claims: vec![first.to_hex()], ..PromoteRequest::default() };
+    let promoted = stored(a.engine.promote(request).unwrap()).claim_id;
+
+    let c = bed_of(3);
+    let only = Granted::Only([scope("*")].into());
+    let_in(&a, &c, "cy-laptop", Grant { role: Role::Reader, scopes: only });
+    let file = export(&a, &ExportRequest { scopes: vec!["acme/*".into()], ..to("cy-laptop") }).unwrap().0;
+    import(&c, &file);
+    import(&b, &all(&a));
+    let principles = |bed: &Bed| {
+        let query = InsightsQuery { org_id: "acme".into(), principles: true, ..InsightsQuery::default() };
+        bed.engine.insights(&query).unwrap().items
+    };
+    let there = principles(&c);
+    assert_eq!((there.len(), there[0].principle, there[0].projects), (1, Some(promoted), 2), "{there:?}");
+    assert!(there[0].derivations.is_empty(), "of the projects it learns how many there are, and nothing else");
+    assert_eq!(principles(&b)[0].derivations.len(), 2);
+    // It holds in a project of that device, which refuses what contradicts it.
+    let against = rule("mobile", "Releases must not be signed.");
+    assert!(matches!(c.engine.remember(against).unwrap(), WriteOutcome::Conflict(_)));
+    // Demoted at home, it is demoted there.
+    done(a.engine.demote(super::on(promoted, "they differ")).unwrap());
+    import(&c, &export(&a, &ExportRequest { scopes: vec!["acme/*".into()], ..to("cy-laptop") }).unwrap().0);
+    assert!(principles(&c).is_empty());
+    assert_eq!(c.claim(promoted).status, ergo::domain::Status::Retracted);
+}
