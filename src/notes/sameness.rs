@@ -143,6 +143,12 @@ fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric()).any(|other| other.eq_ignore_ascii_case(word))
 }
 
+/// Whether two claims of one subject that no rule calls a contradiction differ all the same: another limit, or a condition that only one of them has.
+/// Within a project that is how rules are refined; between projects nobody has seen both.
+pub fn differs_in_part(evidence: &Evidence) -> bool {
+    matches!(evidence.rule, RuleId::OtherLimit | RuleId::NarrowerScope)
+}
+
 /// Returns in which way two claims exclude each other.
 pub fn conflict_kind(evidence: &Evidence) -> ConflictKind {
     let (one, other) = (&evidence.norm, &evidence.their_norm);
@@ -156,7 +162,7 @@ pub fn conflict_kind(evidence: &Evidence) -> ConflictKind {
     };
     let partial = matches!(
         evidence.rule,
-        RuleId::DisjointLimits | RuleId::NarrowerScope | RuleId::Inferred | RuleId::InferredDeeply
+        RuleId::DisjointLimits | RuleId::OtherLimit | RuleId::NarrowerScope | RuleId::Inferred | RuleId::InferredDeeply
     );
     if partial || soft(one) != soft(other) { ConflictKind::Partial } else { ConflictKind::Direct }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller},
     domain::{
-        ClaimId, DoubtBand, EventId, EventKind, LinkKind, PairVerdict, Scope, Tier,
+        ClaimId, DoubtBand, EventId, EventKind, Finding, LinkKind, PairVerdict, Scope, Tier,
         guard_report::Relation,
         judgement::{JudgementData, pair_key},
     },
@@ -27,7 +27,7 @@ use crate::{
     infer::{Call, ModelRole},
     notes::{
         NotedClaim, group, labels,
-        sameness::{Entailment, SameThresholds, is_same, may_be_same},
+        sameness::{Entailment, SameThresholds, differs_in_part, is_same, may_be_same},
     },
     store::{ClaimRow, EventDraft, Ref},
 };
@@ -235,9 +235,15 @@ impl Engine {
                     let (ours, theirs) = (book.rows[newer].clone(), book.rows[older].clone());
                     return Outcome::Contradiction(Box::new(FoundPair { ours, theirs, finding }));
                 }
-                // Within a project the background asks.
                 let apart =
                     one.scope.level().is_project() && other.scope.level().is_project() && one.scope != other.scope;
+                if let Some(ruling) = rulings.first().filter(|ruling| apart && differs_in_part(&ruling.evidence)) {
+                    let (ours, theirs) = (book.rows[newer].clone(), book.rows[older].clone());
+                    let evidence = ruling.evidence.clone();
+                    let finding = Finding { claim: theirs.id, tier: Tier::Warn, score: ruling.score, evidence };
+                    return Outcome::Contradiction(Box::new(FoundPair { ours, theirs, finding }));
+                }
+                // Within a project the background asks.
                 let doubts = if apart { guard_calls::doubts(&self.guard, &ours, &against, under) } else { Vec::new() };
                 if doubts.iter().any(|doubt| doubt.band == DoubtBand::Ask) {
                     return Outcome::Doubt(newer, older);

@@ -3,7 +3,8 @@
 use super::{quote, summary::short};
 use crate::{
     api::{ActOption, CardAct, CardKind, CardPair, CardStatus, ClaimView},
-    domain::{Status, guard_report::Evidence},
+    domain::{ConflictKind, Status, guard_report::Evidence},
+    notes::sameness::conflict_kind,
 };
 
 /// What the words on a card depend on.
@@ -118,11 +119,11 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
              them; discard it if they already say the same."
                 .into()
         }
-        CardKind::Contradiction | CardKind::Found => {
+        CardKind::Contradiction | CardKind::Found => between_projects(facts).unwrap_or_else(|| {
             "Keep the one that still holds, and retract one that was never right. If both hold in different places or \
                 times, narrow one."
                 .into()
-        }
+        }),
         CardKind::Proposed => {
             let reason =
                 facts.proposed.map_or_else(|| "It gave no reason".into(), |why| format!("Its reason: “{why}”"));
@@ -131,6 +132,28 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
         CardKind::Contested => "Keep one of them, or merge both into one text.".into(),
         CardKind::Story => "Answer yes or no. If the claims are about different things, dismiss the card.".into(),
     }
+}
+
+/// What to do about claims of two projects, by the way in which they exclude each other.
+fn between_projects(facts: &CardContext<'_>) -> Option<String> {
+    let mut scopes = facts.active().map(|claim| &claim.scope).filter(|scope| scope.level().is_project());
+    let first = scopes.next()?;
+    let second = scopes.find(|scope| *scope != first)?;
+    let settles = "in its own project, which settles the card";
+    Some(match facts.evidence.first().map(conflict_kind).unwrap_or_default() {
+        ConflictKind::Direct => format!(
+            "{first} and {second} contradict each other. Correct the wrong claim {settles}; or dismiss the card, if each project decides \
+             this for itself."
+        ),
+        ConflictKind::Partial => format!(
+            "The rules of {first} and {second} differ in part. Align one with the other {settles}; or dismiss the card, if each project \
+             decides this for itself."
+        ),
+        ConflictKind::Contextual => format!(
+            "Only one of the claims of {first} and {second} has a condition, so that both may be right. If they are, dismiss the card; \
+             else add the condition to the other claim {settles}."
+        ),
+    })
 }
 
 /// Every act, why it cannot be done if it cannot, and the reason that would be recorded if one is known.
