@@ -90,7 +90,7 @@ pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> anyhow::Result<
     let mut report = PairReport { pairs: rows.len(), precision, recall, ..PairReport::default() };
     for cosine in [0.4, 0.5, 0.6, 0.7, 0.8] {
         for entailed in [0.2, 0.35, 0.5, 0.65, 0.8] {
-            let (precision, recall) = at(SameThresholds { cosine, entailed });
+            let (precision, recall) = at(SameThresholds { cosine, entailed, ..shipped });
             report.thresholds.push((cosine, entailed, precision, recall));
         }
     }
@@ -166,11 +166,11 @@ pub struct WorkspaceReport {
 
 impl fmt::Display for WorkspaceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NotesRun { stored, known, refused, merged, cards, doubts, inferred, left, .. } = self.first;
+        let NotesRun { stored, known, refused, merged, cards, inferred, left, .. } = self.first;
         writeln!(f, "{} projects, {} fragments", self.projects, self.fragments)?;
         writeln!(
             f,
-            "first scan: {stored} stored, {known} known, {refused} refused, {merged} the same, {cards} cards, {doubts} doubts, {inferred} pairs inferred, {left} left"
+            "first scan: {stored} stored, {known} known, {refused} refused, {merged} the same, {cards} cards, {inferred} pairs inferred, {left} left"
         )?;
         if !self.left_ms.is_empty() {
             writeln!(

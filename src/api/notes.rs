@@ -77,8 +77,6 @@ pub struct NotesRun {
     pub merged: usize,
     /// Cards that were opened for contradictions among claims, those of different projects included.
     pub cards: usize,
-    /// Pairs of claims of different projects that wait for a judge: `GET /doubts` lists them.
-    pub doubts: usize,
     /// Pairs that the cross-encoder was asked about.
     pub inferred: usize,
     /// Pairs that are left for the next run, because this one's budget was used up.
@@ -113,9 +111,6 @@ impl NotesRun {
         }
         if self.cards > 0 {
             parts.push(format!("{} found", count(self.cards, "contradiction", "contradictions")));
-        }
-        if self.doubts > 0 {
-            parts.push(format!("{} to judge", count(self.doubts, "pair", "pairs")));
         }
         match (self.changed_files, parts.is_empty()) {
             (0, true) => format!("Read {files}: nothing has changed"),

@@ -282,7 +282,6 @@ fn reconcile(keeper: &NotesKeeper, caller: &Caller, org: &str, run: &mut NotesRu
     let found = keeper.engine.reconcile_notes(&judge, &done, &asked, &keeper.budget(org))?;
     run.merged += found.merged;
     run.cards += found.cards;
-    run.doubts += found.doubts;
     run.inferred += found.inferred;
     run.left += found.left;
     run.problems.extend(found.skipped);

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller},
     domain::{
-        ClaimId, DoubtBand, EventId, EventKind, Finding, LinkKind, PairVerdict, Scope, Tier,
+        ClaimId, EventId, EventKind, Finding, LinkKind, PairVerdict, Scope, Tier,
         guard_report::Relation,
         judgement::{JudgementData, pair_key},
     },
@@ -29,7 +29,7 @@ use crate::{
         NotedClaim, group, labels,
         sameness::{Entailment, SameThresholds, differs_in_part, is_same, may_be_same},
     },
-    store::{ClaimRow, EventDraft, Ref},
+    store::{EventDraft, Ref},
 };
 
 /// Pairs that the cross-encoder is asked about at once.
@@ -77,8 +77,6 @@ pub struct Reconciled {
     pub linked: usize,
     /// Cards that were opened.
     pub cards: usize,
-    /// Pairs of different projects that wait for a judge.
-    pub doubts: usize,
     /// Pairs that the cross-encoder was asked about.
     pub inferred: usize,
     /// Pairs that are left for the next run.
@@ -96,8 +94,6 @@ enum Outcome {
     Same,
     Link(LinkKind, bool),
     Contradiction(Box<FoundPair>),
-    /// A judge has to say; the newer claim first.
-    Doubt(usize, usize),
     Nothing,
 }
 
@@ -243,11 +239,6 @@ impl Engine {
                     let finding = Finding { claim: theirs.id, tier: Tier::Warn, score: ruling.score, evidence };
                     return Outcome::Contradiction(Box::new(FoundPair { ours, theirs, finding }));
                 }
-                // Within a project the background asks.
-                let doubts = if apart { guard_calls::doubts(&self.guard, &ours, &against, under) } else { Vec::new() };
-                if doubts.iter().any(|doubt| doubt.band == DoubtBand::Ask) {
-                    return Outcome::Doubt(newer, older);
-                }
             }
         }
         let polar = may_be_same(&one.statement, &other.statement, 1.0, same);
@@ -274,16 +265,10 @@ impl Engine {
         let model = self.models.info().role(ModelRole::Nli).map(|info| info.name.clone());
         let mut judgements: BTreeMap<Scope, Vec<EventDraft>> = BTreeMap::new();
         let mut cards: BTreeMap<Scope, Vec<FoundPair>> = BTreeMap::new();
-        let mut doubts: BTreeMap<Scope, Vec<(&ClaimRow, &ClaimRow, DoubtBand)>> = BTreeMap::new();
         for (pair, outcome) in pairs.iter().zip(outcomes) {
             let (verdict, link, from_one) = match outcome {
                 Outcome::Same => (PairVerdict::Same, None, true),
                 Outcome::Link(link, from_one) => (PairVerdict::Compatible, Some(link), from_one),
-                Outcome::Doubt(newer, older) => {
-                    let (newer, older) = (&book.rows[newer], &book.rows[older]);
-                    doubts.entry(newer.scope.clone()).or_default().push((newer, older, DoubtBand::Ask));
-                    continue;
-                }
                 Outcome::Contradiction(pair_found) => {
                     cards.entry(pair_found.ours.scope.clone()).or_default().push(*pair_found);
                     continue;
@@ -303,10 +288,6 @@ impl Engine {
             judgements.entry(to.scope.clone()).or_default().push(draft);
             found.merged += usize::from(verdict == PairVerdict::Same);
             found.linked += usize::from(link.is_some());
-        }
-        for (scope, pairs) in doubts {
-            found.doubts += pairs.len();
-            self.queue_doubts(&scope, &pairs)?;
         }
         for (scope, drafts) in judgements {
             for some in drafts.chunks(100) {

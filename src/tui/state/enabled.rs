@@ -307,7 +307,7 @@ fn note_file(state: &AppState) -> Can {
 fn promotable(state: &AppState) -> Can {
     idle(state)?;
     match state.notes.principle() {
-        None => Err(state.keys.say("no rule is under the cursor: {notes_list} lists what projects say alike")),
+        None => Err(state.keys.say("{notes_list} lists the rules that can be promoted")),
         Some(insight) if insight.candidate => Ok(()),
         Some(insight) if insight.principle.is_some() => Err("this is a claim of the organisation already".to_owned()),
         Some(insight) if insight.contradicted => {

@@ -363,7 +363,7 @@ fn devices_that_read_different_projects_agree_on_what_these_say_alike() {
     import(&a, &all(&b));
     let nothing = (std::collections::HashSet::new(), std::collections::HashSet::new());
     let judge = Caller { agent: Some("ergo notes".into()), ..caller() };
-    let found = b.engine.reconcile_notes(&judge, &nothing.0, &nothing.1, ergo::engine::ReconcileBudget::default());
+    let found = b.engine.reconcile_notes(&judge, &nothing.0, &nothing.1, &ergo::engine::ReconcileBudget::default());
     assert_eq!(found.unwrap().merged, 1);
     import(&a, &all(&b));
     let insights = |bed: &Bed| {

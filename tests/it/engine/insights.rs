@@ -118,7 +118,6 @@ fn two_projects_that_contradict_each_other_are_one_card() {
 #[rstest::rstest]
 #[case::direct("Commits must be signed.", "Commits must not be signed.", "direct", "contradict each other")]
 #[case::strength("Commits must be signed.", "Commits should not be signed.", "partial", "differ in part")]
-#[case::limits("Uploads must be at most 5 MB.", "Uploads must be at most 10 MB.", "partial", "differ in part")]
 #[case::condition(
     "In production, commits must be signed.",
     "Commits must not be signed.",
@@ -140,10 +139,6 @@ fn projects_exclude_each_other_in_three_ways_and_the_card_says_what_to_do(
     assert_eq!(found.as_str(), kind);
     let view = bed.engine.card(&card.id.to_hex()).unwrap();
     assert!(view.advice.contains(advice) && view.advice.contains("acme/a"), "{}", view.advice);
-    // The same difference within a project is nobody's contradiction.
-    if advice == "differ in part" && one.contains("at most") {
-        assert!(matches!(bed.engine.remember_by_rules(&rule("a", other)).unwrap(), WriteOutcome::Stored(_)));
-    }
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn a_conflict_leads_to_its_card_and_a_principle_to_its_history() {
 #[test]
 fn the_inbox_leads_to_what_may_be_promoted_and_a_person_accepts_it() {
     let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
+    state.inbox.begin();
     let ticket = state.ticket(Slot::Inbox);
     let inbox = crate::api::Inbox { promotions: 1, ..crate::api::Inbox::default() };
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(inbox))));
