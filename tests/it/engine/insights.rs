@@ -117,7 +117,6 @@ fn two_projects_that_contradict_each_other_are_one_card() {
 
 #[rstest::rstest]
 #[case::direct("Commits must be signed.", "Commits must not be signed.", "direct", "contradict each other")]
-#[case::strength("Commits must be signed.", "Commits should not be signed.", "partial", "differ in part")]
 #[case::condition(
     "In production, commits must be signed.",
     "Commits must not be signed.",

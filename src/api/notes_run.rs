@@ -1,0 +1,63 @@
+//! A run over the followed files in words.
+
+use super::NotesRun;
+use crate::domain::text::count;
+
+impl NotesRun {
+    /// Says in one sentence, without its full stop, what the run did: “Read 3 files, 1 changed: 2 claims stored, 1 refused”.
+    pub fn sentence(&self) -> String {
+        let files = count(self.files, "file", "files");
+        if self.kind == "write" {
+            return format!("Wrote ergo's section of {files}");
+        }
+        let counts = [
+            (self.stored, "stored"),
+            (self.superseded, "superseded"),
+            (self.retracted, "retracted"),
+            (self.refused, "refused"),
+            (self.observed, "seen again"),
+        ];
+        let mut parts: Vec<String> =
+            counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        if let Some(first) = parts.first_mut() {
+            // The first part names what all of them count.
+            let (number, what) = first.split_once(' ').unwrap_or_default();
+            *first = format!("{number} {} {what}", if number == "1" { "claim" } else { "claims" });
+        }
+        if self.merged > 0 {
+            parts.push(format!("{} found to say the same", count(self.merged, "pair", "pairs")));
+        }
+        if self.cards > 0 {
+            parts.push(format!("{} found", count(self.cards, "contradiction", "contradictions")));
+        }
+        match (self.changed_files, parts.is_empty()) {
+            (0, true) => format!("Read {files}: nothing has changed"),
+            (0, false) => format!("Read {files}: {}", parts.join(", ")),
+            (changed, true) => format!("Read {files}, {changed} changed: no new claims"),
+            (changed, false) => format!("Read {files}, {changed} changed: {}", parts.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_told_in_one_sentence() {
+        let run = NotesRun { files: 3, changed_files: 1, ..NotesRun::default() };
+        let of = |run: &NotesRun| run.sentence();
+        assert_eq!(of(&NotesRun { changed_files: 0, ..run.clone() }), "Read 3 files: nothing has changed");
+        assert_eq!(of(&run), "Read 3 files, 1 changed: no new claims");
+        let stored = NotesRun { stored: 1, refused: 2, cards: 1, ..run.clone() };
+        assert_eq!(of(&stored), "Read 3 files, 1 changed: 1 claim stored, 2 refused, 1 contradiction found");
+        assert_eq!(
+            of(&NotesRun { files: 1, changed_files: 0, merged: 2, ..run }),
+            "Read 1 file: 2 pairs found to say the same"
+        );
+        assert_eq!(
+            of(&NotesRun { kind: "write".into(), files: 1, changed_files: 1, ..NotesRun::default() }),
+            "Wrote ergo's section of 1 file"
+        );
+    }
+}
