@@ -17,6 +17,7 @@ pub mod inbox;
 mod ingest;
 mod known_scope;
 mod notes;
+mod notes_run;
 mod promotions;
 pub mod recall;
 mod request;
