@@ -3,6 +3,8 @@
 //! The texts of claims are values of JSON objects, cut and without control characters. An answer names pairs of the question only: one that
 //! does not fit the question is no answer at all.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 use super::{claim::ClaimKind, judgement::PairVerdict, text::cut_line};
@@ -96,6 +98,42 @@ impl PromptClaim {
     }
 }
 
+/// A pair of statements with its verdict, as `assets/prompts/verdicts.toml` has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VerdictExample {
+    newer: String,
+    older: String,
+    verdict: PairVerdict,
+    because: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VerdictExamples {
+    example: Vec<VerdictExample>,
+}
+
+static EXAMPLES: LazyLock<VerdictExamples> =
+    LazyLock::new(|| toml::from_str(include_str!("../../assets/prompts/verdicts.toml")).unwrap_or_default());
+
+/// Returns questions about one pair with their answers, for a small model that the instruction alone does not teach the form.
+pub fn examples() -> impl Iterator<Item = (String, String)> {
+    let claim = |statement: &str, day: &str| PromptClaim {
+        kind: ClaimKind::Decision,
+        statement: statement.to_owned(),
+        reason: None,
+        day: day.to_owned(),
+    };
+    EXAMPLES.example.iter().map(move |example| {
+        let pair =
+            PromptPair { newer: claim(&example.newer, "2026-05-04"), older: claim(&example.older, "2026-03-01") };
+        let because = serde_json::to_string(&example.because).unwrap_or_default();
+        let answer = format!(r#"[{{"pair": 1, "verdict": "{}", "because": {because}}}]"#, example.verdict);
+        (message(&[pair]), answer)
+    })
+}
+
 /// The message about some pairs: one line each, numbered from 1.
 pub fn message(pairs: &[PromptPair]) -> String {
     let line = |(at, pair): (usize, &PromptPair)| {
@@ -172,6 +210,18 @@ mod tests {
             assert_eq!(lines[0].as_object().unwrap().len(), 3);
             assert!(!message.contains(['\u{1b}', '\u{202e}']) && message.len() < 5_000);
         }
+    }
+
+    #[test]
+    fn the_examples_show_each_verdict_in_the_form_that_is_read() {
+        let shown: Vec<PairVerdict> = examples()
+            .map(|(question, answer)| {
+                assert_eq!(question.lines().count(), 1);
+                read(&answer, 1).unwrap().remove(0).unwrap().verdict
+            })
+            .collect();
+        assert_eq!(shown.len(), 6);
+        assert!(PairVerdict::ALL.iter().all(|verdict| shown.contains(verdict)), "{shown:?}");
     }
 
     #[rstest]

@@ -1,23 +1,25 @@
 //! Language models work off the queue of doubts: what they find becomes cards, and what they call compatible is on the record.
 //!
-//! Each judge gets what those before it left open. The local model finds contradictions and is sure of nothing else, so it leaves a pair without one
-//! to the next judge, and last to an agent or a person.
+//! Each judge gets what those before it left open. A small local model is believed where the guard's probability bears out what it says; it leaves
+//! every other pair to the next judge, and last to an agent or a person.
 
-use std::{sync::PoisonError, time::Duration};
-
-use super::{
-    Engine, deep_stage::DeepMode, find, guard_calls, guard_calls::NormalisedStatement, guard_result::IncomingClaim,
-    validate,
+use std::{
+    sync::PoisonError,
+    time::{Duration, Instant},
 };
+
+use serde::{Deserialize, Serialize};
+
+use super::{Engine, deep_stage::DeepMode, find, guard_calls, validate};
 use crate::{
     api::{ApiError, Caller, ErrorCode, JudgeNextRequest, JudgePairsRequest, JudgeView, JudgedNext, VerdictOnPair},
     domain::{
         PairVerdict, Scope, Tier,
         pair_prompt::{self, MAX_PROMPT_PAIRS, PairAnswer, PromptClaim, PromptPair},
     },
-    guard::{JudgeContext, PairScores, Ruling},
+    guard::{JudgeContext, PairScores},
     infer::{Call, JudgeError, JudgeKind, ModelJudge},
-    store::{ClaimRow, DoubtRow},
+    store::{ClaimRow, DoubtRow, Reader},
 };
 
 /// The name of the agent under which models judge.
@@ -29,15 +31,39 @@ const FEW: usize = 5;
 /// The most pairs that an estimate counts: no scope has more.
 const MOST_LEFT: usize = 1_000;
 
-/// How many prompts the local model reads for a pair: one question in both orders.
+/// How many prompts the local model reads for a pair besides that of the verdict: the deep stage's question in both orders.
 const LOCAL_PROMPTS: usize = 2;
 
-/// About how long the local model takes for a pair, in milliseconds: two prompts of some 50 new tokens, of which it reads 25 a second
-/// (docs/speed.md).
-const LOCAL_MILLIS: u64 = 4_000;
+/// About how long the local model takes for a pair before it was measured here, in milliseconds: two prompts of some 50 new tokens, of which it
+/// reads 25 a second (docs/speed.md), and an answer.
+const LOCAL_MILLIS: f64 = 7_000.0;
 
-/// About how long a model behind an address or a command takes for a pair, in milliseconds, if it is asked about several at once.
-const PROMPT_MILLIS: u64 = 1_500;
+/// The same for a model behind an address or a command, if it is asked about several at once.
+const PROMPT_MILLIS: f64 = 1_500.0;
+
+/// So many of the last pairs make up the measured time of a pair.
+const RATE_OVER: usize = 20;
+
+/// What a judge takes for a pair, measured on this device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct JudgingRate {
+    /// The judge's name: another model of the same kind takes another time.
+    judge: String,
+    /// Milliseconds a pair.
+    millis: f64,
+    /// Pairs that were measured.
+    pairs: usize,
+}
+
+impl JudgingRate {
+    /// The rate with so many pairs more, which took `millis` together.
+    fn with(known: Option<Self>, judge: String, pairs: usize, millis: f64) -> Self {
+        let old = known.filter(|known| known.judge == judge);
+        let (before, weight) = old.map_or((0.0, 0), |old| (old.millis, old.pairs.min(RATE_OVER)));
+        let all = weight + pairs;
+        Self { judge, millis: (before * weight as f64 + millis) / all.max(1) as f64, pairs: all }
+    }
+}
 
 /// The claims of a pair, the newer one first, and its row.
 type PairRows = (ClaimRow, ClaimRow, DoubtRow);
@@ -91,7 +117,15 @@ impl Engine {
     fn judging_left(&self, scope: &Scope) -> Result<(usize, usize, u64), ApiError> {
         let all: u32 = self.judges().map(|judge| judge.kind().bit()).sum();
         let reader = self.readers.lend();
-        let (mut left, mut tokens, mut millis) = (0, 0, 0);
+        let (mut left, mut tokens, mut millis) = (0, 0, 0.0);
+        let mut rates = Vec::new();
+        for judge in self.judges() {
+            rates.push((judge.kind(), Self::judging_rate(&reader, judge)?.map(|rate| rate.millis)));
+        }
+        let rate = |kind: JudgeKind| {
+            let measured = rates.iter().find(|(of, _)| *of == kind).and_then(|(_, millis)| *millis);
+            measured.unwrap_or(if kind == JudgeKind::Local { LOCAL_MILLIS } else { PROMPT_MILLIS })
+        };
         for pair in reader.doubts(Some(scope), MOST_LEFT)?.items {
             let Some(judge) = self.judges().find(|judge| pair.tried & judge.kind().bit() == 0) else { continue };
             left += usize::from(pair.tried & all != all);
@@ -99,10 +133,29 @@ impl Engine {
             let letters: usize =
                 texts.iter().map(|row| row.statement.len() + row.reason.as_ref().map_or(0, String::len)).sum();
             let each = letters / 4 + pair_prompt::ANSWER_TOKENS;
-            tokens += if judge.kind() == JudgeKind::Local { LOCAL_PROMPTS * letters / 4 } else { each };
-            millis += if judge.kind() == JudgeKind::Local { LOCAL_MILLIS } else { PROMPT_MILLIS };
+            tokens += if judge.kind() == JudgeKind::Local { LOCAL_PROMPTS * letters / 4 + each } else { each };
+            millis += rate(judge.kind());
         }
-        Ok((left, tokens, u64::div_ceil(millis, 1_000)))
+        Ok((left, tokens, (millis / 1_000.0).ceil() as u64))
+    }
+
+    /// What a judge takes for a pair, if it was measured.
+    fn judging_rate(reader: &Reader, judge: &ModelJudge) -> Result<Option<JudgingRate>, ApiError> {
+        let kept = reader.judging_rate(judge.kind().bit())?;
+        let rate: Option<JudgingRate> = kept.and_then(|text| serde_json::from_str(&text).ok());
+        Ok(rate.filter(|rate| rate.judge == judge.name()))
+    }
+
+    /// Notes what a judge took for some pairs.
+    fn note_rate(&self, judge: &ModelJudge, pairs: usize, took: Duration) -> Result<(), ApiError> {
+        if pairs == 0 {
+            return Ok(());
+        }
+        let known = Self::judging_rate(&self.readers.lend(), judge)?;
+        let rate = JudgingRate::with(known, judge.name(), pairs, took.as_secs_f64() * 1_000.0);
+        let Ok(text) = serde_json::to_string(&rate) else { return Ok(()) };
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(writer.put_judging_rate(judge.kind().bit(), &text)?)
     }
 
     /// Has the next few pairs judged, the newest first, by the first judge that has not tried them; `None` if none is left to be judged by a model.
@@ -115,13 +168,18 @@ impl Engine {
         // A judge that cannot be asked now keeps its turn, and the next one is asked meanwhile.
         let mut failed = None;
         while let Some((judge, pairs)) = self.next_pairs(scope, bits, most)? {
+            let started = Instant::now();
             let judged = match judge.kind() {
                 JudgeKind::Local => self.judge_locally(judge, &pairs),
                 JudgeKind::Endpoint | JudgeKind::Command => self.judge_by_prompt(judge, &pairs),
             };
             match judged {
                 Err(error) if error.code == ErrorCode::Unavailable => failed = Some(error),
-                judged => return judged.map(Some),
+                judged => {
+                    let batch = judged?;
+                    self.note_rate(judge, batch.asked, started.elapsed())?;
+                    return Ok(Some(batch));
+                }
             }
             bits &= !judge.kind().bit();
         }
@@ -195,78 +253,74 @@ impl Engine {
         }
         batch.judged = verdicts.len();
         batch.cards = verdicts.iter().filter(|said| said.verdict != PairVerdict::Compatible).count();
-        if let (Some((newer, ..)), false) = (pairs.first(), verdicts.is_empty()) {
-            self.record_verdicts(newer, judge, verdicts)?;
+        if let (Some(first), false) = (pairs.first(), verdicts.is_empty()) {
+            self.record_verdicts(first, judge, verdicts)?;
         }
         Ok(batch)
     }
 
-    /// The judgement of the deep stage, of each pair alone. A contradiction is a verdict, and nothing else is.
+    /// The verdict of the local language model on each pair, as far as the guard's probability bears it out.
     fn judge_locally(&self, judge: &ModelJudge, pairs: &[PairRows]) -> Result<JudgedBatch, ApiError> {
         let mut batch = JudgedBatch::default();
+        let call = Call::background(self.config.judge_timeout);
+        let unavailable = |error: JudgeError| ApiError::new(ErrorCode::Unavailable, error.to_string());
+        // One question after the other about all pairs: the model keeps the examples of one in mind.
+        let mut weighed = Vec::with_capacity(pairs.len());
         for (newer, older, pair) in pairs {
+            weighed.push(self.weigh_pair(newer, older, &pair.scope)?);
+        }
+        for (rows, weighed) in pairs.iter().zip(weighed) {
+            let (newer, older, pair) = rows;
             batch.asked += 1;
-            match self.contradicts_deeply(newer, older)? {
-                Some(because) => {
-                    let because = Some(because).filter(|because| !because.is_empty());
-                    let verdict = VerdictOnPair { pair: pair.id.to_hex(), verdict: PairVerdict::Contradicts, because };
-                    self.record_verdicts(newer, judge, vec![verdict])?;
-                    batch.judged += 1;
-                    batch.cards += 1;
+            let verdict = match weighed {
+                Some(weighed) => {
+                    let prompt = PromptPair { newer: prompt_claim(newer), older: prompt_claim(older) };
+                    let said = judge.verdicts(&[prompt], call).map_err(unavailable)?.pop().flatten();
+                    borne_out(&weighed, said)
                 }
-                None => self.note_tried(pair, judge)?,
-            }
+                None => None,
+            };
+            let Some((verdict, because)) = verdict else {
+                self.note_tried(pair, judge)?;
+                continue;
+            };
+            let because = Some(because).filter(|because| !because.is_empty());
+            self.record_verdicts(rows, judge, vec![VerdictOnPair { pair: pair.id.to_hex(), verdict, because }])?;
+            batch.judged += 1;
+            batch.cards += usize::from(verdict != PairVerdict::Compatible);
         }
         Ok(batch)
     }
 
-    /// Why two stored claims contradict each other by rules, cross-encoder and the local language model together; `None` if they do not.
-    fn contradicts_deeply(&self, newer: &ClaimRow, older: &ClaimRow) -> Result<Option<String>, ApiError> {
+    /// What rules, cross-encoder and the deep stage's question make of two stored claims together; `None` if there is no cross-encoder, with which
+    /// the deep stage was measured.
+    fn weigh_pair(&self, newer: &ClaimRow, older: &ClaimRow, scope: &Scope) -> Result<Option<WeighedPair>, ApiError> {
         let call = Call::background(self.config.judge_timeout);
         let read = self.as_read(&self.readers.lend(), &[newer.clone(), older.clone()])?;
         let [ours, theirs] = read.as_slice() else { return Ok(None) };
-        let normalised =
-            NormalisedStatement { norms: ours.norms.clone(), version: ours.normaliser.clone(), warning: None };
-        let incoming = IncomingClaim {
-            scope: &newer.scope,
-            kind: newer.kind,
-            statement: &newer.statement,
-            source: newer.source.as_deref(),
-            normalised: &normalised,
-            exclude: &[newer.id],
-        };
         let unavailable = |error: crate::infer::InferError| {
             ApiError::new(ErrorCode::Unavailable, format!("the language model cannot be asked: {error}"))
         };
         let pair = [(older.statement.as_str(), newer.statement.as_str())];
-        // The deep stage adds to what the cross-encoder says, and was measured so.
         let Some(inference) = self.infer(&pair, &[], call).ok().and_then(|all| all.into_iter().next()) else {
             return Ok(None);
         };
         let deep = self.ask_deeply(&older.statement, &newer.statement, call).map_err(unavailable)?;
-        let (Ok(ours), Ok(against)) =
-            (guard_calls::parse(incoming.new_claim()), guard_calls::parse_all(vec![theirs.clone()]))
-        else {
+        let (Ok(ours), Ok(theirs)) = (guard_calls::parse(ours.clone()), guard_calls::parse(theirs.clone())) else {
             return Ok(None);
-        };
-        let rulings: Vec<Ruling> = match guard_calls::rulings(&self.guard, &ours, &against) {
-            Ok(rulings) => rulings,
-            Err(_) => return Ok(None),
         };
         let scores = [PairScores { inference: Some(inference), deep: Some(deep), ..PairScores::default() }];
         let now = (self.config.clock)();
+        let threshold_shift = self.threshold_shift(&self.readers.lend(), scope, now)?;
         let today = guard_calls::day(now);
-        let shift = self.threshold_shift(&self.readers.lend(), &newer.scope, now)?;
-        let under = JudgeContext {
-            today: &today,
-            scores: &scores,
-            rulings: &rulings,
-            threshold_shift: shift,
-            infers: self.nli_is_fitted(),
-        };
-        let Ok(verdict) = guard_calls::judge(&self.guard, &ours, &against, under) else { return Ok(None) };
-        let found = verdict.findings.into_iter().find(|finding| finding.tier == Tier::Block);
-        Ok(found.map(|finding| finding.evidence.sentence))
+        let under = JudgeContext { today: &today, scores: &scores, threshold_shift, ..JudgeContext::default() };
+        let Some(ruling) = guard_calls::weigh_stored(&self.guard, &ours, &theirs, under) else { return Ok(None) };
+        Ok(Some(WeighedPair {
+            contradicts: ruling.tier == Tier::Block,
+            probability: ruling.score,
+            entails: inference.entailment().into_iter().all(|odds| odds > 0.0),
+            because: ruling.evidence.sentence,
+        }))
     }
 
     fn note_tried(&self, pair: &DoubtRow, judge: &ModelJudge) -> Result<(), ApiError> {
@@ -277,15 +331,15 @@ impl Engine {
     /// Records the verdicts of a model. What somebody else judged meanwhile is left as it is.
     fn record_verdicts(
         &self,
-        newer: &ClaimRow,
+        (newer, _, pair): &PairRows,
         judge: &ModelJudge,
         verdicts: Vec<VerdictOnPair>,
     ) -> Result<(), ApiError> {
         let name = judge.name();
         let request = JudgePairsRequest {
             caller: Caller {
-                org_id: newer.scope.org_id.clone(),
-                project: newer.scope.project.clone(),
+                org_id: pair.scope.org_id.clone(),
+                project: pair.scope.project.clone(),
                 who: newer.who.clone(),
                 agent: Some(JUDGE_NAME.to_owned()),
                 ..Caller::default()
@@ -298,6 +352,39 @@ impl Engine {
             Err(error) if error.code == ErrorCode::Stale => Ok(()),
             done => done.map(|_| ()),
         }
+    }
+}
+
+/// What the guard makes of a pair.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct WeighedPair {
+    /// Whether it is a contradiction by the threshold of the deep stage.
+    contradicts: bool,
+    /// The probability of a contradiction.
+    probability: f32,
+    /// Whether each claim follows from the other, by the cross-encoder.
+    entails: bool,
+    /// Why it may contradict.
+    because: String,
+}
+
+/// The greatest probability of a contradiction at which the local model's `compatible` is believed, and the least at which its `replaces` is.
+const COMPATIBLE_BELOW: f32 = 0.1;
+const REPLACES_FROM: f32 = 0.3;
+
+/// Returns the verdict of the local model if the guard bears it out, with the reason; a contradiction that the deep stage finds is one whatever
+/// the model says.
+fn borne_out(weighed: &WeighedPair, said: Option<PairAnswer>) -> Option<(PairVerdict, String)> {
+    let word = said.as_ref().map(|said| said.verdict);
+    let its = said.map(|said| said.because).unwrap_or_default();
+    match word {
+        Some(PairVerdict::Replaces) if weighed.contradicts || weighed.probability >= REPLACES_FROM => {
+            Some((PairVerdict::Replaces, its))
+        }
+        _ if weighed.contradicts => Some((PairVerdict::Contradicts, weighed.because.clone())),
+        Some(PairVerdict::Same) if weighed.entails => Some((PairVerdict::Same, its)),
+        Some(PairVerdict::Compatible) if weighed.probability < COMPATIBLE_BELOW => Some((PairVerdict::Compatible, its)),
+        _ => None,
     }
 }
 
@@ -322,6 +409,52 @@ fn prompt_claim(row: &ClaimRow) -> PromptClaim {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rate_is_that_of_the_last_pairs_of_one_judge() {
+        let first = JudgingRate::with(None, "small".into(), 5, 10_000.0);
+        assert_eq!((first.millis, first.pairs), (2_000.0, 5));
+        let more = JudgingRate::with(Some(first.clone()), "small".into(), 5, 20_000.0);
+        assert_eq!((more.millis, more.pairs), (3_000.0, 10));
+        let other = JudgingRate::with(Some(first), "large".into(), 1, 9_000.0);
+        assert_eq!((other.millis, other.pairs), (9_000.0, 1), "another model is measured anew");
+        let long = JudgingRate { judge: "small".into(), millis: 1_000.0, pairs: 900 };
+        assert_eq!(JudgingRate::with(Some(long), "small".into(), 20, 60_000.0).millis, 2_000.0);
+    }
+
+    #[test]
+    fn a_local_verdict_needs_the_guard_to_bear_it_out() {
+        use PairVerdict::{Compatible, Contradicts, Replaces, Same};
+        let weighed = |contradicts, probability, entails| WeighedPair {
+            contradicts,
+            probability,
+            entails,
+            because: "opposed words".to_owned(),
+        };
+        let verdict = |weighed: &WeighedPair, said: Option<PairVerdict>| {
+            let said = said.map(|verdict| PairAnswer { verdict, because: "read".to_owned() });
+            borne_out(weighed, said).map(|(verdict, because)| (verdict, because == "read"))
+        };
+        let (sure, open, apart, alike) = (
+            weighed(true, 0.9, false),
+            weighed(false, 0.5, false),
+            weighed(false, 0.02, false),
+            weighed(false, 0.02, true),
+        );
+        assert_eq!(verdict(&sure, Some(Compatible)), Some((Contradicts, false)));
+        assert_eq!(
+            (verdict(&sure, None), verdict(&sure, Some(Replaces))),
+            (Some((Contradicts, false)), Some((Replaces, true)))
+        );
+        assert_eq!((verdict(&open, Some(Replaces)), verdict(&open, Some(Compatible))), (Some((Replaces, true)), None));
+        assert_eq!((verdict(&open, Some(Contradicts)), verdict(&open, Some(Same))), (None, None));
+        assert_eq!((verdict(&apart, Some(Compatible)), verdict(&apart, Some(Same))), (Some((Compatible, true)), None));
+        assert_eq!(
+            (verdict(&apart, Some(Replaces)), verdict(&apart, Some(Contradicts)), verdict(&apart, None)),
+            (None, None, None)
+        );
+        assert_eq!(verdict(&alike, Some(Same)), Some((Same, true)));
+    }
 
     #[test]
     fn the_budget_is_a_share_of_the_time() {

@@ -10,7 +10,9 @@ use crate::{
 };
 
 impl Engine {
-    /// Queues pairs of one scope that may contradict each other, unless they are judged, settled or on a card.
+    /// Queues pairs that may contradict each other, unless they are judged, settled or on a card. `scope`: that of the pass; a pair with a claim of
+    /// its organisation's level is judged there. Only pairs that their writer would be asked about wait: one that is worth a mention only is not
+    /// worth a reader's time later.
     pub(in crate::engine) fn queue_doubts(
         &self,
         scope: &Scope,
@@ -19,8 +21,7 @@ impl Engine {
         let mut queued = Vec::new();
         {
             let reader = self.readers.lend();
-            // A pair of two levels belongs to no one scope, in which it could be judged: its writer alone is asked.
-            for (row, other, band) in pairs.iter().filter(|(row, other, _)| row.scope == other.scope) {
+            for (row, other, band) in pairs.iter().filter(|(.., band)| *band == DoubtBand::Ask) {
                 let pair = pair_key(&words_of(row), &words_of(other));
                 if reader.judgement(scope, &pair)?.is_some() || found_cards::known(&reader, row.id, other.id)? {
                     continue;

@@ -86,6 +86,16 @@ pub(super) fn judge(
     catch_unwind(AssertUnwindSafe(|| guard.judge(incoming, against, under))).map_err(|_| failed())
 }
 
+/// What rules and models together make of two stored claims. A failure is nothing.
+pub(super) fn weigh_stored(
+    guard: &Guard,
+    newer: &ParsedClaim,
+    older: &ParsedClaim,
+    under: JudgeContext<'_>,
+) -> Option<Ruling> {
+    catch_unwind(AssertUnwindSafe(|| guard.weigh_stored(newer, older, under))).ok().flatten()
+}
+
 fn failed() -> Box<Warning> {
     tracing::error!("the guard panicked; the claim was stored without being checked");
     Box::new(ungated("the guard", "it failed on this statement"))

@@ -262,8 +262,18 @@ impl Guard {
 
     /// Returns the ruling on one pair, whatever its tier; for measurements.
     pub fn compare(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores) -> Ruling {
+        self.weigh(incoming, stored, scores, 0.0)
+    }
+
+    /// [`Guard::compare`] for two stored claims, by the day and the scope's threshold; `None` if one of them has expired.
+    pub fn weigh_stored(&self, newer: &ParsedClaim, older: &ParsedClaim, under: JudgeContext<'_>) -> Option<Ruling> {
+        let expired = [newer, older].into_iter().any(|claim| has_expired(claim.claim(), under.today));
+        (!expired).then(|| self.weigh(newer, older, &under.scores(0), under.threshold_shift))
+    }
+
+    fn weigh(&self, incoming: &ParsedClaim, stored: &ParsedClaim, scores: &PairScores, shift: f32) -> Ruling {
         let mut ruling = self.apply_rules(incoming, stored);
-        judge::weigh(&mut ruling, incoming, stored, scores, &self.weights, 0.0);
+        judge::weigh(&mut ruling, incoming, stored, scores, &self.weights, shift);
         ruling
     }
 

@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::{
     Lookup, Reader, Result, Store, commit,
     log::{self, id_at},
+    open,
 };
 use crate::domain::{CardId, ClaimId, DoubtBand, EventId, Scope, derive::CardKind};
 
@@ -39,7 +40,7 @@ impl NewDoubt {
 pub struct DoubtRow {
     /// Names the pair: the id of the card that it would have.
     pub id: CardId,
-    /// The scope of both claims.
+    /// The scope of both claims; of two levels, the project's, in which both hold.
     pub scope: Scope,
     /// The claim that was written later.
     pub newer: ClaimId,
@@ -68,10 +69,12 @@ macro_rules! waiting {
         concat!(
             $select,
             " FROM doubts d JOIN claims a ON a.id = d.newer JOIN claims b ON b.id = d.older
-               JOIN scopes s ON s.n = a.scope
-             WHERE a.status = 0 AND b.status = 0 AND a.redacted = 0 AND b.redacted = 0 AND a.scope = b.scope
+               JOIN scopes sa ON sa.n = a.scope JOIN scopes sb ON sb.n = b.scope
+               JOIN scopes s ON s.n = iif(sa.project = '*', b.scope, a.scope)
+             WHERE a.status = 0 AND b.status = 0 AND a.redacted = 0 AND b.redacted = 0
+               AND (a.scope = b.scope OR sa.org = sb.org AND (sa.project = '*' OR sb.project = '*'))
                AND NOT EXISTS (SELECT 1 FROM edges x JOIN events e ON e.n = x.src
-                   WHERE x.dst = d.pair AND x.role = 5 AND e.scope = a.scope AND e.effective = 1)
+                   WHERE x.dst = d.pair AND x.role = 5 AND e.scope = s.n AND e.effective = 1)
                AND NOT EXISTS (SELECT 1 FROM card_members m JOIN cards k ON k.n = m.card
                    JOIN card_members o ON o.card = m.card AND o.member = d.older
                    WHERE m.member = d.newer AND k.kind NOT IN (?1, ?2) AND (k.open = 1 OR k.settled IS NOT NULL)) ",
@@ -82,6 +85,10 @@ macro_rules! waiting {
 
 /// The kinds of cards that say nothing of a pair of claims in force.
 const OTHER_CARDS: [i64; 2] = [CardKind::Refused as i64, CardKind::Held as i64];
+
+fn rate_name(judge: u32) -> String {
+    format!("judging.rate.{judge}")
+}
 
 fn read_doubt(row: &Row<'_>) -> rusqlite::Result<DoubtRow> {
     Ok(DoubtRow {
@@ -127,6 +134,11 @@ impl Store {
         write.execute(params![id.0, judges])?;
         Ok(())
     }
+
+    /// Notes what a judge of a kind, by its bit, takes for a pair.
+    pub fn put_judging_rate(&mut self, judge: u32, text: &str) -> Result<()> {
+        open::set(&self.reader.db, &rate_name(judge), text)
+    }
 }
 
 impl Reader {
@@ -139,7 +151,7 @@ impl Reader {
             let [refused, held] = OTHER_CARDS;
             let mut count = reader.db.prepare_cached(waiting!(
                 "SELECT s.org, s.project, count(*)",
-                "AND (?3 IS NULL OR a.scope = ?3) GROUP BY s.n ORDER BY s.org, s.project"
+                "AND (?3 IS NULL OR s.n = ?3) GROUP BY s.n ORDER BY s.org, s.project"
             ))?;
             let counted = count.query_map(params![refused, held, scope], |row| {
                 Ok((Scope { org_id: row.get(0)?, project: row.get(1)? }, row.get(2)?))
@@ -147,7 +159,7 @@ impl Reader {
             let scopes = counted.collect::<rusqlite::Result<_>>()?;
             let mut read = reader.db.prepare_cached(waiting!(
                 "SELECT d.id, s.org, s.project, d.newer, d.older, d.pair, d.band, d.tried",
-                "AND (?3 IS NULL OR a.scope = ?3) ORDER BY a.wall DESC, a.tick DESC, d.band DESC, d.n LIMIT ?4"
+                "AND (?3 IS NULL OR s.n = ?3) ORDER BY a.wall DESC, a.tick DESC, d.band DESC, d.n LIMIT ?4"
             ))?;
             let rows = read.query_map(params![refused, held, scope, limit], read_doubt)?;
             Ok(QueuedDoubts { items: rows.collect::<rusqlite::Result<_>>()?, scopes })
@@ -162,7 +174,7 @@ impl Reader {
         let [refused, held] = OTHER_CARDS;
         let mut read = self.db.prepare_cached(waiting!(
             "SELECT d.id, s.org, s.project, d.newer, d.older, d.pair, d.band, d.tried",
-            "AND d.tried & ?3 <> ?3 AND (?4 IS NULL OR a.scope = ?4) ORDER BY a.wall DESC, a.tick DESC, d.band DESC, d.n LIMIT 1"
+            "AND d.tried & ?3 <> ?3 AND (?4 IS NULL OR s.n = ?4) ORDER BY a.wall DESC, a.tick DESC, d.band DESC, d.n LIMIT 1"
         ))?;
         Ok(read.query_row(params![refused, held, judges, scope], read_doubt).optional()?)
     }
@@ -177,6 +189,11 @@ impl Reader {
         ))?;
         let rows = read.query_map(params![refused, held, low, high], read_doubt)?;
         Ok(Lookup::of(rows.collect::<rusqlite::Result<_>>()?))
+    }
+
+    /// What a judge of a kind, by its bit, last took for a pair, if that was noted: text that the store does not interpret.
+    pub fn judging_rate(&self, judge: u32) -> Result<Option<String>> {
+        open::setting(&self.db, &rate_name(judge))
     }
 
     /// The pair in the queue, waiting or not, with this id or prefix; `None` if there is none, or more than one.

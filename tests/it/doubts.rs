@@ -1,12 +1,12 @@
 //! Doubts over HTTP: a write is held, the daemon is killed, and the question is still there.
 
 use ergo::{
-    api::{Consider, JudgeRequest, QuestionsQuery, RememberRequest, WriteOutcome},
+    api::{Consider, DoubtsQuery, JudgeRequest, QuestionsQuery, RememberRequest, WriteOutcome},
     domain::PairVerdict,
 };
 
 use crate::{
-    support::{TestHome, block_on, caller, decision},
+    support::{TestHome, block_on, caller, decision, eventually},
     term::App,
 };
 
@@ -162,4 +162,38 @@ fn the_app_asks_in_its_form_and_a_dead_daemon_loses_no_answer() {
         claims["items"].as_array().map(|items| items.iter().map(|item| item["statement"].clone()).collect::<Vec<_>>()),
         Some(vec![NEW.into()])
     );
+}
+
+/// With the models that are built in: what speaks of something else is no doubt, however few claims there are.
+#[test]
+fn in_a_small_store_unrelated_claims_are_in_no_doubt_and_a_contradiction_in_other_words_is() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let unrelated = [
+        "Payments go through Stripe only.",
+        "Use tabs for indentation.",
+        "The office closes at six on Fridays.",
+        "Backups are encrypted with a key of the customer.",
+    ];
+    block_on(async {
+        let client = home.client();
+        let read = async || client.diagnose().await.unwrap().guard.waiting == 0;
+        for statement in unrelated {
+            match client.remember(&asking(statement)).await.unwrap() {
+                WriteOutcome::Stored(stored) => assert_eq!(stored.doubts, [], "{statement}"),
+                other => panic!("{statement}: {other:#?}"),
+            }
+        }
+        // Nor when nobody is there to be asked.
+        for statement in ["Log lines are JSON objects.", "Icons are drawn by hand."] {
+            client.remember(&decision(statement)).await.unwrap();
+        }
+        eventually("the background has read them", read).await;
+        assert_eq!(client.doubts(&DoubtsQuery::default()).await.unwrap().total, 0);
+        client.remember(&decision("New checkouts take payments with Adyen.")).await.unwrap();
+        eventually("the background has read it", read).await;
+        let waiting = client.doubts(&DoubtsQuery::default()).await.unwrap();
+        let older: Vec<_> = waiting.items.iter().map(|pair| pair.older.statement.as_str()).collect();
+        assert_eq!(older, ["Payments go through Stripe only."]);
+    });
 }

@@ -1,8 +1,17 @@
 //! Judges over the real program: a command that the settings name works the queue off, and a person does at the terminal.
 
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    process::{Child, Command, Stdio},
+};
+
 use ergo::{
-    api::{CardKind, ConflictsQuery, DoubtsQuery, JudgeNextRequest, LogQuery},
+    api::{
+        Caller, CardKind, ClaimsQuery, ConflictsQuery, DoubtsQuery, JudgeNextRequest, JudgePairsRequest, LogQuery,
+        PairInDoubt, VerdictOnPair,
+    },
     client::Client,
+    domain::PairVerdict,
 };
 
 use crate::support::{TestHome, block_on, caller, decision, eventually};
@@ -107,4 +116,149 @@ fn a_person_judges_by_the_command_line() {
     assert!(run(&["judge", "--scope", "acme/api"]).contains("No pair of claims waits"));
     let claims = run(&["claims", "--scope", "acme/api"]);
     assert!(claims.contains(NEW) && !claims.contains(OLD), "{claims}");
+}
+
+/// Names the process that serves completions, and says what it answers; see [`serve_completions`].
+const SERVED_VERDICT: &str = "TEST_SERVED_VERDICT";
+
+/// A server of chat completions in a process of its own; ends with this value.
+struct CompletionServer {
+    child: Child,
+    address: String,
+}
+
+impl CompletionServer {
+    fn new(verdict: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "judges::serve_completions", "--ignored", "--nocapture"])
+            .env(SERVED_VERDICT, verdict)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = lines.find_map(|line| line.unwrap().strip_prefix("serves ").map(str::to_owned)).unwrap();
+        Self { child, address }
+    }
+}
+
+impl Drop for CompletionServer {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The process behind [`CompletionServer`]: gives each pair of a prompt the same verdict.
+#[test]
+#[ignore = "a server that the tests beside it start"]
+fn serve_completions() {
+    let Ok(verdict) = std::env::var(SERVED_VERDICT) else { return };
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    println!("\nserves http://{}/v1", listener.local_addr().unwrap());
+    for stream in listener.incoming() {
+        let mut stream = BufReader::new(stream.unwrap());
+        let (mut length, mut line, mut keyed) = (0, String::new(), false);
+        while stream.read_line(&mut line).unwrap() > 2 {
+            let head = line.to_ascii_lowercase();
+            length = head.strip_prefix("content-length:").map_or(length, |text| text.trim().parse().unwrap());
+            keyed |= head.trim() == "authorization: bearer a-key";
+            line.clear();
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).unwrap();
+        let asked: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let message = asked["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().to_owned();
+        let pairs = message.lines().enumerate().map(|(at, line)| {
+            let pair: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(pair["pair"], at + 1);
+            serde_json::json!({ "pair": at + 1, "verdict": verdict, "because": "served" })
+        });
+        let content = serde_json::Value::from_iter(pairs).to_string();
+        let answer = serde_json::json!({ "choices": [{ "message": { "role": "assistant", "content": content } }] });
+        let (status, answer) = if keyed { ("200 OK", answer.to_string()) } else { ("401 Unauthorized", String::new()) };
+        let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
+        stream.get_mut().write_all((head + &answer).as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn a_model_behind_an_address_gives_each_of_the_four_verdicts() {
+    for verdict in PairVerdict::ALL {
+        let server = CompletionServer::new(verdict.as_str());
+        let home = TestHome::with_config(&format!(
+            "{WITHOUT_MODELS}[judge]\nbudget_percent = 100\nendpoint = \"{}\"\nmodel = \"served\"\n",
+            server.address
+        ));
+        let _daemon = home.daemon_by(|mut program| {
+            program.env("ERGO_LLM_KEY", "a-key");
+            program
+        });
+        block_on(async {
+            let client = home.client();
+            client.remember(&decision(OLD)).await.unwrap();
+            client.remember(&decision(NEW)).await.unwrap();
+            let kind = format!("judgement.{verdict}");
+            let log = async || client.log(&LogQuery::default()).await.unwrap();
+            eventually(&kind, async || log().await.items.iter().any(|event| event.kind == kind)).await;
+            assert_eq!(client.doubts(&DoubtsQuery::default()).await.unwrap().total, 0);
+            // A model proposes: nothing but `compatible` is done without a person.
+            let cards = client.conflicts(&ConflictsQuery::default()).await.unwrap();
+            assert_eq!(cards.total, usize::from(verdict != PairVerdict::Compatible), "{verdict}");
+            assert!(cards.items.iter().all(|card| card.headline.contains("served")), "{cards:?}");
+            assert_eq!(client.claims(&ClaimsQuery::default()).await.unwrap().items.len(), 2, "{verdict}");
+        });
+    }
+}
+
+#[test]
+fn the_doctor_names_an_agent_that_calls_every_pair_compatible() {
+    let home = TestHome::with_config(WITHOUT_MODELS);
+    let _daemon = home.daemon();
+    let agent = || Caller { agent: Some("parrot".to_owned()), ..caller() };
+    let doctor = || String::from_utf8(home.command(["doctor"]).output().unwrap().stdout).unwrap();
+    let judge = async |client: &Client, many: usize, verdict: PairVerdict| {
+        let waiting = client.doubts(&DoubtsQuery { limit: Some(many), ..DoubtsQuery::default() }).await.unwrap();
+        assert_eq!(waiting.items.len(), many);
+        let verdict = |pair: &PairInDoubt| VerdictOnPair { pair: pair.id.to_hex(), verdict, because: None };
+        let request = JudgePairsRequest {
+            caller: agent(),
+            verdicts: waiting.items.iter().map(verdict).collect(),
+            because: Some("fine".to_owned()),
+            ..JudgePairsRequest::default()
+        };
+        client.judge_pairs(&request).await.unwrap();
+    };
+    let ways = [
+        "draft",
+        "letter",
+        "table",
+        "summary",
+        "drawing",
+        "recording",
+        "poster",
+        "speech",
+        "slide",
+        "story",
+        "poem",
+        "film",
+    ];
+    let more = ["song", "map", "model", "list", "quiz", "book", "play", "game", "chart", "note"];
+    block_on(async {
+        let client = home.client();
+        for way in ways.iter().chain(&more) {
+            client
+                .remember(&decision(&format!("The weekly report goes to the finance team as a {way}")))
+                .await
+                .unwrap();
+        }
+        let enough = async || client.doubts(&DoubtsQuery::default()).await.unwrap().total >= 51;
+        eventually("51 pairs wait", enough).await;
+        judge(&client, 49, PairVerdict::Compatible).await;
+    });
+    assert!(!doctor().contains("parrot called every pair"), "49 are not enough");
+    block_on(async { judge(&home.client(), 1, PairVerdict::Compatible).await });
+    let found = doctor();
+    assert!(found.contains("parrot called every pair of claims compatible in its last 50 verdicts"), "{found}");
+    block_on(async { judge(&home.client(), 1, PairVerdict::Same).await });
+    assert!(!doctor().contains("parrot called every pair"), "one other verdict shows that it reads");
 }

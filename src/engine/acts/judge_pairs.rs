@@ -161,14 +161,15 @@ impl ActContext<'_> {
         judgement.body.data = serde_json::to_string(&data).ok();
         drafts.push(judgement);
         let reason = || because.clone().unwrap_or_else(|| format!("{by} judged it when comparing the two"));
-        let person = self.actor.agent.is_none();
+        // A project does not change its organisation's claims, nor the other way round: of two levels a card tells what can be done.
+        let takes_effect = self.actor.agent.is_none() && newer.scope == older.scope;
         match order.verdict {
             PairVerdict::Compatible => (PairEffect::Kept, None),
-            PairVerdict::Replaces if person => {
+            PairVerdict::Replaces if takes_effect => {
                 drafts.push(replaced_by(std::slice::from_ref(older), newer.id, reason()));
                 (PairEffect::Replaced, Some(older.id))
             }
-            PairVerdict::Same if person => {
+            PairVerdict::Same if takes_effect => {
                 let reason = format!("it says the same as {}: {}", older.id.short(), reason());
                 drafts.push(replaced_by(std::slice::from_ref(newer), older.id, reason));
                 (PairEffect::Merged, Some(newer.id))

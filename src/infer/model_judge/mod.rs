@@ -90,10 +90,9 @@ impl From<EndpointError> for JudgeError {
     }
 }
 
-/// The grammar of a JSON array of verdicts, for the local model.
-const VERDICTS: &str = r#"
-root ::= "[" line ("," " "? line)* "]"
-line ::= "{\"pair\": " [1-9] [0-9]? ", \"verdict\": \"" verdict "\", \"because\": \"" [^"\\\x00-\x1f]{0,120} "\"}"
+/// The grammar of the verdict on one pair, for the local model: it is asked about one pair at a time.
+const VERDICT: &str = r#"
+root ::= "[{\"pair\": 1, \"verdict\": \"" verdict "\", \"because\": \"" [^"\\\x00-\x1f]{0,120} "\"}]"
 verdict ::= "contradicts" | "replaces" | "same" | "compatible"
 "#;
 
@@ -166,12 +165,24 @@ impl ModelJudge {
     /// # Errors
     /// [`JudgeError`].
     pub fn verdicts(&self, pairs: &[PromptPair], call: Call) -> Result<Vec<Option<PairAnswer>>, JudgeError> {
+        if let Self::Local(models) = self {
+            return pairs.iter().map(|pair| local_verdict(&**models, pair, call)).collect();
+        }
         let prompt = Prompt::few_shot::<String, String>(pair_prompt::SYSTEM, [], pair_prompt::message(pairs));
-        let answer = self.ask(&prompt, VERDICTS, pairs.len() * pair_prompt::ANSWER_TOKENS, call)?;
+        // No grammar binds the others.
+        let answer = self.ask(&prompt, "", pairs.len() * pair_prompt::ANSWER_TOKENS, call)?;
         pair_prompt::read(&answer, pairs.len()).ok_or_else(|| self.unusable(&answer))
     }
 
     fn unusable(&self, answer: &str) -> JudgeError {
         JudgeError::Unusable { name: self.name(), start: crate::domain::text::cut_line(answer, 80) }
     }
+}
+
+/// Returns what the language model of this machine says of one pair. Its answer is bound by a grammar; `None` if it was cut.
+fn local_verdict(models: &dyn Models, pair: &PromptPair, call: Call) -> Result<Option<PairAnswer>, JudgeError> {
+    let message = pair_prompt::message(std::slice::from_ref(pair));
+    let prompt = Prompt::few_shot(pair_prompt::SYSTEM, pair_prompt::examples(), message);
+    let answer = models.generate(&prompt, VERDICT, pair_prompt::ANSWER_TOKENS, call)?;
+    Ok(pair_prompt::read(&answer, 1).and_then(|mut read| read.pop().flatten()))
 }

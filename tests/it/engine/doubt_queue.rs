@@ -246,7 +246,8 @@ fn the_local_model_finds_contradictions_and_leaves_the_rest() {
         bed.remember(LATE, "one look is enough");
         work(&bed);
         assert_eq!(waiting(&bed).total, 1);
-        let models: Arc<dyn Models> = Arc::new(unsure(contradicts));
+        let says = |_: &_| Ok(r#"[{"pair": 1, "verdict": "contradicts", "because": "early, late"}]"#.to_owned());
+        let models: Arc<dyn Models> = Arc::new(unsure(contradicts).generating(says));
         let judges = vec![ModelJudge::Local(Arc::clone(&models))];
         let bed = bed.reopen_with_models_as(deepening(), models, move |config| config.judges = judges);
         let judged = bed.engine.judge_next(None, 20).unwrap().unwrap();
@@ -291,6 +292,62 @@ fn an_audit_queues_what_is_in_doubt() {
             .judges
             .is_empty()
     );
+}
+
+#[test]
+fn a_pair_of_two_levels_waits_in_the_project_and_a_verdict_changes_neither_side() {
+    for verdict in PairVerdict::ALL {
+        let bed = bed();
+        let rule =
+            RememberRequest { caller: Caller { project: "*".into(), ..caller() }, ..request(OLD, "they plan by it") };
+        let old = stored(bed.engine.remember(rule).unwrap()).claim_id;
+        let new = bed.remember(NEW, "they asked for it");
+        work(&bed);
+        let queue = waiting(&bed);
+        assert_eq!((queue.total, &queue.items[0].scope), (1, &bed.claim(new).scope));
+        assert_eq!((queue.items[0].older.id, queue.items[0].newer.id), (old, new));
+        let elsewhere =
+            DoubtsQuery { org_id: Some("acme".into()), project: Some("*".into()), ..DoubtsQuery::default() };
+        assert_eq!(bed.engine.doubts(&elsewhere).unwrap().total, 0);
+        let judged = judge(&bed, caller(), verdict);
+        let kept = verdict == PairVerdict::Compatible;
+        assert_eq!(judged.pairs[0].effect, if kept { PairEffect::Kept } else { PairEffect::Card }, "{verdict}");
+        assert_eq!((bed.claim(old).status, bed.claim(new).status), (Status::Active, Status::Active), "{verdict}");
+        assert_eq!((waiting(&bed).total, bed.open_cards()), (0, usize::from(!kept)), "{verdict}");
+        if let Some(card) = judged.pairs[0].card_id {
+            assert_eq!(bed.card(card).summary.scope, bed.claim(new).scope);
+        }
+        assert!(bed.engine.check_store().unwrap().problems.is_empty());
+        undo(&bed, judged.op_id);
+        assert_eq!((waiting(&bed).total, bed.open_cards()), (1, 0), "{verdict}");
+    }
+}
+
+#[test]
+fn the_estimate_goes_by_what_the_last_pairs_took() {
+    let bed = bed();
+    for way in ["first", "as a draft", "on paper", "by mail"] {
+        bed.remember(&format!("The weekly report goes to the finance team {way}"), "they asked for it");
+    }
+    work(&bed);
+    let pairs = waiting(&bed).total;
+    let estimate = |bed: &Bed| {
+        let request = JudgeNextRequest { caller: caller(), dry_run: true, ..JudgeNextRequest::default() };
+        let estimate = bed.engine.judge_for(&request).unwrap();
+        (estimate.left, estimate.seconds)
+    };
+    let slow = || judge_by(r#"sleep 4; echo '[{"pair": 1, "verdict": "compatible"}]'"#);
+    let bed = with_judges(bed, vec![slow()]);
+    assert_eq!(estimate(&bed), (pairs, (pairs as u64 * 3).div_ceil(2)), "a guess before anything was measured");
+    bed.engine.judge_next(None, 1).unwrap();
+    // Also after a restart.
+    let bed = with_judges(bed, vec![slow()]);
+    let (left, seconds) = estimate(&bed);
+    assert_eq!(left, pairs - 1);
+    assert!((4 * left as u64..=8 * left as u64).contains(&seconds), "{seconds} s for {left} pairs of 4 s each");
+    // Another command is another judge.
+    let bed = with_judges(bed, vec![judge_by("echo '[]'")]);
+    assert_eq!(estimate(&bed).1, (left as u64 * 3).div_ceil(2));
 }
 
 #[test]
