@@ -1,7 +1,7 @@
 //! The answers of the review: letters, which are those of the app, and words.
 
 use crate::{
-    api::{CardAct, CardKind, InboxItem},
+    api::{ActOption, CardAct, CardKind, CardView, InboxItem},
     cli::ui::SafeText,
     domain::{Status, text::sanitize_line},
 };
@@ -37,64 +37,62 @@ pub(in crate::cli) enum ReviewCommand {
     Unknown(String),
 }
 
-const CARD_HELP: &str = "\
-a      keep side 1: it supersedes the other      b      keep side 2; b 3 keeps side 3
-m      merge: a new statement supersedes both    r 1    retract side 1: it was never right
-o 1    narrow side 1 to a condition              x      exception: keep both
-d      dismiss: no contradiction                 D      discard the refused claim
-z 3d   snooze                                    w 1    why: the history of side 1
-u      undo my last act                          n      next card (or Enter)
-q      quit";
+/// The answers that settle a card: the letter, its act, an example, and what it does.
+const CARD_ANSWERS: [(&str, CardAct, &str, &str); 11] = [
+    ("y", CardAct::Yes, "y", "yes; the card says what that does"),
+    ("no", CardAct::No, "no", "no; the card says what that does"),
+    ("a", CardAct::Supersede, "a", "keep side 1: it supersedes the other"),
+    ("b", CardAct::Supersede, "b", "keep side 2; b 3 keeps side 3"),
+    ("m", CardAct::Supersede, "m", "merge: a new statement supersedes both"),
+    ("r", CardAct::Retract, "r 1", "retract side 1: it was never right"),
+    ("o", CardAct::Narrow, "o 1", "narrow side 1 to a condition"),
+    ("x", CardAct::Exception, "x", "exception: keep both"),
+    ("d", CardAct::Dismiss, "d", "dismiss: no contradiction"),
+    ("D", CardAct::Discard, "D", "discard the refused claim"),
+    ("z", CardAct::Snooze, "z 3d", "snooze"),
+];
 
 /// What the card of a held claim takes besides.
-const HELD_HELP: &str =
-    "j      say how it relates to each of the others: keep both, replaces it, the same, contradicts it";
+const HELD_HELP: &str = "say how it relates to each of the others: keep both, replaces it, the same, contradicts it";
 
-/// What the card of a question of the story takes.
-const STORY_HELP: &str = "\
-y      yes; the card says what that does          no     no; the card says what that does
-d      dismiss: an idle question                  z 3d   snooze
-u      undo my last act                           n      next item (or Enter)
-q      quit";
-
-/// Whether an item is a question of the story.
-fn is_story(item: &InboxItem) -> bool {
-    matches!(item, InboxItem::Card(card) if card.kind == CardKind::Story)
-}
-
-/// Whether an item is the card of a held claim.
-fn is_held(item: &InboxItem) -> bool {
-    matches!(item, InboxItem::Card(card) if card.kind == CardKind::Held)
-}
-
-/// Returns the letters that an item takes.
-pub(super) fn letters(item: &InboxItem) -> Vec<&'static str> {
-    let own: Vec<&str> = match item {
-        InboxItem::Card(_) if is_story(item) => vec!["y", "no", "d", "z", "w"],
-        InboxItem::Card(_) if is_held(item) => vec!["j", "a", "b", "m", "r", "o", "x", "d", "D", "z", "w"],
-        InboxItem::Card(_) => vec!["a", "b", "m", "r", "o", "x", "d", "D", "z", "w"],
-        _ => answers(item).iter().map(|(letter, _)| *letter).collect(),
-    };
-    own.into_iter().chain(["u", "n", "q", "?"]).collect()
-}
-
-/// Returns the answers that an item takes, each with its meaning.
-pub(super) fn help(item: &InboxItem) -> SafeText {
-    if is_story(item) {
-        return STORY_HELP.into();
-    }
-    if is_held(item) {
-        return SafeText::join(&[HELD_HELP.into(), CARD_HELP.into()], "\n");
-    }
-    if matches!(item, InboxItem::Card(_)) {
-        return CARD_HELP.into();
-    }
-    let common = [("u", "undo my last act"), ("n", "next item (or Enter)"), ("q", "quit")];
-    let lines: Vec<SafeText> = answers(item)
+/// Returns the answers that settle a card: those whose act is possible.
+fn card_answers(acts: &[ActOption]) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> + '_ {
+    let possible = |act: CardAct| acts.iter().any(|option| option.act == act && option.disabled.is_none());
+    CARD_ANSWERS
         .iter()
-        .chain(&common)
-        .map(|(letter, meaning)| text!("{}{}", format_args!("{letter:6}"), meaning))
-        .collect();
+        .filter(move |(_, act, ..)| possible(*act))
+        .map(|(letter, _, example, meaning)| (*letter, *example, *meaning))
+}
+
+/// Returns the letters that an item takes; `card` is the item in full if it is a card.
+pub(super) fn letters(item: &InboxItem, card: Option<&CardView>) -> Vec<&'static str> {
+    let mut own: Vec<&str> = Vec::new();
+    match card {
+        Some(card) => {
+            own.extend((card.summary.kind == CardKind::Held).then_some("j"));
+            own.extend(card_answers(&card.acts).map(|(letter, ..)| letter));
+            own.push("w");
+        }
+        None => own.extend(answers(item).iter().map(|(letter, _)| *letter)),
+    }
+    own.extend(["u", "n", "q", "?"]);
+    own
+}
+
+/// Returns the answers that an item takes, each with its meaning; `card` is the item in full if it is a card.
+pub(super) fn help(item: &InboxItem, card: Option<&CardView>) -> SafeText {
+    let mut lines: Vec<(&str, &str)> = Vec::new();
+    match card {
+        Some(card) => {
+            lines.extend((card.summary.kind == CardKind::Held).then_some(("j", HELD_HELP)));
+            lines.extend(card_answers(&card.acts).map(|(_, example, meaning)| (example, meaning)));
+            lines.push(("w 1", "why: the history of side 1"));
+        }
+        None => lines.extend(answers(item)),
+    }
+    lines.extend([("u", "undo my last act"), ("n", "next item (or Enter)"), ("q", "quit")]);
+    let lines: Vec<SafeText> =
+        lines.into_iter().map(|(letter, meaning)| text!("{}{}", format_args!("{letter:6}"), meaning)).collect();
     SafeText::join(&lines, "\n")
 }
 
@@ -182,6 +180,27 @@ mod tests {
     #[case("frob", ReviewCommand::Unknown("frob".into()))]
     fn an_answer_to_a_card(#[case] line: &str, #[case] command: ReviewCommand) {
         assert_eq!(parse(line, true), command);
+    }
+
+    #[test]
+    fn only_answers_whose_act_is_possible_are_offered() {
+        let offered = |possible: &[CardAct]| -> Vec<&str> {
+            let option = |act: CardAct| ActOption {
+                act,
+                disabled: (!possible.contains(&act)).then(|| "not here".to_owned()),
+                prefill: None,
+            };
+            let acts: Vec<ActOption> = CardAct::ALL.into_iter().map(option).collect();
+            card_answers(&acts).map(|(letter, ..)| letter).collect()
+        };
+        // A card between two projects, a question of the story, and everything.
+        assert_eq!(offered(&[CardAct::Exception, CardAct::Dismiss, CardAct::Snooze]), ["x", "d", "z"]);
+        assert_eq!(offered(&[CardAct::Yes, CardAct::No, CardAct::Supersede]), ["y", "no", "a", "b", "m"]);
+        let all = offered(&CardAct::ALL);
+        assert_eq!(all.len(), CARD_ANSWERS.len());
+        for letter in all {
+            assert!(matches!(parse(letter, true), ReviewCommand::Card(..)), "{letter}");
+        }
     }
 
     #[rstest::rstest]

@@ -196,8 +196,8 @@ async fn review(
         }
         return Ok(!cx.ui.gone());
     };
-    let letters = command::letters(item).join(", ");
     loop {
+        let letters = command::letters(item, card.as_ref()).join(", ");
         let Some(line) = asker.ask(cx, text!("\nWhat now? [{}] ", letters))? else { return Ok(false) };
         let after = match (command::parse(&line, card.is_some()), &card) {
             (ReviewCommand::Quit, _) => return Ok(false),
@@ -217,7 +217,7 @@ async fn review(
                 if let ReviewCommand::Unknown(word) = command {
                     cx.ui.line(text!("Unknown answer “{}”. Answers:", word));
                 }
-                cx.ui.line(command::help(item));
+                cx.ui.line(command::help(item, card.as_ref()));
                 Ok(After::Unchanged)
             }
         };

@@ -76,6 +76,7 @@ impl FoundPair {
             evidence,
             proposed: None,
             question: None,
+            apart: false,
         });
         CardSummary {
             id: CardId::of_members(&self.members()),

@@ -214,6 +214,7 @@ impl Sides {
             evidence: &self.evidence,
             proposed: self.proposed.as_deref(),
             question: self.story.as_ref().map(|story| story.question.as_str()),
+            apart: claims.iter().any(|claim| claim.status == Status::Active && !row.scope.takes(&claim.scope)),
         }
     }
 

@@ -34,7 +34,6 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             sides.push(row);
         }
     }
-    must_be_of_one_project(card, &sides, resolution.act)?;
     let judged = judged_compatible(card, &sides, &resolution.reason);
     let write_scope = WriteScope::at(&card.scope);
     let mut change = None;
@@ -103,23 +102,6 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
         drafts.push(refuse::settled(card, resolution.act.as_str(), None, Some(resolution.reason.clone())));
     }
     Ok(Plan::Commit(Settling { drafts, summary, warnings: Vec::new(), change }))
-}
-
-/// Refuses an act that would change a claim of another project than the card's.
-fn must_be_of_one_project(card: &CardRow, sides: &[ClaimRow], act: CardAct) -> Result<(), ApiError> {
-    let Some(other) = sides.iter().find(|row| !card.scope.takes(&row.scope)) else { return Ok(()) };
-    if matches!(act, CardAct::Exception | CardAct::Dismiss) {
-        return Ok(());
-    }
-    let message = format!(
-        "claim {} belongs to {} and the card to {}: a project does not change the claims of another one",
-        other.id.short(),
-        other.scope,
-        card.scope
-    );
-    Err(ApiError::field("act", message).hint(
-        "retract or supersede the wrong claim in its own project, which settles the card; or dismiss the card, if each holds in its project",
-    ))
 }
 
 /// The judgement that claims of two projects fit together: so no device that has both puts them on a card again.
