@@ -155,10 +155,32 @@ pub struct Norm {
     pub confidence: Option<Confidence>,
 }
 
+impl Norm {
+    /// Returns the value or the bound in the words of the statement (“at most 8 hours”, not “28800 s”); as it is compared if the norm does not
+    /// carry these words. `None` if it has neither.
+    pub fn written_value(&self) -> Option<String> {
+        // They stand last, and a bound's cue behind them; the first words are the subject's.
+        let own = self.words.get(usize::from(!self.subject.is_empty())..).unwrap_or_default();
+        let Some(Limit { min, max, unit }) = &self.limit else {
+            let value = self.value.as_ref()?;
+            return Some(own.last().unwrap_or(value).clone());
+        };
+        let written = own.split_last().and_then(|(_cue, before)| before.last());
+        let amount =
+            |number: &String| written.map_or_else(|| format!("{number} {unit}").trim().to_owned(), String::clone);
+        Some(match (min, max) {
+            (Some(min), None) => format!("at least {}", amount(min)),
+            (None, Some(max)) => format!("at most {}", amount(max)),
+            (Some(min), Some(max)) => format!("{min} to {max} {unit}").trim().to_owned(),
+            (None, None) => return None,
+        })
+    }
+}
+
 /// What the store indexes of a claim, so that the guard's nearby claims come from an index and never from a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexTerms {
-    /// Canonical subjects of the norms: a claim that shares one is a new claim. Sorted, without repeats.
+    /// Canonical subjects of the norms: a claim that shares one is nearby. Sorted, without repeats.
     pub subjects: Vec<String>,
     /// Keys of which two claims that contradict share one: a subject with its attribute. Sorted, without repeats.
     pub pairs: Vec<String>,
@@ -168,4 +190,19 @@ pub struct IndexTerms {
     /// Two of these terms that stand near each other, in one order whatever the text's. Where every word is common, they
     /// find the few claims that share many. Sorted, without repeats.
     pub phrases: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_without_its_words_is_shown_as_it_is_compared() {
+        let norm = Norm { subject: "session".into(), words: vec!["session".into()], ..Norm::default() };
+        assert_eq!(norm.written_value(), None);
+        let valued = Norm { value: Some("28800 s".into()), ..norm.clone() };
+        assert_eq!(valued.written_value().as_deref(), Some("28800 s"));
+        let limit = Some(Limit { max: Some("3".into()), ..Limit::default() });
+        assert_eq!(Norm { limit, ..norm }.written_value().as_deref(), Some("at most 3"));
+    }
 }

@@ -115,19 +115,6 @@ fn stance(modality: Modality) -> &'static str {
     }
 }
 
-fn value_text(norm: &Norm) -> String {
-    if let Some(limit) = &norm.limit {
-        let bound = match (&limit.min, &limit.max) {
-            (Some(min), None) => format!("at least {min}"),
-            (None, Some(max)) => format!("at most {max}"),
-            (Some(min), Some(max)) => format!("{min} to {max}"),
-            (None, None) => String::new(),
-        };
-        return format!("{bound} {}", limit.unit).trim().to_owned();
-    }
-    norm.value.clone().unwrap_or_default()
-}
-
 /// Explains the result of comparing two norms.
 pub(crate) fn structural(comparison: Comparison, ours: &Norm, theirs: &Norm) -> String {
     let subject = ours.words.first().map_or("the subject", String::as_str);
@@ -147,8 +134,8 @@ pub(crate) fn structural(comparison: Comparison, ours: &Norm, theirs: &Norm) -> 
         RuleId::ValueConflict | RuleId::DisjointLimits => {
             format!(
                 "About “{subject}”, one says {} and the other says {}: they cannot both hold.",
-                value_text(ours),
-                value_text(theirs)
+                ours.written_value().unwrap_or_default(),
+                theirs.written_value().unwrap_or_default()
             )
         }
         RuleId::DisjointScope => "They hold in different places.".into(),
@@ -158,5 +145,23 @@ pub(crate) fn structural(comparison: Comparison, ours: &Norm, theirs: &Norm) -> 
         RuleId::SameNorm => "They say the same.".into(),
         RuleId::OtherSubject | RuleId::OtherAspect | RuleId::OtherObject => "They are about different things.".into(),
         _ => "They are about the same thing, and no rule decides between them.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use crate::{domain::Qualifiers, guard::Guard};
+
+    #[rstest]
+    #[case("A session lasts 8 hours.", "8 hours")]
+    #[case("The session timeout is 90 min", "90 min")]
+    #[case("Uploads have at most 2 GiB.", "at most 2 GiB")]
+    #[case("Passwords have at least twelve characters.", "at least twelve characters")]
+    #[case("The database of the archive is PostgreSQL", "PostgreSQL")]
+    fn a_value_is_shown_as_it_was_written(#[case] statement: &str, #[case] shown: &str) {
+        let norms = Guard::default().normalise(statement, &Qualifiers::default()).norms;
+        assert_eq!(norms[0].written_value().as_deref(), Some(shown), "{norms:?}");
     }
 }

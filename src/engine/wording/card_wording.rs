@@ -24,6 +24,8 @@ pub(in crate::engine) struct CardContext<'a> {
     pub proposed: Option<&'a str>,
     /// The question of a story card.
     pub question: Option<&'a str>,
+    /// Whether a claim in force on it belongs to another project, whose claims the card's project does not change.
+    pub apart: bool,
 }
 
 impl CardContext<'_> {
@@ -176,6 +178,12 @@ fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
     if facts.kind == CardKind::Proposed && !matches!(act, CardAct::Retract | CardAct::Dismiss | CardAct::Snooze) {
         return Some("only a retraction was proposed: retract the claim, or dismiss the card to keep it");
     }
+    if facts.apart && !matches!(act, CardAct::Exception | CardAct::Dismiss | CardAct::Snooze) {
+        return Some(
+            "a claim on the card belongs to another project: correct it there, which settles the card, or dismiss the card if each claim holds in \
+             its own project",
+        );
+    }
     if matches!(act, CardAct::Yes | CardAct::No) {
         return (facts.kind != CardKind::Story).then_some("this card asks no question");
     }
@@ -277,8 +285,14 @@ mod tests {
             evidence: &[],
             proposed: None,
             question: None,
+            apart: false,
         };
         assert_eq!(allowed(&facts), expected);
+        let apart = allowed(&CardContext { apart: true, ..facts });
+        assert!(
+            apart.iter().all(|act| matches!(act, CardAct::Exception | CardAct::Dismiss | CardAct::Snooze)),
+            "{apart:?}"
+        );
         assert!(allowed(&CardContext { status: CardStatus::Settled, ..facts }).is_empty());
         assert!(!advice(&facts).is_empty());
     }
@@ -295,6 +309,7 @@ mod tests {
             evidence: &evidence,
             proposed: None,
             question: None,
+            apart: false,
         };
         assert_eq!(headline(&facts), "the canary is red or blue");
         facts.evidence = &[];
@@ -316,6 +331,7 @@ mod tests {
             evidence: &[],
             proposed: Some("one week only"),
             question: None,
+            apart: false,
         };
         let prefill = |act| acts(&facts).into_iter().find(|option| option.act == act).and_then(|option| option.prefill);
         assert_eq!(prefill(CardAct::Supersede).as_deref(), Some("why use red"));

@@ -7,7 +7,7 @@ use crate::{
     domain::{
         Norm,
         guard_report::Evidence,
-        norm::{Limit, Modality, SubjectKind},
+        norm::{Modality, SubjectKind},
     },
     tui::{text, theme::Theme},
 };
@@ -60,8 +60,8 @@ fn fields(norm: &Norm, statement: &str) -> [(&'static str, Option<String>); 11] 
             norm.attribute.as_ref().map(|stems| as_written(stems, statement)).filter(|text| !text.is_empty()),
         ),
         ("object", norm.object.clone()),
-        ("value", norm.value.clone()),
-        ("limit", norm.limit.as_ref().map(limit)),
+        ("value", norm.value.as_ref().and_then(|_| norm.written_value())),
+        ("limit", norm.limit.as_ref().and_then(|_| norm.written_value())),
         ("env", norm.scope.env.clone()),
         ("team", norm.scope.team.clone()),
         ("tenant", norm.scope.tenant.clone()),
@@ -123,17 +123,6 @@ pub(super) fn modality(modality: Modality) -> &'static str {
         Modality::MustNot => "must not",
         Modality::ShouldNot => "should not",
         Modality::MayNot => "need not",
-    }
-}
-
-/// A bound in words.
-fn limit(limit: &Limit) -> String {
-    let unit = if limit.unit.is_empty() { String::new() } else { format!(" {}", limit.unit) };
-    match (&limit.min, &limit.max) {
-        (Some(min), Some(max)) => format!("{min} to {max}{unit}"),
-        (Some(min), None) => format!("at least {min}{unit}"),
-        (None, Some(max)) => format!("at most {max}{unit}"),
-        (None, None) => "any".to_owned(),
     }
 }
 
