@@ -23,7 +23,7 @@ pub(super) struct GuardArgs {
     /// List each wrong verdict with the guard's reason and figures.
     #[arg(long)]
     explain: bool,
-    /// Measure only these rows: lexical, structural, rules, nli, default, deep, gate, crowd, facts.
+    /// Measure only these rows: lexical, structural, rules, nli, default, deep, gate, dense, crowd, facts.
     #[arg(long, value_name = "ROW", value_delimiter = ',')]
     only: Vec<String>,
     #[command(flatten)]
@@ -40,6 +40,9 @@ pub(super) struct GuardArgs {
     /// Score the row `asked` with the answers in this file (JSON lines: id, verdict).
     #[arg(long, value_name = "FILE")]
     verdicts: Option<PathBuf>,
+    /// More projects for the row `dense`, as `tools/nli` makes them (JSON lines: name, claims, harmless, clashes).
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    dense: Vec<PathBuf>,
     /// Find doubts by the weights in this file, in the form of assets/gate.toml.
     #[arg(long, value_name = "FILE")]
     gate: Option<PathBuf>,
@@ -82,7 +85,7 @@ pub(super) struct GuardArgs {
     /// The least probability from which a pair comes to the deep stage.
     #[arg(long, value_name = "P")]
     deep_gate: Option<f32>,
-    /// Write every example with its figures to this file, as JSON lines.
+    /// Write every example of a fit, or every nearby claim of the rows `gate` or `dense`, with its figures to this file, as JSON lines.
     #[arg(long, value_name = "FILE")]
     examples: Option<PathBuf>,
     /// Write the fitted judge to this file.
@@ -163,6 +166,8 @@ fn measure(
         gate,
         questions: args.questions.clone(),
         verdicts: args.verdicts.clone(),
+        dense: args.dense.clone(),
+        examples: args.examples.clone(),
         sample: args.sample,
         only: args.only.clone(),
     })?;

@@ -6,6 +6,7 @@ use super::{
     BenchError, FitOptions, Fitted,
     data::lines,
     fit::{self, Pair, Sentence},
+    gate_examples::{ExampleFile, GateExample},
     logistic::{self, Example},
     memory::Memory,
 };
@@ -76,6 +77,7 @@ pub fn fit_gate(
     }
     let crowd = memory.stored.len();
     let mut examples: Vec<(GateFeatures, bool)> = Vec::new();
+    let mut file = ExampleFile::create(options.examples.as_deref())?;
     let mut contradictions: Vec<Option<GateFeatures>> = Vec::new();
     for (done, pair) in pairs.iter().enumerate() {
         if done % 200 == 0 {
@@ -86,6 +88,9 @@ pub fn fit_gate(
         let yes = pair.label == "contradiction";
         let mut own = None;
         for seen in memory.doubted(&ours) {
+            let existing = &memory.stored[seen.number].claim.claim().statement;
+            let example = GateExample::of(&seen, &pair.label, &pair.b, existing, seen.number == crowd);
+            file.add(&GateExample { set: "pairs", write: done, ..example })?;
             let Some(features) = seen.features else { continue };
             if seen.number == crowd {
                 own = Some(features);
@@ -108,12 +113,19 @@ pub fn fit_gate(
             unit = Some(&sentence.unit);
         }
         let ours = memory.read(ClaimKind::Convention, &sentence.text);
-        let looks: Vec<GateFeatures> = memory.doubted(&ours).into_iter().filter_map(|seen| seen.features).collect();
+        let seen = memory.doubted(&ours);
+        for one in &seen {
+            let existing = &memory.stored[one.number].claim.claim().statement;
+            let example = GateExample::of(one, "sentence", &sentence.text, existing, true);
+            file.add(&GateExample { set: &sentence.unit, write: done, ..example })?;
+        }
+        let looks: Vec<GateFeatures> = seen.into_iter().filter_map(|seen| seen.features).collect();
         examples.extend(looks.iter().map(|features| (*features, false)));
         writes.push(looks);
         memory.stored.push(ours);
     }
 
+    file.finish()?;
     let mut notes = vec![format!(
         "{} examples of {} pairs ({} contradictions) and {} writes",
         examples.len(),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     BenchError,
     data::{CorpusRow, Data, lines},
+    gate_examples::{ExampleFile, GateExample},
     memory::{Doubted, Memory},
 };
 use ergo::domain::{ClaimKind, DoubtBand, PairVerdict};
@@ -104,6 +105,7 @@ struct Look {
     band: Option<DoubtBand>,
     id: String,
     existing: String,
+    seen: Doubted,
 }
 
 /// One write.
@@ -144,15 +146,27 @@ impl Case {
     }
 }
 
+/// Files that a measurement writes and reads.
+#[derive(Clone, Copy, Default)]
+pub(super) struct GateFiles<'a> {
+    /// The questions are written to it.
+    pub(super) questions: Option<&'a Path>,
+    /// The answers are read from it.
+    pub(super) verdicts: Option<&'a Path>,
+    /// Each candidate with its features is written to it.
+    pub(super) examples: Option<&'a Path>,
+}
+
 /// Measures the gate, and the answers to its questions.
 pub(super) fn measure(
     name: &str,
     memory: &mut Memory,
     data: &Data,
-    questions: Option<&Path>,
-    verdicts: Option<&Path>,
+    files: GateFiles<'_>,
 ) -> Result<(GateRow, Option<AskedRow>), BenchError> {
+    let GateFiles { questions, verdicts, examples } = files;
     let cases = cases(memory, data);
+    write_examples(&cases, examples)?;
     if let Some(path) = questions {
         write_questions(&cases, path)?;
     }
@@ -190,7 +204,7 @@ fn cases(memory: &mut Memory, data: &Data) -> Vec<Case> {
         let ours = memory.read(ClaimKind::Decision, new);
         let looks = memory.doubted(&ours).into_iter().map(|seen| {
             let counts = seen.number == crowd;
-            look(memory, &id, &seen, counts)
+            look(memory, &id, seen, counts)
         });
         let looks = looks.collect();
         memory.stored.truncate(crowd);
@@ -201,14 +215,27 @@ fn cases(memory: &mut Memory, data: &Data) -> Vec<Case> {
     cases
 }
 
-fn look(memory: &Memory, id: &str, seen: &Doubted, counts: bool) -> Look {
+fn look(memory: &Memory, id: &str, seen: Doubted, counts: bool) -> Look {
     Look {
         counts,
         blocked: seen.blocked,
         band: seen.band,
         id: question_id(id, seen.number),
         existing: memory.stored[seen.number].claim.claim().statement.clone(),
+        seen,
     }
+}
+
+fn write_examples(cases: &[Case], path: Option<&Path>) -> Result<(), BenchError> {
+    let mut file = ExampleFile::create(path)?;
+    for (write, case) in cases.iter().enumerate() {
+        let group = format!("{:?}", case.group).to_lowercase();
+        for look in &case.looks {
+            let example = GateExample::of(&look.seen, &group, &case.statement, &look.existing, look.counts);
+            file.add(&GateExample { set: "gate", write, ..example })?;
+        }
+    }
+    file.finish()
 }
 
 /// An id that tells a reader nothing: neither where the pair comes from nor that it is a labelled one.
@@ -228,7 +255,7 @@ fn replay(memory: &mut Memory, rows: &[CorpusRow], group: Group, kind: ClaimKind
         for seen in memory.doubted(&ours) {
             let other = project[seen.number];
             let related = row.related_ids.contains(&other.id) || other.related_ids.contains(&row.id);
-            looks.push(look(memory, &format!("write {}", row.id), &seen, !related));
+            looks.push(look(memory, &format!("write {}", row.id), seen, !related));
         }
         if !row.narrates_change {
             cases.push(Case { group, statement: row.text.clone(), looks });

@@ -8,11 +8,13 @@
 mod bins;
 mod crowd;
 mod data;
+mod dense;
 mod facts;
 mod fit;
 mod fit_deep;
 mod fit_gate;
 mod gate;
+mod gate_examples;
 mod lexical;
 mod memory;
 mod path;
@@ -25,6 +27,7 @@ use std::{path::PathBuf, sync::Arc};
 
 pub use bins::{Bin, Bins};
 pub use data::DataError;
+pub use dense::{DenseCounts, DenseRow};
 pub use fit::{FitOptions, Fitted, fit};
 pub use fit_gate::{GateBands, fit_gate};
 pub use gate::{AskedRow, GateLoad, GateRow};
@@ -62,6 +65,10 @@ pub struct Options {
     pub questions: Option<PathBuf>,
     /// Answers to these questions, for the row `asked`.
     pub verdicts: Option<PathBuf>,
+    /// Files of further dense projects for the row `dense`.
+    pub dense: Vec<PathBuf>,
+    /// Writes what the gate read of each nearby claim of the rows `gate` or `dense` to this file; of both, of `dense`.
+    pub examples: Option<PathBuf>,
     /// The rows to measure, by name; empty for all.
     pub only: Vec<String>,
 }
@@ -131,16 +138,28 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
         let mut words = Memory::new(guard(), None);
         // What is asked, and scored with answers, is what ships: with models where there are any.
         let (questions, verdicts) = (options.questions.as_deref(), options.verdicts.as_deref());
-        let own = if cache.is_none() { (questions, verdicts) } else { (None, None) };
-        let (row, asked) = gate::measure("words", &mut words, &data, own.0, own.1)?;
+        let files = gate::GateFiles { questions, verdicts, examples: options.examples.as_deref() };
+        let own = if cache.is_none() { files } else { gate::GateFiles::default() };
+        let (row, asked) = gate::measure("words", &mut words, &data, own)?;
         report.gate.push(row);
         report.asked = asked;
         if let Some(cache) = &cache {
             let mut models = Memory::new(guard(), Some(cache.cached()));
-            let (row, asked) = gate::measure("models", &mut models, &data, questions, verdicts)?;
+            let (row, asked) = gate::measure("models", &mut models, &data, files)?;
             note("gate", &models, &mut report.failed);
             report.gate.push(row);
             report.asked = asked;
+        }
+    }
+    if wanted("dense") {
+        let guard = || Guard::default().with_weights(options.weights.clone()).with_gate(options.gate.clone());
+        let examples = options.examples.as_deref();
+        let own = if cache.is_none() { examples } else { None };
+        report.dense = dense::measure("words", &mut Memory::new(guard(), None), &options.dense, own)?;
+        if let Some(cache) = &cache {
+            let mut models = Memory::new(guard(), Some(cache.cached()));
+            report.dense.extend(dense::measure("models", &mut models, &options.dense, examples)?);
+            note("dense", &models, &mut report.failed);
         }
     }
     if wanted("crowd") && !data.pairs.is_empty() {

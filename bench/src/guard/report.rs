@@ -7,6 +7,7 @@ use serde::Serialize;
 pub(super) use super::score::Wrong;
 use super::{
     bins::Bins,
+    dense::{DenseCounts, DenseRow},
     gate::{AskedRow, GateRow},
 };
 
@@ -20,6 +21,8 @@ pub struct Report {
     /// The guard with its questions answered, if there were answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedRow>,
+    /// Writes beside claims that are near each other.
+    pub dense: Vec<DenseRow>,
     /// Contradictions among many other claims.
     pub crowd: Vec<Crowd>,
     /// One entry for each fact set.
@@ -270,6 +273,29 @@ impl fmt::Display for Report {
                 asked.replaced_decisions,
                 asked.false_per_1000_rules,
                 asked.false_per_1000_decisions
+            )?;
+        }
+        for row in &self.dense {
+            let counts = |of: DenseCounts| {
+                format!(
+                    "{} refused, {} asked about, {} mentioned, {} silent",
+                    of.refused,
+                    of.asked,
+                    of.mentioned,
+                    of.silent()
+                )
+            };
+            let (harmless, clashes) = (row.harmless, row.clashes);
+            writeln!(
+                f,
+                "dense, {}, {} ({} claims): of {} harmless writes {}; of {} contradictions {}",
+                row.name,
+                row.scope,
+                row.claims,
+                harmless.writes,
+                counts(harmless),
+                clashes.writes,
+                counts(clashes)
             )?;
         }
         for crowd in &self.crowd {
