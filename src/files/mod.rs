@@ -8,6 +8,7 @@ mod draft_file;
 mod path_target;
 mod read;
 pub mod repository;
+pub mod rule_files;
 
 pub use draft_file::DraftFile;
 pub use path_target::{PathTarget, locate, real_path};

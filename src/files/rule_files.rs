@@ -1,0 +1,195 @@
+//! Which files of a folder hold rules and decisions: those at the places where agents and people look for them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use ignore::{DirEntry, WalkBuilder};
+
+/// The files of rules of a project, by their paths in it.
+pub const PLACES: [&str; 10] = [
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    ".claude/CLAUDE.md",
+    "AGENTS.md",
+    "GEMINI.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".github/copilot-instructions.md",
+    "CONTRIBUTING.md",
+    ".github/CONTRIBUTING.md",
+];
+
+/// Folders of rules, with the ends of the names of their files. Those with Markdown files hold decision records.
+pub const FOLDERS: [(&str, &str); 5] =
+    [(".cursor/rules", ".mdc"), ("docs/adr", ".md"), ("doc/adr", ".md"), ("docs/decisions", ".md"), ("adr", ".md")];
+
+/// Files of rules that agents read in any folder of a project, such as a package of a monorepo.
+const NESTED: [&str; 5] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules"];
+
+/// Folders of what others wrote, of what a build makes, and of what tests read: rules there are not those of this project.
+const VENDORED: [&str; 13] = [
+    "node_modules",
+    "bower_components",
+    "vendor",
+    "vendored",
+    "third_party",
+    "third-party",
+    "site-packages",
+    "venv",
+    "target",
+    "dist",
+    "Pods",
+    "testdata",
+    "fixtures",
+];
+
+/// The hidden folders in which rules stand.
+const HIDDEN: [&str; 3] = [".claude", ".cursor", ".github"];
+
+/// The most files of one folder of rules.
+const MOST: usize = 2_000;
+
+/// The most entries that are looked at below one folder, and how deep.
+const MOST_ENTRIES: usize = 200_000;
+/// See [`MOST_ENTRIES`].
+const DEEPEST: usize = 12;
+
+/// Returns the files to follow: the path itself if it is a file; else the files of rules of the projects at and below the folder, those of nested
+/// folders included. What git ignores and what is vendored is left out.
+pub fn files_under(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path.to_owned()];
+    }
+    let mut found = of_project(path);
+    let is_project = !found.is_empty() || path.join(".git").exists();
+    let walk = WalkBuilder::new(path)
+        .standard_filters(false)
+        .parents(true)
+        .git_ignore(true)
+        .git_exclude(true)
+        .require_git(false)
+        .max_depth(Some(DEEPEST))
+        .filter_entry(|entry| entry.depth() == 0 || !is_left_out(entry))
+        .build();
+    for entry in walk.take(MOST_ENTRIES).flatten().filter(|entry| entry.depth() > 0) {
+        let here = entry.path();
+        if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+            if entry.depth() == 1 && !is_project || here.join(".git").exists() {
+                found.extend(of_project(here));
+            }
+        } else if is_nested(here) && here.is_file() {
+            found.push(here.to_owned());
+        }
+    }
+    // Two links to one file are one file.
+    let mut files: Vec<PathBuf> = found.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// Whether a file stands in a folder of decision records.
+pub fn is_record(path: &Path) -> bool {
+    let folder = path.parent().unwrap_or(path);
+    FOLDERS.iter().any(|(place, end)| *end == ".md" && folder.ends_with(place))
+}
+
+fn is_left_out(entry: &DirEntry) -> bool {
+    let name = entry.file_name().to_string_lossy();
+    let is_hidden = name.starts_with('.') && !HIDDEN.contains(&&*name);
+    entry.file_type().is_some_and(|kind| kind.is_dir()) && (is_hidden || VENDORED.contains(&&*name))
+}
+
+/// Whether a file holds rules in whichever folder it stands.
+fn is_nested(path: &Path) -> bool {
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else { return false };
+    NESTED.contains(&&*name)
+        || FOLDERS
+            .iter()
+            .any(|(folder, end)| name.ends_with(end) && path.parent().is_some_and(|above| above.ends_with(folder)))
+}
+
+fn of_project(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = PLACES.iter().map(|place| folder.join(place)).filter(|path| path.is_file()).collect();
+    for (place, end) in FOLDERS {
+        let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(end));
+        let folder = folder.join(place);
+        if folder.is_dir() {
+            found.extend(entries(&folder).into_iter().filter(named).filter(|path| path.is_file()));
+        }
+    }
+    found
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(read) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<PathBuf> = read.take(MOST).filter_map(|entry| Some(entry.ok()?.path())).collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(top: &Path, path: &str, text: &str) {
+        let path = top.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn nested_files_of_a_monorepo_are_found_but_not_what_is_ignored_or_vendored() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(dir.path()).unwrap().join("mono");
+        fs::create_dir_all(top.join(".git/refs")).unwrap();
+        fs::create_dir_all(top.join(".git/objects")).unwrap();
+        write(&top, ".git/HEAD", "ref: refs/heads/main\n");
+        write(&top, ".gitignore", "generated/\nCLAUDE.local.md\n");
+        let wanted = [
+            "AGENTS.md",
+            "CLAUDE.local.md",
+            "packages/api/CLAUDE.md",
+            "packages/web/.cursor/rules/css.mdc",
+            "packages/web/src/AGENTS.md",
+            "services/pay/docs/adr/0001-x.md",
+        ];
+        for path in wanted {
+            write(&top, path, "- Be kind\n");
+        }
+        for path in [
+            "packages/web/node_modules/left-pad/AGENTS.md",
+            "vendor/lib/CLAUDE.md",
+            "generated/AGENTS.md",
+            "packages/api/README.md",
+            "packages/api/CONTRIBUTING.md",
+            ".cache/x/CLAUDE.md",
+        ] {
+            write(&top, path, "- Be unkind\n");
+        }
+        let found = files_under(&top);
+        let found: Vec<&str> = found.iter().map(|path| path.strip_prefix(&top).unwrap().to_str().unwrap()).collect();
+        assert_eq!(found, wanted);
+        // From the folder above it is the same project.
+        assert_eq!(files_under(top.parent().unwrap()).len(), wanted.len());
+    }
+
+    #[test]
+    fn the_files_of_a_project_and_of_a_folder_of_projects_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(dir.path()).unwrap();
+        for path in
+            ["api/CLAUDE.md", "api/.github/copilot-instructions.md", "api/docs/adr/0001-x.md", "web/.cursorrules"]
+        {
+            write(&top, path, "- Be kind\n");
+        }
+        fs::create_dir(top.join("empty")).unwrap();
+        fs::write(top.join("web/README.md"), "").unwrap();
+        assert_eq!(files_under(&top).len(), 4);
+        let api = files_under(&top.join("api"));
+        assert_eq!((api.len(), api.iter().filter(|path| is_record(path)).count()), (3, 1));
+        assert!(files_under(&top.join("empty")).is_empty());
+    }
+}
