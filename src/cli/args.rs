@@ -1,10 +1,14 @@
 //! The arguments of the program: the global options and the list of verbs.
 
+use std::sync::LazyLock;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::store::SCHEMA;
 
 /// Memory for coding agents that keeps the reasons, and never contradicts itself silently.
 #[derive(Debug, Parser)]
-#[command(name = "ergo", version, propagate_version = false, max_term_width = 100)]
+#[command(name = "ergo", version = version(), propagate_version = false, max_term_width = 100)]
 #[command(after_long_help = AFTER)]
 pub struct Cli {
     /// The options of every verb.
@@ -12,6 +16,16 @@ pub struct Cli {
     pub globals: Globals,
     #[command(subcommand)]
     pub(super) command: Command,
+}
+
+/// The version, the commit that it was built from, if the build named one (`ERGO_COMMIT`), and the schema of the store.
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let commit = option_env!("ERGO_COMMIT").filter(|commit| !commit.is_empty());
+        let commit = commit.map(|commit| format!("commit {commit}, ")).unwrap_or_default();
+        format!("{} ({commit}schema {SCHEMA})", env!("CARGO_PKG_VERSION"))
+    });
+    &VERSION
 }
 
 const AFTER: &str = "\
@@ -116,8 +130,10 @@ pub(super) enum Command {
     Backup(super::backup::Args),
     /// Try ergo on its own decisions, in a temporary store.
     Demo(super::demo::Args),
+    Tour(super::tour::Args),
     Completions(super::completions::Args),
     Man(super::man::Args),
+    Manual(super::manual::Args),
     #[command(hide = true)]
     Worker(super::worker::Args),
 }

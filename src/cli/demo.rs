@@ -10,14 +10,11 @@ mod writes;
 
 use std::fs;
 
-use clap::Parser;
-
 #[cfg(feature = "testing")]
 use super::app_capture::CaptureArgs;
 use super::{
-    Cli, CliError, Context, Exit, dispatch,
-    show::text::quote,
-    ui::{SafeText, Style},
+    CliError, Context, Exit,
+    walkthrough::{head, run_command, say, step},
 };
 use crate::{
     api::ConflictsQuery,
@@ -120,33 +117,4 @@ fn first_card(cx: &mut Context) -> Result<Option<String>, CliError> {
         let page = cx.client().await?.conflicts(&query).await?;
         Ok(page.items.first().map(|card| card.id.to_hex()))
     })
-}
-
-/// Shows a command line and runs it. A refusal is expected.
-fn step(cx: &mut Context, args: &[&str]) -> Result<(), CliError> {
-    let line: Vec<_> = args.iter().map(|arg| quote(arg)).collect();
-    let line = cx.ui.paint(Style::Code, format_args!("$ ergo {}", line.join(" ")));
-    say(cx, text!("\n{}", line));
-    run_command(cx, args)?;
-    // Flush, so that people can read along.
-    cx.ui.prompt("");
-    Ok(())
-}
-
-fn run_command(cx: &mut Context, args: &[&str]) -> Result<Exit, CliError> {
-    let cli = Cli::try_parse_from(["ergo"].iter().chain(args))
-        .map_err(|error| CliError::internal(format_args!("invalid command of the demonstration: {error}")))?;
-    dispatch(cli.command, cx)
-}
-
-fn head(cx: &mut Context, text: &str) {
-    let text = cx.ui.paint(Style::Strong, text);
-    say(cx, text!("\n{}", text));
-}
-
-/// Prints text between the steps, unless with `--json`.
-fn say(cx: &mut Context, text: impl Into<SafeText>) {
-    if !cx.ui.json {
-        cx.ui.line(text);
-    }
 }

@@ -1,6 +1,8 @@
 //! `ergo man`: the manual page, generated from the arguments.
 
-use clap::CommandFactory;
+use std::path::PathBuf;
+
+use clap::{Command, CommandFactory};
 
 use super::{Cli, CliError, Context, Exit, reference};
 use crate::tui::action::keys_roff;
@@ -15,6 +17,9 @@ pub(crate) struct Args {
     /// Print the reference of all commands as Markdown.
     #[arg(long, conflicts_with = "verb")]
     markdown: bool,
+    /// Write the pages of the program and of all commands into this folder: `ergo.1`, `ergo-remember.1`, …
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["verb", "markdown"])]
+    folder: Option<PathBuf>,
 }
 
 /// Runs the verb.
@@ -25,21 +30,46 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         cx.ui.raw(reference::markdown(&command).as_bytes());
         return Ok(Exit::Ok);
     }
-    let command = match &args.verb {
-        None => command,
+    if let Some(folder) = &args.folder {
+        for (name, page) in pages(&command)? {
+            let path = folder.join(format!("{name}.1"));
+            std::fs::write(&path, page).map_err(|error| CliError::file("write", &path, &error))?;
+        }
+        return Ok(Exit::Ok);
+    }
+    let page = match &args.verb {
+        None => page(command)?,
         Some(verb) => {
-            command.find_subcommand(verb).cloned().map(|found| found.display_name(format!("ergo-{verb}"))).ok_or_else(
-                || CliError::usage(format_args!("unknown command “{verb}”")).hint("`ergo --help` lists them"),
-            )?
+            let found = command.find_subcommand(verb).ok_or_else(|| {
+                CliError::usage(format_args!("unknown command “{verb}”")).hint("`ergo --help` lists them")
+            })?;
+            page_of_verb(found)?
         }
     };
+    cx.ui.raw(&page);
+    Ok(Exit::Ok)
+}
+
+/// The names and pages of the program and of all its commands.
+fn pages(command: &Command) -> Result<Vec<(String, Vec<u8>)>, CliError> {
+    let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
+    let verbs = verbs.map(|verb| Ok((format!("ergo-{}", verb.get_name()), page_of_verb(verb)?)));
+    std::iter::once(page(command.clone()).map(|page| ("ergo".to_owned(), page))).chain(verbs).collect()
+}
+
+fn page_of_verb(verb: &Command) -> Result<Vec<u8>, CliError> {
+    let name = verb.get_name().to_owned();
+    let mut page = page(verb.clone().display_name(format!("ergo-{name}")))?;
+    if name == "tui" {
+        page.extend_from_slice(keys_roff().as_bytes());
+    }
+    Ok(page)
+}
+
+fn page(command: Command) -> Result<Vec<u8>, CliError> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command)
         .render(&mut page)
         .map_err(|error| CliError::internal(format_args!("cannot generate the manual page: {error}")))?;
-    if args.verb.as_deref() == Some("tui") {
-        page.extend_from_slice(keys_roff().as_bytes());
-    }
-    cx.ui.raw(&page);
-    Ok(Exit::Ok)
+    Ok(page)
 }

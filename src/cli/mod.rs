@@ -44,6 +44,7 @@ mod judge;
 mod learn;
 mod log;
 mod man;
+mod manual;
 mod mcp;
 mod models;
 mod notes;
@@ -69,9 +70,11 @@ mod status;
 mod story;
 mod supersede;
 mod sync;
+mod tour;
 mod tui;
 mod ui;
 mod undo;
+mod walkthrough;
 mod why;
 mod worker;
 mod write;
@@ -183,6 +186,8 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Backup(args) => cx.block_on(async |cx| backup::run(args, cx).await),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),
+        Command::Manual(args) => manual::run(args, cx),
+        Command::Tour(args) => tour::run(args, cx),
         Command::Mcp(args) => mcp::run(args, cx),
         Command::Hook(args) => Ok(hook::run(args, cx)),
         Command::Injected(args) => injected::run(args, cx),

@@ -41,22 +41,28 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let project = (!args.user && cx.globals.project.is_some()).then(|| top_of(&here));
     let place = AgentFiles::from_environment(project)?;
     let plan = SetupPlan::new(chosen(&args, &place)?, &place, &cx.paths()?.state, args.remove)?;
+    carry_out(cx, &plan, args.dry_run, args.yes)?;
+    Ok(Exit::Ok)
+}
+
+/// Shows what a plan changes, asks, and changes it. Returns whether something was written.
+pub(super) fn carry_out(cx: &mut Context, plan: &SetupPlan, dry_run: bool, yes: bool) -> Result<bool, CliError> {
     if plan.is_empty() {
         cx.ui.line(SafeText::line(plan.summary()));
-        return Ok(Exit::Ok);
+        return Ok(false);
     }
     cx.ui.line(SafeText::lines(plan.diff().trim_end()));
     cx.ui.line("");
-    if args.dry_run {
+    if dry_run {
         cx.ui.line(SafeText::line(plan.summary()));
-        return Ok(Exit::Ok);
+        return Ok(false);
     }
-    if !ask::confirm(cx, args.yes, text!("Write {}?", count(plan.len(), "this file", "these files")))? {
+    if !ask::confirm(cx, yes, text!("Write {}?", count(plan.len(), "this file", "these files")))? {
         cx.ui.line("Nothing was written.");
-        return Ok(Exit::Ok);
+        return Ok(false);
     }
     cx.ui.line(SafeText::line(plan.apply()?));
-    Ok(Exit::Ok)
+    Ok(true)
 }
 
 impl From<SetupError> for CliError {
@@ -81,7 +87,7 @@ fn shared(mut args: Args, cx: &Context) -> Result<Args, CliError> {
         return Err(CliError::usage("`--project` and `--user` exclude each other").hint("leave one of them out"));
     }
     if !word.is_empty() {
-        let agent = CodingAgent::from_str(word, false).map_err(|_| {
+        let agent = CodingAgent::named(word).ok_or_else(|| {
             CliError::usage(format_args!(
                 "unknown agent “{word}”; with `ergo setup`, `--project` is not followed by a project's name"
             ))

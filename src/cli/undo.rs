@@ -28,6 +28,13 @@ pub(crate) struct Args {
     import: Option<String>,
 }
 
+impl Args {
+    /// Undoes a whole import.
+    pub(super) fn of_import(number: &str) -> Self {
+        Self { act: None, import: Some(number.to_owned()) }
+    }
+}
+
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;

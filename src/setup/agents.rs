@@ -100,6 +100,16 @@ impl CodingAgent {
         }
     }
 
+    /// Its name on the command line, such as `claude-code`.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// The agent with a name of the command line.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::from_str(name, false).ok()
+    }
+
     /// The agents that are installed here: those whose program is on the `PATH`, or whose folder of settings exists.
     pub fn installed(place: &AgentFiles) -> Vec<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();

@@ -45,6 +45,7 @@ mod term_parity;
 mod term_session;
 mod term_triage;
 mod term_yours;
+mod tour;
 
 #[test]
 fn the_library_is_linked() {

@@ -85,7 +85,7 @@ const SHARED_FILES: &[(&str, &str)] = &[
     ("teams", "teams, as clients see them"),
     ("team_acts", "what a person does to a team"),
     ("text", "text made safe, measured and wrapped"),
-    ("tour", "the tour through the app"),
+    ("tour", "a tour for somebody new: of the app, or of the own repository"),
     ("undo", "the act that takes another one back"),
     ("unrelated_baseline", "how similar unrelated claims of a scope are"),
     ("why", "what a claim rests on and replaced"),

@@ -32,25 +32,31 @@ const MAX_DEPTH: usize = 8;
 pub(super) struct Args {
     /// Folders with records, or single records.
     #[arg(value_name = "DIR", required = true)]
-    paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// Include records that are only proposed.
     #[arg(long)]
-    proposed: bool,
+    pub(super) proposed: bool,
     #[command(flatten)]
-    how: How,
+    pub(super) how: How,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let (records, left) = records(&args)?;
+    import(&args, cx).await?;
+    Ok(Exit::Ok)
+}
+
+/// Imports the records. Returns the import's number if it changed anything.
+pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<String>, CliError> {
+    let (records, left) = records(args)?;
     let steps = plan(&records);
     let rows: Vec<ImportRow> = records.iter().map(row).collect();
     if args.how.dry_run {
         let ordered: Vec<ImportRow> = steps.iter().filter_map(|step| rows.get(step.record).cloned()).collect();
         preview(cx, &ordered, &left, None, args.how.details);
-        return Ok(Exit::Ok);
+        return Ok(None);
     }
     if !agreed(cx, &rows, &left, args.how)? {
-        return Ok(Exit::Ok);
+        return Ok(None);
     }
     let mut sender = Sender::new(cx, "adr", &args.paths, &left).await?;
     let mut claims = BTreeMap::new();
@@ -74,7 +80,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if records.is_empty() {
         cx.ui.note("No records found: a record has a section “Decision” or “Decision Outcome”.");
     }
-    Ok(Exit::Ok)
+    Ok(sender.report.undo_number())
 }
 
 /// Converts a record to a claim.

@@ -17,15 +17,17 @@ const LARGE: usize = 25;
 /// How many samples of each group are shown.
 const SAMPLES: usize = 3;
 
-/// Previews a large import and asks for confirmation on a terminal. Returns true for a small import and with `--yes`.
+/// Previews a large import and asks for confirmation on a terminal. Returns true for a small import and with `--yes`. With
+/// [`How::shown`] every import with rows is large, and `--yes` only answers the question.
 pub(super) fn agreed(cx: &mut Context, rows: &[ImportRow], left: &[SkippedRow], how: How) -> Result<bool, CliError> {
-    if rows.len() < LARGE || how.yes || cx.ui.json {
+    let large = rows.len() >= if how.shown { 1 } else { LARGE };
+    if !large || cx.ui.json || (how.yes && !how.shown) {
         return Ok(true);
     }
     if !cx.ui.quiet {
         show(cx, rows, left);
     }
-    if !(stdin().is_terminal() && cx.ui.terminal) {
+    if how.yes || !(stdin().is_terminal() && cx.ui.terminal) {
         return Ok(true);
     }
     let Some(mut asker) = Asker::new() else { return Ok(true) };

@@ -63,6 +63,33 @@ struct How {
     /// List skipped lines with the reason.
     #[arg(long)]
     details: bool,
+    /// Show what would be imported and ask, however few rows there are.
+    #[arg(skip)]
+    shown: bool,
+}
+
+/// What [`take_in`] imports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Imported {
+    /// Folders of decision records.
+    Records(Vec<PathBuf>),
+    /// Files of rules.
+    Rules(Vec<PathBuf>),
+}
+
+/// Shows what an import would store, asks unless `yes`, and imports it. Returns the import's number, by which it can be undone,
+/// if it changed anything.
+pub(crate) async fn take_in(
+    cx: &mut Context,
+    what: Imported,
+    dry_run: bool,
+    yes: bool,
+) -> Result<Option<String>, CliError> {
+    let how = How { dry_run, yes, details: false, shown: true };
+    match what {
+        Imported::Records(paths) => adr::import(&adr::Args { paths, proposed: false, how }, cx).await,
+        Imported::Rules(files) => rules::import(&rules::Args { files, history: None, how }, cx).await,
+    }
 }
 
 /// Runs the verb.

@@ -166,6 +166,11 @@ impl ImportReport {
         !self.refused.is_empty()
     }
 
+    /// The number by which the import can be undone, if it changed anything.
+    pub(super) fn undo_number(&self) -> Option<String> {
+        (self.stored.len() + self.retired.len() > 0).then(|| self.import.clone())
+    }
+
     pub(super) fn refused(&mut self, row: &ImportRow, refused: &Refused) {
         let first = refused.conflicts.first();
         self.refused.push(RefusedRow {
@@ -258,8 +263,8 @@ impl ImportReport {
         if !self.refused.is_empty() {
             ways.push(("ergo conflicts".to_owned(), "settle the refused rows".to_owned()));
         }
-        if !self.stored.is_empty() || !self.retired.is_empty() {
-            ways.push((format!("ergo undo --import {}", self.import), "undo this import".to_owned()));
+        if let Some(number) = self.undo_number() {
+            ways.push((format!("ergo undo --import {number}"), "undo this import".to_owned()));
         }
         if !ways.is_empty() && !ui.quiet {
             ui.line("");

@@ -23,18 +23,24 @@ use crate::{
 pub(super) struct Args {
     /// The files.
     #[arg(value_name = "FILE", required_unless_present = "history")]
-    files: Vec<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
     /// Import this file as git knows it: each commit that changed it, in order, with its day, and its message as the reason. Renames are not followed.
     #[arg(long, value_name = "FILE", conflicts_with = "files")]
-    history: Option<PathBuf>,
+    pub(super) history: Option<PathBuf>,
     #[command(flatten)]
-    how: How,
+    pub(super) how: How,
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     if let Some(file) = &args.history {
         return super::rule_history::run(file, args.how, cx).await;
     }
+    import(&args, cx).await?;
+    Ok(Exit::Ok)
+}
+
+/// Imports the files. Returns the import's number if it changed anything.
+pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<String>, CliError> {
     let mut files = Vec::new();
     for file in &args.files {
         let text = read(file, MAX_FILE)?;
@@ -64,11 +70,11 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if args.how.dry_run {
         let checks = reimport.check(cx).await?;
         reimport.show(cx, &checks, args.how.details);
-        return Ok(Exit::Ok);
+        return Ok(None);
     }
     let (rows, left) = (reimport.to_store(), reimport.skipped());
     if !agreed(cx, &rows, &left, args.how)? {
-        return Ok(Exit::Ok);
+        return Ok(None);
     }
     let mut sender = Sender::unique(cx, "rules", &args.files, &left).await?;
     let sent = reimport.send(cx, &mut sender).await;
@@ -78,5 +84,5 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if empty {
         cx.ui.note("No rules found. Rules are list items or sentences that demand something; run again with --details to see what was skipped.");
     }
-    Ok(Exit::Ok)
+    Ok(sender.report.undo_number())
 }

@@ -1,0 +1,302 @@
+//! `ergo tour`: three minutes with one's own repository. Takes in the records and rules that are there, shows what comes of it, and
+//! connects the agents; each step is asked about, and all of it is undone by `ergo tour --undo`.
+
+use std::{
+    collections::BTreeSet,
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CliError, Context, Exit,
+    ask::Asker,
+    import::{Imported, take_in},
+    scope::top_of,
+    setup,
+    show::text::count,
+    undo,
+    walkthrough::{head, run_command, say, step},
+};
+use crate::{
+    api::{ClaimView, ClaimsQuery, DoubtsQuery},
+    config::write_private,
+    domain::text::sanitize_line,
+    files::{self, rule_files},
+    setup::{AgentFiles, CodingAgent, SetupPlan},
+};
+
+/// How long the tour waits for the first pairs that may contradict each other: they are compared after the import.
+const COMPARING: Duration = Duration::from_secs(3);
+
+/// Start with this repository: take in its decisions and rules, see the first doubts and answers, and connect your agents.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Each step says what it would do and asks first. Nothing is taken in that you skip, and `ergo tour --undo` takes back all of it:
+the claims that the tour stored and what it wrote into the settings of agents.")]
+pub(crate) struct Args {
+    /// Do every step without asking.
+    #[arg(short, long)]
+    yes: bool,
+    /// Show what each step would do; store and write nothing.
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Take back what earlier tours of this repository did.
+    #[arg(long, conflicts_with_all = ["yes", "dry_run"])]
+    undo: bool,
+}
+
+/// What tours did, to be undone: for each repository.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct TourRecord {
+    tours: std::collections::BTreeMap<PathBuf, TourActs>,
+}
+
+/// What the tours of one repository did.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct TourActs {
+    /// The numbers of imports, in order.
+    imports: Vec<String>,
+    /// The agents that were connected, by their names on the command line.
+    agents: BTreeSet<String>,
+}
+
+/// A tour on its way.
+struct Tour {
+    top: PathBuf,
+    yes: bool,
+    dry_run: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let here = std::env::current_dir().map_err(CliError::usage)?;
+    let top = top_of(&here);
+    if args.undo {
+        return take_back(cx, &top);
+    }
+    if !args.yes && !args.dry_run && (!cx.ui.terminal || !std::io::stdin().is_terminal() || cx.ui.json) {
+        return Err(CliError::usage("the tour asks before each step, and nobody can answer")
+            .hint("`ergo tour --yes` does every step, `ergo tour --dry-run` none"));
+    }
+    let tour = Tour { top, yes: args.yes, dry_run: args.dry_run };
+    tour.import(cx)?;
+    if !tour.dry_run {
+        tour.doubts(cx)?;
+        tour.why(cx)?;
+    }
+    tour.agents(cx)?;
+    head(cx, "That was the tour.");
+    if tour.dry_run {
+        say(cx, "Nothing was stored or written. To do it: ergo tour");
+        return Ok(Exit::Ok);
+    }
+    if !cx.ui.json {
+        cx.ui.commands(&[
+            ("ergo remember '…' --reason '…'".to_owned(), "store the next decision".to_owned()),
+            ("ergo tui".to_owned(), "review everything".to_owned()),
+            ("ergo tour --undo".to_owned(), "take back what this tour did".to_owned()),
+        ]);
+    }
+    Ok(Exit::Ok)
+}
+
+impl Tour {
+    /// Finds the files of decisions and rules, and takes them in.
+    fn import(&self, cx: &mut Context) -> Result<(), CliError> {
+        head(cx, "1. What this repository already says");
+        let (records, rules): (Vec<PathBuf>, Vec<PathBuf>) =
+            rule_files::files_under(&self.top).into_iter().partition(|path| rule_files::is_record(path));
+        if records.is_empty() && rules.is_empty() {
+            say(
+                cx,
+                "Found no decision records and no files of rules (CLAUDE.md, AGENTS.md, .cursorrules, CONTRIBUTING.md, docs/adr).",
+            );
+            return Ok(());
+        }
+        let folders: BTreeSet<PathBuf> = records.iter().filter_map(|path| Some(path.parent()?.to_owned())).collect();
+        for folder in &folders {
+            let inside = records.iter().filter(|path| path.parent() == Some(folder)).count();
+            say(cx, text!("  {}  {}", count(inside, "record", "records"), self.shown(folder)));
+        }
+        for file in &rules {
+            say(cx, text!("  rules  {}", self.shown(file)));
+        }
+        for what in [Imported::Records(folders.into_iter().collect()), Imported::Rules(rules)] {
+            let (Imported::Records(paths) | Imported::Rules(paths)) = &what;
+            if paths.is_empty() {
+                continue;
+            }
+            let words = match what {
+                Imported::Records(_) => "The decision records hold:",
+                Imported::Rules(_) => "The files of rules hold:",
+            };
+            say(cx, text!("\n{}", words));
+            let number = cx.block_on(async |cx| take_in(cx, what, self.dry_run, self.yes).await)?;
+            if let Some(number) = number {
+                note(cx, &self.top, |acts| acts.imports.push(number))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A path within the repository.
+    fn shown(&self, path: &Path) -> String {
+        let top = std::fs::canonicalize(&self.top).unwrap_or_else(|_| self.top.clone());
+        sanitize_line(&path.strip_prefix(top).unwrap_or(path).display().to_string())
+    }
+
+    /// Shows what contradicts or may contradict something.
+    fn doubts(&self, cx: &mut Context) -> Result<(), CliError> {
+        head(cx, "2. What does not fit together");
+        let pairs = cx.block_on(async |cx| pairs_in_doubt(cx).await)?;
+        step(cx, &["inbox", "--here", "--limit", "5"])?;
+        if pairs > 0
+            && !self.yes
+            && self.agrees(cx, &format!("Judge {} now?", count(pairs, "this pair", "these pairs")))?
+        {
+            run_command(cx, &["judge"])?;
+        }
+        Ok(())
+    }
+
+    /// Asks a question and shows the first answer.
+    fn why(&self, cx: &mut Context) -> Result<(), CliError> {
+        head(cx, "3. Ask why");
+        let claim = cx.block_on(async |cx| example(cx).await)?;
+        let Some(claim) = claim else {
+            say(cx, "Nothing is stored in this project yet, so there is nothing to ask about.");
+            return Ok(());
+        };
+        let mut question = claim.statement;
+        if !self.yes {
+            let Some(mut asker) = Asker::new() else { return Ok(()) };
+            say(cx, text!("An example: {}", sanitize_line(&question)));
+            let answer = asker.ask(cx, "Your question (Enter asks about the example, n skips this step): ")?;
+            match answer.as_deref() {
+                None | Some("n") => return Ok(()),
+                Some("") => {}
+                Some(own) => own.clone_into(&mut question),
+            }
+        }
+        step(cx, &["why", "--", &question])
+    }
+
+    /// Connects the agents that are installed.
+    fn agents(&self, cx: &mut Context) -> Result<(), CliError> {
+        head(cx, "4. Your coding agents");
+        let place = AgentFiles::from_environment(None)?;
+        let agents = CodingAgent::installed(&place);
+        if agents.is_empty() {
+            say(cx, "Found no coding agent that ergo supports. When you have one: ergo setup");
+            return Ok(());
+        }
+        let names: Vec<String> = agents.iter().map(|agent| agent.name()).collect();
+        let plan = SetupPlan::new(agents, &place, &cx.paths()?.state, false)?;
+        if setup::carry_out(cx, &plan, self.dry_run, self.yes)? {
+            note(cx, &self.top, |acts| acts.agents.extend(names))?;
+        }
+        Ok(())
+    }
+
+    fn agrees(&self, cx: &mut Context, question: &str) -> Result<bool, CliError> {
+        match Asker::new() {
+            Some(mut asker) => asker.yes(cx, text!("{}", question)),
+            None => Ok(false),
+        }
+    }
+}
+
+/// Waits for the comparison of what was imported; returns how many pairs wait for a verdict.
+async fn pairs_in_doubt(cx: &mut Context) -> Result<usize, CliError> {
+    let (client, scope) = cx.reader().await?;
+    let query = DoubtsQuery { org_id: Some(scope.org_id), project: Some(scope.project), limit: Some(1) };
+    let begin = Instant::now();
+    cx.ui.progress("comparing the claims …");
+    let found = loop {
+        let found = client.doubts(&query).await;
+        match &found {
+            Ok(doubts) if doubts.total == 0 && begin.elapsed() < COMPARING => {}
+            _ => break found,
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    cx.ui.progress_done();
+    Ok(found?.total)
+}
+
+/// A claim of this project to ask about, one with a reason of its own first.
+async fn example(cx: &mut Context) -> Result<Option<ClaimView>, CliError> {
+    let (client, scope) = cx.reader().await?;
+    let of = |kind: &str| ClaimsQuery {
+        org_id: Some(scope.org_id.clone()),
+        project: Some(scope.project.clone()),
+        kind: Some(kind.to_owned()),
+        limit: Some(1),
+        ..ClaimsQuery::default()
+    };
+    for kind in ["decision", "constraint,rejection,convention", "fact"] {
+        if let Some(claim) = client.claims(&of(kind)).await?.items.into_iter().next() {
+            return Ok(Some(claim));
+        }
+    }
+    Ok(None)
+}
+
+fn record_path(cx: &Context) -> Result<PathBuf, CliError> {
+    Ok(cx.paths()?.state.join("tour.json"))
+}
+
+/// Reads what tours did; a missing or invalid file counts as nothing.
+fn record(path: &Path) -> TourRecord {
+    files::bytes(path, files::MAX_SETTINGS)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
+}
+
+fn keep(path: &Path, record: &TourRecord) -> Result<(), CliError> {
+    let text = serde_json::to_vec_pretty(record).map_err(CliError::internal)?;
+    Ok(write_private(path, &text)?)
+}
+
+/// Notes what a step did, at once, so that a tour that is broken off can be undone.
+fn note(cx: &Context, top: &Path, change: impl FnOnce(&mut TourActs)) -> Result<(), CliError> {
+    let path = record_path(cx)?;
+    let mut record = record(&path);
+    change(record.tours.entry(top.to_owned()).or_default());
+    keep(&path, &record)
+}
+
+/// Takes back what the tours of a repository did.
+fn take_back(cx: &mut Context, top: &Path) -> Result<Exit, CliError> {
+    let path = record_path(cx)?;
+    let mut record = record(&path);
+    let Some(acts) = record.tours.remove(top) else {
+        return Err(CliError::usage(format_args!("no tour of {} is on record", top.display()))
+            .hint("run it in the repository in which `ergo tour` ran"));
+    };
+    let mut exit = Exit::Ok;
+    for number in acts.imports.iter().rev() {
+        let undone = cx.block_on(async |cx| undo::run(undo::Args::of_import(number), cx).await);
+        match undone {
+            Ok(Exit::Ok) => {}
+            Ok(other) => exit = other,
+            // It was undone by hand already.
+            Err(error) if error.kind == Exit::Usage => cx.ui.note(text!("{}", error.error)),
+            Err(error) => return Err(error),
+        }
+    }
+    let agents: Vec<CodingAgent> = acts.agents.iter().filter_map(|name| CodingAgent::named(name)).collect();
+    if !agents.is_empty() {
+        let place = AgentFiles::from_environment(None)?;
+        let plan = SetupPlan::new(agents, &place, &cx.paths()?.state, true)?;
+        setup::carry_out(cx, &plan, false, true)?;
+    }
+    keep(&path, &record)?;
+    Ok(exit)
+}

@@ -1,0 +1,99 @@
+//! `ergo tour` in a repository: on a terminal step by step, without one all at once, and undone.
+
+use std::{fs, path::PathBuf};
+
+use crate::{
+    support::{Output, TestHome},
+    term::App,
+};
+
+const RECORD: &str = "# 1. Sessions are stored in Redis\n\n## Status\n\nAccepted\n\n## Context\n\nPostgres was too slow for them.\n\n\
+    ## Decision\n\nSessions are stored in Redis.\n";
+const RULES: &str = "# Rules\n\n- Never log email addresses, because the privacy review forbids it.\n";
+
+/// A repository with a decision record and a file of rules, on a machine with Claude Code.
+fn repository() -> TestHome {
+    let home = TestHome::new();
+    let work = home.work();
+    for folder in [work.join(".git"), work.join("docs/adr"), home.path().join(".claude")] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::write(work.join("docs/adr/0001-sessions.md"), RECORD).unwrap();
+    fs::write(work.join("CLAUDE.md"), RULES).unwrap();
+    home
+}
+
+fn settings(home: &TestHome) -> PathBuf {
+    home.path().join(".claude/settings.json")
+}
+
+/// The statements of the claims that are active.
+fn statements(home: &TestHome) -> Vec<String> {
+    let claims = home.run(["claims", "--json"]).ok().json();
+    let mut all: Vec<String> =
+        claims["items"].as_array().unwrap().iter().map(|claim| claim["statement"].as_str().unwrap().to_owned()).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn each_step_asks_one_is_skipped_and_all_is_undone_by_one_command() {
+    let home = repository();
+    let mut app = App::command(&home, &["tour"]);
+    let screen = app.sees("Import 1 claim? [y/N]");
+    assert!(screen.contains("1 record  docs/adr") && screen.contains("rules  CLAUDE.md"), "{}", screen.full_text());
+    assert!(screen.contains("Sessions are stored in Redis."), "{}", screen.full_text());
+    app.keys("y");
+    app.enter();
+    app.sees("Never log email addresses");
+    app.until(|screen| screen.full_text().matches("Import 1 claim? [y/N]").count() == 2);
+    app.keys("n");
+    app.enter();
+    app.sees("Nothing was stored.");
+    app.sees("Your question");
+    app.enter();
+    app.sees("Postgres was too slow for them.");
+    app.sees("? [y/N]");
+    app.until(|screen| screen.contains("Write these files? [y/N]") || screen.contains("Write this file? [y/N]"));
+    app.keys("y");
+    app.enter();
+    app.sees("ergo tour --undo");
+    assert!(app.ends().0);
+    assert_eq!(statements(&home), ["Sessions are stored in Redis."]);
+    assert!(fs::read_to_string(settings(&home)).unwrap().contains("ergo"));
+
+    home.run(["tour", "--undo"]).ok();
+    assert_eq!(statements(&home), Vec::<String>::new());
+    assert!(!settings(&home).exists(), "the file that setup made is gone again");
+    let again = home.run(["tour", "--undo"]);
+    assert_eq!(again.code, Some(2), "{again:?}");
+    assert!(again.stderr.contains("is on record"), "{again:?}");
+}
+
+#[test]
+fn without_a_terminal_it_does_nothing_unasked() {
+    let home = repository();
+    let refused = home.run(["tour"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("ergo tour --yes"), "{refused:?}");
+    let Output { stdout, .. } = home.run(["tour", "--dry-run"]).ok();
+    assert!(stdout.contains("Never log email addresses") && stdout.contains(".claude/settings.json"), "{stdout}");
+    assert_eq!(statements(&home), Vec::<String>::new());
+    assert!(!settings(&home).exists());
+
+    let Output { stdout, .. } = home.run(["tour", "--yes"]).ok();
+    assert!(stdout.contains("$ ergo why") && stdout.contains("Postgres was too slow for them."), "{stdout}");
+    assert_eq!(statements(&home).len(), 2, "{stdout}");
+    let twice = home.run(["tour", "--yes"]).ok();
+    assert!(twice.stdout.contains("is already set up"), "{twice:?}");
+    home.run(["tour", "--undo"]).ok();
+    assert_eq!(statements(&home), Vec::<String>::new());
+}
+
+#[test]
+fn a_repository_without_rules_is_told_what_to_do() {
+    let home = TestHome::new();
+    let Output { stdout, .. } = home.run(["tour", "--yes"]).ok();
+    assert!(stdout.contains("Found no decision records") && stdout.contains("Nothing is stored"), "{stdout}");
+    assert!(stdout.contains("ergo remember"), "{stdout}");
+}
