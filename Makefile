@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 # Rust as rustup installs it is found even where the shell was not restarted since.
 export PATH := $(PATH):$(HOME)/.cargo/bin
+# `ergo --version` names the commit that it was built from; builds for development do not, so that a commit compiles nothing anew.
+COMMIT = $$(git rev-parse --short=10 HEAD 2>/dev/null)
 
 CARGO ?= cargo
 # Further arguments: make run ARGS=--plain, make test ARGS=guard, make bench ARGS=guard
@@ -13,7 +15,7 @@ ls -d "$${CARGO_TARGET_DIR:-target}"/*/deps >/dev/null 2>&1 || echo "Building er
 $(CARGO) $(1) || { status=$$?; bash scripts/setup.sh --after-failed-build; exit $$status; }
 endef
 
-.PHONY: help setup run test build install lint docs bench soak test-clients capture
+.PHONY: help setup run test build install lint docs manual package test-package bench soak test-clients capture
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,10 +33,10 @@ test: setup ## every test (minutes; no network beyond the crates)
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((2 * $$(getconf _NPROCESSORS_ONLN)))} $(CARGO) test --workspace --locked $(ARGS)
 
 build: setup ## the optimised program: target/release/ergo
-	@$(call build_with,build --release --locked)
+	@export ERGO_COMMIT="$(COMMIT)"; $(call build_with,build --release --locked)
 
 install: setup ## the optimised program into ~/.cargo/bin
-	@$(call build_with,install --path . --locked)
+	@export ERGO_COMMIT="$(COMMIT)"; $(call build_with,install --path . --locked)
 
 lint: setup ## formatting, clippy, documentation: all without a warning
 	$(CARGO) fmt --all --check
@@ -43,6 +45,15 @@ lint: setup ## formatting, clippy, documentation: all without a warning
 
 docs: setup ## the code's documentation: target/doc/ergo
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked
+
+manual: ## the manual as a book: target/manual/index.html (builds mdBook once)
+	@bash scripts/manual.sh
+
+package: ## .deb, .rpm and .tar.gz for Linux: target/package (needs root and debootstrap; long)
+	@bash scripts/package/build.sh
+
+test-package: ## install, upgrade and remove the .deb in bare Debian roots (needs root and debootstrap)
+	@bash scripts/package/test.sh
 
 bench: setup ## speed, measured with the optimised program (many minutes)
 	$(CARGO) bench -p ergo-bench --locked $(ARGS)
