@@ -30,8 +30,12 @@ fn settings(home: &TestHome) -> PathBuf {
 /// The statements of the claims that are active.
 fn statements(home: &TestHome) -> Vec<String> {
     let claims = home.run(["claims", "--json"]).ok().json();
-    let mut all: Vec<String> =
-        claims["items"].as_array().unwrap().iter().map(|claim| claim["statement"].as_str().unwrap().to_owned()).collect();
+    let mut all: Vec<String> = claims["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|claim| claim["statement"].as_str().unwrap().to_owned())
+        .collect();
     all.sort();
     all
 }
