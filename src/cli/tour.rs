@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     CliError, Context, Exit,
     ask::Asker,
-    import::{Imported, take_in},
+    import::{ImportSource, take_in},
     scope::top_of,
     setup,
     show::text::count,
@@ -126,14 +126,14 @@ impl Tour {
         for file in &rules {
             say(cx, text!("  rules  {}", self.shown(file)));
         }
-        for what in [Imported::Records(folders.into_iter().collect()), Imported::Rules(rules)] {
-            let (Imported::Records(paths) | Imported::Rules(paths)) = &what;
+        for what in [ImportSource::Records(folders.into_iter().collect()), ImportSource::Rules(rules)] {
+            let (ImportSource::Records(paths) | ImportSource::Rules(paths)) = &what;
             if paths.is_empty() {
                 continue;
             }
             let words = match what {
-                Imported::Records(_) => "The decision records hold:",
-                Imported::Rules(_) => "The files of rules hold:",
+                ImportSource::Records(_) => "The decision records hold:",
+                ImportSource::Rules(_) => "The files of rules hold:",
             };
             say(cx, text!("\n{}", words));
             let number = cx.block_on(async |cx| take_in(cx, what, self.dry_run, self.yes).await)?;

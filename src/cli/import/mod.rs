@@ -70,7 +70,7 @@ struct How {
 
 /// What [`take_in`] imports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Imported {
+pub(crate) enum ImportSource {
     /// Folders of decision records.
     Records(Vec<PathBuf>),
     /// Files of rules.
@@ -81,14 +81,14 @@ pub(crate) enum Imported {
 /// if it changed anything.
 pub(crate) async fn take_in(
     cx: &mut Context,
-    what: Imported,
+    what: ImportSource,
     dry_run: bool,
     yes: bool,
 ) -> Result<Option<String>, CliError> {
     let how = How { dry_run, yes, details: false, shown: true };
     match what {
-        Imported::Records(paths) => adr::import(&adr::Args { paths, proposed: false, how }, cx).await,
-        Imported::Rules(files) => rules::import(&rules::Args { files, history: None, how }, cx).await,
+        ImportSource::Records(paths) => adr::import(&adr::Args { paths, proposed: false, how }, cx).await,
+        ImportSource::Rules(files) => rules::import(&rules::Args { files, history: None, how }, cx).await,
     }
 }
 
