@@ -89,7 +89,7 @@ stage_files() {
 
 # The licence texts of all crates, and of the C and C++ code that some of them bring along.
 licences() {
-  "$(tool cargo-about)" generate --locked --fail --manifest-path Cargo.toml --config packaging/about.toml packaging/about.hbs
+  "$(tool cargo-about)" generate --locked --offline --fail --manifest-path Cargo.toml --config packaging/about.toml packaging/about.hbs
   cargo metadata --locked --format-version 1 --filter-platform "$(rustc -vV | sed -n 's/^host: //p')" |
     sed 's/"manifest_path":/\n&/g' | sed -n 's|^"manifest_path":"\([^"]*\)/Cargo.toml".*|\1|p' | sort | while read -r folder; do
     for file in "$folder"/{llama.cpp,zstd,sqlite3,ggml}/{LICENSE,COPYING}; do
