@@ -104,6 +104,9 @@ pub struct Quantiles {
     pub max: f64,
 }
 
+/// By how much a write may take longer with the organisation's level in play, in percent.
+const MOST_FOR_LEVELS: f64 = 10.0;
+
 /// One size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
@@ -407,6 +410,15 @@ impl Report {
                 pair(row.search_ms),
                 pair(row.neighbours_ms),
                 row.file_mib,
+            );
+        }
+        for row in &self.rows {
+            let more = 100.0 * (row.write_leveled_ms.p95 / row.write_ms.p95.max(f64::EPSILON) - 1.0);
+            let held = if more <= MOST_FOR_LEVELS { "" } else { ", missed" };
+            let _ = writeln!(
+                text,
+                "{} claims: two levels cost a write {more:+.1} % at p95 (bar: {MOST_FOR_LEVELS:.0} %{held})",
+                row.claims
             );
         }
         text

@@ -95,7 +95,7 @@ fn a_changed_line_supersedes_and_a_removed_one_retracts() {
     let run = scan(&home);
     assert_eq!((number(&run, "superseded"), number(&run, "retracted"), number(&run, "known")), (1, 1, 1), "{run}");
     let run = home.run(["notes", "status", "--runs"]).ok();
-    assert!(run.stdout.contains("1 superseded, 1 retracted"), "{run:?}");
+    assert!(run.stdout.contains("1 claim superseded, 1 retracted"), "{run:?}");
     fs::remove_file(&path).unwrap();
     assert_eq!(state(&home, 0), "missing");
     assert_eq!(number(&scan(&home), "retracted"), 0, "a file that is away takes nothing with it");

@@ -76,3 +76,29 @@ fn a_conflict_leads_to_its_card_and_a_principle_to_its_history() {
     press(&mut state, "f enter enter");
     assert_eq!((state.screen, state.why.subject.clone()), (Screen::Why, Some(Subject::Claim(id(121).to_hex()))));
 }
+
+#[test]
+fn the_inbox_leads_to_what_may_be_promoted_and_a_person_accepts_it() {
+    let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
+    state.inbox.begin();
+    let ticket = state.ticket(Slot::Inbox);
+    let inbox = crate::api::Inbox { promotions: 1, ..crate::api::Inbox::default() };
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(inbox))));
+    press(&mut state, "enter");
+    assert_eq!(state.screen, Screen::Notes);
+    let ticket = state.ticket(Slot::Insights);
+    let mut insights = crate::tui::sample::notes::insights();
+    insights.items[1].candidate = true;
+    insights.items[1].contradicted = false;
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Insights(Box::new(insights.clone())))));
+    assert_eq!(state.notes.principle().map(|one| one.claim), Some(insights.items[1].claim));
+    assert!(written(&press(&mut state, "p")).is_none(), "it asks first");
+    let out = press(&mut state, "y");
+    let Some((_, WriteRequest::Promote(request))) = written(&out) else { panic!("{out:?}") };
+    assert_eq!(request.claims, [insights.items[1].claim.to_hex()]);
+    // What is a claim of the organisation already is not promoted again.
+    state.notes.place(0);
+    state.acting = None;
+    press(&mut state, "p");
+    assert!(state.overlay.is_none() && toasts(&state).contains("already"), "{}", toasts(&state));
+}
