@@ -120,6 +120,8 @@ impl Engine {
         let scope = validate::scope(&request.caller)?;
         let view = |judge: &ModelJudge| JudgeView { name: judge.name(), external: judge.kind() != JudgeKind::Local };
         let mut progress = StoryProgress { judges: self.judges().map(view).collect(), ..StoryProgress::default() };
+        // Claims that the rules have not read have no place in the story yet.
+        self.finish_stories()?;
         let today = day((self.config.clock)());
         let (from, lines, all) = {
             let reader = self.readers.lend();

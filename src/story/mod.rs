@@ -46,7 +46,7 @@ pub const VERSION: u32 = 2;
 pub const COMPARED: usize = 24;
 
 /// Claims by one writer belong to one working session if no more time than this passes between one and the next, in milliseconds.
-pub const SESSION: u64 = 15 * 60 * 1000;
+pub const SESSION: u64 = 20 * 60 * 1000;
 
 /// What a claim says, read once; it does not change.
 #[derive(Clone, Debug)]

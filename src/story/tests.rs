@@ -96,10 +96,46 @@ fn what_rests_on_something_that_ended_is_stale() {
 #[case(&[("2026-01-01", "ada", "In production the cache is Redis."), ("2026-02-01", "bob", "In development the cache is a map in memory.")])]
 // One working session.
 #[case(&[("2026-01-01 09:00", "ada", "The limit is 10 requests per second."), ("2026-01-01 09:20", "ada", "The limit is 20 requests per second.")])]
+// Amounts of different things, in similar words.
+#[case(&[("2026-01-01", "ada", "The search service allows 100 requests/s."), ("2026-01-09", "bob", "The billing service allows 500 requests/s.")])]
+#[case(&[("2026-01-01", "ada", "The import of orders retries 3 times."), ("2026-01-09", "bob", "The import of invoices retries 7 times.")])]
 // An exception.
 #[case(&[("2026-01-01", "ada", "All services must use TLS."), ("2026-01-09", "bob", "The fax bridge is exempt from TLS.")])]
 fn what_the_latest_claim_settles_is_not_marked(#[case] story: &[(&str, &str, &str)]) {
     assert_eq!(marks(story), []);
+}
+
+#[test]
+fn steps_of_a_session_are_not_compared_unless_one_superseded_another() {
+    let guard = Guard::default();
+    let told = [(1, "09:00", "We use REST."), (2, "09:08", "We use GraphQL."), (3, "09:16", "The API is REST-based.")];
+    let mut lines: Vec<StoryClaim> = told
+        .iter()
+        .map(|(n, at, statement)| {
+            let norms = guard.normalise(statement, &Qualifiers::default()).norms;
+            let id = Some(crate::domain::EventId([*n; 32]));
+            let statement = (*statement).to_owned();
+            line(
+                millis(&format!("2026-01-05 {at}")),
+                "ada",
+                NormedClaim { id, statement, norms, ..NormedClaim::default() },
+            )
+        })
+        .collect();
+    assert_eq!(read(&guard, &lines), []);
+    for at in 0..2 {
+        let by = lines[at + 1].id().into_iter().collect();
+        lines[at].standing = ClaimStanding { in_force: false, replaced_by: by, ..ClaimStanding::default() };
+    }
+    let found: Vec<_> = read(&guard, &lines).into_iter().map(|mark| (mark.confusion, mark.claims)).collect();
+    assert_eq!(found, [(Confusion::Reversal, vec![0, 1, 2])]);
+    // The next day by somebody else, it is no session.
+    let mut later = lines;
+    for (claim, days) in later.iter_mut().zip([0, 1, 2]) {
+        claim.standing = ClaimStanding::active();
+        claim.written += days * 24 * 60 * 60 * 1000;
+    }
+    assert_eq!(read(&guard, &later).len(), 1);
 }
 
 #[test]
