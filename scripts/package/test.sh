@@ -68,7 +68,7 @@ for file in /usr/share/man/man1/ergo.1.gz /usr/share/man/man1/ergo-remember.1.gz
   /usr/lib/systemd/user/ergo.service; do
   [ -s "$file" ] || fail "$file is missing"
 done
-zcat -f /usr/share/doc/ergo/THIRD-PARTY.txt* | grep -q llama || fail "the licences do not name llama.cpp"
+grep -q llama /usr/share/doc/ergo/THIRD-PARTY.txt || fail "the licences do not name llama.cpp"
 
 store=$(find /home/ada -name 'ergo.db' -o -name '*.db' -path '*ergo*' | head -n 1)
 [ -s "$store" ] || fail "no store was found"

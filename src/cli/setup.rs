@@ -57,7 +57,7 @@ pub(super) fn carry_out(cx: &mut Context, plan: &SetupPlan, dry_run: bool, yes: 
         cx.ui.line(SafeText::line(plan.summary()));
         return Ok(false);
     }
-    if !ask::confirm(cx, yes, text!("Write {}?", count(plan.len(), "this file", "these files")))? {
+    if !ask::confirm(cx, yes, text!("Write {}?", count(plan.len(), "file", "files")))? {
         cx.ui.line("Nothing was written.");
         return Ok(false);
     }
