@@ -230,7 +230,8 @@ pub(crate) fn is_harmless(ruling: &Ruling) -> bool {
 /// Whether two claims have nothing in common: no word of weight, no subject or object, and no more than chance in their meaning.
 fn is_unrelated(features: &GateFeatures) -> bool {
     let [_, cosine, overlap, containment, same_subject, same_object, strength, ..] = *features;
-    cosine < UNRELATED_COSINE && [overlap, containment, same_subject, same_object, strength].iter().all(|shared| *shared <= 0.0)
+    cosine < UNRELATED_COSINE
+        && [overlap, containment, same_subject, same_object, strength].iter().all(|shared| *shared <= 0.0)
 }
 
 /// The features of a pair. `rank`: its place among the nearby claims, 0 for the likeliest.
