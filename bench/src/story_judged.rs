@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::Path,
     time::Duration,
 };
 
@@ -76,7 +76,7 @@ pub(crate) fn write_questions(path: &Path, stories: &[StoryRow]) -> Result<(), B
 ///
 /// # Errors
 /// If the file cannot be read.
-pub(crate) fn read_verdicts(path: &PathBuf, stories: &[StoryRow]) -> Result<Answers, BenchError> {
+pub(crate) fn read_verdicts(path: &Path, stories: &[StoryRow]) -> Result<Answers, BenchError> {
     let answers: Vec<AnsweredStory> = rows(path)?;
     let by_id: BTreeMap<&str, String> = answers.iter().map(|row| (row.id.as_str(), row.answer.to_string())).collect();
     Ok(Answers(stories.iter().map(|story| by_id.get(story.id.as_str()).cloned()).collect()))

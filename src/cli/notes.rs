@@ -423,7 +423,7 @@ async fn calibrate(cx: &mut Context, yes: bool, reset: bool) -> Result<Exit, Cli
     let is_new = |domain: &DomainThreshold| domain.threshold.is_some_and(|found| (found - domain.in_use).abs() > 1e-6);
     match (answer.changed, reset) {
         (true, true) => {
-            cx.ui.note("The threshold of the settings is used again; the next scan compares all pairs anew.")
+            cx.ui.note("The threshold of the settings is used again; the next scan compares all pairs anew.");
         }
         (true, false) => {
             cx.ui.note("These thresholds are used from now on; the next scan compares all pairs anew.");

@@ -155,10 +155,7 @@ impl Tour {
         head(cx, "2. What does not fit together");
         let pairs = cx.block_on(async |cx| pairs_in_doubt(cx).await)?;
         step(cx, &["inbox", "--here", "--limit", "5"])?;
-        if pairs > 0
-            && !self.yes
-            && self.agrees(cx, &format!("Judge {} now?", count(pairs, "this pair", "these pairs")))?
-        {
+        if pairs > 0 && !self.yes && agrees(cx, &format!("Judge {} now?", count(pairs, "this pair", "these pairs")))? {
             run_command(cx, &["judge"])?;
         }
         Ok(())
@@ -202,12 +199,12 @@ impl Tour {
         }
         Ok(())
     }
+}
 
-    fn agrees(&self, cx: &mut Context, question: &str) -> Result<bool, CliError> {
-        match Asker::new() {
-            Some(mut asker) => asker.yes(cx, text!("{}", question)),
-            None => Ok(false),
-        }
+fn agrees(cx: &mut Context, question: &str) -> Result<bool, CliError> {
+    match Asker::new() {
+        Some(mut asker) => asker.yes(cx, text!("{}", question)),
+        None => Ok(false),
     }
 }
 

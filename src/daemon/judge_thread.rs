@@ -55,10 +55,9 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     while !ending.load(Ordering::Relaxed) {
         let started = Instant::now();
         let judged = engine.upgrade().map(|engine| {
-            let worked = engine.judge_in_background().and_then(|worked| match worked {
-                true => Ok(true),
-                false => engine.read_story_in_background(),
-            });
+            let worked = engine
+                .judge_in_background()
+                .and_then(|worked| if worked { Ok(true) } else { engine.read_story_in_background() });
             (worked, engine.config().judge_budget)
         });
         let Some(judged) = judged else {

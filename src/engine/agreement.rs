@@ -79,9 +79,16 @@ fn promotions(engine: &Engine, query: &PromotionsQuery) -> Result<Promotions, Ap
     Ok(Promotions { items: items.collect(), promote_at: engine.config.levels.promote_at })
 }
 
-/// How many promotions are proposed in each organisation, as of a state of the log.
+/// How many promotions were proposed in an organisation, and the state of the log then.
+#[derive(Clone, Copy)]
+struct CountedProposals {
+    at: (i64, i64),
+    count: usize,
+}
+
+/// How many promotions are proposed in each organisation.
 #[derive(Default)]
-pub(super) struct ProposalCounts(Mutex<HashMap<String, ((i64, i64), usize)>>);
+pub(super) struct ProposalCounts(Mutex<HashMap<String, CountedProposals>>);
 
 impl Engine {
     /// How many promotions are proposed: in the organisation of a scope, or in all. None if the settings say that nothing is promoted.
@@ -100,10 +107,14 @@ impl Engine {
         for org in projects.into_keys() {
             let known = self.proposals.0.lock().unwrap_or_else(PoisonError::into_inner).get(&org).copied();
             sum += match known {
-                Some((then, count)) if then == at => count,
+                Some(known) if known.at == at => known.count,
                 _ => {
                     let count = groups(&NotesBook::read(reader, &org, (self.config.clock)(), promote_at)?).len();
-                    self.proposals.0.lock().unwrap_or_else(PoisonError::into_inner).insert(org, (at, count));
+                    self.proposals
+                        .0
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .insert(org, CountedProposals { at, count });
                     count
                 }
             };

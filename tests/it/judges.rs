@@ -173,7 +173,7 @@ fn serve_completions() {
             assert_eq!(pair["pair"], at + 1);
             serde_json::json!({ "pair": at + 1, "verdict": verdict, "because": "served" })
         });
-        let content = serde_json::Value::from_iter(pairs).to_string();
+        let content = pairs.collect::<serde_json::Value>().to_string();
         let answer = serde_json::json!({ "choices": [{ "message": { "role": "assistant", "content": content } }] });
         let (status, answer) = if keyed { ("200 OK", answer.to_string()) } else { ("401 Unauthorized", String::new()) };
         let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());

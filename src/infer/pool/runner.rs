@@ -142,7 +142,9 @@ impl Runner {
         let (mut vectors, mut tokens) = match outcome {
             Ok(InferReply::Vectors(vectors, tokens)) => (vectors.into_iter(), tokens),
             other => {
-                calls.iter().for_each(|call| answer(call, other.clone()));
+                for call in &calls {
+                    answer(call, other.clone());
+                }
                 return;
             }
         };

@@ -151,7 +151,7 @@ pub(super) fn with_draft(state: &mut AppState, fresh: ActForm, key: Option<KeyPr
         Some(draft) => {
             let ActForm { rev, title, effect, scope, cards, members, token, withdraws, .. } = fresh;
             let open = ActForm { error: None, sending: false, ..draft };
-            ActForm { rev, title, effect, scope, cards, members, token, withdraws, ..open }
+            ActForm { title, effect, scope, rev, members, cards, token, withdraws, ..open }
         }
         None => fresh,
     };
