@@ -25,9 +25,6 @@ pub const MAX_DOUBTS: usize = 5;
 /// The most claims that are mentioned beside those that are asked about.
 const MAX_MENTIONED: usize = 2;
 
-/// The cosine below which two claims that share no words are unrelated. Set by hand.
-const UNRELATED_COSINE: f32 = 0.2;
-
 /// The names of the features, in their order. All lie near -1 to 1.
 pub const GATE_FEATURES: [&str; 12] = [
     "rank",
@@ -181,10 +178,6 @@ impl Guard {
                 return None;
             }
             let features = gate_features(at, &ruling, incoming, &against[at], &scores);
-            // In a scope of few claims the nearest may be about anything.
-            if is_unrelated(&features) {
-                return None;
-            }
             Some((at, if heard { &self.gate.models } else { &self.gate.words }.score(&features), heard))
         });
         select(scored, &self.gate)
@@ -225,13 +218,6 @@ impl Guard {
 /// Whether the rules say for certain that both claims hold beside each other.
 pub(crate) fn is_harmless(ruling: &Ruling) -> bool {
     ruling.compatible && !ruling.hint && matches!(ruling.evidence.relation, Relation::Coexist | Relation::Consistent)
-}
-
-/// Whether two claims have nothing in common: no word of weight, no subject or object, and no more than chance in their meaning.
-fn is_unrelated(features: &GateFeatures) -> bool {
-    let [_, cosine, overlap, containment, same_subject, same_object, strength, ..] = *features;
-    cosine < UNRELATED_COSINE
-        && [overlap, containment, same_subject, same_object, strength].iter().all(|shared| *shared <= 0.0)
 }
 
 /// The features of a pair. `rank`: its place among the nearby claims, 0 for the likeliest.
@@ -306,18 +292,6 @@ mod tests {
                 assert!(name == "intercept" || GATE_FEATURES.contains(&name.as_str()), "{name} is no feature");
             }
             assert!(regression.mention <= regression.ask && regression.ask <= 1.0);
-        }
-    }
-
-    #[test]
-    fn claims_without_anything_in_common_are_in_no_doubt() {
-        let mut features = GateFeatures::default();
-        (features[0], features[1]) = (1.0, 0.15);
-        assert!(is_unrelated(&features), "the nearest claim of a small scope");
-        for (at, value) in [(1, 0.25), (2, 0.1), (3, 0.1), (4, 1.0), (5, 1.0), (6, 0.2)] {
-            let mut related = features;
-            related[at] = value;
-            assert!(!is_unrelated(&related), "{}", GATE_FEATURES[at]);
         }
     }
 

@@ -15,7 +15,7 @@ mod claim_reading;
 mod forgetting;
 mod mark_question;
 mod model_prompt;
-mod proposal;
+mod story_proposal;
 #[cfg(test)]
 mod tests;
 
@@ -32,7 +32,7 @@ pub use model_prompt::{
     BATCH_TOKENS, ModelFinding, ModelReading, PromptedClaim, STORY_ANSWER_TOKENS, STORY_SYSTEM, batches, read_answer,
     story_grammar, story_message,
 };
-pub use proposal::{StoryProposal, propose};
+pub use story_proposal::{StoryProposal, propose};
 
 use crate::{
     domain::{ClaimId, Confusion, Hlc, STORY_WINDOW, StoryRule, claim::ClaimKind},

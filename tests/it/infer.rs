@@ -139,7 +139,7 @@ fn the_cross_encoder_tells_contradiction_from_agreement_and_strangers() {
     pool.embed(&texts(&["Backups are encrypted."]), LONG).unwrap();
     let rss = pool.info().workers[0].rss_bytes;
     eprintln!("the worker holds {} MB with both models", rss / 1_000_000);
-    assert!(rss < 150_000_000, "{rss}");
+    assert!(rss < 160_000_000, "{rss}");
 }
 
 #[test]

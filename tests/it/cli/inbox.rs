@@ -1,9 +1,6 @@
 //! `ergo inbox`, and the whole review as lines.
 
-use super::{
-    super::support::{TestHome, until},
-    refused, remember, run_with_stdin, told,
-};
+use super::{super::support::TestHome, refused, remember, run_with_stdin, told};
 
 /// A home with a card, a claim that needs review, and a claim that an agent stored past a block.
 fn busy() -> (TestHome, super::super::support::Daemon) {
@@ -21,11 +18,6 @@ fn busy() -> (TestHome, super::super::support::Daemon) {
         .output()
         .unwrap();
     assert!(forced.status.success(), "{forced:?}");
-    // The background has two of these in doubt: a person judges them, so that nothing more appears later.
-    let doubts = || home.run(["inbox", "--json"]).ok().json()["doubts"].as_u64();
-    until("the pair in doubt waits", || doubts() == Some(1));
-    let pair = home.run(["judge", "--json"]).ok().json()["items"][0]["id"].as_str().unwrap().to_owned();
-    home.run(["judge", &pair, "compatible", "--because", "Both hold."]).ok();
     (home, daemon)
 }
 

@@ -104,7 +104,7 @@ fn two_projects_that_contradict_each_other_are_one_card() {
         ..order(CardAct::Retract, "wrong")
     };
     let refused = bed.engine.resolve(&cards[0].id.to_hex(), order.clone()).unwrap_err();
-    assert!(refused.hint.unwrap().contains("dismiss"));
+    assert!(refused.message.contains("dismiss"), "{refused:?}");
     done(
         bed.engine
             .resolve(&cards[0].id.to_hex(), ResolveRequest { act: CardAct::Dismiss, target: None, ..order })
