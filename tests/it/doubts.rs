@@ -164,7 +164,7 @@ fn the_app_asks_in_its_form_and_a_dead_daemon_loses_no_answer() {
     );
 }
 
-/// With the models that are built in: what speaks of something else is no doubt, however few claims there are.
+/// With the models that are built in: nobody is asked about what speaks of something else, however few claims there are.
 #[test]
 fn in_a_small_store_unrelated_claims_do_not_wait() {
     let home = TestHome::new();
