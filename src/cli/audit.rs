@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use super::{CliError, Context, Exit, ask::Asker, deep_audit, show::text::count, ui::SafeText};
 use crate::{
     api::{AuditOutcome, AuditRequest, Caller, JudgeNextRequest, JudgeView, JudgedNext, StoryProgress},
-    client::Client,
+    client::{Client, ClientError},
     domain::{Scope, text::escape},
 };
 
@@ -148,20 +148,10 @@ async fn judge(
     let mut sum = JudgedNext { judged: 0, asked: 0, cards: 0, ..estimate.clone() };
     let mut stopped = false;
     cx.ui.progress(text!("{}", bar("judging pairs", 0, estimate.left)));
-    while sum.left > 0 && !stopped {
-        let step = tokio::select! {
-            step = client.judge_next(&request) => step,
-            _ = tokio::signal::ctrl_c() => {
-                stopped = true;
-                continue;
-            }
-        };
-        let step = match step {
-            Ok(step) => step,
-            Err(error) => {
-                cx.ui.progress_done();
-                return Err(error.into());
-            }
+    while sum.left > 0 {
+        let Some(step) = unless_stopped(cx, client.judge_next(&request)).await? else {
+            stopped = true;
+            break;
         };
         if step.asked == 0 {
             sum.left = step.left;
@@ -181,6 +171,21 @@ async fn judge(
         }
     }
     Ok(sum)
+}
+
+/// Waits for a step of a long act; `None` if the user pressed Ctrl-C meanwhile.
+pub(super) async fn unless_stopped<T>(
+    cx: &mut Context,
+    step: impl Future<Output = Result<T, ClientError>>,
+) -> Result<Option<T>, CliError> {
+    let step = tokio::select! {
+        step = step => step,
+        _ = tokio::signal::ctrl_c() => return Ok(None),
+    };
+    if step.is_err() {
+        cx.ui.progress_done();
+    }
+    Ok(Some(step?))
 }
 
 /// A progress bar.

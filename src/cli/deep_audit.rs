@@ -2,7 +2,7 @@
 
 use super::{
     CliError, Context,
-    audit::{agreed, bar, cost},
+    audit::{agreed, bar, cost, unless_stopped},
     show::text::count,
 };
 use crate::{
@@ -38,22 +38,12 @@ pub(super) async fn run(
     }
     let mut sum = StoryProgress { left: estimate.left, judges: estimate.judges.clone(), ..StoryProgress::default() };
     let mut stopped = false;
-    while sum.left > 0 && !stopped {
+    while sum.left > 0 {
         cx.ui.progress(text!("{}", bar("reading the story", estimate.left - sum.left, estimate.left)));
         let next = request(false);
-        let step = tokio::select! {
-            step = client.read_story(&next) => step,
-            _ = tokio::signal::ctrl_c() => {
-                stopped = true;
-                continue;
-            }
-        };
-        let step = match step {
-            Ok(step) => step,
-            Err(error) => {
-                cx.ui.progress_done();
-                return Err(error.into());
-            }
+        let Some(step) = unless_stopped(cx, client.read_story(&next)).await? else {
+            stopped = true;
+            break;
         };
         (sum.read, sum.cards, sum.dropped) = (sum.read + step.read, sum.cards + step.cards, sum.dropped + step.dropped);
         (sum.tokens, sum.seconds) = (step.tokens, step.seconds);

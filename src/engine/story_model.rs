@@ -13,7 +13,7 @@ use std::{
 use super::{
     Engine,
     act_context::WriteScope,
-    acts::report_data,
+    acts::report_data_with,
     doubt_judges::JUDGE_NAME,
     guard_result::judged_finding,
     story_reading::{StoryPass, story_claim},
@@ -368,12 +368,8 @@ fn asked(ids: &[ClaimId], confusion: crate::domain::Confusion, name: &str, quest
     let finding = |first: &ClaimId| judged_finding(*first, Relation::Uncertain, format!("{name} asks: {question}"));
     let findings = ids.first().map(finding).into_iter().collect();
     let report = GuardReport { tier: Tier::Warn, findings, compared: ids.len(), ..GuardReport::default() };
-    let note = serde_json::from_str::<serde_json::Value>(&report_data(&report));
-    if let Ok(serde_json::Value::Object(mut note)) = note {
-        note.insert("confusion".into(), serde_json::json!(confusion));
-        note.insert("rule".into(), serde_json::json!(StoryRule::Model));
-        draft.body.data = Some(serde_json::Value::Object(note).to_string());
-    }
+    let beside = [("confusion", serde_json::json!(confusion)), ("rule", serde_json::json!(StoryRule::Model))];
+    draft.body.data = report_data_with(&report, beside);
     draft
 }
 

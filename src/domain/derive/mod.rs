@@ -35,7 +35,8 @@ pub mod local {
     pub const EVIDENCE: &str = "evidence";
     /// An audit found that `targets` contradict each other; data is the guard's report.
     pub const FOUND: &str = "found";
-    /// A language model finds that `targets`, in the order of the story, leave open what holds; data is its question as a verdict, with category and rule.
+    /// A language model finds that `targets`, in the order of the story, leave open what holds; data is its question as a guard's report,
+    /// with category and rule.
     pub const ASKED: &str = "asked";
     /// An agent, who may only propose, wants `targets` retracted: the reason is the body's.
     pub const PROPOSED: &str = "proposed";

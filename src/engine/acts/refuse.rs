@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The most bytes of a report that is kept with a card.
-const MAX_VERDICT: usize = 16 * 1024;
+const MAX_REPORT: usize = 16 * 1024;
 
 /// What a refused write was to do besides storing its text; kept beside the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -180,15 +180,20 @@ pub(in crate::engine) fn unstored_data(
     wanted: &WriteIntent,
     question: Option<&HeldQuestion>,
 ) -> String {
-    let report = serde_json::from_str::<serde_json::Value>(&report_data(report));
-    let (Ok(serde_json::Value::Object(mut note)), Ok(wanted)) = (report, serde_json::to_value(wanted)) else {
-        return "{}".into();
-    };
-    note.insert("proposal".into(), wanted);
-    if let Some(question) = question.and_then(|question| serde_json::to_value(question).ok()) {
-        note.insert("question".into(), question);
-    }
-    serde_json::Value::Object(note).to_string()
+    let Ok(wanted) = serde_json::to_value(wanted) else { return "{}".into() };
+    let question = question.and_then(|question| serde_json::to_value(question).ok());
+    let beside = [("proposal", wanted)].into_iter().chain(question.map(|question| ("question", question)));
+    report_data_with(report, beside).unwrap_or_else(|| "{}".into())
+}
+
+/// [`report_data`] with entries beside the report's own; `None` if it cannot be written.
+pub(in crate::engine) fn report_data_with(
+    report: &GuardReport,
+    beside: impl IntoIterator<Item = (&'static str, serde_json::Value)>,
+) -> Option<String> {
+    let mut data: serde_json::Map<_, _> = serde_json::from_str(&report_data(report)).ok()?;
+    data.extend(beside.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    Some(serde_json::Value::Object(data).to_string())
 }
 
 /// A report as JSON that fits an event: the strongest findings first, as many as there is room for.
@@ -196,7 +201,7 @@ pub(in crate::engine) fn report_data(report: &GuardReport) -> String {
     let mut report = report.clone();
     loop {
         let text = serde_json::to_string(&report).unwrap_or_default();
-        if text.len() <= MAX_VERDICT {
+        if text.len() <= MAX_REPORT {
             return text;
         }
         if report.findings.len() > 1 {
