@@ -1,4 +1,4 @@
-//! The bridge from plain words to the words of a scope.
+//! Calibration of recall: pairs of a plain word and a word of the scope.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! The daemon about itself: health, diagnosis, scopes.
+//! The state of the daemon: health, diagnosis, scopes.
 
 use std::collections::BTreeMap;
 

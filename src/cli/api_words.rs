@@ -1,4 +1,4 @@
-//! The API's names in the words of the command line: a person used arguments, and is told of arguments.
+//! Translates field names of the API in error messages into arguments of the command line.
 
 /// What stands between backticks in messages of the API, each with what the command line says instead; empty for what it has no name for: then
 /// the message says enough without.

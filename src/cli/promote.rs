@@ -1,4 +1,4 @@
-//! `ergo promote`: makes a claim of the organisation's level of claims of its projects; without claims, lists what is proposed.
+//! `ergo promote`: makes a claim of the organisation from claims of its projects; without ids, lists proposals.
 
 use super::{CliError, Context, Exit, show, show::text::count, ui::Style};
 use crate::{

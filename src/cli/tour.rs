@@ -1,5 +1,5 @@
-//! `ergo tour`: three minutes with one's own repository. Takes in the records and rules that are there, shows what comes of it, and
-//! connects the agents; each step is asked about, and all of it is undone by `ergo tour --undo`.
+//! `ergo tour`: imports the records and rules of a repository, shows contradictions, and connects the agents. Each
+//! step asks first, and `ergo tour --undo` undoes all of it.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! Which agents are connected: each session holds an answer open for as long as it lasts. Kept in memory alone.
+//! The connected agents, kept in memory only: each session holds one HTTP response open while it lasts.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,5 @@
-//! What the daemon does when nobody waits, on one thread that sleeps until something changed.
+//! Background work, on one thread that sleeps until something changes: overdue questions, stories, vectors, unrelated
+//! baselines, the deep stage.
 
 use std::{
     sync::{

@@ -1,7 +1,9 @@
-//! A listener that speaks as cogito-ergo does, so that its clients work unchanged: the same paths and shapes, over ergo's memory.
+//! A listener with the API of cogito-ergo, so that its clients work unchanged with ergo's store.
 //!
-//! It asks for no token, as that one asks for none, unless the settings name a file with one: it is off unless they name an address, which is of this
-//! machine alone. Web pages are refused; the content type is not looked at, since the original does not. What is stored here is a fact under its own id; recalls answer with claims in force, word for word.
+//! It runs only if the settings name an address, which must be a loopback address. It requires a token only if the
+//! settings name a token file, since the original requires none. Web pages are refused; the content type is not
+//! checked, as in the original. What is stored here becomes a fact under its own id; recalls return active claims,
+//! word for word.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Bodies of requests that are answered before they were read to their end.
+//! Reads the rest of a request body after an early answer, up to a limit.
 //!
-//! HTTP closes such a connection after the answer. A client that is still writing then sees a broken pipe, and never the
-//! answer that says why. So the rest of the body is read and thrown away first, up to a limit.
+//! HTTP closes such a connection after the answer. A client that is still writing would then see a broken pipe
+//! instead of the answer.
 
 use std::{
     pin::Pin,

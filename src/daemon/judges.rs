@@ -1,4 +1,4 @@
-//! The judges that the settings name.
+//! The judges that the settings name, in the order in which they are asked.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The listeners, and what keeps one bad connection from costing the others.
+//! The listeners, and the limits by which one bad connection does not affect the others.
 
 use std::{
     fs, future::Future, io, net::SocketAddr, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration,

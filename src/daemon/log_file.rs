@@ -1,7 +1,7 @@
-//! The log: lines in a file that is put aside when it grows too large. Never a screen.
+//! The log file, which is rotated when it grows too large.
 //!
-//! A log that cannot be written loses lines and counts them: it never fails, panics or stops whoever logs. The file is also the
-//! daemon's standard error, so on a full disk there is no other place to complain.
+//! A log that cannot be written loses lines and counts them: it never fails, panics or stops its caller. The file is
+//! also the daemon's standard error, so on a full disk there is no other place for an error.
 
 use std::{
     fs::{self, File},

@@ -1,4 +1,4 @@
-//! The one owner of the store: HTTP over a Unix socket and TCP, the stream of changes, and the process around them.
+//! The daemon, the only owner of the store: HTTP over a Unix socket and TCP, the event stream, and the process.
 //!
 //! Handlers are thin: they read the request, call the engine on a thread that may block, and put the answer into HTTP.
 //! What the engine decides is not decided again here.

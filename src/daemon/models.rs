@@ -1,4 +1,4 @@
-//! The daemon's models: set up from the settings, and told to whoever asks.
+//! The daemon's models: loaded as the settings say, and shown to clients.
 
 use std::sync::{Mutex, PoisonError};
 

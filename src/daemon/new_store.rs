@@ -1,4 +1,4 @@
-//! Making a store: at the first start, and if a person begins anew after one was lost.
+//! Creates a store at the first start, or on request after the old one was lost.
 
 use std::{
     fs,

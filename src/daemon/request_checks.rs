@@ -1,4 +1,5 @@
-//! What every request passes before its handler: who may speak, how long it may take, and that a panic costs one answer.
+//! Checks that every request passes before its handler: authorisation, a timeout, and that a panic fails this request
+//! only.
 
 use std::{any::Any, net::IpAddr, sync::Arc, time::Duration};
 

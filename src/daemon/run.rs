@@ -1,4 +1,4 @@
-//! The life of the daemon's process.
+//! Starts the daemon's process and ends it.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! A piece of a file that was taken in for reference: it is no claim, and the guard does not compare it.
+//! A chunk of an ingested file. It is not a claim, and the guard does not compare it.
 
 use serde::{Deserialize, Serialize};
 

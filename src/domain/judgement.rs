@@ -1,4 +1,4 @@
-//! Judgements: what a judge said of two claims that may contradict each other.
+//! Judgements: verdicts on two claims that may contradict each other.
 
 use std::{fmt, str::FromStr};
 

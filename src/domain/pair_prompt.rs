@@ -1,4 +1,4 @@
-//! How pairs of claims are put to a language model that judges them, and how its answer is read.
+//! The prompt in which a language model judges pairs of claims, and the parser of its answer.
 //!
 //! The texts of claims are values of JSON objects, cut and without control characters. An answer names pairs of the question only: one that
 //! does not fit the question is no answer at all.

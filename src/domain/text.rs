@@ -1,4 +1,4 @@
-//! Text that comes from memory, peers or models is untrusted: this is where it is made safe to show. And what a word is.
+//! Sanitises text from the store, peers and models, which is untrusted, for display; and splits text into words.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Events whose signature was checked: the only ones that a store takes in.
+//! Events whose signature was checked: the only ones that a store accepts.
 
 use std::ops::Deref;
 

@@ -1,7 +1,7 @@
-//! Which claims of an organisation's projects say the same: what may be promoted to the organisation's level.
+//! Finds claims of an organisation's projects that say the same and can be promoted to the organisation's level.
 //!
-//! Equal are claims with the same words and conditions, and those that a judgement calls the same. [`of_claim`] knows the words alone: it is
-//! asked after each write, which nothing was judged about yet.
+//! Claims are equal if they have the same words and conditions, or if a judgement says so. [`of_claim`] compares
+//! words only: it runs after each write, about which nothing was judged yet.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

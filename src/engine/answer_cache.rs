@@ -1,5 +1,5 @@
-//! The latest answers of the small models, so that they are not asked the same again: the deep stage reads what was just written, a refused write comes
-//! again with what it supersedes, and a dry run is followed by the write.
+//! Caches the latest answers of the small models, because the same pairs come again: the deep stage reads new claims,
+//! a refused write returns with what it supersedes, and a dry run is followed by the write.
 
 use std::{
     collections::{HashMap, VecDeque},

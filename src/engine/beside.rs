@@ -1,5 +1,5 @@
-//! The claims beside which a claim was let stand: the rule to which it is an exception, its own exceptions, and those that somebody said
-//! fit with it.
+//! The claims that stand beside a claim: the rule to which it is an exception, its own exceptions, and claims that
+//! somebody judged compatible.
 
 use super::view;
 use crate::{

@@ -1,5 +1,5 @@
-//! `calibrate`: the bridge from plain words to the words of a scope, made of the scope and kept beside it; what recall then asks with. If there is a local
-//! language model, it says of pairs that the scope only hints at whether they are one.
+//! `calibrate`: learns pairs of a plain word and a word of the scope from its claims, with which recall extends
+//! questions. A local language model, if there is one, decides about uncertain pairs.
 
 use std::{
     collections::HashMap,

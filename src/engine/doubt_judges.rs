@@ -1,7 +1,7 @@
-//! Language models work off the queue of doubts: what they find becomes cards, and what they call compatible is on the record.
+//! Language models judge the queue of doubts. Contradictions become cards; `compatible` is recorded.
 //!
-//! Each judge gets what those before it left open. A small local model is believed where the guard's probability bears out what it says; it leaves
-//! every other pair to the next judge, and last to an agent or a person.
+//! Each judge gets the pairs that those before it left open. A verdict of a small local model counts only if the
+//! guard's probability supports it; every other pair goes to the next judge, and last to an agent or a person.
 
 use std::{
     sync::PoisonError,

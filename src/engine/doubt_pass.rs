@@ -1,4 +1,5 @@
-//! The queue of doubts is filled: pairs that the gate finds in the background, since nobody was asked about them when they were stored.
+//! Fills the queue of doubts: in the background, the gate finds pairs that nobody was asked about when they were
+//! stored.
 
 use std::sync::PoisonError;
 

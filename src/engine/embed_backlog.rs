@@ -1,4 +1,4 @@
-//! What the daemon does when nobody waits: vectors for claims that have none yet, and the deep stage.
+//! Background work of the engine: missing vectors, and the deep stage.
 
 use std::{
     collections::HashSet,

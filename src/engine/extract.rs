@@ -1,4 +1,5 @@
-//! What of a text is worth keeping: a language model says so of each sentence. They are kept as they were written; if none can say, the whole text is.
+//! Extracts the facts of a text: a language model selects sentences, which are stored unchanged. If no model can, the
+//! whole text is stored.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Under which key a fact is kept, if the writer gives none. Pure.
+//! Derives the key of a fact if its writer gives none. Pure.
 
 use crate::domain::{
     Norm,

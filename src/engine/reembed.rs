@@ -1,4 +1,5 @@
-//! `reembed`: vectors of the present embedder in the place of another's, in steps, so that it can be interrupted and seen.
+//! `reembed`: computes vectors of the current embedder, in steps, so that it can be interrupted and its progress
+//! shown; then they replace those of the old one.
 
 use std::{sync::PoisonError, time::Duration};
 

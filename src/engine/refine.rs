@@ -1,8 +1,7 @@
-//! A statement read a second time: the language model's norm beside that of the rules.
+//! Reads a statement a second time, with a language model, whose norm refines that of the rules.
 //!
-//! The rules' norms are what a write waits for. If the language model may be waited for, its norm refines them before the write and goes into the
-//! event. Else it is asked after the write, and what it answered is kept beside the projection: comparisons on this machine go by it, cards that
-//! sync never do.
+//! If the write may wait for the model, the refined norm goes into the event. Otherwise the model is asked after the
+//! write, and its reading is kept beside the projection: comparisons on this device use it, cards that sync never do.
 
 use std::sync::{PoisonError, atomic::Ordering};
 

@@ -1,5 +1,6 @@
-//! What a change leaves standing: claims in force that speak of what the superseded ones spoke of and the new one no longer does. “The
-//! package manager is pnpm” gives way to “… is Bun”; “pnpm is pinned to 10.5.2” stays, and whoever changed the one should know of the other.
+//! Finds active claims on the subject of the superseded ones that the new claim does not cover. If “The package
+//! manager is pnpm” is superseded by “… is Bun”, then “pnpm is pinned to 10.5.2” stays active, and the writer should
+//! know of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! The shift of a scope's block threshold: how people settled earlier findings of inference there moves it a little.
+//! The shift of a scope's block threshold: how earlier contradictions found by inference were settled there moves it
+//! a little.
 
 use super::Engine;
 use crate::{

@@ -1,4 +1,4 @@
-//! A tool call: the arguments go to the daemon with who acts and where; what it answers is the result.
+//! Runs a tool call: sends the arguments, with author and scope, to the daemon, and returns its answer.
 
 use rmcp::{
     ErrorData, RoleServer,

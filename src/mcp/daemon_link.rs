@@ -1,4 +1,4 @@
-//! The way from a session to the daemon: found or started when it is first needed, and again if the daemon went away.
+//! Connects a session to the daemon: finds or starts it on first use, and again if it went away.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},

@@ -1,4 +1,5 @@
-//! Claims in doubt, as a model reads them: few, short, each text a value of its own, so that none passes for an instruction.
+//! Formats claims in doubt for a model: few, short, and each text a value of its own, so that none passes for an
+//! instruction.
 
 use serde_json::{Value, json};
 

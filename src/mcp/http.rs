@@ -1,4 +1,4 @@
-//! The same bridge over streamable HTTP, for clients that start no programs. Without sessions: each request stands alone.
+//! The MCP bridge over streamable HTTP, for clients that start no programs. There are no sessions.
 
 use std::sync::Arc;
 

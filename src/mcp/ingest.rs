@@ -1,5 +1,5 @@
-//! `ergo_ingest`: a file for reference. Only the one that the call names is read, and only where it belongs to the project: an agent that was talked into
-//! it must not bring other text of this machine into memory, if recall would show it.
+//! `ergo_ingest`: ingests the one file that the call names, only if it belongs to the project. A manipulated agent
+//! must not bring other text of this machine into the store, where recall would show it.
 
 use std::{
     fs, io,

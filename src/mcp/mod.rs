@@ -1,8 +1,8 @@
-//! The Model Context Protocol: what an agent asks of the daemon, as tools, resources and a prompt.
+//! The Model Context Protocol: what agents ask of the daemon, as tools, resources and prompts.
 //!
-//! A thin bridge: arguments go to the daemon as they are, with who acts and where; it reads and checks them. What comes back is made
-//! short and safe to show ([`shape`]). A conflict is a result, no error. [`serve`] speaks over a pair of pipes; nothing but JSON-RPC
-//! goes out on them.
+//! This is a thin bridge: arguments go to the daemon unchanged, with author and scope, and the daemon checks them.
+//! Answers are shortened and made safe to show ([`shape`]). A conflict is a result, not an error. [`serve`] speaks
+//! over a pair of pipes, on which only JSON-RPC is written.
 
 mod call;
 mod call_limit;

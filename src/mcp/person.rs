@@ -1,4 +1,4 @@
-//! A person is asked about a refused write, if the client can ask one. Never required: without an answer the conflict is the result.
+//! Asks a person about a refused write, if the client can. Without an answer, the result is the conflict.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! One session: what the protocol asks, answered.
+//! One MCP session: answers the requests of the protocol.
 
 use std::{path::PathBuf, sync::Arc, time::Instant};
 

@@ -1,5 +1,5 @@
-//! What the daemon answers, made short and safe for a model to read: ids by their beginning, times as dates, no field that says nothing,
-//! no character that shows as nothing or turns text around.
+//! Shortens the daemon's answers and makes them safe for a model to read: short ids, dates instead of times, no empty
+//! fields, no invisible or direction-changing characters.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! The tools: what they are called, take and give. Every word here costs every session of every agent, so none is idle.
+//! The tools: names, descriptions, schemas. Every word here costs tokens in every session of every agent.
 
 use std::{borrow::Cow, sync::Arc};
 

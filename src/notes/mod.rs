@@ -1,5 +1,5 @@
-//! Notes: the files in which people write rules for agents (CLAUDE.md, AGENTS.md, .cursorrules, …), and what the claims that rise from them
-//! are worth. Pure: files, the clock and the models are the callers' business.
+//! Rule files that people write for agents (CLAUDE.md, AGENTS.md, .cursorrules, …), and the value of the claims from
+//! them. Pure: the caller provides files, clock and models.
 //!
 //! - [`fragment`] splits a file by its headings, [`section`] finds and replaces ergo's own marked section in it.
 //! - [`mod@rank`] has the written formulas: confidence, rank, decay, status. [`mod@insight`] applies them to groups of equal claims.

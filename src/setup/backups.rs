@@ -1,4 +1,4 @@
-//! Files as they were before setup changed them: so that removing gives back every byte if nobody else changed them since.
+//! Copies of files from before setup changed them: removal restores every byte if nobody else has changed them since.
 
 use std::{
     fs,

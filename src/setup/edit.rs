@@ -1,4 +1,4 @@
-//! What setup writes into a text, and takes out of it again. Pure.
+//! Adds ergo's entries to a text, and removes them. Pure.
 
 use super::{
     SetupError,

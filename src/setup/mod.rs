@@ -1,7 +1,9 @@
-//! Connects coding agents to ergo: its MCP server, its hooks and its instructions, in the agents' own files, and removes them again.
+//! Connects coding agents to ergo: writes its MCP server, hooks and instructions into the agents' own files, and
+//! removes them.
 //!
-//! What is written where stands in [`agents`]; how, without touching what else is in a file, in [`edit`]; [`backups`] keeps each file
-//! as it was, so that removing gives it back byte for byte. Prints nothing: the command line and the app both call [`SetupPlan`].
+//! [`agents`] says what is written into which file, [`edit`] writes it without changing the rest, and [`backups`]
+//! keeps each file, so that removal restores it byte for byte. Prints nothing: the command line and the app both call
+//! [`SetupPlan`].
 
 mod agents;
 mod backups;

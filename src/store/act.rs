@@ -1,4 +1,4 @@
-//! What goes into the store: acts, made of drafts of events.
+//! The input of the store: acts, which consist of event drafts.
 
 use crate::domain::{Body, CardId, ClaimId, ClaimKind, EventId, EventKind, OpId, Scope};
 

@@ -1,4 +1,4 @@
-//! Copying the store while it is in use.
+//! Copies the store while it is in use.
 
 use std::{io::ErrorKind, path::Path, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Writing: acts of this device, and events of others.
+//! Commits acts of this device and events of other devices.
 
 use rusqlite::{Connection, params};
 

@@ -1,7 +1,7 @@
-//! The queue of doubts: pairs of claims in force that may contradict each other, and that nobody has judged.
+//! The queue of doubts: pairs of active claims that may contradict each other and that nobody has judged.
 //!
-//! It is neither a log nor part of the projection: it can be computed again, stays on this device, and holds no words. A pair leaves it by
-//! what the log says: once it was judged, once it stands on a card, and while one side is not in force.
+//! It is neither a log nor part of the projection: it can be computed again, stays on this device, and contains no
+//! text. A pair leaves it once it was judged or is on a card, and while one of its claims is not active.
 
 use rusqlite::{OptionalExtension, Row, params};
 

@@ -1,4 +1,4 @@
-//! The tables in the form of a [`Projection`], to compare them with what the log means.
+//! Reads the tables as a [`Projection`], to compare them with the one computed from the log.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with the store, each with what to do next.
+//! The errors of the store, each with advice.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Whether the file that is open is still the one under its path, and whole.
+//! Checks that the open file is still the one at its path, and complete.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! Whether a file that is about to be opened can be a store at all: people put backups in a store's place.
+//! Checks, before a file is opened, whether it can be a store: people copy backups to the store's path.
 
 use std::{
     io::{ErrorKind, Read},

@@ -1,4 +1,5 @@
-//! The two levels of an organisation by the numbers of their scopes: a project, and what holds in each project.
+//! The two levels of an organisation, as numbers of scopes: a project, and the level whose claims hold in each
+//! project.
 
 use rusqlite::{Connection, OptionalExtension, params};
 

@@ -1,7 +1,8 @@
-//! The store as it was: the events up to a time, in a database of its own, projected by the code that projects the present. (record 42)
+//! The store at an earlier time: the events up to then, in a database of their own, projected by the same code as the
+//! present. (record 42)
 //!
-//! Whatever can be read of the store can then be read of its past, and cannot mean anything else there. It costs a rebuild of the scope, in a
-//! file without a name that is gone with its connection.
+//! So every read of the store also works on its past and means the same there. It costs a rebuild of the scope, in a
+//! file without a name that is deleted with its connection.
 
 use rusqlite::{
     Connection, params, params_from_iter,

@@ -1,4 +1,4 @@
-//! Making the projections anew from the log.
+//! Rebuilds the projections from the log.
 
 use rusqlite::Connection;
 

@@ -1,4 +1,4 @@
-//! What a person sets for the app in files of their own: what both kinds have in common.
+//! Parsing that `keys.toml` and `theme.toml` have in common.
 
 use toml::{
     Spanned,

@@ -1,4 +1,4 @@
-//! What is typed against what there is: letters in their order, with gaps, and a slip in a longer word.
+//! Fuzzy matching of typed text: letters in their order, with gaps, and one typing error in a longer word.
 
 use frizbee::{CaseMatching, Config, Matcher, Pattern, PatternConfig};
 

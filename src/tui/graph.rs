@@ -1,4 +1,4 @@
-//! The rails of a why-chain: which line stands in which column where chains fork and merge. Pure.
+//! The columns of a history's lines if it forks and merges. Pure.
 
 /// The most columns that are drawn: what is beyond them shares the last.
 const MAX: usize = 6;

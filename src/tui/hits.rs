@@ -1,4 +1,4 @@
-//! Where things were painted: what a click hits, and how tall each list is.
+//! The areas that were painted: what a click hits, and the height of each list.
 
 use ratatui::layout::{Position, Rect};
 

@@ -1,4 +1,4 @@
-//! The terminal app: cards that wait, claims, why-chains.
+//! The terminal app: the inbox, claims, histories, peers and more.
 //!
 //! [`update::update`] (state and message in, effects out) and [`view::draw`] (state in, cells out) are pure; the
 //! runtime around them owns the terminal, the keys, the daemon's answers and its event stream.

@@ -1,4 +1,4 @@
-//! What the command line tells the app, and how it ends.
+//! The options of the app from the command line, and its exit.
 
 use std::{io, sync::Arc};
 

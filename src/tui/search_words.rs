@@ -1,4 +1,4 @@
-//! Why a search found a claim: which of its words stand where, told by the stems that the text index compares.
+//! Why a search found a claim: the positions of its words, found by the stems that the text index compares.
 
 use crate::{
     api::{ClaimView, RecallAnswer, RecallHit, RecallVerdict},

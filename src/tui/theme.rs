@@ -1,4 +1,4 @@
-//! What things look like: styles by role, and the characters that lines are drawn with.
+//! Styles by role, and the characters for lines.
 //!
 //! Invariants: the coloured theme uses `Reset` and the sixteen ANSI names only, so that it follows the terminal's own
 //! palette, light or dark; the mono theme sets no colour at all, since a colour that `NO_COLOR` suppresses also wipes the

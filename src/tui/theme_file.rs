@@ -1,4 +1,4 @@
-//! `theme.toml`: the looks that a person set, on top of a built-in theme.
+//! `theme.toml`: the user's styles, on top of a built-in theme.
 //!
 //! ```toml
 //! base = "light"

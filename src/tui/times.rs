@@ -1,4 +1,4 @@
-//! Times for people: how long ago, and on which day.
+//! Times for people: relative, and as a day.
 
 use jiff::{Timestamp, tz::TimeZone};
 

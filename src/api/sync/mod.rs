@@ -1,4 +1,4 @@
-//! Teams: making and joining them, who is in them, and how they are kept in step. The paths under `/sync`.
+//! Teams: creating and joining them, their members, and the sync state. The endpoints under `/sync`.
 
 mod pairing;
 mod status;

@@ -1,4 +1,4 @@
-//! How a device comes into a team: by an invitation, or by files if there is no network.
+//! How a device joins a team: by an invitation, or by files if there is no network.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! How the teams of this device are kept in step, said in words and in numbers.
+//! The sync state of the teams of this device.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! What a person does to a team: make it, change it, leave it, and settle what was not let in.
+//! Acts on a team: create, change and leave it, and decide about quarantined events.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};

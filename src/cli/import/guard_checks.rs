@@ -1,4 +1,4 @@
-//! What the guard says of the rows of an import that is only tried: each is checked against the stored claims, and nothing is stored.
+//! Checks the rows of an import with `--dry-run` against the stored claims. Nothing is stored.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Writes what is known into ergo's own section of a file, and nothing else: whole or not at all, with the file's mode and ends of lines.
+//! Writes claims into ergo's section of a file, atomically. The rest of the file, its mode and its line endings stay
+//! the same.
 
 use std::{
     collections::HashSet,

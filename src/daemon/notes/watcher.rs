@@ -1,4 +1,5 @@
-//! Watches the followed files: a save is read at once, and everything is looked at from time to time, for what was missed.
+//! Watches the followed files: reads a file when it is saved, and checks all files at intervals in case an event was
+//! missed.
 
 use std::{
     collections::BTreeSet,

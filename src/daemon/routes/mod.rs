@@ -1,4 +1,4 @@
-//! The paths of the API, one file a family.
+//! The endpoints of the API, one file per group.
 
 mod agents;
 mod bundle;

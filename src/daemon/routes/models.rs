@@ -1,4 +1,4 @@
-//! The models: which serve, and taking up what was installed or chosen.
+//! The models: which one has which role, and reloading after an installation or a choice.
 
 use axum::{Json, extract::State};
 

@@ -1,4 +1,4 @@
-//! Notes: the files that are followed, and what rises from them.
+//! Notes: followed files and insights.
 
 use std::sync::Arc;
 

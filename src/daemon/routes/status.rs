@@ -1,4 +1,4 @@
-//! The daemon about itself, and acts on it as a whole.
+//! The state of the daemon, and acts on the whole daemon.
 
 use std::{path::Path, sync::atomic::Ordering};
 

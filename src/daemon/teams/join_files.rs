@@ -1,4 +1,4 @@
-//! Joining a team by files: a card is sent, and a grant is returned.
+//! Joining a team by files: the device sends a request and gets a grant.
 
 use std::{fs::File, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 

@@ -1,4 +1,4 @@
-//! Which pairs of claims have been settled, so that they are never opposed again.
+//! Finds the pairs of claims that have been settled and get no further card.
 
 use crate::domain::{
     event::ResolveAct,

@@ -1,4 +1,4 @@
-//! Which events a team takes.
+//! Which events a team accepts.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 

@@ -1,11 +1,13 @@
-//! From a set of roster events to the roster.
+//! Computes the roster from a set of roster events.
 //!
-//! Three steps, each a function of the set alone:
+//! There are three steps, each a function of the set alone:
 //!
-//! 1. An event is *valid* where its author might do that by what it had seen: the roster of its causal past.
-//! 2. It *counts* unless its author was revoked by somebody who had not seen it. Revoking and leaving always count: two
-//!    admins who take each other out without having seen the other's act are both out.
-//! 3. Of what counts about a device, the events that no other one has seen decide, the latest by clock and id first.
+//! 1. An event is *valid* if its author was allowed to do it by the roster that it had seen, which is that of its
+//!    causal past.
+//! 2. A valid event *counts* unless its author was revoked by somebody who had not seen it. Revoking and leaving
+//!    always count: two admins who revoke each other without having seen the other's act are both removed.
+//! 3. Of the events that count for a device, those decide that no other one has seen; among several, the latest by
+//!    clock and id.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! `audit`: what is active is compared with itself, by the present rules, and contradictions without a card get one.
+//! `audit`: compares the active claims with each other by the current rules, and opens missing cards.
 
 use std::{
     collections::{BTreeMap, HashSet},

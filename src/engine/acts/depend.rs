@@ -1,4 +1,4 @@
-//! `depend`: a claim rests on others, so that it needs review when they give way.
+//! `depend`: records that a claim depends on others, so that it needs review when they change.
 
 use std::collections::BTreeSet;
 

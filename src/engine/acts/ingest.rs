@@ -1,5 +1,5 @@
-//! `ingest`: a file in pieces, into the local log, or, if that is asked, into the shared one. Nothing of it is a claim, and nothing of it passes the
-//! guard.
+//! `ingest`: stores a file in chunks, in the local log or, on request, in the shared one. Chunks are not claims and
+//! do not pass the guard.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! How a new claim gets in: by `remember`, `learn`, `supersede` with a text, or out of a card.
+//! Stores a new claim: by `remember`, `learn`, `supersede` with a text, or from a card.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Notices: acts that a person should review in the inbox. They hold no words of any claim, so that a redaction need
-//! not look for them.
+//! Notices: acts that a person should review in the inbox. They contain no text of claims, so a redaction does not
+//! change them.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! `promote` and `demote`: what projects agree on becomes one claim of the organisation's level, and back.
+//! `promote` and `demote`: make a claim of the organisation from claims of its projects, and withdraw it.
 
 use std::collections::BTreeSet;
 

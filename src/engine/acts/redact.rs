@@ -1,4 +1,4 @@
-//! `redact`: a text leaves the file for good; the record stays. For a secret that was pasted.
+//! `redact`: removes a text, such as a pasted secret, for good. The record stays.
 
 use crate::{
     api::{ActRequest, ApiError, ErrorCode, WriteOutcome},

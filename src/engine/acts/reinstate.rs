@@ -1,4 +1,4 @@
-//! `reinstate`: a claim returns to the active set, past the guard like any other.
+//! `reinstate`: makes a claim active again after the guard has checked it.
 
 use super::on_claim::{self, ClaimActPlan};
 use crate::{

@@ -1,4 +1,4 @@
-//! A retry with a known `op_id` answers as the first time and does nothing.
+//! Answers a retry with a known `op_id` as the first time, and does nothing.
 
 use super::verdicts;
 use crate::{

@@ -1,4 +1,5 @@
-//! `retract`: never right. A reason, and no gate; an agent that may only propose leaves a person's claim to a person.
+//! `retract`: withdraws a claim that was never right. The guard is not involved. An agent that may only propose
+//! cannot retract a person's claim.
 
 use super::{
     notice,

@@ -1,4 +1,4 @@
-//! `reviewed`: a claim whose premises changed, or of which there is a notice, was looked at.
+//! `reviewed`: confirms a claim whose premises changed or that has a notice.
 
 use super::on_claim::{self, ClaimActPlan};
 use crate::{

@@ -1,5 +1,5 @@
-//! `supersede`: the world changed. By a new text, which the guard compares with everything but its targets, or by a
-//! claim that is there already.
+//! `supersede`: replaces a claim because something changed: by a new text, which the guard compares with all claims
+//! but its targets, or by a stored claim.
 
 use super::{
     new_claim::{NewClaim, review_warning},

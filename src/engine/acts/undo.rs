@@ -1,4 +1,4 @@
-//! `undo`: an act is taken back, whole. An undo is an act itself, and can be taken back by naming it.
+//! `undo`: reverses a whole act. An undo is an act itself, and can be undone by its id.
 
 use super::{propose::needs_person, replay};
 use crate::{

@@ -1,5 +1,5 @@
-//! Notes over the store: what the claims of an organisation amount to, and the acts by which sightings, equal claims and contradictions are
-//! recorded.
+//! Notes over the store: the insights of an organisation, and the acts that record sightings, equal claims and
+//! contradictions.
 
 mod calibrate_domains;
 mod figures;

@@ -1,7 +1,7 @@
-//! Reconciles the claims of an organisation: near claims in other words are found to be the same, to bear on each other, or to contradict.
+//! Finds claims of an organisation in different words that say the same, are linked, or contradict each other.
 //!
-//! The rules come first, then the vectors, then the cross-encoder within a budget. What is found the same, or linked, is a judgement in the
-//! shared log, so that it is the same on each device; a contradiction opens a card.
+//! The rules come first, then the vectors, then the cross-encoder within a budget. Equal and linked claims are
+//! recorded as judgements in the shared log, so that each device has them; a contradiction opens a card.
 
 use std::collections::{BTreeMap, HashSet};
 

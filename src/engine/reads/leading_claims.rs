@@ -1,5 +1,5 @@
-//! Which claims of a subject lead on a scope's page, if a language model is there to say so: it weighs each, in the background, and
-//! what it pointed at is kept while the subject has the same claims.
+//! Chooses which claims of a subject come first on a scope's page: a language model weighs each in the background,
+//! and its choice is kept while the subject has the same claims.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,4 +1,5 @@
-//! `snapshot`: a scope on one page. Made once, kept until the scope changes; who asks meanwhile gets the last one at once.
+//! `snapshot`: a scope on one page. It is cached; after a change, the last page is returned while a new one is
+//! generated.
 
 use std::{
     collections::HashMap,

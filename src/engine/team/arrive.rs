@@ -1,4 +1,4 @@
-//! What arrives from peers: stored, told to whoever follows, and judged later by the models.
+//! Events from peers: stored, announced to clients, and checked later by the models.
 
 use std::{collections::BTreeMap, sync::PoisonError};
 

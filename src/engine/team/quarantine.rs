@@ -1,4 +1,4 @@
-//! Events that a team does not take: shown, let in, or put away.
+//! Quarantined events: list, accept, discard.
 
 use super::team_act::{TeamAct, team_named};
 use crate::{

@@ -1,4 +1,4 @@
-//! What the exchange with peers may read and write: no claim, and no event that was not checked.
+//! What sync may read and write: no claims, and no unverified events.
 
 use std::{
     collections::{BTreeMap, HashSet},

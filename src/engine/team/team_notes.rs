@@ -1,4 +1,4 @@
-//! What a person should know about a team, each with what to do.
+//! Problems of a team, each with advice.
 
 use std::collections::BTreeMap;
 

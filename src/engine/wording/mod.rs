@@ -1,4 +1,4 @@
-//! What ergo says in words: headlines of cards, advice, prefilled reasons, the ways on, summaries of acts. Pure.
+//! The engine's texts: headlines of cards, advice, prefilled reasons, ways to continue, summaries of acts. Pure.
 
 mod card_wording;
 mod summary;

@@ -1,4 +1,4 @@
-//! One sentence for each act, and the ways on from a refusal.
+//! One sentence for each act, and the ways to continue after a refusal.
 
 use crate::{
     api::{ApiError, Conflict, ErrorCode},

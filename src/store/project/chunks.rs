@@ -1,4 +1,4 @@
-//! Reference chunks: in force while their event has effect, its words are there, and nothing took them out.
+//! Reference chunks: active while their event is effective, their text exists, and nothing removed them.
 
 use rusqlite::{OptionalExtension, params};
 

@@ -1,4 +1,4 @@
-//! Notices: which of them a person should still have a look at.
+//! The notices that a person has not reviewed yet.
 
 use rusqlite::{Connection, params};
 

@@ -1,4 +1,4 @@
-//! Redaction: bodies that are to be dropped, wherever they and copies of their words are.
+//! Redaction: removes bodies, and every copy of their text.
 
 use std::collections::BTreeSet;
 

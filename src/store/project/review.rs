@@ -1,7 +1,7 @@
-//! Which claims need review, after their premises or those of their premises changed; and what rests on what.
+//! Which claims need review after their premises, direct or indirect, changed; and which claims depend on which.
 //!
-//! A claim may carry thousands of others. What becomes of one of those costs what it rests on itself, never what else rests
-//! on the same.
+//! Thousands of claims may depend on one. A change of one of them costs as much as it has premises, whatever the
+//! number of other dependents.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Conflict cards as they are read.
+//! Reads conflict cards.
 
 use rusqlite::{OptionalExtension, Row, params};
 

@@ -1,4 +1,4 @@
-//! One claim with everything about it, and claims found by what they are.
+//! Reads one claim with all details, and finds claims by their attributes.
 
 use std::collections::BTreeSet;
 

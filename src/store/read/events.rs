@@ -1,4 +1,4 @@
-//! The log as it is read: events, acts, and what builds on them.
+//! Reads the log: events, acts, and what depends on them.
 
 use rusqlite::{OptionalExtension, Row, params};
 

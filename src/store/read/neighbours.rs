@@ -1,4 +1,4 @@
-//! Claims by what they mean: the nearest vectors of a scope.
+//! Finds claims by meaning: the nearest vectors of a scope.
 
 use std::collections::HashSet;
 

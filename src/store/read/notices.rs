@@ -1,4 +1,4 @@
-//! Notices: what was done, and a person should have a look at.
+//! Reads the notices that a person should review.
 
 use std::collections::HashSet;
 

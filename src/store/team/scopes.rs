@@ -1,4 +1,4 @@
-//! Which scope here holds a scope of a team.
+//! Maps a scope of a team to a scope of this device.
 
 use rusqlite::{Connection, OptionalExtension, params};
 

@@ -1,4 +1,4 @@
-//! Vectors: what each claim's statement became in the embedding model, to find claims that mean nearly the same.
+//! Vectors: the embedding of each claim's statement, to find claims of similar meaning.
 //!
 //! A vector is kept twice. `vectors` has it with one byte a dimension, exact enough to answer with cosines. `vector_index`,
 //! a table of sqlite-vec, has the signs of the active claims' vectors, one bit a dimension: small enough to be read whole

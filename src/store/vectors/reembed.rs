@@ -1,4 +1,4 @@
-//! Another embedding model: its vectors are made beside those in use, and take their place at once when all are there.
+//! Computes the vectors of another embedder beside those in use, and switches when all exist.
 
 use rusqlite::{Connection, params};
 

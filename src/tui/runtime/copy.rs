@@ -1,4 +1,4 @@
-//! Putting a text on the clipboard: by a program of this machine if one works, else by the terminal.
+//! Copies a text to the clipboard: by a program of this machine if one works, otherwise by the terminal.
 
 use std::{io, process::Stdio, time::Duration};
 

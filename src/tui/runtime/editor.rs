@@ -1,4 +1,4 @@
-//! A text in the person's own editor.
+//! Edits a text in the user's own editor.
 
 use crate::files::{self, PathTarget};
 use std::{

@@ -1,4 +1,4 @@
-//! What the core asks of the world: requests, the clipboard, the editor, the mouse, and giving the terminal away for a while.
+//! Performs the effects of the pure core: requests, the clipboard, the editor, the mouse, suspending.
 
 use std::{io::Write, path::PathBuf};
 

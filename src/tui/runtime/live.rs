@@ -1,4 +1,4 @@
-//! Following the daemon's event stream, and coming back to it when it ends.
+//! Follows the daemon's event stream, and reconnects when it ends.
 
 use std::{sync::Arc, time::Duration};
 

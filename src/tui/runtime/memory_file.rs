@@ -1,4 +1,5 @@
-//! What the app keeps of itself on this machine, changed one after the other: the tour may end and the app be left at once.
+//! The app's state on this machine. Changes are written one after another: the tour and the app may end at the same
+//! time.
 
 use std::{
     path::PathBuf,

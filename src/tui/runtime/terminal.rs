@@ -1,4 +1,4 @@
-//! Taking the terminal, and giving it back on every way out: leaving, an error, a defect, a signal.
+//! Takes over the terminal, and restores it on every way out: quitting, an error, a panic, a signal.
 
 use std::{
     io::{self, BufWriter, Stdout, Write},

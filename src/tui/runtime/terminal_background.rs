@@ -1,4 +1,4 @@
-//! Whether the terminal's background is light: by what the environment says, else by asking the terminal.
+//! Detects whether the terminal's background is light: from the environment, otherwise by asking the terminal.
 
 use std::io::{self, Read, Write};
 

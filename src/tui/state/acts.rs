@@ -1,4 +1,4 @@
-//! What was done: the Timeline tells it, the Log takes it back. Both are windows on the daemon's log, one row an act.
+//! The acts on the Timeline: a window on the daemon's log, one row per act.
 
 use super::{Focus, story::StoryState, windowed::Windowed};
 use crate::{

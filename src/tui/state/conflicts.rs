@@ -1,4 +1,4 @@
-//! Cards: those of a status, as the Inbox lists them when it is filtered, and the card under the cursor.
+//! Cards: the list of one status, as the filtered Inbox shows it, and the card under the cursor.
 
 use super::{Focus, marks::Marks, windowed::Windowed};
 use crate::{

@@ -1,4 +1,4 @@
-//! Whether an action can be done now, or why not: one small sentence each.
+//! Whether an action is possible now; if not, a short sentence says why.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod on_cards;

@@ -1,4 +1,4 @@
-//! An act being filled in: fields, what is prefilled, and the request that comes of it.
+//! The form of an act: its fields, their prefilled values, and the request that it makes.
 
 use ratatui_textarea::{TextArea, WrapMode};
 

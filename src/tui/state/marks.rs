@@ -1,4 +1,4 @@
-//! What is marked, to be settled by one act: cards, and claims that want a look.
+//! The marked items that one act will settle: cards, and claims to review.
 
 use super::{inbox::ItemId, windowed::Windowed};
 use crate::{

@@ -1,4 +1,4 @@
-//! What the app said: short messages over the screen, and the session's log.
+//! Short messages over the screen, and the session's log.
 
 use super::AppState;
 use crate::tui::msg::Effect;

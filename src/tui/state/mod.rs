@@ -1,4 +1,4 @@
-//! Everything the app knows: changed by `update` only, read by `view`.
+//! The state of the app: changed only by `update`, read by `view`.
 
 pub mod acts;
 pub mod agents;

@@ -1,4 +1,4 @@
-//! The Models screen: what serves which role, how far the vectors are, and how the daemon is.
+//! The Models screen: the model of each role, the progress of vectors, and the state of the daemon.
 
 use crate::api::{Diagnose, IngestedFiles, Reembedded};
 

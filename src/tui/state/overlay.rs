@@ -1,4 +1,4 @@
-//! What lies over a screen: a form, the palette, a question, a line to type in, the log.
+//! What covers a screen: a form, the palette, a confirmation, an input line, the log.
 
 use ratatui_textarea::TextArea;
 

@@ -1,4 +1,4 @@
-//! A text to read over the screen: a scope on a page, or what setup would write. What is searched for on it is marked.
+//! A text page over the screen, with its search matches: a scope on a page, or a preview of setup.
 
 use crossterm::event::KeyEvent;
 use ratatui_textarea::TextArea;

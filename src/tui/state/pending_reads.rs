@@ -1,4 +1,4 @@
-//! What should be read again.
+//! Which data must be read again.
 
 use super::why;
 

@@ -1,4 +1,4 @@
-//! What recall finds for the search line beside the claims that have its words: by meaning, and by words that stand for them.
+//! Claims that recall finds for the search line in addition to those with its words: by meaning, and by synonyms.
 
 use super::{search_line::SearchLine, windowed::Windowed};
 use crate::{

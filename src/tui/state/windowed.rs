@@ -1,4 +1,5 @@
-//! A long list of which only the pages near the cursor are held: keyset pages from the daemon, the cursor on an id.
+//! A long list of which only the pages near the cursor are loaded: keyset pages from the daemon, and a cursor on an
+//! id.
 
 use crate::tui::msg::ListRow;
 

@@ -1,4 +1,4 @@
-//! Timeline and Log: from when on, undoing an act, the command line of an act.
+//! The Timeline: its period, undoing an act, and the command line of an act.
 
 use super::{command_line, global, undo, why};
 use crate::{

@@ -1,4 +1,4 @@
-//! A question before something that cannot be undone.
+//! The confirmation before something that cannot be undone.
 
 use super::{form::HELD_MS, global, undo};
 use crate::tui::{

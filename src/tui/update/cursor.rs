@@ -1,4 +1,4 @@
-//! The cursor goes to what an act made or brought back, on every screen that lists it.
+//! Moves the cursor to what an act created or restored, on every screen that lists it.
 
 use crate::{
     api::ClaimView,

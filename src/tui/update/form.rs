@@ -1,4 +1,4 @@
-//! Filling in a form, and sending it.
+//! Filling in a form and submitting it.
 
 use crossterm::event::{KeyCode, KeyEvent};
 

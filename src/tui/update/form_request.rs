@@ -1,4 +1,4 @@
-//! From a filled form to the request; what is missing is said at its field.
+//! Turns a filled form into a request; a missing value is reported at its field.
 
 use jiff::civil::Date;
 

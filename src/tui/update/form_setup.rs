@@ -1,4 +1,4 @@
-//! Making the form of an act: its fields, and what is prefilled.
+//! Creates the form of an act: its fields and their prefilled values.
 
 use crate::{
     api::{CardAct, CardKind, ClaimView},

@@ -1,4 +1,4 @@
-//! What comes over the event stream: what is shown follows, the cursor stays where it is.
+//! Changes from the event stream: the screen follows, the cursor stays.
 
 use super::{reads, replies::sentence};
 use crate::{

@@ -1,4 +1,4 @@
-//! Many cards at once: the form of one act on all, the preview, and what became of them.
+//! Settling many cards at once: the form, the preview, and the result.
 
 use super::{
     form_setup, live, reads,

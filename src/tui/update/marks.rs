@@ -1,4 +1,4 @@
-//! Marking what one act is to settle, and which cards the Inbox lists.
+//! Marking items for one act, and the status filter of the Inbox.
 
 use crate::{
     api::{CardStatus, InboxItem},

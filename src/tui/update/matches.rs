@@ -1,4 +1,4 @@
-//! From one thing with the words of the search to the next.
+//! Moves from one search match to the next.
 
 use super::{claims, motion::Motion};
 use crate::tui::{

@@ -1,4 +1,4 @@
-//! Moving about: the same keys mean the same on every screen.
+//! Cursor movement: the same keys on every screen.
 
 use super::{acts, agents, claims, conflicts, inbox, note_files, peers, story, why};
 use crate::tui::{

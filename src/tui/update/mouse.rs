@@ -1,4 +1,4 @@
-//! The mouse: what was painted under it says what a click means.
+//! The mouse: what a click means depends on what was painted under it.
 
 use crossterm::event::{MouseButton, MouseEventKind};
 

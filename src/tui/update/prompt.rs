@@ -1,4 +1,4 @@
-//! The line to type in: a search that follows each letter, or a question.
+//! The input line: a search that updates with each letter, or a question.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui_textarea::TextArea;

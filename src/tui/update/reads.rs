@@ -1,4 +1,4 @@
-//! What must be read for what is shown: looked at after every message, so that no message has to remember it.
+//! Determines after every message what must be read for the current screen, so that no message has to.
 
 use crate::{
     api::{AgentsQuery, IngestedFiles, IngestedQuery, WhyRequest},

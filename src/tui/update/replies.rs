@@ -1,4 +1,4 @@
-//! Answers of the daemon. Late ones are dropped; what fails says so and loses nothing.
+//! Answers of the daemon. Late ones are dropped; a failure is reported and loses nothing.
 
 use super::{
     claims, conflicts, cursor, form, held_write, judging, live, many, models, note_files, page, reads, teams, undo,

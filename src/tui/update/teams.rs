@@ -1,4 +1,4 @@
-//! Making a team, and joining one: forms, the words to compare, and waiting for the other side.
+//! Creating and joining a team: forms, the words to compare, and waiting for the other side.
 
 use super::{form_setup, live, reads, replies};
 use crate::{

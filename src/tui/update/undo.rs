@@ -1,5 +1,5 @@
-//! Undo and redo: what this session did, the newest first; beyond that, and in another scope than the one shown, only after it was
-//! said what would be undone.
+//! Undo and redo: what this session did, newest first. Older acts, and acts in another scope than the one shown, are
+//! undone only after a confirmation.
 
 use super::{cursor, global, live, reads, replies::sentence};
 use crate::{

@@ -1,4 +1,4 @@
-//! The Timeline: what was done, day by day, and the act under the cursor in full.
+//! The Timeline: acts by day, and the act under the cursor in full.
 
 use ratatui::{
     layout::Rect,

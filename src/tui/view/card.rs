@@ -1,5 +1,5 @@
-//! A card as text, in the order in which a person decides: how likely the claims contradict, both claims, the advice, what can be
-//! done. Why the guard thinks so stands behind a key.
+//! A card as text, in the order in which a person decides: how likely the contradiction is, both claims, the advice,
+//! the possible actions. A key shows the guard's evidence.
 
 use ratatui::{
     layout::Rect,

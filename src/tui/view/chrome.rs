@@ -1,4 +1,4 @@
-//! The first and the last row: tabs, where one is, the daemon; and the keys.
+//! The first and the last row: tabs, scope and state of the daemon; and the keys.
 
 use ratatui::{
     layout::Rect,

@@ -1,4 +1,4 @@
-//! A question before something that cannot be undone, or that is done to many items at once.
+//! A confirmation, before something that cannot be undone or that concerns many items.
 
 use ratatui::{
     layout::Rect,

@@ -1,4 +1,4 @@
-//! The session's log: what was done and said, each act with its command line.
+//! The session's log: acts, each with its command line, and messages.
 
 use ratatui::{layout::Rect, text::Line};
 

@@ -1,4 +1,4 @@
-//! The Models screen: what serves which role, what the guard did, how the daemon is.
+//! The Models screen: the model of each role, the guard's counts, the state of the daemon.
 
 use ratatui::{
     layout::Rect,

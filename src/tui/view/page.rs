@@ -1,4 +1,4 @@
-//! A text over the screen: Markdown or a difference, a line at a time.
+//! A text page over the screen: Markdown or a diff, line by line.
 
 use ratatui::{layout::Rect, style::Style, text::Line};
 

@@ -1,4 +1,4 @@
-//! The brush: bounds-checked writing into the buffer, panes, and the notes of where things are.
+//! Bounds-checked drawing into the buffer, panes, and the record of painted areas.
 
 use ratatui::{
     buffer::Buffer,

@@ -1,4 +1,4 @@
-//! The Peers screen: teams and their devices, who waits for admission, and how things stand with each.
+//! The Peers screen: teams and their devices, join requests, and the sync state of each.
 
 use ratatui::{
     layout::Rect,

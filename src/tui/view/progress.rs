@@ -1,4 +1,4 @@
-//! How far reading in is: vectors that are still to be made, and the files that were ingested.
+//! Progress of vectors, and the files that were ingested.
 
 use ratatui::text::{Line, Span};
 

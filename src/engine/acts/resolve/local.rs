@@ -1,4 +1,4 @@
-//! What concerns this machine alone: putting a card off, and dropping a refused write.
+//! Acts that concern this device alone: snoozing a card, discarding a refused write.
 
 use super::{Plan, Resolution, Settling};
 use crate::{

@@ -1,5 +1,5 @@
-//! `resolve` for many cards: one act, hence one undo. Each card is planned as it would be alone, then all is committed at once;
-//! what one card's plan would change under another's feet leaves that other card as it is, and says so.
+//! `resolve` for several cards: one act, hence one undo. Each card is planned separately, then all are committed at
+//! once. If the plan of one card affects another card, the other one is left as it is and reported.
 
 use std::collections::HashSet;
 

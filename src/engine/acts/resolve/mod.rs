@@ -1,4 +1,4 @@
-//! `resolve`: a person settles a card. Each is one act, hence one undo; what is stored on the way passes the guard again.
+//! `resolve`: settles a card. Each resolution is one act, hence one undo; claims that it stores pass the guard again.
 
 mod active;
 mod local;

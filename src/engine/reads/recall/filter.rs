@@ -1,5 +1,5 @@
-//! The second stage: a language model chooses among what was found. One behind an address points at numbers, one of this machine tells how much each claim
-//! makes it expect the question; the texts are the store's.
+//! The second stage: a language model selects among the results. A model at an address answers with numbers; for a
+//! local one, the likelihood of the question given each claim is measured. All texts come from the store.
 
 use std::{sync::PoisonError, time::Instant};
 

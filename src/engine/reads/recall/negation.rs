@@ -1,4 +1,5 @@
-//! What is not so is seldom the answer to the question what is: “We do not use RabbitMQ” to “Which message broker do we use?”.
+//! Ranks claims that only deny something after affirmative ones: “We do not use RabbitMQ” seldom answers “Which
+//! message broker do we use?”.
 
 use super::FoundClaim;
 use crate::{

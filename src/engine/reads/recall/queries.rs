@@ -1,4 +1,4 @@
-//! The words of a question as the store is asked for them, and what its lists mean.
+//! The queries of the store for the words of a question, and their result lists.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Whether what was found answers, and how probably.
+//! The verdict of a recall: whether a result answers the question, and with which probability.
 
 use super::{FoundClaim, RecallMeans, RecallQuery, RecallRun};
 use crate::{

@@ -1,4 +1,4 @@
-//! Reference chunks beside claims: pieces of files that have to do with a question. They are nobody's word, and are never mixed with claims.
+//! Reference chunks that fit a question. They are listed separately from claims.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Whether an act on cards can be done now.
+//! Whether an act on cards is possible now.
 
 use super::{Can, idle};
 use crate::{

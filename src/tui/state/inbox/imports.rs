@@ -1,4 +1,4 @@
-//! What one import brought is one row of the Inbox, which opens.
+//! The items of one import are one row of the Inbox, which opens.
 
 use super::{InboxRow, InboxState, ItemId, id_of};
 use crate::{
