@@ -1,4 +1,4 @@
-//! The app's budgets beside what was measured: first paint, key to paint, draw, idle frames, memory, each with 100,000 claims.
+//! Measures the app against its targets, with 100,000 claims: first paint, key to paint, draw, idle frames, memory.
 //!
 //! Prints a table; a number over its bar is marked, and is no failure: a busy machine says little about the app. The app runs in a
 //! real pseudo-terminal beside a daemon that only reads (`tests/it/support/crowd.rs`).

@@ -1,5 +1,5 @@
-//! What the store costs by the number of active claims in the scope: a commit, the candidates for it, pages, search.
-//! The disk is not waited for: `ergo-bench store` reports that apart.
+//! Measures the store by the number of active claims in the scope: a commit, its candidates, pages, search.
+//! Waiting for the disk is not included: `ergo-bench store` reports it separately.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::{hint::black_box, sync::Arc, time::Duration};

@@ -1,4 +1,4 @@
-//! A figure beside what it should be.
+//! A figure beside its target.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! `ergo-bench ingest`: how fast files are taken in for reference, and how fast their pieces get vectors.
+//! `ergo-bench ingest`: measures how fast files are ingested, and how fast their chunks get vectors.
 //!
 //! Files are made-up Markdown of about a hundred words a section, each section a piece. Each goes through the engine's real path, one act a file, on a
 //! store file that waits for the disk.

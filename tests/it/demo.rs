@@ -1,4 +1,4 @@
-//! The demonstration: it tells its story anywhere, touches nothing of the user's, and leaves nothing behind.
+//! The demonstration: it works anywhere, does not touch the user's files, and leaves nothing behind.
 
 use std::{fs, path::PathBuf, process::Stdio};
 

@@ -1,4 +1,4 @@
-//! One name for one thing: no two public types share a name, and no two files do, unless a list here says why.
+//! No two public types and no two files share a name, unless a list here says why.
 
 use std::collections::BTreeMap;
 

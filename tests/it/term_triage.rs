@@ -1,4 +1,4 @@
-//! Ten cards from the first to the last: by keys, by the mouse, by one act; and with a daemon that dies on the way.
+//! Ten cards settled one by one: by keys, by the mouse, by one act; and while the daemon dies.
 
 use ergo::{
     api::{CardStatus, ClaimsQuery, ConflictsQuery},

@@ -1,4 +1,4 @@
-//! The app as a person wants it: keys, looks, mouse, ASCII, reading only, lines instead of pictures, links, the clipboard.
+//! The app's options: keys, colours, mouse, ASCII, read-only, line-based review, links, the clipboard.
 
 use std::fs;
 

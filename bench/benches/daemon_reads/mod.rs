@@ -1,4 +1,4 @@
-//! What a daemon takes to answer each read that the app makes, as a client sees it: over the socket, the answer parsed.
+//! Measures how long a daemon takes to answer each read of the app over the socket, parsing included.
 
 use std::{
     fmt::Display,

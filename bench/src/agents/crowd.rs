@@ -1,4 +1,4 @@
-//! Several agents at once on one daemon, and what became of their writes.
+//! Several agents that write to one daemon at once, and the check that no write was lost.
 
 use std::{
     collections::{HashMap, HashSet},

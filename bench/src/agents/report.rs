@@ -1,4 +1,4 @@
-//! The figures, and what they should be.
+//! The figures and their targets.
 
 use std::fmt;
 

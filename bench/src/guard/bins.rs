@@ -1,4 +1,4 @@
-//! Whether probabilities are true: what was predicted beside what was observed, in ten bins.
+//! Calibration: predicted and observed shares in ten bins.
 
 use std::fmt;
 

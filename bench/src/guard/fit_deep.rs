@@ -1,4 +1,5 @@
-//! Fits what a language model's word counts beside the judge: a logistic regression over two log-odds, on pairs that come to it.
+//! Fits the weight of a language model's answer: a logistic regression over two log-odds, on the pairs about which
+//! the model is asked.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The rows `gate` and `asked`: which claims near a write are in doubt, and what comes of the answers.
+//! The rows `gate` and `asked`: which claims near a write are in doubt, and the result of the answers.
 //!
 //! A labelled pair is written into a project of 300 rules, which has its older side last. The corpora are replayed as the other rows replay them.
 

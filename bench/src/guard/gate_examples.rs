@@ -1,4 +1,5 @@
-//! A file with what the gate read of each nearby claim, for fitting outside of the program and for looking at single cases.
+//! Writes the gate's features of each nearby claim to a file, for fitting outside the program and for inspecting
+//! single cases.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! The ways to write that are measured.
+//! The write paths that are measured.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,5 @@
-//! `ergo-bench import`: which claims the reader of rule files takes, beside those that a careful person would take.
+//! `ergo-bench import`: compares the claims that the importer takes from rule files with those that a careful person
+//! would take.
 //!
 //! The data is a folder of rule files, each with a list of its claims beside it: `NAME.md` and `NAME.claims`, a claim a line, in
 //! which `? ` marks those that a person might as well leave out.

@@ -1,4 +1,4 @@
-//! Which claims of a file are those that a careful person would take.
+//! Scores the claims of a file against those that a careful person would take.
 
 use std::collections::BTreeSet;
 

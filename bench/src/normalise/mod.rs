@@ -1,4 +1,4 @@
-//! `ergo-bench normalise`: how well statements are read, by the rules, by a language model, and by both together.
+//! `ergo-bench normalise`: measures how well statements are parsed, by the rules, by a language model, and by both.
 
 use std::{
     fmt,

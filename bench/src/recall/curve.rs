@@ -1,4 +1,4 @@
-//! From which probability on something is said to be known, and what each choice would cost.
+//! Shows the cost of each threshold from which the verdict is `known`.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! The data: what is remembered, and what is asked. The format stands in docs/recall.md.
+//! The data: claims and questions. Their format is in docs/recall.md.
 
 use std::path::{Path, PathBuf};
 

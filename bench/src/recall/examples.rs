@@ -1,4 +1,4 @@
-//! Questions with what the first stage found, for trying out what a second one would make of it.
+//! Writes questions with the results of the first stage, for experiments with a second one.
 
 use std::{collections::HashMap, fs, path::Path};
 

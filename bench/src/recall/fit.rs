@@ -1,4 +1,5 @@
-//! Fits what a local language model's likelihoods count in the second stage of recall, and says what that is worth on questions that it was not fitted on.
+//! Fits the weights of a local language model's likelihoods in the second stage of recall, and measures them on other
+//! questions.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! Fits with which probability the best claim answers (`assets/recall/answer_model.toml`), and says what that is worth on questions that it was not fitted on.
+//! Fits the probability that the best claim answers (`assets/recall/answer_model.toml`), and measures it on other
+//! questions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

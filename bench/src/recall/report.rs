@@ -1,4 +1,4 @@
-//! What was measured, in figures and as a table.
+//! The report: figures and a table.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 

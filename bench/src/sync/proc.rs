@@ -1,4 +1,4 @@
-//! What the system says of a process, where `/proc` does.
+//! Reads figures of a process from `/proc`, if it exists.
 
 use std::{fs, path::Path};
 

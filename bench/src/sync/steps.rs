@@ -1,4 +1,4 @@
-//! What the two go through.
+//! The steps of the measurement.
 
 use std::{
     collections::BTreeSet,

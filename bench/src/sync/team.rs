@@ -1,4 +1,4 @@
-//! What is there before the two meet: a team, its claims, and their index.
+//! The initial state: a team, its claims, and their index.
 
 use std::{io::Write, sync::Arc, time::Instant};
 

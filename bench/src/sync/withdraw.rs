@@ -1,4 +1,4 @@
-//! Taking back: what a revocation costs that cuts off what was taken, in a store that nobody else uses.
+//! Measures the cost of a revocation that removes accepted events, in a store that nobody else uses.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Exceptions, dismissals and changes on the command line.
+//! Exceptions, dismissals and superseding on the command line.
 
 use super::{super::support::TestHome, refused, remember, told};
 

@@ -1,4 +1,4 @@
-//! Looking after a store: doctor, backup, status.
+//! Maintenance of a store: doctor, backup, status.
 
 use super::{super::support::TestHome, remember};
 

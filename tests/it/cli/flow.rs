@@ -1,4 +1,4 @@
-//! The main job on the command line: decide, be refused, ask why, change one's mind, take it back.
+//! The main flow on the command line: store, be refused, ask why, supersede, undo.
 
 use super::{super::support::TestHome, redacted, refused, remember, told};
 

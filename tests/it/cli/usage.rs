@@ -1,4 +1,4 @@
-//! Wrong usage, missing things, streams that go away.
+//! Invalid usage, missing things, closed pipes.
 
 use std::process::Stdio;
 

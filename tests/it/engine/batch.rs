@@ -1,4 +1,4 @@
-//! Many cards settled by one act: one undo, the guard looking at each, no card's plan changing under another's feet.
+//! Many cards settled by one act: one undo, a guard check for each, and no plan that changes another card.
 
 use ergo::api::{CardRef, CardStatus, ErrorCode, Keep, ResolveManyRequest, ResolvedMany};
 

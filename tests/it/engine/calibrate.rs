@@ -1,4 +1,4 @@
-//! The bridge from plain words to the words of a scope.
+//! `calibrate`: pairs of a plain word and a word of the scope.
 
 use ergo::{
     api::{CalibrateRequest, Calibrated, RecallRequest, SnapshotQuery},

@@ -1,4 +1,4 @@
-//! Settling cards: every act, one undo each, the guard looking again.
+//! Settling cards: every act, with one undo each, and the guard's check of what is stored.
 
 use ergo::{
     api::{CardKind, CardStatus, ConflictsQuery, ErrorCode, RememberRequest},

@@ -1,4 +1,4 @@
-//! Files taken in for reference: their pieces are found, are nobody's word, and follow the file.
+//! Ingested files: their chunks are found, are not claims, and follow changes of the file.
 
 use ergo::{
     api::{IngestRequest, Ingested, IngestedQuery, RecallAnswer, RecallRequest, RecallVerdict, WhyRequest},

@@ -1,4 +1,4 @@
-//! What the projects of an organisation say alike: equal words, other words, contradictions, and two devices.
+//! Insights: equal words, different words, contradictions, and two devices.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The two levels of an organisation: what holds in each of its projects, and what a project makes of it.
+//! The two levels of an organisation: claims that hold in each project, and how a project narrows or excepts them.
 
 use ergo::{
     api::{

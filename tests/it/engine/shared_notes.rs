@@ -1,4 +1,4 @@
-//! What the projects of an organisation say alike, on several devices: those that read different projects agree once they have synced.
+//! Insights on several devices: devices that read different projects agree after a sync.
 
 use ergo::domain::roster::{Grant, Granted, Role};
 

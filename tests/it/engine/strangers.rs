@@ -1,4 +1,4 @@
-//! When something is known follows from how near to each other a scope's own claims stand.
+//! The unrelated baseline: a scope's own claims decide how similar an answer must be.
 
 use ergo::{
     api::{CalibrateRequest, Calibrated, RecallRequest},

@@ -1,4 +1,4 @@
-//! Two laptops decide apart and meet: what was said on each stands on both, and so do the cards.
+//! Two devices write apart and sync: both have all claims, and the same cards.
 
 use ergo::{
     api::{

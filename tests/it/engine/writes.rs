@@ -1,4 +1,4 @@
-//! remember, learn, supersede: what gets in, what does not, and what is said about it.
+//! remember, learn, supersede: what is stored, what is refused, and the answers.
 
 use ergo::{
     api::{ErrorCode, RememberRequest, SupersedeRequest, WriteOutcome},

@@ -1,4 +1,4 @@
-//! A peer of a person's team that means ill: every text of its has what a terminal acts on.
+//! A malicious peer of a team: all of its texts contain terminal escape sequences.
 
 use std::{fs, sync::Arc};
 

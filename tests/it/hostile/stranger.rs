@@ -1,4 +1,4 @@
-//! Someone else's program behind an address, who writes down all that it is told.
+//! Another program at the daemon's address, which records all that it receives.
 
 use std::{
     io::{Read, Write},

@@ -1,4 +1,4 @@
-//! What a worker or a file can do to us, and that we go on.
+//! Failures of workers and model files, which the daemon survives.
 
 use std::{
     fs,

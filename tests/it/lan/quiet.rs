@@ -1,4 +1,4 @@
-//! What leaves a machine, and what does not.
+//! Which packets leave a machine.
 
 use std::{collections::BTreeSet, process::Command, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Sees what a machine sends.
+//! Captures the packets that a machine sends.
 
 use std::{
     collections::BTreeSet,

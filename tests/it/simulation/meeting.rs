@@ -1,4 +1,4 @@
-//! In some worlds devices meet as in life: over a pipe, by the replication index, each with a worker of its own.
+//! In some simulations, devices sync as in reality: over a pipe, by the replication index, each with its own worker.
 
 use std::{sync::Arc, time::Duration};
 

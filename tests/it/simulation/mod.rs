@@ -1,4 +1,4 @@
-//! Whatever happens between peers, they agree in the end, and nothing is lost.
+//! Simulation of peers: whatever happens, they agree in the end, and nothing is lost.
 //!
 //! Each seed is a world of five to eight devices with real stores: they write, contradict each other, redact and undo; they are parted and
 //! meet again; exchanges are cut, repeated and shuffled; files travel in place of the network, some damaged; stores are restarted, restored

@@ -1,4 +1,4 @@
-//! What happened: a simulation in which something never happens proves nothing about it.
+//! Counts what happened: a simulation in which something never happens proves nothing about it.
 
 /// What happened, over all seeds.
 #[derive(Clone, Debug, Default)]

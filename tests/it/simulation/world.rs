@@ -1,4 +1,4 @@
-//! What happens in a world.
+//! The events of a simulation.
 
 use std::collections::{BTreeMap, BTreeSet};
 

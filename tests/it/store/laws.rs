@@ -1,4 +1,4 @@
-//! Laws: the projection is a function of the set of events, and of nothing else.
+//! Property tests: the projection is a function of the set of events alone.
 
 use ergo::{
     domain::{

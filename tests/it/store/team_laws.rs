@@ -1,4 +1,4 @@
-//! What a team takes depends on the events alone: not on the order in which they come, nor on the batches.
+//! Property tests: what a team accepts depends on the set of events alone, not on their order or batches.
 
 use std::collections::BTreeMap;
 

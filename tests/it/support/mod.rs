@@ -1,4 +1,4 @@
-//! A private home for the real program: temporary, without a fixed port, deaf to the environment of whoever tests.
+//! A private home for the real program: temporary, without a fixed port, independent of the tester's environment.
 #![allow(dead_code)]
 
 pub(crate) mod crowd;

@@ -1,4 +1,4 @@
-//! A device of a team: an engine on a file of its own, the worker, and what sessions need.
+//! A device of a team under test: an engine on its own file, the worker, and what sessions need.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! Much at once: a first sync, what it costs, where it is cut, and what a peer may do with the messages that are for it.
+//! A first sync with many events: its cost, interruptions, and misuse of its messages by a peer.
 
 use std::{
     io::Write as _,
