@@ -75,15 +75,7 @@ impl StreamPermits {
 pub(super) async fn pass(State(shared): State<SharedState>, request: Request, next: Next) -> Response {
     let _busy = RunningRequest::new(&shared);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let limit = match path.as_str() {
-        "/add" | "/audit" | "/backup" | "/calibrate" | "/ingest" | "/reembed" | "/sync/export" | "/sync/import" => {
-            LONG_LIMIT
-        }
-        // The past of a large scope takes a rebuild of it.
-        _ if request.uri().query().is_some_and(|query| query.contains("as_of=")) => LONG_LIMIT,
-        "/why" | "/recall" | "/snapshot" => LONG_LIMIT,
-        _ => LIMIT,
-    };
+    let limit = limit_of(request.uri());
     let mut response = match admit(&shared, &request) {
         Err(error) => ErrorResponse(error).into_response(),
         Ok(()) => tokio::time::timeout(limit, next.run(request)).await.unwrap_or_else(|_| late(limit)),
@@ -91,6 +83,22 @@ pub(super) async fn pass(State(shared): State<SharedState>, request: Request, ne
     tracing::debug!(%method, path, status = response.status().as_u16(), "answered");
     response.headers_mut().insert(VERSION_HEADER, HeaderValue::from_static(env!("CARGO_PKG_VERSION")));
     response
+}
+
+/// How long a request may take.
+fn limit_of(uri: &Uri) -> Duration {
+    match uri.path() {
+        "/add" | "/audit" | "/backup" | "/calibrate" | "/ingest" | "/reembed" | "/sync/export" | "/sync/import" => {
+            LONG_LIMIT
+        }
+        // The first scan of many projects makes thousands of vectors, and all claims of an organisation may be compared.
+        "/insights" => LONG_LIMIT,
+        path if path.starts_with("/notes/") => LONG_LIMIT,
+        // The past of a large scope takes a rebuild of it.
+        _ if uri.query().is_some_and(|query| query.contains("as_of=")) => LONG_LIMIT,
+        "/why" | "/recall" | "/snapshot" => LONG_LIMIT,
+        _ => LIMIT,
+    }
 }
 
 fn late(limit: Duration) -> Response {
@@ -238,6 +246,19 @@ pub(super) async fn no_method(method: http::Method, uri: Uri) -> ErrorResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_works_through_many_files_or_claims_may_take_long() {
+        let limit = |uri: &str| limit_of(&uri.parse().unwrap());
+        for uri in
+            ["/notes/scan", "/notes/add", "/notes/insights?org_id=acme", "/insights", "/audit", "/claims?as_of=5"]
+        {
+            assert_eq!(limit(uri), LONG_LIMIT, "{uri}");
+        }
+        for uri in ["/remember", "/claims", "/health"] {
+            assert_eq!(limit(uri), LIMIT, "{uri}");
+        }
+    }
 
     #[test]
     fn local_hosts_are_names_and_addresses_of_this_machine() {
