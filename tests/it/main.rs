@@ -25,6 +25,7 @@ mod mcp;
 mod models;
 mod names;
 mod notes;
+mod org_export;
 mod replica;
 mod setup_script;
 mod simulation;

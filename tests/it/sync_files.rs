@@ -73,8 +73,13 @@ impl Laptop {
     }
 }
 
-/// Two laptops in one team; the second joined by a file.
+/// Two laptops in one team that shares a project; the second joined by a file.
 fn pair() -> (Laptop, Laptop) {
+    pair_with(&["api"])
+}
+
+/// [`pair`], with these projects of the organisation.
+fn pair_with(projects: &[&str]) -> (Laptop, Laptop) {
     let (ada, bob) = (Laptop::new(1), Laptop::new(2));
     let grant = {
         let engine = ada.engine();
@@ -82,7 +87,7 @@ fn pair() -> (Laptop, Laptop) {
             caller: caller(),
             name: "core".into(),
             device_name: Some("ada-laptop".into()),
-            scopes: vec![Scope::new("acme", "api").unwrap()],
+            scopes: projects.iter().map(|project| Scope::new("acme", *project).unwrap()).collect(),
         };
         engine.create_team(&request).unwrap();
         let grant = Grant { role: Role::Writer, scopes: Granted::All };
@@ -142,6 +147,27 @@ fn a_contradiction_found_on_import_is_the_same_card_on_both_after_the_way_back()
     let last = bob.import(&rest, false);
     assert!(last.stored >= 1 && last.scopes[0].in_step, "{last:#?}");
     assert_eq!((ada.open_cards().len(), bob.open_cards().len()), (0, 0));
+}
+
+#[test]
+fn a_rule_of_the_organisation_travels_in_a_file_and_holds_in_the_projects_at_the_other_end() {
+    let (ada, bob) = pair_with(&["api", "*"]);
+    let (_ada, _bob) = (ada.home.daemon(), bob.home.daemon());
+    let remember = |laptop: &Laptop, scope: &str, statement: &str| {
+        let args = ["remember", statement, "--kind", "constraint", "--reason", "audits", "--scope", scope, "--json"];
+        laptop.home.run(args)
+    };
+    let rule = remember(&ada, "acme/*", "Releases must be signed.").ok().json()["claim_id"].clone();
+    let only = |scope: &str| ExportRequest { scopes: vec![scope.into()], ..ExportRequest::default() };
+    assert_eq!(bob.import(&ada.export(&only("acme/api")), false).stored, 0, "the project's file has none of it");
+    assert_eq!(bob.import(&ada.export(&only("acme/*")), false).stored, 1);
+    let there = bob.home.run(["claims", "--scope", "acme/*", "--json"]).ok().json();
+    assert_eq!((&there["items"][0]["id"], &there["items"][0]["level"]), (&rule, &"organisation".into()), "{there}");
+    assert_eq!(remember(&bob, "acme/api", "Releases must not be signed.").code, Some(1), "it holds in his project");
+    // Withdrawn at home, it is withdrawn there.
+    ada.home.run(["retract", rule.as_str().unwrap(), "--reason", "no longer"]).ok();
+    bob.import(&ada.export(&only("acme/*")), false);
+    assert_eq!(remember(&bob, "acme/web", "Releases must not be signed.").code, Some(0));
 }
 
 #[test]
