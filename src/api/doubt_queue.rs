@@ -50,7 +50,7 @@ pub struct ScopeDoubts {
 pub struct PairInDoubt {
     /// Names the pair in `POST /doubts`; the card that the pair may get has the same id.
     pub id: CardId,
-    /// The scope of both claims.
+    /// The scope of both claims; of two levels, the project's; of two projects, that of the newer claim.
     pub scope: Scope,
     /// How likely a contradiction is.
     pub band: DoubtBand,

@@ -31,6 +31,9 @@ pub struct NotesAdded {
     pub files: Vec<NoteFileView>,
     /// Paths that cannot be followed, with the reason.
     pub problems: Vec<String>,
+    /// The daemon watches the files: it reads them at once, and whenever they are saved.
+    #[serde(default)]
+    pub watching: bool,
 }
 
 request! {
@@ -77,6 +80,9 @@ pub struct NotesRun {
     pub merged: usize,
     /// Cards that were opened for contradictions among claims, those of different projects included.
     pub cards: usize,
+    /// Pairs of claims of different projects that were put into the queue of doubts, for a judge.
+    #[serde(default)]
+    pub doubts: usize,
     /// Pairs that the cross-encoder was asked about.
     pub inferred: usize,
     /// Pairs that are left for the next run, because this one's budget was used up.

@@ -1,6 +1,6 @@
-//! A run over the followed files in words.
+//! What was done with the followed files, in words: the command line and the app say the same.
 
-use super::NotesRun;
+use super::{NotesRun, NotesWritten};
 use crate::domain::text::count;
 
 impl NotesRun {
@@ -30,12 +30,35 @@ impl NotesRun {
         if self.cards > 0 {
             parts.push(format!("{} found", count(self.cards, "contradiction", "contradictions")));
         }
+        if self.doubts > 0 {
+            parts.push(format!("{} in doubt", count(self.doubts, "pair", "pairs")));
+        }
         match (self.changed_files, parts.is_empty()) {
             (0, true) => format!("Read {files}: nothing has changed"),
             (0, false) => format!("Read {files}: {}", parts.join(", ")),
             (changed, true) => format!("Read {files}, {changed} changed: no new claims"),
             (changed, false) => format!("Read {files}, {changed} changed: {}", parts.join(", ")),
         }
+    }
+
+    /// Says in one sentence, without its full stop, what the run left over; `None` if it left nothing.
+    pub fn rest(&self) -> Option<String> {
+        (self.left > 0).then(|| {
+            format!("{} of similar claims wait for the next scan, to be compared", count(self.left, "pair", "pairs"))
+        })
+    }
+}
+
+impl NotesWritten {
+    /// Says in one sentence, without its full stop, what was written into the section, or would be: “Wrote 3 claims into ergo's section of
+    /// CLAUDE.md”.
+    pub fn sentence(&self) -> String {
+        let verb = match (self.written, self.changed) {
+            (true, _) => "Wrote",
+            (false, true) => "Would write",
+            (false, false) => return format!("Nothing to write: ergo's section of {} is up to date", self.path),
+        };
+        format!("{verb} {} into ergo's section of {}", count(self.chosen, "claim", "claims"), self.path)
     }
 }
 
@@ -54,6 +77,11 @@ mod tests {
         assert_eq!(
             of(&NotesRun { files: 1, changed_files: 0, merged: 2, ..run }),
             "Read 1 file: 2 pairs found to say the same"
+        );
+        assert_eq!(
+            of(&NotesRun { doubts: 2, ..NotesRun::default() }),
+            "Read 0 files: 2 pairs in doubt",
+            "they wait for a judge"
         );
         assert_eq!(
             of(&NotesRun { kind: "write".into(), files: 1, changed_files: 1, ..NotesRun::default() }),

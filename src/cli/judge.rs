@@ -161,14 +161,17 @@ async fn judge(client: &Client, caller: Caller, order: VerdictOnPair) -> Result<
 fn show(cx: &mut Context, pair: &PairInDoubt) {
     let id = cx.ui.paint(Style::Code, pair.id.short());
     cx.ui.line(text!("pair {} in {}", id, crate::domain::text::escape(&pair.scope.to_string())));
+    let apart = pair.newer.scope != pair.older.scope;
     for (label, claim) in [("newer", &pair.newer), ("older", &pair.older)] {
-        side(cx, label, claim);
+        side(cx, label, claim, apart);
     }
 }
 
-fn side(cx: &mut Context, label: &str, claim: &ClaimView) {
+/// Shows one claim of a pair, with its scope if the two are of two scopes.
+fn side(cx: &mut Context, label: &str, claim: &ClaimView, apart: bool) {
     let id = cx.ui.paint(Style::Code, claim.id.short());
-    let by = format!("{}, {}", author(&claim.who, claim.agent.as_deref()), ago(claim.at, Context::now()));
+    let scope = if apart { format!("{}, ", claim.scope) } else { String::new() };
+    let by = format!("{scope}{}, {}", author(&claim.who, claim.agent.as_deref()), ago(claim.at, Context::now()));
     let statement = sanitize_line(&claim.statement);
     let by = cx.ui.paint(Style::Dim, format_args!("({by})"));
     cx.ui.line(text!("  {}  {}  {}  {}", label, id, statement, by));

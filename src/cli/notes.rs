@@ -142,7 +142,9 @@ async fn follow(cx: &mut Context, paths: Vec<PathBuf>, remove: bool) -> Result<E
         for problem in &answer.problems {
             cx.ui.note(text!("{}.", sanitize_line(problem)));
         }
-        if !remove && !answer.files.is_empty() {
+        if !remove && answer.watching && !answer.files.is_empty() {
+            cx.ui.note("The daemon reads them now, and whenever they are saved.");
+        } else if !remove && !answer.files.is_empty() {
             cx.ui.commands(&[("ergo notes scan".to_owned(), "read them".to_owned())]);
         }
     }
@@ -164,11 +166,8 @@ async fn scan(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError>
     for problem in &answer.problems {
         cx.ui.note(text!("{}", sanitize_line(problem)));
     }
-    if answer.left > 0 {
-        cx.ui.note(text!(
-            "{} of similar claims wait for the next scan, to be compared.",
-            count(answer.left, "pair", "pairs")
-        ));
+    if let Some(rest) = answer.rest() {
+        cx.ui.note(text!("{}.", rest));
     }
     if answer.refused + answer.cards > 0 {
         cx.ui.commands(&[("ergo tui".to_owned(), "settle the contradictions".to_owned())]);
@@ -242,18 +241,11 @@ async fn write(
             cx.ui.line(text!("{}", sanitize_line(line)));
         }
     }
-    let what = match (answer.written, answer.changed) {
-        (true, _) => "Wrote",
-        (false, true) => "Would write",
-        (false, false) => "Already up to date:",
-    };
     let left = if answer.left_out > 0 { format!("; {} left out", answer.left_out) } else { String::new() };
     cx.ui.note(text!(
-        "{} {} of {} to {}: {} of {} tokens{}.",
-        what,
-        count(answer.chosen, "claim", "claims"),
+        "{} ({}): {} of {} tokens{}.",
+        sanitize_line(&answer.sentence()),
         escape(&answer.scope.to_string()),
-        sanitize_line(&answer.path),
         answer.tokens,
         answer.budget,
         left

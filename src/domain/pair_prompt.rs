@@ -43,6 +43,8 @@ pub struct PromptClaim {
     pub reason: Option<String>,
     /// The day on which it was written, `YYYY-MM-DD`.
     pub day: String,
+    /// Its project, if the other claim is of another one.
+    pub project: Option<String>,
 }
 
 /// A pair of claims that is put to a language model.
@@ -77,6 +79,8 @@ struct ClaimLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     on: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -94,6 +98,7 @@ impl PromptClaim {
             statement: cut_line(&self.statement, MAX_STATEMENT),
             reason: self.reason.as_deref().map(|reason| cut_line(reason, MAX_REASON)),
             on: self.day.clone(),
+            project: self.project.as_deref().map(|project| cut_line(project, MAX_REASON)),
         }
     }
 }
@@ -124,6 +129,7 @@ pub fn examples() -> impl Iterator<Item = (String, String)> {
         statement: statement.to_owned(),
         reason: None,
         day: day.to_owned(),
+        project: None,
     };
     EXAMPLES.example.iter().map(move |example| {
         let pair =
@@ -192,6 +198,7 @@ mod tests {
             statement: statement.to_owned(),
             reason: Some(statement.to_owned()),
             day: "2026-03-01".to_owned(),
+            project: None,
         }
     }
 
@@ -210,6 +217,18 @@ mod tests {
             assert_eq!(lines[0].as_object().unwrap().len(), 3);
             assert!(!message.contains(['\u{1b}', '\u{202e}']) && message.len() < 5_000);
         }
+    }
+
+    #[test]
+    fn claims_of_two_projects_name_theirs() {
+        let of = |project: &str| PromptClaim { project: Some(project.to_owned()), ..claim("Use tabs.") };
+        let message = message(&[PromptPair { newer: of("acme/api"), older: of("acme/web") }]);
+        assert!(
+            message.contains(r#""project":"acme/api""#) && message.contains(r#""project":"acme/web""#),
+            "{message}"
+        );
+        let own = super::message(&[PromptPair { newer: claim("Use tabs."), older: claim("Use spaces.") }]);
+        assert!(!own.contains("project"), "{own}");
     }
 
     #[test]

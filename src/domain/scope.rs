@@ -108,6 +108,11 @@ impl Scope {
         self == other || (self.org_id == other.org_id && other.level() == Level::Organisation)
     }
 
+    /// Whether claims of neither scope hold in the other one: both are projects, or of two organisations.
+    pub fn is_apart_from(&self, other: &Self) -> bool {
+        !self.takes(other) && !other.takes(self)
+    }
+
     /// Whether the name is kept for ergo's own use: organisations that begin with `@`.
     pub fn is_reserved(&self) -> bool {
         self.org_id.starts_with('@')

@@ -3,15 +3,12 @@
 //! Claims are equal if they have the same words and conditions, or if a judgement says so. [`of_claim`] compares
 //! words only: it runs after each write, about which nothing was judged yet.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeSet;
 
 use crate::{
     api::{ApiError, Promotable, Promotions, PromotionsQuery},
     domain::{ClaimId, ClaimKind, Scope, Status},
-    engine::{Engine, LevelPolicy, PromoteMode, find, guard_calls, notes::NotesBook, validate, view},
+    engine::{Engine, find, guard_calls, notes::NotesBook, validate, view},
     notes::Insight,
     store::{ClaimRow, Reader},
 };
@@ -77,50 +74,6 @@ fn promotions(engine: &Engine, query: &PromotionsQuery) -> Result<Promotions, Ap
         .take(LISTED)
         .map(|group| Promotable { projects: group.projects, claims: view::claims(group.claims, &today) });
     Ok(Promotions { items: items.collect(), promote_at: engine.config.levels.promote_at })
-}
-
-/// How many promotions were proposed in an organisation, and the state of the log then.
-#[derive(Clone, Copy)]
-struct CountedProposals {
-    at: (i64, i64),
-    count: usize,
-}
-
-/// How many promotions are proposed in each organisation.
-#[derive(Default)]
-pub(super) struct ProposalCounts(Mutex<HashMap<String, CountedProposals>>);
-
-impl Engine {
-    /// How many promotions are proposed: in the organisation of a scope, or in all. None if the settings say that nothing is promoted.
-    pub(super) fn proposed_promotions(&self, reader: &Reader, scope: Option<&Scope>) -> Result<usize, ApiError> {
-        let LevelPolicy { promote_at, promote } = self.config.levels;
-        if promote == PromoteMode::Never {
-            return Ok(0);
-        }
-        let mut projects: BTreeMap<String, usize> = BTreeMap::new();
-        for row in reader.scopes()?.into_iter().filter(|row| row.scope.level().is_project()) {
-            *projects.entry(row.scope.org_id).or_default() += 1;
-        }
-        projects.retain(|org, count| *count >= promote_at && scope.is_none_or(|scope| scope.org_id == *org));
-        let at = reader.log_position()?;
-        let mut sum = 0;
-        for org in projects.into_keys() {
-            let known = self.proposals.0.lock().unwrap_or_else(PoisonError::into_inner).get(&org).copied();
-            sum += match known {
-                Some(known) if known.at == at => known.count,
-                _ => {
-                    let count = groups(&NotesBook::read(reader, &org, (self.config.clock)(), promote_at)?).len();
-                    self.proposals
-                        .0
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .insert(org, CountedProposals { at, count });
-                    count
-                }
-            };
-        }
-        Ok(sum)
-    }
 }
 
 /// The claims of projects that say the same as one, in its words or others: one of each project, the oldest.

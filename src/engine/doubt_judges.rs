@@ -224,10 +224,7 @@ impl Engine {
     }
 
     fn judge_by_prompt(&self, judge: &ModelJudge, pairs: &[PairRows]) -> Result<JudgedBatch, ApiError> {
-        let prompts: Vec<PromptPair> = pairs
-            .iter()
-            .map(|(newer, older, _)| PromptPair { newer: prompt_claim(newer), older: prompt_claim(older) })
-            .collect();
+        let prompts: Vec<PromptPair> = pairs.iter().map(|(newer, older, _)| prompt_pair(newer, older)).collect();
         let answers = match judge.verdicts(&prompts, Call::background(self.config.judge_timeout)) {
             Ok(answers) => answers,
             Err(error @ JudgeError::Unusable { .. }) => {
@@ -252,9 +249,8 @@ impl Engine {
             }
         }
         batch.judged = verdicts.len();
-        batch.cards = verdicts.iter().filter(|said| said.verdict != PairVerdict::Compatible).count();
         if let (Some(first), false) = (pairs.first(), verdicts.is_empty()) {
-            self.record_verdicts(first, judge, verdicts)?;
+            batch.cards = self.record_verdicts(first, judge, verdicts)?;
         }
         Ok(batch)
     }
@@ -274,7 +270,7 @@ impl Engine {
             batch.asked += 1;
             let verdict = match weighed {
                 Some(weighed) => {
-                    let prompt = PromptPair { newer: prompt_claim(newer), older: prompt_claim(older) };
+                    let prompt = prompt_pair(newer, older);
                     let said = judge.verdicts(&[prompt], call).map_err(unavailable)?.pop().flatten();
                     borne_out(&weighed, said)
                 }
@@ -285,9 +281,9 @@ impl Engine {
                 continue;
             };
             let because = Some(because).filter(|because| !because.is_empty());
-            self.record_verdicts(rows, judge, vec![VerdictOnPair { pair: pair.id.to_hex(), verdict, because }])?;
+            let verdict = VerdictOnPair { pair: pair.id.to_hex(), verdict, because };
+            batch.cards += self.record_verdicts(rows, judge, vec![verdict])?;
             batch.judged += 1;
-            batch.cards += usize::from(verdict != PairVerdict::Compatible);
         }
         Ok(batch)
     }
@@ -328,13 +324,13 @@ impl Engine {
         Ok(writer.note_tried(&pair.id, judge.kind().bit())?)
     }
 
-    /// Records the verdicts of a model. What somebody else judged meanwhile is left as it is.
+    /// Records the verdicts of a model, and returns how many cards they opened. What somebody else judged meanwhile is left as it is.
     fn record_verdicts(
         &self,
         (newer, _, pair): &PairRows,
         judge: &ModelJudge,
         verdicts: Vec<VerdictOnPair>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<usize, ApiError> {
         let name = judge.name();
         let request = JudgePairsRequest {
             caller: Caller {
@@ -349,8 +345,8 @@ impl Engine {
             model: Some(name.chars().filter(|c| !c.is_control()).take(100).collect()),
         };
         match self.judge_pairs(&request) {
-            Err(error) if error.code == ErrorCode::Stale => Ok(()),
-            done => done.map(|_| ()),
+            Err(error) if error.code == ErrorCode::Stale => Ok(0),
+            done => Ok(done?.pairs.iter().filter(|pair| pair.card_id.is_some()).count()),
         }
     }
 }
@@ -397,13 +393,15 @@ pub fn rest_after(worked: Duration, percent: u8) -> Duration {
     }
 }
 
-fn prompt_claim(row: &ClaimRow) -> PromptClaim {
-    PromptClaim {
+fn prompt_pair(newer: &ClaimRow, older: &ClaimRow) -> PromptPair {
+    let claim = |row: &ClaimRow| PromptClaim {
         kind: row.kind,
         statement: row.statement.clone(),
         reason: row.reason.clone(),
         day: guard_calls::day(row.clock.wall),
-    }
+        project: Some(row.scope.to_string()).filter(|_| newer.scope != older.scope),
+    };
+    PromptPair { newer: claim(newer), older: claim(older) }
 }
 
 #[cfg(test)]

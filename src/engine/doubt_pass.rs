@@ -13,12 +13,12 @@ use crate::{
 impl Engine {
     /// Queues pairs that may contradict each other, unless they are judged, settled or on a card. `scope`: that of the pass; a pair with a claim of
     /// its organisation's level is judged there. Only pairs that their writer would be asked about wait: one that is worth a mention only is not
-    /// worth a reader's time later.
+    /// worth a reader's time later. Returns how many are new.
     pub(in crate::engine) fn queue_doubts(
         &self,
         scope: &Scope,
         pairs: &[(&ClaimRow, &ClaimRow, DoubtBand)],
-    ) -> Result<(), ApiError> {
+    ) -> Result<usize, ApiError> {
         let mut queued = Vec::new();
         {
             let reader = self.readers.lend();
@@ -33,7 +33,7 @@ impl Engine {
             }
         }
         if queued.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
         let new = self.writer.lock().unwrap_or_else(PoisonError::into_inner).queue_doubts(&queued)?;
         if new > 0 {
@@ -47,6 +47,6 @@ impl Engine {
                 ..Change::default()
             });
         }
-        Ok(())
+        Ok(new)
     }
 }

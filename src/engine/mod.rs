@@ -24,6 +24,7 @@ mod llm_choice;
 mod model_results;
 mod notes;
 mod past_reads;
+mod proposal_counts;
 mod question;
 mod readers;
 mod reads;
@@ -131,7 +132,7 @@ pub struct Engine {
     pages: reads::Pages,
     vocabularies: calibrate::Vocabularies,
     story_texts: story_reading::StoryTexts,
-    proposals: agreement::ProposalCounts,
+    proposals: proposal_counts::ProposalCounts,
     unrelated_baselines: unrelated_baseline::BaselineCache,
     /// What agents wrote, as far as anybody asked.
     agents: Mutex<AgentTally>,
@@ -194,7 +195,7 @@ impl Engine {
             pages: reads::Pages::default(),
             vocabularies: calibrate::Vocabularies::default(),
             story_texts: story_reading::StoryTexts::default(),
-            proposals: agreement::ProposalCounts::default(),
+            proposals: proposal_counts::ProposalCounts::default(),
             unrelated_baselines: unrelated_baseline::BaselineCache::default(),
             agents: Mutex::default(),
         };

@@ -63,7 +63,7 @@ pub fn files_under(path: &Path) -> Vec<PathBuf> {
         return vec![path.to_owned()];
     }
     let mut found = of_project(path);
-    let is_project = !found.is_empty() || path.join(".git").exists();
+    let is_project = is_project(path);
     let walk = WalkBuilder::new(path)
         .standard_filters(false)
         .parents(true)
@@ -88,6 +88,11 @@ pub fn files_under(path: &Path) -> Vec<PathBuf> {
     files.sort();
     files.dedup();
     files
+}
+
+/// Whether a folder has files of rules of its own, or is a repository.
+pub fn is_project(folder: &Path) -> bool {
+    folder.join(".git").exists() || !of_project(folder).is_empty()
 }
 
 /// Whether a file stands in a folder of decision records.

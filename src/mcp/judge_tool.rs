@@ -117,8 +117,10 @@ fn listed(doubts: &Doubts) -> Value {
 
 /// A pair, its texts as values of their own, so that none passes for an instruction.
 pub(super) fn pair(pair: &PairInDoubt) -> Value {
+    let apart = pair.newer.scope != pair.older.scope;
     let claim = |claim: &ClaimView| {
         lean(json!({
+            "project": apart.then(|| claim.scope.to_string()),
             "statement": cut_line(&claim.statement, MAX_STATEMENT),
             "reason": claim.reason.as_deref().map(|reason| cut_line(reason, MAX_REASON)),
             "on": day(claim.at),
@@ -163,6 +165,15 @@ mod tests {
             older: claim(2, "Use tabs."),
         };
         Doubts { total: 1, scopes: Vec::new(), items: vec![pair] }
+    }
+
+    #[test]
+    fn a_pair_of_two_projects_names_both() {
+        let mut doubts = doubts("Use spaces.");
+        assert!(listed(&doubts)["pairs"][0]["newer"].get("project").is_none());
+        doubts.items[0].older.scope.project = "web".into();
+        let pair = &listed(&doubts)["pairs"][0];
+        assert_eq!((&pair["newer"]["project"], &pair["older"]["project"]), (&json!("acme/api"), &json!("acme/web")));
     }
 
     #[test]

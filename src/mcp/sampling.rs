@@ -98,12 +98,14 @@ fn prompt(question: &Consider, request: &CallToolRequestParams) -> CreateMessage
         statement: given("statement").unwrap_or_else(|| question.statement.clone()),
         reason: given("reason"),
         day: text_of(&day(question.until)),
+        project: None,
     };
     let older = |doubt: &Doubt| PromptClaim {
         kind: doubt.kind,
         statement: doubt.statement.clone(),
         reason: doubt.reason.clone(),
         day: text_of(&day(doubt.at)),
+        project: None,
     };
     let pairs: Vec<PromptPair> =
         question.doubts.iter().map(|doubt| PromptPair { newer: newer.clone(), older: older(doubt) }).collect();

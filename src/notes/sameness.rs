@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::stated_part::one_sided_part;
 use crate::domain::{
     ConflictKind,
     guard_report::{Evidence, Relation, RuleId},
-    norm::{Modality, Norm, NormScope},
+    norm::{Modality, Norm, NormScope, SubjectKind},
 };
 
 /// From when on two claims are taken for the same.
@@ -149,6 +150,58 @@ pub fn differs_in_part(evidence: &Evidence) -> bool {
     matches!(evidence.rule, RuleId::OtherLimit | RuleId::NarrowerScope)
 }
 
+/// Makes the evidence say that two claims contradict each other apart from a part of the work that only one of them names.
+pub fn limit_to_part(evidence: &mut Evidence, sentence: String) {
+    (evidence.rule, evidence.relation) = (RuleId::NarrowerScope, Relation::Coexist);
+    (evidence.field, evidence.sentence) = ("condition".to_owned(), sentence);
+}
+
+/// Returns the evidence, without its sentence, that two claims set different limits of one direction for one subject in one unit: whoever meets the
+/// narrower one meets both. `None` if they do not.
+pub fn other_limit(ours: &[Norm], theirs: &[Norm]) -> Option<Evidence> {
+    let differ = |one: &&Norm, other: &&Norm| {
+        let limits = one.limit.as_ref().zip(other.limit.as_ref());
+        !one.subject.is_empty()
+            && one.subject == other.subject
+            && one.subject_kind == SubjectKind::Present
+            && one.attribute == other.attribute
+            && one.modality == other.modality
+            && limits.is_some_and(|(a, b)| {
+                let one_way = a.min.is_some() == b.min.is_some() && a.max.is_some() == b.max.is_some();
+                one_way && a.unit == b.unit && a != b
+            })
+    };
+    let (norm, their_norm) =
+        ours.iter().find_map(|one| theirs.iter().find(|other| differ(&one, other)).map(|other| (one, other)))?;
+    Some(Evidence {
+        rule: RuleId::OtherLimit,
+        relation: Relation::Uncertain,
+        field: "limit".to_owned(),
+        words: norm.words.clone(),
+        their_words: their_norm.words.clone(),
+        norm: norm.clone(),
+        their_norm: their_norm.clone(),
+        ..Evidence::default()
+    })
+}
+
+/// Adds to the evidence of a judge, who names no rule, in which way two claims exclude each other; each is a statement with its norms.
+pub fn describe_judged(
+    evidence: &mut Evidence,
+    (ours, norms): (&str, &[Norm]),
+    (theirs, their_norms): (&str, &[Norm]),
+) {
+    let limits = other_limit(norms, their_norms);
+    let first = |norms: &[Norm]| norms.first().cloned().unwrap_or_default();
+    if one_sided_part(ours, theirs).is_some() {
+        (evidence.relation, evidence.field) = (Relation::Coexist, "condition".to_owned());
+    } else if limits.is_some() {
+        "limit".clone_into(&mut evidence.field);
+    }
+    (evidence.norm, evidence.their_norm) =
+        limits.map_or_else(|| (first(norms), first(their_norms)), |limits| (limits.norm, limits.their_norm));
+}
+
 /// Returns in which way two claims exclude each other.
 pub fn conflict_kind(evidence: &Evidence) -> ConflictKind {
     let (one, other) = (&evidence.norm, &evidence.their_norm);
@@ -160,10 +213,8 @@ pub fn conflict_kind(evidence: &Evidence) -> ConflictKind {
     let soft = |norm: &Norm| {
         matches!(norm.modality, Modality::Should | Modality::ShouldNot | Modality::May | Modality::MayNot)
     };
-    let partial = matches!(
-        evidence.rule,
-        RuleId::DisjointLimits | RuleId::OtherLimit | RuleId::NarrowerScope | RuleId::Inferred | RuleId::InferredDeeply
-    );
+    let partial = matches!(evidence.rule, RuleId::OtherLimit | RuleId::NarrowerScope)
+        || evidence.rule == RuleId::Judged && evidence.field == "limit";
     if partial || soft(one) != soft(other) { ConflictKind::Partial } else { ConflictKind::Direct }
 }
 
@@ -205,7 +256,12 @@ mod tests {
         assert_eq!(conflict_kind(&evidence), ConflictKind::Partial);
         evidence.norm.valid_until = Some("2026-01-01".into());
         assert_eq!(conflict_kind(&evidence), ConflictKind::Contextual);
-        evidence = Evidence { rule: RuleId::DisjointLimits, ..Evidence::default() };
+        evidence = Evidence { rule: RuleId::OtherLimit, ..Evidence::default() };
         assert_eq!(conflict_kind(&evidence), ConflictKind::Partial);
+        // No number meets both.
+        evidence.rule = RuleId::DisjointLimits;
+        assert_eq!(conflict_kind(&evidence), ConflictKind::Direct);
+        limit_to_part(&mut evidence, "x".into());
+        assert_eq!(conflict_kind(&evidence), ConflictKind::Contextual);
     }
 }

@@ -1,4 +1,5 @@
-//! The queue of doubts: pairs of active claims that may contradict each other and that nobody has judged.
+//! The queue of doubts: pairs of active claims of one scope or organisation that may contradict each other and that
+//! nobody has judged.
 //!
 //! It is neither a log nor part of the projection: it can be computed again, stays on this device, and contains no
 //! text. A pair leaves it once it was judged or is on a card, and while one of its claims is not active.
@@ -40,7 +41,7 @@ impl NewDoubt {
 pub struct DoubtRow {
     /// Names the pair: the id of the card that it would have.
     pub id: CardId,
-    /// The scope of both claims; of two levels, the project's, in which both hold.
+    /// The scope of both claims; of two levels, the project's, in which both hold; of two projects, that of the newer claim.
     pub scope: Scope,
     /// The claim that was written later.
     pub newer: ClaimId,
@@ -72,9 +73,10 @@ macro_rules! waiting {
                JOIN scopes sa ON sa.n = a.scope JOIN scopes sb ON sb.n = b.scope
                JOIN scopes s ON s.n = iif(sa.project = '*', b.scope, a.scope)
              WHERE a.status = 0 AND b.status = 0 AND a.redacted = 0 AND b.redacted = 0
-               AND (a.scope = b.scope OR sa.org = sb.org AND (sa.project = '*' OR sb.project = '*'))
+               AND (a.scope = b.scope OR sa.org = sb.org AND substr(sa.org, 1, 1) <> '@')
                AND NOT EXISTS (SELECT 1 FROM edges x JOIN events e ON e.n = x.src
-                   WHERE x.dst = d.pair AND x.role = 5 AND e.scope = s.n AND e.effective = 1)
+                   WHERE x.dst = d.pair AND x.role = 5 AND e.effective = 1
+                     AND (e.scope = s.n OR e.scope = b.scope AND sa.project <> '*' AND sb.project <> '*'))
                AND NOT EXISTS (SELECT 1 FROM card_members m JOIN cards k ON k.n = m.card
                    JOIN card_members o ON o.card = m.card AND o.member = d.older
                    WHERE m.member = d.newer AND k.kind NOT IN (?1, ?2) AND (k.open = 1 OR k.settled IS NOT NULL)) ",

@@ -29,18 +29,24 @@ pub(super) fn below(db: &Connection, scope: i64) -> Result<Vec<i64>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The scope whose events speak of two claims together: the one that they share, else the project, whose organisation's level the other is;
-/// `None` if they are of two projects, or unknown.
-pub(super) fn of_pair(db: &Connection, one: &EventId, other: &EventId) -> Result<Option<i64>> {
-    let mut read = db.prepare_cached("SELECT scope FROM claims WHERE id = ?1")?;
-    let mut scope_of = |id: &EventId| read.query_row([id.0], |row| row.get::<_, i64>(0)).optional();
-    let (Some(one), Some(other)) = (scope_of(one)?, scope_of(other)?) else { return Ok(None) };
+/// The scopes whose events speak of two claims together: the one that they share, else the project, whose organisation's level the other is, else
+/// the two projects of one organisation; none if they are of two organisations, or unknown.
+pub(super) fn of_pair(db: &Connection, one: &EventId, other: &EventId) -> Result<Vec<i64>> {
+    let mut read =
+        db.prepare_cached("SELECT c.scope, s.org FROM claims c JOIN scopes s ON s.n = c.scope WHERE c.id = ?1")?;
+    let mut scope_of =
+        |id: &EventId| read.query_row([id.0], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))).optional();
+    let (Some((one, org)), Some((other, other_org))) = (scope_of(one)?, scope_of(other)?) else {
+        return Ok(Vec::new());
+    };
     Ok(if one == other || above(db, one)? == Some(other) {
-        Some(one)
+        vec![one]
     } else if above(db, other)? == Some(one) {
-        Some(other)
+        vec![other]
+    } else if org == other_org {
+        vec![one, other]
     } else {
-        None
+        Vec::new()
     })
 }
 

@@ -158,11 +158,43 @@ fn projects_that_contradict_each_other_have_one_card_and_those_that_agree_one_in
     }
 }
 
+fn watching() -> TestHome {
+    TestHome::with_config(
+        "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n[notes]\nwatch = true\n",
+    )
+}
+
+#[test]
+fn what_is_added_while_files_are_watched_is_read_at_once() {
+    let home = watching();
+    let _daemon = home.daemon();
+    let path = write(&home, "api/CLAUDE.md", RULES);
+    let added = home.run(["notes", "add", &path]).ok();
+    assert!(added.stderr.contains("reads them now") && !added.stdout.contains("notes scan"), "{added:?}");
+    until_within(Duration::from_mins(1), "the file is read", || {
+        home.run(["claims", "--project", "api", "--json"]).ok().stdout.contains("Never commit secrets")
+    });
+}
+
+#[test]
+fn a_nested_file_is_of_the_project_above_it_outside_of_git() {
+    let home = home();
+    let _daemon = home.daemon();
+    write(&home, "src/api/CLAUDE.md", RULES);
+    write(&home, "src/api/packages/web/CLAUDE.md", "- Be kind in reviews.\n");
+    home.run(["notes", "add", "src"]).ok();
+    assert_eq!(number(&scan(&home), "stored"), 3);
+    let claims = home.run(["claims", "--project", "api", "--json"]).ok().json();
+    let sources: Vec<&str> =
+        claims["items"].as_array().unwrap().iter().filter_map(|claim| claim["source"].as_str()).collect();
+    assert!(sources.contains(&"packages/web/CLAUDE.md:1"), "{sources:?}");
+    let missing = home.run(["notes", "add", "nowhere"]);
+    assert!(missing.code == Some(2) && missing.stderr.contains("does not exist"), "{missing:?}");
+}
+
 #[test]
 fn a_save_is_in_the_store_within_a_second() {
-    let home = TestHome::with_config(
-        "[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n[notes]\nwatch = true\n",
-    );
+    let home = watching();
     let _daemon = home.daemon();
     let path = write(&home, "api/CLAUDE.md", RULES);
     home.run(["notes", "add", &path]).ok();

@@ -25,18 +25,28 @@ pub(super) fn check(keeper: &NotesKeeper, caller: &Caller, only: Option<&Path>) 
     }
     let mut answer = NotesCheck::default();
     for path in &paths {
-        if let Err(error) = check_file(keeper, caller, path, &mut answer) {
+        if let Err(error) = check_file(keeper, caller, path, only, &mut answer) {
             answer.problems.push(format!("{}: {}", path.display(), error.message));
         }
     }
     answer
 }
 
-fn check_file(keeper: &NotesKeeper, caller: &Caller, path: &Path, answer: &mut NotesCheck) -> Result<(), ApiError> {
+fn check_file(
+    keeper: &NotesKeeper,
+    caller: &Caller,
+    path: &Path,
+    only: Option<&Path>,
+    answer: &mut NotesCheck,
+) -> Result<(), ApiError> {
     let text = file_reader::text(path)
         .map_err(|error| ApiError::new(ErrorCode::BadRequest, format!("cannot be read: {error}")))?;
-    let known = lock(&keeper.list).files.get(path).cloned();
-    let file = known.unwrap_or_else(|| discover::watched_file(path, &caller.org_id));
+    let (known, followed) = {
+        let list = lock(&keeper.list);
+        (list.files.get(path).cloned(), list.root_of(path).map(Path::to_owned))
+    };
+    let root = followed.as_deref().or(only);
+    let file = known.unwrap_or_else(|| discover::watched_file(path, &caller.org_id, root));
     let (scope, identity) = keeper.scope_of(&file, caller)?;
     let now = file_reader::parse(&file.shown, &text);
     answer.files += 1;

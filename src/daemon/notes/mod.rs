@@ -84,6 +84,10 @@ impl NotesKeeper {
                 answer.files.extend(removed.iter().map(|(path, file)| view(path, file)));
                 continue;
             }
+            if !path.exists() {
+                answer.problems.push(format!("{} does not exist", path.display()));
+                continue;
+            }
             let found = discover::files_under(&path);
             if found.is_empty() {
                 answer.problems.push(format!(
@@ -98,7 +102,7 @@ impl NotesKeeper {
             answer.files.extend(known.iter().filter_map(|path| Some(view(path, list.files.get(path)?))));
         }
         lock(&self.list).save()?;
-        self.tell(watcher::Notice::Files);
+        answer.watching = self.tell(watcher::Notice::Files);
         Ok(answer)
     }
 
@@ -138,9 +142,7 @@ impl NotesKeeper {
         answer.changed = own != list.thresholds.get(org).cloned().unwrap_or_default();
         if answer.changed {
             // Pairs that were compared by the thresholds before are compared again.
-            list.asked.remove(org);
-            list.reconciled.remove(org);
-            list.pending.insert(org.clone());
+            list.compare_anew(org);
             list.thresholds.insert(org.clone(), own.clone());
             list.save()?;
         }
@@ -229,12 +231,9 @@ impl NotesKeeper {
         (self.engine.config().clock)()
     }
 
-    /// Tells the watcher something, if there is one.
-    fn tell(&self, notice: watcher::Notice) {
-        if let Some(wake) = &*lock(&self.wake) {
-            // It may have ended.
-            let _ended = wake.send(notice);
-        }
+    /// Tells the watcher something; whether there is one.
+    fn tell(&self, notice: watcher::Notice) -> bool {
+        lock(&self.wake).as_ref().is_some_and(|wake| wake.send(notice).is_ok())
     }
 }
 
@@ -264,3 +263,6 @@ fn view(path: &Path, file: &WatchedFile) -> NoteFileView {
         problem: file.problem.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

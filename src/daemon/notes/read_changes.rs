@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     NotesKeeper, discover, file_reader, lock,
-    watch_list::{WatchedFile, WatchedFragment, WatchedRule},
+    watch_list::{LastComparison, WatchedFile, WatchedFragment, WatchedRule},
 };
 use crate::{
     api::{ActRequest, ApiError, Caller, ErrorCode, NotesRun, RememberRequest, SupersedeRequest, WriteOutcome},
@@ -42,7 +42,7 @@ pub(super) fn scan(
             .hint("follow it first: `ergo notes add PATH`"));
     }
     let mut orgs: BTreeSet<String> = BTreeSet::new();
-    let mut touched = found;
+    let mut is_news = found;
     for path in &paths {
         run.files += 1;
         let Some(before) = lock(&keeper.list).files.get(path).cloned() else { continue };
@@ -52,28 +52,51 @@ pub(super) fn scan(
             file.problem = Some(error.message);
         }
         if file != before {
-            touched = true;
+            is_news = true;
             if file.rules != before.rules {
                 orgs.extend(file.scope.as_ref().map(|scope| scope.org_id.clone()));
             }
             lock(&keeper.list).files.insert(path.clone(), file);
         }
     }
+    if only.is_none() {
+        orgs.extend(outdated(keeper)?);
+    }
     // What a budget left over is looked at by the next run, changes or not.
     orgs.extend(lock(&keeper.list).pending.iter().cloned());
+    let touched = is_news || !orgs.is_empty();
     for org in orgs {
-        touched = true;
         if let Err(error) = reconcile(keeper, caller, &org, &mut run) {
+            is_news = true;
             run.problems.push(error.message);
         }
     }
     run.took_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+    is_news |= run.merged + run.cards + run.doubts + run.inferred > 0;
     if touched {
         let mut list = lock(&keeper.list);
-        list.log(run.clone());
+        if is_news {
+            list.log(run.clone());
+        }
         list.save()?;
     }
     Ok(run)
+}
+
+/// The organisations of followed files whose claims are compared though their files have not changed: there are other models, or claims came
+/// otherwise, such as from a peer.
+fn outdated(keeper: &NotesKeeper) -> Result<BTreeSet<String>, ApiError> {
+    let now = LastComparison { models: keeper.engine.comparing_models(), at: keeper.engine.log_position()? };
+    let mut list = lock(&keeper.list);
+    let mut orgs: BTreeSet<String> =
+        list.files.values().filter_map(|file| file.scope.as_ref()).map(|scope| scope.org_id.clone()).collect();
+    orgs.retain(|org| list.compared.get(org) != Some(&now));
+    for org in &orgs {
+        if list.compared.get(org).is_some_and(|before| before.models != now.models) {
+            list.compare_anew(org);
+        }
+    }
+    Ok(orgs)
 }
 
 /// Follows files that came into the folders since; whether there were any.
@@ -86,7 +109,8 @@ fn discover_new(keeper: &NotesKeeper) -> bool {
             let mut list = lock(&keeper.list);
             if list.wants(&path) {
                 any = true;
-                list.files.insert(path.clone(), discover::watched_file(&path, org));
+                let file = discover::watched_file(&path, org, list.root_of(&path));
+                list.files.insert(path, file);
             }
         }
     }
@@ -282,10 +306,13 @@ fn reconcile(keeper: &NotesKeeper, caller: &Caller, org: &str, run: &mut NotesRu
     let found = keeper.engine.reconcile_notes(&judge, &done, &asked, &keeper.budget(org))?;
     run.merged += found.merged;
     run.cards += found.cards;
+    run.doubts += found.doubts;
     run.inferred += found.inferred;
     run.left += found.left;
     run.problems.extend(found.skipped);
+    let compared = LastComparison { models: keeper.engine.comparing_models(), at: keeper.engine.log_position()? };
     let mut list = lock(&keeper.list);
+    list.compared.insert(org.to_owned(), compared);
     list.asked.entry(org.to_owned()).or_default().extend(found.asked);
     list.reconciled.entry(org.to_owned()).or_default().extend(found.done);
     if found.left > 0 {

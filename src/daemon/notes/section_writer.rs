@@ -36,8 +36,11 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
     let text = old.clone().unwrap_or_default();
     let before = section::content(&text).map_err(|error| unclear(&path, &error))?;
 
-    let known = lock(&keeper.list).files.get(&path).cloned();
-    let file = known.clone().unwrap_or_else(|| discover::watched_file(&path, &request.caller.org_id));
+    let (known, root) = {
+        let list = lock(&keeper.list);
+        (list.files.get(&path).cloned(), list.root_of(&path).map(Path::to_owned))
+    };
+    let file = known.clone().unwrap_or_else(|| discover::watched_file(&path, &request.caller.org_id, root.as_deref()));
     let scope = match &file.scope {
         _ if request.of_caller => keeper.scope_of_caller(&request.caller)?,
         Some(scope) => scope.clone(),

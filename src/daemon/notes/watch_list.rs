@@ -105,6 +105,18 @@ pub(super) struct WatchList {
     pub(super) thresholds: BTreeMap<String, BTreeMap<String, f32>>,
     /// Claims whose pairs were all looked at, by organisation.
     pub(super) reconciled: BTreeMap<String, BTreeSet<ClaimId>>,
+    /// With what and when the claims of an organisation were last compared.
+    pub(super) compared: BTreeMap<String, LastComparison>,
+}
+
+/// With what and when the claims of an organisation were last compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct LastComparison {
+    /// The models.
+    pub(super) models: String,
+    /// The state of the log.
+    pub(super) at: (i64, i64),
 }
 
 impl WatchList {
@@ -134,9 +146,18 @@ impl WatchList {
         self.roots.insert(root.to_owned(), org.to_owned());
         self.left_out.retain(|path| !path.starts_with(root) && !root.starts_with(path));
         for path in &found {
-            self.files.entry(path.clone()).or_insert_with(|| discover::watched_file(path, org));
+            if !self.files.contains_key(path) {
+                let file = discover::watched_file(path, org, self.root_of(path));
+                self.files.insert(path.clone(), file);
+            }
         }
         found
+    }
+
+    /// The nearest added folder in which a file is.
+    pub(super) fn root_of(&self, path: &Path) -> Option<&Path> {
+        let roots = self.roots.keys().filter(|root| path.starts_with(root) && *root != path);
+        roots.max_by_key(|root| root.components().count()).map(PathBuf::as_path)
     }
 
     /// Whether a file that is found below a followed path is to be followed.
@@ -153,6 +174,13 @@ impl WatchList {
             self.left_out.insert(root.to_owned());
         }
         gone.into_iter().filter_map(|path| self.files.remove_entry(&path)).collect()
+    }
+
+    /// Forgets which claims of an organisation were compared, and which of their pairs: they are compared anew.
+    pub(super) fn compare_anew(&mut self, org: &str) {
+        self.asked.remove(org);
+        self.reconciled.remove(org);
+        self.pending.insert(org.to_owned());
     }
 
     /// Keeps a run.

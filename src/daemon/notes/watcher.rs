@@ -82,6 +82,9 @@ fn work(keeper: &Arc<NotesKeeper>, woken: &Receiver<Notice>, events: &Sender<Not
             Ok(Notice::End) | Err(RecvTimeoutError::Disconnected) => return,
             Ok(Notice::Files) => {
                 follow(keeper, watcher.as_mut(), &mut folders);
+                if lock(&keeper.list).files.values().any(|file| file.scanned_at.is_none()) {
+                    pass(keeper, None);
+                }
             }
             Ok(Notice::Changed(paths)) => {
                 last = Instant::now();

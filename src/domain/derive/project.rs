@@ -160,9 +160,9 @@ impl<'a> EventSet<'a> {
     }
 
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> bool {
-        let Some(scope) = self.scope_of_pair(one, other) else { return false };
+        let scopes = self.scopes_of_pair(one, other);
         self.settlements_of(one)
-            .filter(|settlement| self.events[&settlement.event].header.scope == *scope)
+            .filter(|settlement| scopes.contains(&&self.events[&settlement.event].header.scope))
             .any(|settlement| settles(settlement, one, other))
     }
 

@@ -15,6 +15,7 @@ use crate::{
         request_hash::request_hash,
         validate, wording,
     },
+    notes::sameness,
     store::{ClaimRow, DoubtRow, EventDraft, Lookup, Ref},
 };
 
@@ -154,8 +155,11 @@ impl ActContext<'_> {
     ) -> (PairEffect, Option<ClaimId>) {
         let by = self.actor.agent.clone().unwrap_or_else(|| self.actor.who.clone());
         let because = order.because.clone();
-        let mut judgement =
-            EventDraft::new(EventKind::Judgement(order.verdict), [Ref::Id(newer.id), Ref::Id(older.id)]);
+        // Of claims of two projects, the judgement names the other project's by its words alone.
+        let apart = newer.scope.is_apart_from(&older.scope);
+        let older_id = Some(Ref::Id(older.id)).filter(|_| !apart);
+        let targets = std::iter::once(Ref::Id(newer.id)).chain(older_id);
+        let mut judgement = EventDraft::new(EventKind::Judgement(order.verdict), targets);
         judgement.body.reason.clone_from(&because);
         let data = JudgementData::new(words_of(newer), words_of(older), model.map(str::to_owned));
         judgement.body.data = serde_json::to_string(&data).ok();
@@ -165,6 +169,8 @@ impl ActContext<'_> {
         let takes_effect = self.actor.agent.is_none() && newer.scope == older.scope;
         match order.verdict {
             PairVerdict::Compatible => (PairEffect::Kept, None),
+            // Each project keeps its own words; they are one insight since.
+            PairVerdict::Same if apart => (PairEffect::Kept, None),
             PairVerdict::Replaces if takes_effect => {
                 drafts.push(replaced_by(std::slice::from_ref(older), newer.id, reason()));
                 (PairEffect::Replaced, Some(older.id))
@@ -175,12 +181,18 @@ impl ActContext<'_> {
                 (PairEffect::Merged, Some(newer.id))
             }
             verdict => {
-                let sentence = sentence(verdict, &by, older, because.as_deref());
-                let relation = match verdict {
-                    PairVerdict::Contradicts => Relation::Contradiction,
-                    _ => Relation::Uncertain,
+                let (said, relation) = match verdict {
+                    // A project replaces no claim of another one.
+                    PairVerdict::Replaces if apart => (PairVerdict::Contradicts, Relation::Contradiction),
+                    PairVerdict::Contradicts => (verdict, Relation::Contradiction),
+                    verdict => (verdict, Relation::Uncertain),
                 };
-                let finding = judged_finding(older.id, relation, sentence);
+                let sentence = sentence(said, &by, older, apart, because.as_deref());
+                let mut finding = judged_finding(older.id, relation, sentence);
+                if apart {
+                    let sides = [newer, older].map(|row| (&*row.statement, &*row.norms));
+                    sameness::describe_judged(&mut finding.evidence, sides[0], sides[1]);
+                }
                 drafts.push(FoundPair { ours: newer.clone(), theirs: older.clone(), finding }.draft());
                 (PairEffect::Card, None)
             }
@@ -189,8 +201,12 @@ impl ActContext<'_> {
 }
 
 /// What a card says that a verdict opens.
-fn sentence(verdict: PairVerdict, by: &str, older: &ClaimRow, because: Option<&str>) -> String {
-    let old = wording::quote(&older.statement);
+fn sentence(verdict: PairVerdict, by: &str, older: &ClaimRow, apart: bool, because: Option<&str>) -> String {
+    let old = if apart {
+        format!("{} in {}", wording::quote(&older.statement), older.scope)
+    } else {
+        wording::quote(&older.statement)
+    };
     let said = match verdict {
         PairVerdict::Contradicts => format!("{by} judged that it contradicts {old}"),
         PairVerdict::Replaces => format!("{by} proposes that it replaces {old}"),

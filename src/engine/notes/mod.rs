@@ -5,6 +5,7 @@ mod calibrate_domains;
 mod figures;
 mod near_pairs;
 mod observe;
+mod pair_outcome;
 mod proposals;
 mod reconcile;
 mod views;
@@ -21,8 +22,9 @@ use crate::{
         NotesCalibrated, RememberRequest, WriteOutcome,
     },
     domain::{CardId, ClaimId, EventId, PairVerdict, judgement::words_hash},
+    infer::ModelRole,
     notes::{Insight, NotedClaim, group, insight},
-    store::{ClaimLink, ClaimRow, JudgedWords, Reader, RecordedPromotion},
+    store::{ClaimLink, ClaimRow, JudgedWords, Reader, RecordedPromotion, Sightings},
 };
 
 /// The claims of an organisation, with all that their insights depend on.
@@ -63,22 +65,11 @@ impl NotesBook {
                 *linked.entry(link.from).or_default() += 1;
                 *linked.entry(link.to).or_default() += 1;
             }
-            let claims = rows.iter().map(|row| {
-                let seen = sightings.get(&row.id).copied().unwrap_or_default();
-                NotedClaim {
-                    id: row.id,
-                    scope: row.scope.clone(),
-                    kind: row.kind,
-                    statement: row.statement.clone(),
-                    words: words_hash(row.kind, &row.statement, &row.qualifiers),
-                    source: row.source.clone(),
-                    first: row.clock.wall,
-                    last: seen.last.max(row.clock.wall),
-                    sightings: 1 + seen.count,
-                    contradicted: carded.contains(&row.id),
-                    links: linked.get(&row.id).copied().unwrap_or_default(),
-                    promoted_from: promoted_from.get(&row.id).copied().unwrap_or_default(),
-                }
+            let claims = rows.iter().map(|row| NotedClaim {
+                statement: row.statement.clone(),
+                links: linked.get(&row.id).copied().unwrap_or_default(),
+                promoted_from: promoted_from.get(&row.id).copied().unwrap_or_default(),
+                ..noted(row, sightings.get(&row.id).copied().unwrap_or_default(), carded.contains(&row.id))
             });
             Ok(Self { claims: claims.collect(), rows, judged, cards, links, promotions, promoted, now, promote_at })
         })
@@ -96,11 +87,16 @@ impl NotesBook {
         judged.map(|judged| (judged.new, judged.existing)).chain(promoted).collect()
     }
 
+    /// Whether a claim was promoted, whatever became of that.
+    pub(in crate::engine) fn was_promoted(&self, claim: &ClaimId) -> bool {
+        self.promoted.contains_key(claim)
+    }
+
     /// Whether an insight is proposed to become a claim of the organisation: enough projects agree, and nobody has decided about it. What was demoted was
     /// decided.
     pub(in crate::engine) fn is_proposed(&self, insight: &Insight) -> bool {
         let mut members = insight.members.iter().filter_map(|at| self.claims.get(*at));
-        insight.is_candidate(self.promote_at) && !members.any(|claim| self.promoted.contains_key(&claim.id))
+        insight.is_candidate(self.promote_at) && !members.any(|claim| self.was_promoted(&claim.id))
     }
 
     /// The weight with which a claim was promoted; of one that came later, `None`.
@@ -111,6 +107,24 @@ impl NotesBook {
     /// The insights, in the order in which they were first seen.
     pub(in crate::engine) fn insights(&self) -> Vec<Insight> {
         group(&self.claims, &self.same()).iter().map(|group| insight(&self.claims, group, self.now)).collect()
+    }
+}
+
+/// A claim in force as far as it decides whether it may be promoted: without its statement, links and promotions.
+pub(in crate::engine) fn noted(row: &ClaimRow, seen: Sightings, contradicted: bool) -> NotedClaim {
+    NotedClaim {
+        id: row.id,
+        scope: row.scope.clone(),
+        kind: row.kind,
+        statement: String::new(),
+        words: words_hash(row.kind, &row.statement, &row.qualifiers),
+        source: row.source.clone(),
+        first: row.clock.wall,
+        last: seen.last.max(row.clock.wall),
+        sightings: 1 + seen.count,
+        contradicted,
+        links: 0,
+        promoted_from: 0,
     }
 }
 
@@ -139,6 +153,21 @@ impl Engine {
     /// Fits the least similarity of equal claims to judged pairs, for each domain.
     pub fn calibrate_notes(&self, org: &str) -> Result<NotesCalibrated, ApiError> {
         calibrate_domains::calibrate(self, org)
+    }
+
+    /// The models by which claims of projects are compared: another text if there are others.
+    pub fn comparing_models(&self) -> String {
+        let info = self.models.info();
+        let of = |role| info.role(role).map(|role| role.sha256.clone()).unwrap_or_default();
+        format!("{} {}", of(ModelRole::Embedder), of(ModelRole::Nli))
+    }
+
+    /// What tells two states of the log apart.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn log_position(&self) -> Result<(i64, i64), ApiError> {
+        Ok(self.readers.lend().log_position()?)
     }
 
     pub(in crate::engine) fn notes_book(&self, org: &str) -> Result<NotesBook, ApiError> {

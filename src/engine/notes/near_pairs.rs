@@ -1,8 +1,14 @@
 //! Pairs of claims that are near in meaning: each claim with its nearest others.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    rc::Rc,
+};
 
-use crate::{domain::ClaimId, notes::NotedClaim};
+use crate::{
+    domain::{ClaimId, EventId},
+    notes::NotedClaim,
+};
 
 /// How many others each claim is compared with.
 const NEAREST: usize = 8;
@@ -42,26 +48,20 @@ pub(super) fn near(
     groups: &[usize],
     fresh: &HashSet<ClaimId>,
 ) -> Vec<NearPair> {
-    let known: Vec<(usize, &Vec<f32>)> =
-        claims.iter().enumerate().filter_map(|(at, claim)| Some((at, vectors.get(&claim.id)?))).collect();
+    let mut search = NearestSearch::new(claims, vectors, groups);
     let mut pairs = BTreeSet::new();
     let mut found = Vec::new();
     let mut seen_words = HashSet::new();
-    for (one, vector) in &known {
-        let Some(claim) = claims.get(*one).filter(|claim| fresh.contains(&claim.id)) else { continue };
+    for (one, claim) in claims.iter().enumerate().filter(|(_, claim)| fresh.contains(&claim.id)) {
         // Equal words have equal vectors: the first claim of them stands for all.
         if !seen_words.insert(claim.words) {
             continue;
         }
-        let mut nearest: Vec<(f32, usize)> =
-            others(&known, groups, *one, vector).filter(|(cosine, _)| *cosine >= LEAST).collect();
-        nearest.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let mut groups_met = HashSet::new();
-        nearest.retain(|(_, other)| groups_met.insert(groups.get(*other)));
-        for (at, (cosine, other)) in nearest.into_iter().take(NEAREST).enumerate() {
-            if pairs.insert((groups.get(*one).min(groups.get(other)), groups.get(*one).max(groups.get(other)))) {
-                let mutual = at == 0 && group_of_nearest(&known, groups, other, claims, vectors) == groups.get(*one);
-                found.push(NearPair { one: *one, other, cosine, mutual });
+        for (at, (cosine, other)) in search.of(one).iter().enumerate() {
+            let (a, b) = (groups.get(one), groups.get(*other));
+            if pairs.insert((a.min(b), a.max(b))) {
+                let mutual = at == 0 && search.of(*other).first().is_some_and(|(_, back)| groups.get(*back) == a);
+                found.push(NearPair { one, other: *other, cosine: *cosine, mutual });
             }
         }
     }
@@ -69,30 +69,52 @@ pub(super) fn near(
     found
 }
 
-/// The claims of other groups, each with its cosine.
-fn others<'a>(
-    known: &'a [(usize, &'a Vec<f32>)],
+/// A claim near another one: the cosine of both, and its place.
+type NearClaim = (f32, usize);
+
+/// Searches the nearest claims of other groups, for each statement once.
+struct NearestSearch<'a> {
+    claims: &'a [NotedClaim],
     groups: &'a [usize],
-    one: usize,
-    vector: &'a [f32],
-) -> impl Iterator<Item = (f32, usize)> + 'a {
-    known
-        .iter()
-        .filter(move |(other, _)| groups.get(*other) != groups.get(one))
-        .map(move |(other, theirs)| (cosine(vector, theirs), *other))
+    vectors: &'a HashMap<ClaimId, Vec<f32>>,
+    /// One claim of each statement, with its vector.
+    known: Vec<(usize, &'a [f32])>,
+    found: HashMap<EventId, Rc<[NearClaim]>>,
 }
 
-/// The group of the claim that is nearest to one, beyond its own.
-fn group_of_nearest<'a>(
-    known: &[(usize, &Vec<f32>)],
-    groups: &'a [usize],
-    one: usize,
-    claims: &[NotedClaim],
-    vectors: &HashMap<ClaimId, Vec<f32>>,
-) -> Option<&'a usize> {
-    let vector = vectors.get(&claims.get(one)?.id)?;
-    let nearest = others(known, groups, one, vector).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-    nearest.and_then(|(_, other)| groups.get(other))
+impl<'a> NearestSearch<'a> {
+    fn new(claims: &'a [NotedClaim], vectors: &'a HashMap<ClaimId, Vec<f32>>, groups: &'a [usize]) -> Self {
+        let mut seen = HashSet::new();
+        let known = claims.iter().enumerate().filter_map(|(at, claim)| {
+            let vector = vectors.get(&claim.id)?;
+            seen.insert(claim.words).then_some((at, vector.as_slice()))
+        });
+        Self { claims, groups, vectors, known: known.collect(), found: HashMap::new() }
+    }
+
+    /// The nearest claims to one, the nearest first, one of each other group.
+    fn of(&mut self, one: usize) -> Rc<[NearClaim]> {
+        let Some((claim, vector)) = self.claims.get(one).and_then(|claim| Some((claim, self.vectors.get(&claim.id)?)))
+        else {
+            return Rc::default();
+        };
+        if let Some(known) = self.found.get(&claim.words) {
+            return Rc::clone(known);
+        }
+        let own = self.groups.get(one);
+        let others = self.known.iter().filter(|(other, _)| self.groups.get(*other) != own);
+        let mut nearest: Vec<NearClaim> = others
+            .map(|(other, theirs)| (cosine(vector, theirs), *other))
+            .filter(|(cosine, _)| *cosine >= LEAST)
+            .collect();
+        nearest.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let mut groups_met = HashSet::new();
+        nearest.retain(|(_, other)| groups_met.insert(self.groups.get(*other)));
+        nearest.truncate(NEAREST);
+        let nearest: Rc<[NearClaim]> = nearest.into();
+        self.found.insert(claim.words, Rc::clone(&nearest));
+        nearest
+    }
 }
 
 /// The most claims of one subject that are compared with each other.
@@ -140,7 +162,7 @@ pub(super) fn of_one_subject(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ClaimKind, EventId, Qualifiers, Scope, judgement::words_hash};
+    use crate::domain::{ClaimKind, Qualifiers, Scope, judgement::words_hash};
 
     #[test]
     fn each_claim_meets_its_nearest_others_once() {

@@ -1,19 +1,20 @@
 //! Finds claims of an organisation in different words that say the same, are linked, or contradict each other.
 //!
 //! The rules come first, then the vectors, then the cross-encoder within a budget. Equal and linked claims are
-//! recorded as judgements in the shared log, so that each device has them; a contradiction opens a card.
+//! recorded as judgements in the shared log, so that each device has them; a contradiction opens a card. Pairs of two
+//! scopes that all of these leave open wait for a judge in the queue of doubts.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::{
     NotesBook,
     near_pairs::{NearPair, near, of_one_subject},
+    pair_outcome::{LookedAt, PairOutcome, ThresholdShifts, judged_contradictions},
 };
 use crate::{
     api::{ApiError, Caller},
     domain::{
-        ClaimId, EventId, EventKind, Finding, LinkKind, PairVerdict, Scope, Tier,
-        guard_report::Relation,
+        ClaimId, EventId, EventKind, PairVerdict, Scope,
         judgement::{JudgementData, pair_key},
     },
     engine::{
@@ -21,15 +22,11 @@ use crate::{
         act_context::WriteScope,
         acts::found_cards::{self, FoundPair},
         guard_calls,
-        guard_result::new_claim,
     },
-    guard::{Guard, Inference, JudgeContext, PairScores},
+    guard::{Guard, Inference},
     infer::{Call, ModelRole},
-    notes::{
-        NotedClaim, group, labels,
-        sameness::{Entailment, SameThresholds, differs_in_part, is_same, may_be_same},
-    },
-    store::{EventDraft, Ref},
+    notes::{NotedClaim, group, labels, sameness::SameThresholds, stated_part::stated_part},
+    store::{ClaimRow, EventDraft, Ref},
 };
 
 /// Pairs that the cross-encoder is asked about at once.
@@ -57,7 +54,7 @@ impl Default for ReconcileBudget {
 
 impl ReconcileBudget {
     /// The thresholds of a pair: those of its domain; of two domains, the stricter.
-    fn thresholds(&self, one: &NotedClaim, other: &NotedClaim, mutual: bool) -> SameThresholds {
+    pub(super) fn thresholds(&self, one: &NotedClaim, other: &NotedClaim, mutual: bool) -> SameThresholds {
         let of = |claim: &NotedClaim| {
             self.domains.get(labels(claim.kind, &claim.statement).domain).copied().unwrap_or(self.same.cosine)
         };
@@ -77,6 +74,8 @@ pub struct Reconciled {
     pub linked: usize,
     /// Cards that were opened.
     pub cards: usize,
+    /// Pairs that wait for a judge.
+    pub doubts: usize,
     /// Pairs that the cross-encoder was asked about.
     pub inferred: usize,
     /// Pairs that are left for the next run.
@@ -87,14 +86,6 @@ pub struct Reconciled {
     pub done: Vec<ClaimId>,
     /// Why the cross-encoder was not asked, though there is one.
     pub skipped: Option<String>,
-}
-
-/// What came of a pair.
-enum Outcome {
-    Same,
-    Link(LinkKind, bool),
-    Contradiction(Box<FoundPair>),
-    Nothing,
 }
 
 /// A short key of a pair of statements, to remember that it was asked about.
@@ -134,8 +125,7 @@ impl Engine {
             !judged.contains(&pair_key(one, other)) && !asked.contains(&short_key(one, other))
         };
         let mut pairs = near(&book.claims, &vectors, &groups, &fresh);
-        let keys: Vec<Vec<String>> =
-            book.rows.iter().map(|row| Guard::index_terms(&row.norms, &row.statement).pairs).collect();
+        let keys: Vec<Vec<String>> = book.rows.iter().map(|row| self.subject_keys(row)).collect();
         let mut by_subject = of_one_subject(&book.claims, &keys, &groups, &fresh, &pairs);
         by_subject.retain(is_open);
         pairs.retain(is_open);
@@ -147,18 +137,37 @@ impl Engine {
             found.done = fresh.iter().copied().filter(|id| vectors.contains_key(id)).collect();
         }
         let mut inferences = self.infer_pairs(&book, &pairs, &mut found);
+        if found.skipped.is_some() {
+            // They are looked at again once the model answers.
+            found.done.clear();
+        }
         // The rules alone judge these: their vectors are far apart, or not there.
         inferences.resize(pairs.len() + by_subject.len(), None);
         pairs.extend(by_subject);
-        let mut outcomes = Vec::with_capacity(pairs.len());
-        for (pair, inference) in pairs.iter().zip(&inferences) {
-            outcomes.push(self.look_at(&book, pair, *inference, budget));
+        let mut looked = Vec::with_capacity(pairs.len());
+        let mut shifts = ThresholdShifts::default();
+        for (pair, inference) in pairs.into_iter().zip(inferences) {
+            let outcome = self.look_at(&book, &pair, inference, budget, &mut shifts)?;
             if inference.is_some() {
                 found.asked.push(short_key(&book.claims[pair.one].words, &book.claims[pair.other].words));
             }
+            looked.push(LookedAt { pair, inference, outcome });
         }
-        self.record(caller, &book, &pairs, outcomes, &mut found)?;
+        found.doubts = self.queue_undecided(&book, &looked, &mut shifts)?;
+        self.record(caller, &book, looked, &mut found)?;
         Ok(found)
+    }
+
+    /// The keys by which a claim shares a subject with others: those of its norms, and those of what it says apart from a part of the work.
+    fn subject_keys(&self, row: &ClaimRow) -> Vec<String> {
+        let mut keys = Guard::index_terms(&row.norms, &row.statement).pairs;
+        if let Some(stated) = stated_part(&row.statement) {
+            let norms = guard_calls::normalise(&self.guard, row.kind, &stated.rest, &row.qualifiers).norms;
+            keys.extend(Guard::index_terms(&norms, &stated.rest).pairs);
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        keys
     }
 
     fn infer_pairs(&self, book: &NotesBook, pairs: &[NearPair], found: &mut Reconciled) -> Vec<Option<Inference>> {
@@ -188,92 +197,29 @@ impl Engine {
         inferences
     }
 
-    /// What a pair is; `one` is taken for the newer claim.
-    fn look_at(
-        &self,
-        book: &NotesBook,
-        pair: &NearPair,
-        inference: Option<Inference>,
-        budget: &ReconcileBudget,
-    ) -> Outcome {
-        let (one, other) = (&book.claims[pair.one], &book.claims[pair.other]);
-        let same = budget.thresholds(one, other, pair.mutual);
-        // The stored statement was first in `forward`.
-        let entailment = inference.map(|inference| Entailment::of(inference.backward, inference.forward));
-        if let Some(entailment) = entailment
-            && is_same(&one.statement, &other.statement, pair.cosine, entailment, same)
-        {
-            return Outcome::Same;
-        }
-        let (newer, older) = if (one.first, one.id) >= (other.first, other.id) {
-            (pair.one, pair.other)
-        } else {
-            (pair.other, pair.one)
-        };
-        let parse = |at: usize| guard_calls::parse(new_claim(&book.rows[at]));
-        if let (Ok(ours), Ok(theirs)) = (parse(newer), parse(older)) {
-            let against = [theirs];
-            if let Ok(rulings) = guard_calls::rulings(&self.guard, &ours, &against) {
-                let scores = [PairScores { cosine: Some(pair.cosine), inference, ..PairScores::default() }];
-                let today = guard_calls::day(book.now);
-                let under = JudgeContext {
-                    today: &today,
-                    scores: &scores,
-                    rulings: &rulings,
-                    infers: inference.is_some() && self.nli_is_fitted(),
-                    ..JudgeContext::default()
-                };
-                let report = guard_calls::judge(&self.guard, &ours, &against, under).unwrap_or_default();
-                let finding = report.findings.into_iter().find(|finding| finding.tier == Tier::Block);
-                if let Some(finding) = finding
-                    .filter(|finding| finding.evidence.relation == Relation::Contradiction || finding.score > 0.0)
-                {
-                    let (ours, theirs) = (book.rows[newer].clone(), book.rows[older].clone());
-                    return Outcome::Contradiction(Box::new(FoundPair { ours, theirs, finding }));
-                }
-                let apart =
-                    one.scope.level().is_project() && other.scope.level().is_project() && one.scope != other.scope;
-                if let Some(ruling) = rulings.first().filter(|ruling| apart && differs_in_part(&ruling.evidence)) {
-                    let (ours, theirs) = (book.rows[newer].clone(), book.rows[older].clone());
-                    let evidence = ruling.evidence.clone();
-                    let finding = Finding { claim: theirs.id, tier: Tier::Warn, score: ruling.score, evidence };
-                    return Outcome::Contradiction(Box::new(FoundPair { ours, theirs, finding }));
-                }
-            }
-        }
-        let polar = may_be_same(&one.statement, &other.statement, 1.0, same);
-        match entailment {
-            Some(entailment) if polar && entailment.refines() => Outcome::Link(link_of(&one.statement), true),
-            Some(Entailment { forward, backward })
-                if polar && (Entailment { forward: backward, backward: forward }).refines() =>
-            {
-                Outcome::Link(link_of(&other.statement), false)
-            }
-            _ => Outcome::Nothing,
-        }
-    }
-
     /// Writes what was found, an act for each scope.
     fn record(
         &self,
         caller: &Caller,
         book: &NotesBook,
-        pairs: &[NearPair],
-        outcomes: Vec<Outcome>,
+        looked: Vec<LookedAt>,
         found: &mut Reconciled,
     ) -> Result<(), ApiError> {
         let model = self.models.info().role(ModelRole::Nli).map(|info| info.name.clone());
         let mut judgements: BTreeMap<Scope, Vec<EventDraft>> = BTreeMap::new();
         let mut cards: BTreeMap<Scope, Vec<FoundPair>> = BTreeMap::new();
-        for (pair, outcome) in pairs.iter().zip(outcomes) {
+        for pair_found in judged_contradictions(book) {
+            cards.entry(pair_found.ours.scope.clone()).or_default().push(pair_found);
+        }
+        for LookedAt { pair, outcome, .. } in looked {
             let (verdict, link, from_one) = match outcome {
-                Outcome::Same => (PairVerdict::Same, None, true),
-                Outcome::Link(link, from_one) => (PairVerdict::Compatible, Some(link), from_one),
-                Outcome::Contradiction(pair_found) => {
+                PairOutcome::Same => (PairVerdict::Same, None, true),
+                PairOutcome::Link(link, from_one) => (PairVerdict::Compatible, Some(link), from_one),
+                PairOutcome::Contradiction(pair_found) => {
                     cards.entry(pair_found.ours.scope.clone()).or_default().push(*pair_found);
                     continue;
                 }
-                Outcome::Nothing => continue,
+                PairOutcome::Undecided => continue,
             };
             let (from, to) = if from_one { (pair.one, pair.other) } else { (pair.other, pair.one) };
             let (from, to) = (&book.claims[from], &book.claims[to]);
@@ -312,11 +258,4 @@ impl Engine {
         }
         Ok(())
     }
-}
-
-/// How a claim that says more bears on the other one: as an example, if it says so.
-fn link_of(statement: &str) -> LinkKind {
-    let lower = statement.to_lowercase();
-    let example = ["for example", "e.g.", "for instance", "such as"].iter().any(|words| lower.contains(words));
-    if example { LinkKind::ExampleOf } else { LinkKind::Refines }
 }

@@ -266,6 +266,7 @@ mod tests {
             statement: statement.to_owned(),
             reason: None,
             day: "2026-03-01".to_owned(),
+            project: None,
         };
         let pairs: Vec<_> =
             INJECTED.iter().map(|text| PromptPair { newer: claim(text), older: claim("Use tabs.") }).collect();

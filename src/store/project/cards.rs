@@ -40,6 +40,8 @@ struct Member {
     id: ClaimId,
     clock: Hlc,
     active: bool,
+    /// Its scope.
+    scope: i64,
     /// It is of the scope itself, and not of its organisation's level.
     own: bool,
 }
@@ -362,7 +364,11 @@ impl Projector<'_> {
         }
         let Some(newest) = members.first() else { return Ok(None) };
         let mut settled = last_settling(events, scope).map(|event| (event.header.clock, event.id, event.n));
-        for resolve in self.resolves_of(&ids, scope)? {
+        // What was found between projects is settled by an event of any of them.
+        let level = levels::above(self.db, scope)?;
+        let others = members.iter().map(|member| member.scope).filter(|other| found.is_some() && Some(*other) != level);
+        let scopes = others.chain([scope]).collect();
+        for resolve in self.resolves_of(&ids, &scopes)? {
             settled = settled.max(Some((resolve.header.clock, resolve.id, resolve.n)));
         }
         let active = members.iter().filter(|member| member.active).count();
@@ -461,6 +467,7 @@ impl Projector<'_> {
             }
             let member = read.query_row(params![id.0, scope, level], |row| {
                 Ok(Member {
+                    scope: row.get(5)?,
                     own: row.get::<_, i64>(5)? == scope,
                     n: row.get(0)?,
                     id: id_at(row, 1)?,

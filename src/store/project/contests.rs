@@ -42,9 +42,13 @@ impl Lineage for SuccessionLine<'_> {
     }
 
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
-        // Of a project's claim and one of its organisation's level, the project's events decide.
-        let Some(scope) = levels::of_pair(self.db, one, other)? else { return Ok(false) };
-        Ok(settlements_of(self.db, one, scope)?.iter().any(|settlement| settles(settlement, one, other)))
+        // Of a project's claim and one of its organisation's level, the project's events decide; of two projects, those of either.
+        for scope in levels::of_pair(self.db, one, other)? {
+            if settlements_of(self.db, one, scope)?.iter().any(|settlement| settles(settlement, one, other)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -231,10 +235,13 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// The effective events that settle a card with these members, beside those that speak of it locally.
-    pub(super) fn resolves_of(&self, members: &BTreeSet<EventId>, scope: i64) -> Result<Vec<LoadedEvent>> {
+    /// The effective events of these scopes that settle a card with these members, beside those that speak of it locally.
+    pub(super) fn resolves_of(&self, members: &BTreeSet<EventId>, scopes: &BTreeSet<i64>) -> Result<Vec<LoadedEvent>> {
         let Some(first) = members.first() else { return Ok(Vec::new()) };
-        let mut found = log::pointing_at(self.db, first, EdgeRole::Target, scope)?;
+        let mut found = Vec::new();
+        for scope in scopes {
+            found.extend(log::pointing_at(self.db, first, EdgeRole::Target, *scope)?);
+        }
         found.retain(|event| {
             event.effective
                 && matches!(event.kind, EventKind::Resolve(act) if act != ResolveAct::Reviewed)

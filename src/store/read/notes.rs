@@ -1,18 +1,18 @@
 //! What notes are computed from: the claims of an organisation, with their sightings, judgements, cards, links and vectors.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::params;
 
 use super::claims::bare_claims_at_places;
 use crate::{
     domain::{
-        CardId, ClaimId, EventId, EventKind, Header, LinkKind, PairVerdict,
+        CardId, ClaimId, EventId, EventKind, Header, LinkKind, PairVerdict, derive,
         judgement::{JudgementData, PairJudgement, SCAN_JUDGE, pair_key, standing},
     },
     store::{
         ClaimRow, Reader, Result,
-        log::{self, conversion, id_at},
+        log::{self, LoadedEvent, conversion, id_at},
         vectors,
     },
 };
@@ -52,7 +52,77 @@ pub struct ClaimLink {
     pub kind: LinkKind,
 }
 
+/// What events said of the claims of an organisation since a place in the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClaimNews {
+    /// The claims that they made or named, and those that stand on a card with one of these.
+    pub claims: BTreeSet<ClaimId>,
+    /// The pairs that were judged, by the hashes of their words.
+    pub judged: Vec<(EventId, EventId)>,
+    /// One of these says the same.
+    pub says_same: bool,
+}
+
 impl Reader {
+    /// What at most `most` events after a place in the log said of an organisation's claims. `None` if there are more, or if one took something back
+    /// or promoted a claim: what follows from that is not said by its targets.
+    pub fn claim_news(&self, org: &str, after: i64, most: usize) -> Result<Option<ClaimNews>> {
+        self.snapshot(|reader| {
+            let db = &reader.db;
+            let mut read = db.prepare_cached(log::select_loaded!("events e WHERE e.n > ?1 ORDER BY e.n LIMIT ?2"))?;
+            let events =
+                read.query_map(params![after, most + 1], LoadedEvent::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+            if events.len() > most {
+                return Ok(None);
+            }
+            let mut org_of = db.prepare_cached("SELECT org = ?2 FROM scopes WHERE n = ?1")?;
+            let mut news = ClaimNews::default();
+            for event in events {
+                if !org_of.query_row(params![event.scope, org], |row| row.get::<_, bool>(0))? {
+                    continue;
+                }
+                let is_act = derive::is_undo(&event.kind) || derive::is_redact(&event.kind);
+                if is_act || event.kind == EventKind::Promote {
+                    return Ok(None);
+                }
+                news.says_same |= event.kind == EventKind::Judgement(PairVerdict::Same);
+                if matches!(event.kind, EventKind::Judgement(_))
+                    && let Some(data) = JudgementData::of(log::body(db, event.n)?.as_ref())
+                    && let (Ok(new), Ok(existing)) = (data.new.parse(), data.existing.parse())
+                {
+                    news.judged.push((new, existing));
+                }
+                news.claims.extend(event.header.targets.iter().chain(&event.header.successor).chain([&event.id]));
+            }
+            let mut beside = db.prepare_cached(
+                "SELECT o.member FROM card_members m JOIN card_members o ON o.card = m.card WHERE m.member = ?1",
+            )?;
+            for claim in news.claims.clone() {
+                let members = beside.query_map([claim.0], |row| id_at(row, 0))?;
+                news.claims.extend(members.collect::<rusqlite::Result<Vec<_>>>()?);
+            }
+            Ok(Some(news))
+        })
+    }
+
+    /// When a claim was seen again, and whether it stands on an open card.
+    pub fn noted_of(&self, claim: &ClaimId) -> Result<(Sightings, bool)> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(
+                "SELECT count(*), coalesce(max(e.wall), 0) FROM claims c JOIN edges x ON x.dst = c.id AND x.role = 0
+                 JOIN events e ON e.n = x.src AND e.scope = c.scope AND e.kind = 'observe' AND e.effective = 1
+                 WHERE c.id = ?1",
+            )?;
+            let seen = read.query_row([claim.0], |row| {
+                Ok(Sightings { count: row.get(0)?, last: row.get::<_, i64>(1)?.unsigned_abs() })
+            })?;
+            let mut read = reader.db.prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM card_members m JOIN cards k ON k.n = m.card WHERE m.member = ?1 AND k.open = 1)",
+            )?;
+            Ok((seen, read.query_row([claim.0], |row| row.get(0))?))
+        })
+    }
+
     /// The active guarded claims in all scopes of an organisation, in the order of arrival, without their relations.
     pub fn organisation_claims(&self, org: &str) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {

@@ -84,6 +84,9 @@ pub(super) fn scanned(state: &mut AppState, run: &NotesRun, out: &mut Vec<Effect
     state.requests.notes = true;
     state.requests.inbox = true;
     out.push(state.toast(Tone::Done, format!("{}.", run.sentence())));
+    if let Some(rest) = run.rest() {
+        out.push(state.toast(Tone::Info, format!("{rest}.")));
+    }
     for problem in run.problems.iter().take(3) {
         out.push(state.toast(Tone::Warn, super::replies::sentence(problem)));
     }
@@ -142,13 +145,7 @@ pub(super) fn written(state: &mut AppState, written: &NotesWritten, is_page: boo
     if matches!(state.overlay, Some(Overlay::Page(_))) {
         state.overlay = None;
     }
-    let claims = text::count(written.chosen, "claim", "claims");
-    let said = if written.written {
-        format!("Wrote {claims} into ergo's section of {}.", sanitize_line(&written.path))
-    } else {
-        "Nothing was written: the section is up to date.".to_owned()
-    };
-    out.push(state.toast(Tone::Done, said));
+    out.push(state.toast(Tone::Done, format!("{}.", sanitize_line(&written.sentence()))));
 }
 
 /// The difference that writing makes, after what a person should know of it.

@@ -39,6 +39,12 @@ const EFFECTS: [(Action, PairVerdict, &str); 4] = [
     (Action::Contradicts, PairVerdict::Contradicts, "a card asks which of the two holds"),
 ];
 
+/// What the verdicts do that change a claim, if the two are of two scopes: no scope changes another one's claim.
+const EFFECTS_ACROSS: [(PairVerdict, &str); 2] = [
+    (PairVerdict::Replaces, "a card asks what to do: no project replaces another one's claim"),
+    (PairVerdict::Same, "both stay, and count as one rule of the organisation"),
+];
+
 /// Rows of the answers, with their border.
 pub(super) const ANSWERS: u16 = 6;
 
@@ -103,7 +109,12 @@ fn answer(paint: &mut Paint<'_>, place: Rect, row: (Action, PairVerdict, &str), 
         (true, None) => "sending…".to_owned(),
         (true, Some((_, PairEffect::Stale))) => "no longer asked: nothing was done".to_owned(),
         (true, Some(_)) => paint.state.keys.say("done; {judging_undo} undoes the last verdict"),
-        (false, _) => effect.to_owned(),
+        (false, _) => {
+            let across = EFFECTS_ACROSS
+                .iter()
+                .find(|(of, _)| shown.pair.newer.scope != shown.pair.older.scope && *of == verdict);
+            across.map_or(effect, |(_, effect)| effect).to_owned()
+        }
     };
     let words = verdict.words();
     let (key_style, style) = match (shown.verdict, given) {
@@ -136,8 +147,9 @@ fn pair(paint: &Paint<'_>, shown: &PairToJudge, width: usize) -> Vec<Line<'stati
     let runs = |runs: &[Run]| -> Vec<Run> {
         runs.iter().map(|run| Run { own: run.own && !apart, text: run.text.clone() }).collect()
     };
-    let newer = side(paint, ("Newer", &pair.newer), &runs(&shown.diff.left), theme.side_a, left);
-    let older = side(paint, ("Older", &pair.older), &runs(&shown.diff.right), theme.side_b, right);
+    let across = pair.newer.scope != pair.older.scope;
+    let newer = side(paint, ("Newer", &pair.newer), &runs(&shown.diff.left), theme.side_a, across, left);
+    let older = side(paint, ("Older", &pair.older), &runs(&shown.diff.right), theme.side_b, across, right);
     let mut out = if wide {
         beside(newer, older, left, span(format!(" {} ", theme.glyphs.column), theme.border))
     } else {
@@ -146,7 +158,7 @@ fn pair(paint: &Paint<'_>, shown: &PairToJudge, width: usize) -> Vec<Line<'stati
         both.extend(older);
         both
     };
-    if paint.state.scope.is_none() {
+    if paint.state.scope.is_none() && !across {
         out.push(Line::default());
         out.extend(labelled(
             "scope",
@@ -163,6 +175,7 @@ fn side(
     (name, claim): (&str, &ClaimView),
     runs: &[Run],
     own: Style,
+    across: bool,
     width: usize,
 ) -> Vec<Line<'static>> {
     let theme = paint.theme;
@@ -185,6 +198,9 @@ fn side(
     }
     if let Some(source) = &claim.source {
         field("source", source);
+    }
+    if across {
+        field("scope", &claim.scope.to_string());
     }
     field("by", &format!("{}, {}", written_by(claim), times::ago(claim.at, paint.state.now)));
     if let Some(holds) = claim.qualifiers.holds() {

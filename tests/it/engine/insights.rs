@@ -3,12 +3,16 @@
 use std::collections::HashSet;
 
 use ergo::{
-    api::{InboxQuery, InsightFiguresQuery, InsightsQuery, Lifecycle, NoteLinksQuery, PromoteRequest, PromotionsQuery},
+    api::{
+        DoubtsQuery, InboxQuery, InsightFiguresQuery, InsightsQuery, JudgePairsRequest, Lifecycle, NoteLinksQuery,
+        PairEffect, PromoteRequest, PromotionsQuery, VerdictOnPair,
+    },
+    domain::PairVerdict,
     engine::{ReconcileBudget, Reconciled},
-    infer::FakeModels,
+    infer::{FakeModels, JudgeCommand, ModelJudge},
 };
 
-use super::*;
+use super::{doubts::doubting, *};
 
 pub(super) fn rule(project: &str, statement: &str) -> RememberRequest {
     RememberRequest {
@@ -218,4 +222,92 @@ fn projects_that_agree_in_other_words_are_proposed_promoted_and_listed_with_what
     done(bed.engine.demote(super::on(promoted.claim_id, "they differ")).unwrap());
     assert_eq!((proposed(&bed).len(), counted(&bed)), (0, 0));
     assert!(insights(&bed).iter().all(|one| !one.candidate));
+}
+
+const REPORT: &str = "The weekly report goes to the finance team first";
+const DRAFT: &str = "The weekly report goes to the finance team as a draft";
+
+/// Two projects with claims of which nothing decides whether they contradict each other; the older claim comes first.
+fn undecided(judges: Vec<ModelJudge>) -> (Bed, ClaimId, ClaimId) {
+    let bed = Bed::of(1, AgentPolicy::Force).reopen_with_models_as(doubting(), Arc::new(models()), move |config| {
+        config.judges = judges;
+    });
+    let old = stored(bed.engine.remember_by_rules(&rule("a", REPORT)).unwrap()).claim_id;
+    let new = stored(bed.engine.remember_by_rules(&rule("b", DRAFT)).unwrap()).claim_id;
+    let found = reconcile(&bed);
+    assert_eq!((found.doubts, found.cards, found.merged), (1, 0, 0), "{found:?}");
+    (bed, old, new)
+}
+
+#[test]
+fn what_two_projects_leave_in_doubt_waits_for_a_judge_whose_verdict_changes_neither_claim() {
+    for (verdict, is_agent) in PairVerdict::ALL.into_iter().flat_map(|verdict| [(verdict, false), (verdict, true)]) {
+        let (bed, old, new) = undecided(Vec::new());
+        assert_eq!(reconcile(&bed).doubts, 0, "it waits already");
+        let waiting = || bed.engine.doubts(&DoubtsQuery::default()).unwrap();
+        let pair = waiting().items.remove(0);
+        assert_eq!((pair.newer.id, pair.older.id, &*pair.scope.project), (new, old, "b"));
+        assert_eq!((&*pair.newer.scope.project, &*pair.older.scope.project), ("b", "a"));
+        let agent = is_agent.then(|| "claude".to_owned());
+        let order = JudgePairsRequest {
+            caller: Caller { agent, ..caller("b") },
+            verdicts: vec![VerdictOnPair { pair: pair.id.to_hex(), verdict, because: Some("read both".into()) }],
+            ..JudgePairsRequest::default()
+        };
+        let judged = bed.engine.judge_pairs(&order).unwrap();
+        let card = matches!(verdict, PairVerdict::Contradicts | PairVerdict::Replaces);
+        let effect = if card { PairEffect::Card } else { PairEffect::Kept };
+        assert_eq!((judged.pairs[0].effect, judged.left, waiting().total), (effect, 0, 0), "{verdict}");
+        assert_eq!(bed.open_cards(), usize::from(card), "{verdict}");
+        if card {
+            let view = bed.card(judged.pairs[0].card_id.unwrap());
+            assert!(view.summary.headline.contains("acme/a"), "{}", view.summary.headline);
+            assert_eq!(bed.engine.conflict_kind(&view.summary.id).unwrap().unwrap().as_str(), "direct");
+        }
+        assert_eq!(insights(&bed).len(), if verdict == PairVerdict::Same { 1 } else { 2 }, "{verdict}");
+        let active = ergo::domain::Status::Active;
+        assert_eq!((bed.claim(old).status, bed.claim(new).status), (active, active), "{verdict}");
+        // The other project's events do not know of it.
+        let kinds = |id: ClaimId| -> Vec<String> {
+            let events = bed.engine.history(&id.to_hex()).unwrap().events;
+            events.into_iter().map(|event| event.kind).filter(|kind| kind.starts_with("judgement")).collect()
+        };
+        assert_eq!((kinds(old).len(), kinds(new).len()), (0, 1));
+        assert_eq!(reconcile(&bed).doubts, 0, "it was judged");
+        bed.engine.undo(UndoRequest { caller: caller("b"), target_op: Some(judged.op_id) }).unwrap();
+        assert_eq!((waiting().total, bed.open_cards()), (1, 0), "{verdict}");
+        assert!(bed.engine.check_store().unwrap().problems.is_empty());
+    }
+}
+
+#[test]
+fn a_judge_is_told_the_projects_of_both_claims_and_finds_in_which_way_they_exclude_each_other() {
+    let script = r#"grep -q '"project":"acme/a"' && echo '[{"pair": 1, "verdict": "contradicts", "because": "read"}]'"#;
+    let command = JudgeCommand::new(&["sh", "-c", script].map(str::to_owned), std::env::temp_dir()).unwrap();
+    let (bed, ..) = undecided(vec![ModelJudge::Command(command)]);
+    let judged = bed.engine.judge_next(None, 20).unwrap().unwrap();
+    assert_eq!((judged.judged, judged.cards, bed.open_cards()), (1, 1, 1));
+}
+
+#[test]
+fn what_a_judge_found_on_one_device_is_a_card_on_the_other_one() {
+    let (a, b) =
+        super::shared_notes::pair_of(|device| bed_of(device).reopen_with_models(doubting(), Arc::new(models())));
+    stored(a.engine.remember_by_rules(&rule("api", REPORT)).unwrap());
+    stored(b.engine.remember_by_rules(&rule("web", DRAFT)).unwrap());
+    super::shared_notes::exchange(&a, &b);
+    assert_eq!(reconcile(&a).doubts, 1);
+    let pair = a.engine.doubts(&DoubtsQuery::default()).unwrap().items.remove(0);
+    let order = JudgePairsRequest {
+        caller: caller("web"),
+        verdicts: vec![VerdictOnPair { pair: pair.id.to_hex(), verdict: PairVerdict::Contradicts, because: None }],
+        ..JudgePairsRequest::default()
+    };
+    a.engine.judge_pairs(&order).unwrap();
+    super::shared_notes::exchange(&a, &b);
+    let found = reconcile(&b);
+    assert_eq!((found.cards, found.doubts), (1, 0), "{found:?}");
+    let cards = |bed: &Bed| bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items[0].id;
+    assert_eq!(cards(&a), cards(&b));
+    assert_eq!(reconcile(&b).cards, 0, "once");
 }

@@ -11,6 +11,11 @@ use ergo::api::{CreateTeamRequest, ExportRequest, InsightsQuery, PromoteRequest}
 
 /// Two devices in a team that shares both projects and the organisation's level.
 fn pair() -> (Bed, Bed) {
+    pair_of(bed_of)
+}
+
+/// [`pair`], of devices that are made so.
+pub(super) fn pair_of(bed_of: impl Fn(u8) -> Bed) -> (Bed, Bed) {
     let (a, b) = (bed_of(1), bed_of(2));
     let request = CreateTeamRequest {
         caller: super::caller(),
@@ -23,7 +28,7 @@ fn pair() -> (Bed, Bed) {
     (a, b)
 }
 
-fn exchange(a: &Bed, b: &Bed) {
+pub(super) fn exchange(a: &Bed, b: &Bed) {
     import(b, &all(a));
     import(a, &all(b));
     import(b, &all(a));
@@ -66,6 +71,29 @@ fn devices_that_read_different_projects_agree_after_sync() {
         bed.clock.fetch_add(365 * 86_400_000, Ordering::Relaxed);
     }
     assert_eq!(seen(&a), seen(&b));
+}
+
+#[test]
+fn a_card_between_projects_that_was_dismissed_on_one_device_is_settled_on_all() {
+    let (a, b) = pair();
+    stored(a.engine.remember_by_rules(&rule("api", "Commits must be signed.")).unwrap());
+    stored(b.engine.remember_by_rules(&rule("web", "Commits must not be signed.")).unwrap());
+    exchange(&a, &b);
+    assert_eq!((reconcile(&a).cards, reconcile(&b).cards), (1, 1), "each finds it for itself");
+    let open = |bed: &Bed| bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
+    let id = open(&a)[0].id.to_hex();
+    let order = ResolveRequest { caller: caller("api"), ..order(CardAct::Dismiss, "each holds in its project") };
+    let dismissed = done(a.engine.resolve(&id, order).unwrap());
+    exchange(&a, &b);
+    assert_eq!((open(&a).len(), open(&b).len()), (0, 0));
+    let settled = b.engine.card(&id).unwrap().settled.unwrap();
+    assert_eq!((settled.act.as_str(), settled.reason.as_deref()), ("dismiss", Some("each holds in its project")));
+    assert_eq!(reconcile(&b).cards, 0, "and is not found again");
+    // Taken back, it waits on both again.
+    let undo = UndoRequest { caller: caller("api"), target_op: Some(dismissed.op_id), ..UndoRequest::default() };
+    a.engine.undo(undo).unwrap();
+    exchange(&a, &b);
+    assert_eq!((open(&a).len(), open(&b).len()), (1, 1));
 }
 
 #[test]

@@ -99,10 +99,11 @@ impl<'a> EventSet<'a> {
             }
         }
         for (id, card) in &mut cards {
-            if let Some((_, scope)) = found.get(id) {
+            let found = found.get(id);
+            if let Some((_, scope)) = found {
                 card.scope = (*scope).clone();
             }
-            self.finish(*id, card);
+            self.finish(*id, card, found.is_some());
         }
         cards
     }
@@ -124,7 +125,7 @@ impl<'a> EventSet<'a> {
     }
 
     /// Settlement, mootness and snooze, which apply to cards of every kind.
-    fn finish(&self, id: CardId, card: &mut CardFacts) {
+    fn finish(&self, id: CardId, card: &mut CardFacts, is_found: bool) {
         let notes = || self.notes(id).filter(|(_, item)| item.header.scope == card.scope);
         let key = |(event, item): (EventId, &ProjectedEvent<'_>)| (item.header.clock, event);
         let mut settled = notes().filter(|(_, item)| is_settling(item)).map(key).max();
@@ -134,16 +135,23 @@ impl<'a> EventSet<'a> {
         } else if card.kind == CardKind::Proposed {
             card.open &= settled.is_none() && active > 0;
         } else {
+            // What was found between projects is settled by an event of any of them.
+            let own = |id: &&EventId| self.events[*id].header.scope == card.scope;
+            let speaks = |scope: &Scope| {
+                *scope == card.scope
+                    || is_found
+                        && !card.scope.takes(scope)
+                        && card.members.iter().any(|id| self.events[id].header.scope == *scope)
+            };
             let settles = |(event, item): &(EventId, &ProjectedEvent<'_>)| {
                 matches!(item.kind, EventKind::Resolve(act) if act != ResolveAct::Reviewed)
-                    && item.header.scope == card.scope
+                    && speaks(&item.header.scope)
                     && self.effective(event)
                     && card.members.iter().all(|member| item.header.targets.contains(member))
             };
-            let own = card.members.iter().find(|id| self.events[*id].header.scope == card.scope);
             // What was found among claims of other scopes is rare enough to look through all events.
-            let resolves = match own {
-                Some(own) => self.pointing_at(own).filter(settles).map(key).max(),
+            let resolves = match card.members.iter().find(own) {
+                Some(_) => card.members.iter().flat_map(|id| self.pointing_at(id)).filter(settles).map(key).max(),
                 None => self.events.iter().map(|(event, item)| (*event, item)).filter(settles).map(key).max(),
             };
             settled = settled.max(resolves);

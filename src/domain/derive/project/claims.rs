@@ -72,7 +72,7 @@ impl EventSet<'_> {
                 let settlement = Settlement {
                     event: *id,
                     act,
-                    targets: self.members(item.header),
+                    targets: item.header.targets.clone(),
                     created: with.filter(|claim| self.events[claim].header.scope == item.header.scope).collect(),
                 };
                 for claim in settlement.targets.iter().chain(&settlement.created).collect::<BTreeSet<_>>() {
@@ -102,15 +102,23 @@ impl EventSet<'_> {
         members
     }
 
-    /// The scope whose events speak of two claims together: the one that they share, else the project, whose organisation's level the other
-    /// is; `None` if they are of two projects, or unknown.
-    pub(super) fn scope_of_pair(&self, one: &ClaimId, other: &ClaimId) -> Option<&Scope> {
-        let (one, other) = (&self.events.get(one)?.header.scope, &self.events.get(other)?.header.scope);
+    /// The scopes whose events speak of two claims together: the one that they share, else the project, whose organisation's level the other is,
+    /// else the two projects of one organisation; none if they are of two organisations, or unknown.
+    pub(super) fn scopes_of_pair(&self, one: &ClaimId, other: &ClaimId) -> Vec<&Scope> {
+        let scope_of = |id: &ClaimId| self.states.contains_key(id).then(|| &self.events[id].header.scope);
+        let (Some(one), Some(other)) = (scope_of(one), scope_of(other)) else { return Vec::new() };
         match (one.takes(other), other.takes(one)) {
-            (true, _) => Some(one),
-            (false, true) => Some(other),
-            (false, false) => None,
+            (true, _) => vec![one],
+            (false, true) => vec![other],
+            (false, false) if one.org_id == other.org_id => vec![one, other],
+            (false, false) => Vec::new(),
         }
+    }
+
+    /// The scope of a card of two claims that is derived: the one that they share, or the project, whose organisation's level the other is.
+    pub(super) fn scope_of_pair(&self, one: &ClaimId, other: &ClaimId) -> Option<&Scope> {
+        let [scope]: [&Scope; 1] = self.scopes_of_pair(one, other).try_into().ok()?;
+        Some(scope)
     }
 
     pub(super) fn claims(&self) -> BTreeMap<ClaimId, ClaimFacts> {
@@ -133,7 +141,10 @@ impl EventSet<'_> {
                         settlement.act == ResolveAct::Exception
                             && self.events[&settlement.event].header.scope == item.header.scope
                             && settlement.targets.contains(id)
-                            && settlement.targets.iter().any(|other| other != id && self.active(other))
+                            && self
+                                .members(self.events[&settlement.event].header)
+                                .iter()
+                                .any(|other| other != id && self.active(other))
                     });
                 let facts = ClaimFacts {
                     scope: item.header.scope.clone(),

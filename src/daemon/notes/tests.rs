@@ -1,0 +1,272 @@
+//! Files of rules that rise into claims, beside models that the tests write.
+
+use std::{collections::HashMap, fs, path::Path};
+
+use ed25519_dalek::SigningKey;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    api::{DoubtsQuery, InsightsQuery, JudgePairsRequest, VerdictOnPair},
+    domain::PairVerdict,
+    engine::EngineConfig,
+    guard::{GateWeights, Guard, doubt_gate::GateRegression},
+    infer::{FakeModels, Models},
+};
+
+/// A device that follows the files of a folder.
+struct Workspace {
+    dir: TempDir,
+    keeper: NotesKeeper,
+}
+
+impl Workspace {
+    fn new(guard: Guard, models: FakeModels) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path().join("home"));
+        fs::create_dir_all(dir.path().join("home")).unwrap();
+        let mut config = EngineConfig::new(paths.store(), SigningKey::from_bytes(&[7; 32]));
+        config.durable = false;
+        let models: Arc<dyn Models> = Arc::new(models);
+        let engine = Arc::new(Engine::open_with_models(config, guard, models).unwrap());
+        let keeper = keeper(dir.path(), engine);
+        Self { dir, keeper }
+    }
+
+    /// The same device after a restart of its daemon.
+    fn restarted(self) -> Self {
+        let Self { dir, keeper: before } = self;
+        let engine = Arc::clone(&before.engine);
+        drop(before);
+        Self { keeper: keeper(dir.path(), engine), dir }
+    }
+
+    fn write(&self, project: &str, rules: &[String]) {
+        let folder = self.dir.path().join("src").join(project);
+        fs::create_dir_all(&folder).unwrap();
+        let lines: String = rules.iter().map(|rule| format!("- {rule}\n")).collect();
+        fs::write(folder.join("CLAUDE.md"), format!("# Rules\n\n{lines}")).unwrap();
+    }
+
+    fn follow(&self) -> NotesAdded {
+        let src = self.dir.path().join("src").display().to_string();
+        self.keeper.add(&NotesAddRequest { caller: caller(), paths: vec![src], remove: false }).unwrap()
+    }
+
+    fn scan(&self) -> NotesRun {
+        let run = self.keeper.scan(&NotesScanRequest { caller: caller(), path: None }).unwrap();
+        assert!(run.problems.is_empty(), "{run:?}");
+        run
+    }
+
+    fn calibrate(&self, apply: bool, reset: bool) -> DomainThreshold {
+        let request = NotesCalibrateRequest { caller: caller(), apply, reset };
+        let domains = self.keeper.calibrate(&request).unwrap().domains;
+        domains.into_iter().find(|found| found.domain == "testing").unwrap()
+    }
+
+    /// How many statements are insights of their own.
+    fn insights(&self) -> usize {
+        let query = InsightsQuery { org_id: "acme".into(), ..InsightsQuery::default() };
+        self.keeper.engine.insights(&query).unwrap().total
+    }
+}
+
+fn keeper(dir: &Path, engine: Arc<Engine>) -> NotesKeeper {
+    let mut config = Config { org_id: "acme".into(), who: "ada".into(), ..Config::default() };
+    // One threshold for all, so that a test can count.
+    config.notes.nearest_similarity = config.notes.similarity;
+    NotesKeeper::open(&Paths::under(dir.join("home")), &config, engine)
+}
+
+fn caller() -> Caller {
+    Caller { org_id: "acme".into(), project: "notes".into(), who: "ada".into(), ..Caller::default() }
+}
+
+const NAMES: [&str; 14] = [
+    "alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet", "kilo", "lima",
+    "mike", "november",
+];
+
+/// The rule about a name in the words of one project, and in those of the other one.
+fn rules(names: &[&str]) -> [Vec<String>; 2] {
+    let one = names.iter().map(|name| format!("Test suites about {name} run nightly."));
+    let other = names.iter().map(|name| format!("Each night the {name} tests are started."));
+    [one.collect(), other.collect()]
+}
+
+/// The two rules about one name are as near as a pair that the settings (60 %) do not take for the same; those about others are far apart. The
+/// cross-encoder says that each follows from the other.
+fn half_near() -> FakeModels {
+    let places: HashMap<&str, usize> = NAMES.iter().enumerate().map(|(at, name)| (*name, at)).collect();
+    let embed = move |text: &str| {
+        let mut vector = vec![0.0; 32];
+        match text.split(|c: char| !c.is_alphanumeric()).find_map(|word| places.get(word)) {
+            Some(at) if text.starts_with("Each night") => {
+                vector[2 * at] = 0.56;
+                vector[2 * at + 1] = (1.0_f32 - 0.56 * 0.56).sqrt();
+            }
+            Some(at) => vector[2 * at] = 1.0,
+            None => vector[2 * NAMES.len()] = 1.0,
+        }
+        Ok(vector)
+    };
+    FakeModels::new().embedding(embed).classifying(|_, _| Ok([6.0, 0.0, -2.0]))
+}
+
+/// A gate that has every pair in doubt.
+fn doubting() -> Guard {
+    let words = GateRegression { ask: 0.5, mention: 0.2, weights: [("intercept".to_owned(), 3.0)].into() };
+    Guard::default().with_gate(GateWeights { words, ..GateWeights::default() })
+}
+
+#[test]
+fn thresholds_from_judged_pairs_take_effect_in_the_next_scan_and_a_reset_takes_them_back() {
+    let space = Workspace::new(doubting(), half_near());
+    let [one, other] = rules(&NAMES[..13]);
+    space.write("one", &one);
+    space.write("other", &other);
+    assert_eq!(space.follow().files.len(), 2);
+    let run = space.scan();
+    assert_eq!((run.stored, run.merged, run.inferred, space.insights()), (26, 0, 13, 26), "{run:?}");
+
+    // A person says of all pairs but the last that they say the same.
+    let judge = |names: &[&str]| {
+        let query = DoubtsQuery { limit: Some(50), ..DoubtsQuery::default() };
+        let pairs = space.keeper.engine.doubts(&query).unwrap().items;
+        let pairs = pairs.into_iter().filter(|pair| names.iter().any(|name| pair.newer.statement.contains(name)));
+        let verdict = |pair: crate::api::PairInDoubt| VerdictOnPair {
+            pair: pair.id.to_hex(),
+            verdict: PairVerdict::Same,
+            because: None,
+        };
+        let verdicts = pairs.map(verdict).collect();
+        let request = JudgePairsRequest { caller: caller(), verdicts, ..JudgePairsRequest::default() };
+        space.keeper.engine.judge_pairs(&request).unwrap()
+    };
+    assert_eq!(judge(&NAMES[..9]).pairs.len(), 9);
+    let few = space.calibrate(false, false);
+    assert_eq!((few.judged, few.threshold), (9, None), "too few to fit anything");
+    judge(&NAMES[9..12]);
+    assert_eq!(space.insights(), 14);
+    let shown = space.calibrate(false, false);
+    let fitted = shown.threshold.unwrap();
+    assert!((fitted - 0.56).abs() < 0.02 && shown.is_default && shown.judged == 12, "{shown:?}");
+    assert_eq!(space.scan().merged, 0, "shown, not used");
+
+    let used = space.calibrate(true, false);
+    assert!((used.in_use - fitted).abs() < 1e-6 && !used.is_default, "{used:?}");
+    assert_eq!((space.scan().merged, space.insights()), (1, 13), "the pair that nobody judged");
+
+    let space = space.restarted();
+    assert!(!space.calibrate(false, false).is_default, "kept over a restart");
+    let reset = space.calibrate(false, true);
+    assert!((reset.in_use - 0.6).abs() < 1e-6 && reset.is_default, "{reset:?}");
+    let [one, other] = rules(&NAMES);
+    space.write("one", &one);
+    space.write("other", &other);
+    let run = space.scan();
+    assert_eq!((run.stored, run.merged, space.insights()), (2, 0, 15), "{run:?}");
+}
+
+#[test]
+fn what_cannot_be_applied_and_reset_at_once_is_refused() {
+    let space = Workspace::new(Guard::default(), FakeModels::new());
+    let request = NotesCalibrateRequest { caller: caller(), apply: true, reset: true };
+    assert_eq!(space.keeper.calibrate(&request).unwrap_err().field.as_deref(), Some("reset"));
+}
+
+/// Claims about one thing are near, and the cross-encoder knows nothing.
+fn bag_of_words() -> FakeModels {
+    FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).classifying(|_, _| Ok([-2.0, 4.0, -2.0]))
+}
+
+#[rstest::rstest]
+#[case::opposed("Commits must be signed.", "Commits must not be signed.", "direct")]
+#[case::in_tests("In tests, mocks must not be used.", "Mocks must be used.", "contextual")]
+#[case::public_api("For the public API: panics are forbidden.", "Panics are allowed.", "contextual")]
+#[case::on_windows("Paths must be absolute on Windows.", "Paths must not be absolute.", "contextual")]
+#[case::in_production("In production, requests must be logged.", "Requests must not be logged.", "contextual")]
+#[case::narrower("Functions have at most 40 lines.", "Functions have at most 60 lines.", "partial")]
+#[case::narrower_time(
+    "Requests time out after at most 5 seconds.",
+    "Requests time out after at most 30 seconds.",
+    "partial"
+)]
+#[case::coverage("Test coverage is at least 80 %.", "Test coverage is at least 90 %.", "partial")]
+#[case::strength("Commits should be signed.", "Commits must not be signed.", "partial")]
+fn two_projects_exclude_each_other_in_full_in_part_or_under_a_condition(
+    #[case] one: &str,
+    #[case] other: &str,
+    #[case] kind: &str,
+    #[values(false, true)] with_models: bool,
+) {
+    let models = if with_models { bag_of_words() } else { FakeModels::new() };
+    let space = Workspace::new(Guard::default(), models);
+    space.write("one", &[one.to_owned(), "Be kind in reviews.".to_owned()]);
+    space.write("other", &[other.to_owned(), "Releases are cut on Mondays.".to_owned()]);
+    space.follow();
+    let run = space.scan();
+    assert_eq!(run.cards, 1, "{run:?}");
+    let check = space.keeper.check(&NotesCheckRequest { caller: caller(), path: None }).unwrap();
+    let kinds: Vec<&str> = check.conflicts.iter().map(|conflict| conflict.kind.unwrap().as_str()).collect();
+    assert_eq!(kinds, [kind; 2], "each file disagrees with the other one: {check:?}");
+}
+
+#[rstest::rstest]
+#[case::other_things("Functions have at most 40 lines.", "Files have at most 500 lines.")]
+#[case::other_units("Requests take at most 2 seconds.", "Requests have at most 2 megabytes.")]
+#[case::other_parts("In tests, mocks must be used.", "On Windows, mocks must not be used.")]
+#[case::other_subject("In tests, mocks must not be used.", "Linters must be used.")]
+fn rules_that_only_look_alike_get_no_card(#[case] one: &str, #[case] other: &str) {
+    let space = Workspace::new(Guard::default(), bag_of_words());
+    space.write("one", &[one.to_owned()]);
+    space.write("other", &[other.to_owned()]);
+    space.follow();
+    let run = space.scan();
+    assert_eq!(run.cards, 0, "{run:?}");
+}
+
+#[test]
+fn claims_that_come_otherwise_are_compared_by_the_next_scan_and_then_no_more() {
+    let space = Workspace::new(Guard::default(), FakeModels::new());
+    space.write("one", &["Commits must be signed.".to_owned()]);
+    space.follow();
+    assert_eq!(space.scan().cards, 0);
+    let request = crate::api::RememberRequest {
+        caller: Caller { project: "other".into(), ..caller() },
+        statement: "Commits must not be signed.".into(),
+        kind: Some(crate::domain::ClaimKind::Convention),
+        reason: Some("slow".into()),
+        ..crate::api::RememberRequest::default()
+    };
+    space.keeper.engine.remember(request).unwrap();
+    assert_eq!(space.scan().cards, 1);
+    let runs = space.keeper.status().unwrap().runs.len();
+    assert_eq!(
+        (space.scan().cards, space.keeper.status().unwrap().runs.len()),
+        (0, runs),
+        "nothing new, and no run on record"
+    );
+}
+
+#[test]
+fn another_model_compares_all_pairs_anew() {
+    let deaf = half_near().classifying(|_, _| Ok([-2.0, 4.0, -2.0]));
+    let space = Workspace::new(Guard::default(), deaf);
+    let [one, other] = rules(&NAMES[..2]);
+    space.write("one", &one);
+    space.write("other", &other);
+    space.follow();
+    assert_eq!((space.scan().inferred, space.scan().inferred), (2, 0));
+    lock(&space.keeper.list).compared.values_mut().for_each(|last| last.models = "others".to_owned());
+    assert_eq!((space.scan().inferred, space.scan().inferred), (2, 0));
+}
+
+#[test]
+fn a_path_that_is_not_there_is_not_followed_and_the_answer_says_so() {
+    let space = Workspace::new(Guard::default(), FakeModels::new());
+    let request = NotesAddRequest { caller: caller(), paths: vec!["/nonexistent/x".into()], remove: false };
+    let answer = space.keeper.add(&request).unwrap();
+    assert_eq!((answer.files.len(), answer.problems), (0, vec!["/nonexistent/x does not exist".to_owned()]));
+}

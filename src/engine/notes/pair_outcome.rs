@@ -1,0 +1,307 @@
+//! What two claims of an organisation are to each other: by the rules, by their vectors, and by what a cross-encoder said of them.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use super::{NotesBook, near_pairs::NearPair, reconcile::ReconcileBudget};
+use crate::{
+    api::{ApiError, DoubtBand},
+    domain::{
+        EventId, Finding, LinkKind, PairVerdict, Scope, Tier,
+        guard_report::{Evidence, Relation},
+    },
+    engine::{
+        Engine,
+        acts::found_cards::FoundPair,
+        guard_calls,
+        guard_result::{judged_finding, new_claim},
+        wording::quote,
+    },
+    guard::{Inference, JudgeContext, NormedClaim, PairScores, ParsedClaim, Ruling},
+    notes::{
+        sameness::{self, Entailment, differs_in_part, is_same, may_be_same},
+        stated_part::{OneSidedPart, one_sided_part},
+    },
+    store::{ClaimRow, JudgedWords},
+};
+
+/// What came of a pair.
+pub(super) enum PairOutcome {
+    /// Both say the same.
+    Same,
+    /// One bears on the other: the first on the second, or the other way round.
+    Link(LinkKind, bool),
+    /// They exclude each other, if only in part.
+    Contradiction(Box<FoundPair>),
+    /// Nothing decides.
+    Undecided,
+}
+
+/// A pair that was looked at, with what the cross-encoder said of it and what came of it.
+pub(super) struct LookedAt {
+    pub(super) pair: NearPair,
+    pub(super) inference: Option<Inference>,
+    pub(super) outcome: PairOutcome,
+}
+
+/// How far the threshold of each scope has moved, as far as it was needed.
+#[derive(Default)]
+pub(super) struct ThresholdShifts(HashMap<Scope, f32>);
+
+impl ThresholdShifts {
+    fn of(&mut self, engine: &Engine, scope: &Scope, now: u64) -> Result<f32, ApiError> {
+        if let Some(known) = self.0.get(scope) {
+            return Ok(*known);
+        }
+        let shift = engine.threshold_shift(&engine.readers.lend(), scope, now)?;
+        self.0.insert(scope.clone(), shift);
+        Ok(shift)
+    }
+}
+
+/// A pair as the guard compares it.
+struct GuardedPair<'a> {
+    newer: &'a ClaimRow,
+    older: &'a ClaimRow,
+    ours: Arc<ParsedClaim>,
+    theirs: [Arc<ParsedClaim>; 1],
+    scores: [PairScores; 1],
+    today: String,
+    shift: f32,
+    infers: bool,
+}
+
+impl Engine {
+    /// What a pair is.
+    pub(super) fn look_at(
+        &self,
+        book: &NotesBook,
+        pair: &NearPair,
+        inference: Option<Inference>,
+        budget: &ReconcileBudget,
+        shifts: &mut ThresholdShifts,
+    ) -> Result<PairOutcome, ApiError> {
+        let (one, other) = (&book.claims[pair.one], &book.claims[pair.other]);
+        let same = budget.thresholds(one, other, pair.mutual);
+        // The stored statement was first in `forward`.
+        let entailment = inference.map(|inference| Entailment::of(inference.backward, inference.forward));
+        if let Some(entailment) = entailment
+            && is_same(&one.statement, &other.statement, pair.cosine, entailment, same)
+        {
+            return Ok(PairOutcome::Same);
+        }
+        let (newer, older) = if (one.first, one.id) >= (other.first, other.id) {
+            (pair.one, pair.other)
+        } else {
+            (pair.other, pair.one)
+        };
+        let (newer, older) = (&book.rows[newer], &book.rows[older]);
+        let shift = shifts.of(self, &newer.scope, book.now)?;
+        if let Some(guarded) = self.guarded(newer, older, (pair.cosine, inference), book.now, shift)
+            && let Some(finding) = self.exclusion(&guarded)
+        {
+            let (ours, theirs) = (newer.clone(), older.clone());
+            return Ok(PairOutcome::Contradiction(Box::new(FoundPair { ours, theirs, finding })));
+        }
+        let polar = may_be_same(&one.statement, &other.statement, 1.0, same);
+        Ok(match entailment {
+            Some(entailment) if polar && entailment.refines() => PairOutcome::Link(link_of(&one.statement), true),
+            Some(Entailment { forward, backward })
+                if polar && (Entailment { forward: backward, backward: forward }).refines() =>
+            {
+                PairOutcome::Link(link_of(&other.statement), false)
+            }
+            _ => PairOutcome::Undecided,
+        })
+    }
+
+    fn guarded<'a>(
+        &self,
+        newer: &'a ClaimRow,
+        older: &'a ClaimRow,
+        (cosine, inference): (f32, Option<Inference>),
+        now: u64,
+        shift: f32,
+    ) -> Option<GuardedPair<'a>> {
+        let parse = |row| guard_calls::parse(new_claim(row)).ok();
+        Some(GuardedPair {
+            newer,
+            older,
+            ours: parse(newer)?,
+            theirs: [parse(older)?],
+            scores: [scores(cosine, inference)],
+            today: guard_calls::day(now),
+            shift,
+            infers: inference.is_some() && self.nli_is_fitted(),
+        })
+    }
+
+    /// How two claims exclude each other: as the guard finds, or, of two projects, in a part of what they say.
+    fn exclusion(&self, pair: &GuardedPair<'_>) -> Option<Finding> {
+        let rulings = guard_calls::rulings(&self.guard, &pair.ours, &pair.theirs).ok()?;
+        let under = JudgeContext {
+            today: &pair.today,
+            scores: &pair.scores,
+            rulings: &rulings,
+            infers: pair.infers,
+            threshold_shift: pair.shift,
+        };
+        let report = guard_calls::judge(&self.guard, &pair.ours, &pair.theirs, under).unwrap_or_default();
+        let blocks = |finding: &Finding| {
+            finding.tier == Tier::Block && (finding.evidence.relation == Relation::Contradiction || finding.score > 0.0)
+        };
+        let block = report.findings.into_iter().find(blocks);
+        if !pair.newer.scope.is_apart_from(&pair.older.scope) {
+            return block;
+        }
+        let part = one_sided_part(&pair.newer.statement, &pair.older.statement);
+        let limits = sameness::other_limit(&pair.newer.norms, &pair.older.norms);
+        if let Some(mut finding) = block {
+            if let Some(part) = &part {
+                sameness::limit_to_part(&mut finding.evidence, in_part(pair, part));
+            } else if let Some(limits) = limits {
+                let sentence = std::mem::take(&mut finding.evidence.sentence);
+                finding.evidence = Evidence { sentence, ..limits };
+            }
+            return Some(finding);
+        }
+        let found = |ruling: Ruling| Finding {
+            claim: pair.older.id,
+            tier: Tier::Warn,
+            score: ruling.score,
+            evidence: ruling.evidence,
+        };
+        if let Some(part) = &part
+            && let Some(mut ruling) = self.apart_from(pair, part)
+        {
+            sameness::limit_to_part(&mut ruling.evidence, in_part(pair, part));
+            return Some(found(ruling));
+        }
+        let ruling = rulings.into_iter().next()?;
+        if differs_in_part(&ruling.evidence) {
+            return Some(found(ruling));
+        }
+        let sentence =
+            format!("{} and {} set different limits", quote(&pair.newer.statement), quote(&pair.older.statement));
+        let evidence = Evidence { sentence, ..limits? };
+        Some(found(Ruling { evidence, ..Ruling::default() }))
+    }
+
+    /// What the rules find if the part is left out that only one of two claims names: a contradiction, or nothing.
+    fn apart_from(&self, pair: &GuardedPair<'_>, part: &OneSidedPart) -> Option<Ruling> {
+        let whole = |row: &ClaimRow| {
+            let normalised = guard_calls::normalise(&self.guard, row.kind, &part.stated.rest, &row.qualifiers);
+            guard_calls::parse(NormedClaim {
+                statement: part.stated.rest.clone(),
+                norms: normalised.norms,
+                normaliser: normalised.version,
+                ..new_claim(row)
+            })
+            .ok()
+        };
+        let (ours, theirs) = if part.of_first {
+            (whole(pair.newer)?, pair.theirs[0].clone())
+        } else {
+            (pair.ours.clone(), whole(pair.older)?)
+        };
+        let rulings = guard_calls::rulings(&self.guard, &ours, &[theirs]).ok()?;
+        rulings.into_iter().find(|ruling| ruling.norms_contradict)
+    }
+
+    /// Queues the pairs of two scopes that nothing decided and that may contradict each other by the gate. Returns how many there are: of each claim
+    /// the few likeliest.
+    pub(super) fn queue_undecided(
+        &self,
+        book: &NotesBook,
+        looked: &[LookedAt],
+        shifts: &mut ThresholdShifts,
+    ) -> Result<usize, ApiError> {
+        let mut near: BTreeMap<usize, Vec<&LookedAt>> = BTreeMap::new();
+        for one in looked.iter().filter(|one| matches!(one.outcome, PairOutcome::Undecided)) {
+            if book.claims[one.pair.one].scope != book.claims[one.pair.other].scope {
+                near.entry(one.pair.one).or_default().push(one);
+            }
+        }
+        let today = guard_calls::day(book.now);
+        let mut found: BTreeMap<&Scope, Vec<(&ClaimRow, &ClaimRow, DoubtBand)>> = BTreeMap::new();
+        for (at, near) in near {
+            let row = &book.rows[at];
+            let others = near.iter().map(|one| new_claim(&book.rows[one.pair.other])).collect();
+            let (Ok(ours), Ok(against)) = (guard_calls::parse(new_claim(row)), guard_calls::parse_all(others)) else {
+                continue;
+            };
+            let scores: Vec<PairScores> = near.iter().map(|one| scores(one.pair.cosine, one.inference)).collect();
+            let under = JudgeContext {
+                today: &today,
+                scores: &scores,
+                infers: near.iter().any(|one| one.inference.is_some()) && self.nli_is_fitted(),
+                threshold_shift: shifts.of(self, &row.scope, book.now)?,
+                ..JudgeContext::default()
+            };
+            for doubt in guard_calls::doubts(&self.guard, &ours, &against, under) {
+                let other = &book.rows[near[doubt.at].pair.other];
+                let newer = if (row.clock, row.id) > (other.clock, other.id) { row } else { other };
+                found.entry(&newer.scope).or_default().push((row, other, doubt.band));
+            }
+        }
+        let mut queued = 0;
+        for (scope, pairs) in found {
+            queued += self.queue_doubts(scope, &pairs)?;
+        }
+        Ok(queued)
+    }
+}
+
+/// The claims of two projects that a judge, on whichever device, found to contradict each other.
+pub(super) fn judged_contradictions(book: &NotesBook) -> Vec<FoundPair> {
+    let contradicts =
+        |judged: &&JudgedWords| matches!(judged.verdict, PairVerdict::Contradicts | PairVerdict::Replaces);
+    let judged: Vec<&JudgedWords> = book.judged.iter().filter(contradicts).collect();
+    if judged.is_empty() {
+        return Vec::new();
+    }
+    let mut of_words: HashMap<EventId, Vec<usize>> = HashMap::new();
+    for (at, claim) in book.claims.iter().enumerate() {
+        of_words.entry(claim.words).or_default().push(at);
+    }
+    let rows = |words: &EventId| of_words.get(words).into_iter().flatten().filter_map(|at| book.rows.get(*at));
+    let found = judged.into_iter().filter_map(|judged| {
+        let (ours, theirs) = rows(&judged.new)
+            .find_map(|new| Some((new, rows(&judged.existing).find(|other| new.scope.is_apart_from(&other.scope))?)))?;
+        let (new, existing) = (quote(&ours.statement), quote(&theirs.statement));
+        let sentence = format!("{new} was judged to contradict {existing} in {}", theirs.scope);
+        let mut finding = judged_finding(theirs.id, Relation::Contradiction, sentence);
+        sameness::describe_judged(
+            &mut finding.evidence,
+            (&ours.statement, &ours.norms),
+            (&theirs.statement, &theirs.norms),
+        );
+        Some(FoundPair { ours: ours.clone(), theirs: theirs.clone(), finding })
+    });
+    found.collect()
+}
+
+/// What models say of a pair. Claims that share a subject alone have no vectors that were compared.
+fn scores(cosine: f32, inference: Option<Inference>) -> PairScores {
+    PairScores { cosine: Some(cosine).filter(|cosine| *cosine > 0.0), inference, ..PairScores::default() }
+}
+
+/// The sentence on the card of two claims of which one holds for a part of the work.
+fn in_part(pair: &GuardedPair<'_>, part: &OneSidedPart) -> String {
+    let (limited, other) = if part.of_first { (pair.newer, pair.older) } else { (pair.older, pair.newer) };
+    format!(
+        "{} contradicts {}, which holds without the condition “{}”",
+        quote(&limited.statement),
+        quote(&other.statement),
+        part.stated.part
+    )
+}
+
+/// How a claim that says more bears on the other one: as an example, if it says so.
+fn link_of(statement: &str) -> LinkKind {
+    let lower = statement.to_lowercase();
+    let example = ["for example", "e.g.", "for instance", "such as"].iter().any(|words| lower.contains(words));
+    if example { LinkKind::ExampleOf } else { LinkKind::Refines }
+}
