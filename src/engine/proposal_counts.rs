@@ -163,19 +163,16 @@ impl Engine {
             // Judgements that nobody made before join nothing, unless they say the same: what they join, or part, is read anew.
             news.judged.iter().all(|(one, other)| !known.is_same(one, other)) && !news.says_same
         });
-        match news {
-            Some(news) => {
-                let mut claims = Vec::with_capacity(news.claims.len());
-                for id in news.claims {
-                    claims.push((id, in_force(reader, org, &id)?));
-                }
-                known.update(claims, promote_at, now);
+        if let Some(news) = news {
+            let mut claims = Vec::with_capacity(news.claims.len());
+            for id in news.claims {
+                claims.push((id, in_force(reader, org, &id)?));
             }
-            None => {
-                let reads = known.reads + 1;
-                let book = NotesBook::read(reader, org, now, promote_at)?;
-                *known = OrganisationProposals { reads, ..OrganisationProposals::of(&book, promote_at) };
-            }
+            known.update(claims, promote_at, now);
+        } else {
+            let reads = known.reads + 1;
+            let book = NotesBook::read(reader, org, now, promote_at)?;
+            *known = OrganisationProposals { reads, ..OrganisationProposals::of(&book, promote_at) };
         }
         known.at = at;
         Ok(())
