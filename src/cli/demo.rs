@@ -8,7 +8,10 @@ mod home;
 mod private_daemon;
 mod writes;
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 #[cfg(feature = "testing")]
 use super::app_capture::CaptureArgs;
@@ -17,14 +20,17 @@ use super::{
     walkthrough::{head, run_command, say, step},
 };
 use crate::{
-    api::ConflictsQuery,
+    api::{ConflictsQuery, StoryQuery},
     config::{Config, DaemonSettings, Paths},
     domain::text::sanitize_line,
 };
-use assets::{Asset, RECORDS, RULES};
+use assets::{Asset, NOTES, RECORDS, RULES};
 use home::Home;
 use private_daemon::PrivateDaemon;
 use writes::WRITES;
+
+/// How long the demonstration waits for the story: a debug build on a busy machine takes that long.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The scope of everything in the demonstration.
 const SCOPE: &str = "demo/ergo";
@@ -47,7 +53,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let home = Home::make()?;
     // The files have the same relative paths as in a repository, so that sources look as they do there.
     let work = home.path().join("ergo");
-    for asset in RECORDS.iter().chain([&RULES]) {
+    for asset in RECORDS.iter().chain([&RULES, &NOTES]) {
         place(&work, asset)?;
     }
     std::env::set_current_dir(&work).map_err(|error| CliError::file("enter", &work, &error))?;
@@ -107,13 +113,29 @@ fn write_claims(cx: &mut Context) -> Result<(), CliError> {
         step(cx, &["remember", write.statement, "--reason", write.reason])?;
     }
     head(cx, "Ask why. The answer includes the reason and the history:");
-    step(cx, &["why", "what performs every act?"])
+    step(cx, &["why", "what performs every act?"])?;
+    head(cx, "Notes of another tool, with their dates. Read in order, they leave open what holds, so that ergo asks:");
+    step(cx, &["import", "memory", NOTES.path])?;
+    finish_story(cx)?;
+    step(cx, &["story", "--marks"])
 }
 
-/// The card at the top of the inbox.
+/// Waits until the background has read what was imported; it takes seconds.
+fn finish_story(cx: &mut Context) -> Result<(), CliError> {
+    let begun = Instant::now();
+    cx.block_on(async |cx| {
+        let (client, scope) = cx.reader().await?;
+        let query = StoryQuery { org_id: scope.org_id, project: scope.project, ..StoryQuery::default() };
+        while begun.elapsed() < PATIENCE && client.story(&query).await?.waiting > 0 {}
+        Ok(())
+    })
+}
+
+/// The card of the last refused write.
 fn first_card(cx: &mut Context) -> Result<Option<String>, CliError> {
     cx.block_on(async |cx| {
-        let query = ConflictsQuery { limit: Some(1), ..ConflictsQuery::default() };
+        let kind = Some("refused".to_owned());
+        let query = ConflictsQuery { limit: Some(1), kind, ..ConflictsQuery::default() };
         let page = cx.client().await?.conflicts(&query).await?;
         Ok(page.items.first().map(|card| card.id.to_hex()))
     })

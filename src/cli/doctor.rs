@@ -19,7 +19,8 @@ use crate::{
     client::{Client, ClientError, Connect},
     config::{Config, Paths, StoreFile, StoreLock, disk, privacy},
     domain::text::escape,
-    guard::StructuralPairCheck,
+    engine::check_stories,
+    guard::{Guard, StructuralPairCheck},
     store::{CheckReport, ContactRow, Store, StoreError},
 };
 
@@ -29,8 +30,8 @@ const LOG_HINT: &str = "see the daemon's log; `ergo daemon status` names the fil
 /// Check the installation and the store.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-These are checked: SQLite's integrity, every signature, whether claims match their events, and the quarantine of each team. If the
-daemon is running, it performs the check. Every network address that ergo has contacted is listed.")]
+These are checked: SQLite's integrity, every signature, whether claims and cards match their events, and the quarantine of each team. If
+the daemon is running, it performs the check. Every network address that ergo has contacted is listed.")]
 pub(crate) struct Args {
     /// Rebuild claims, cards and indexes from the events; the daemon must be stopped.
     #[arg(long)]
@@ -407,7 +408,11 @@ fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
             Err(error) => out.push(problem("rebuild", error.to_string(), None)),
         }
     }
-    match store.check() {
+    let checked = store.check().and_then(|mut report| {
+        check_stories(store.reader(), &Guard::default(), Context::now(), &mut report)?;
+        Ok(report)
+    });
+    match checked {
         Ok(CheckReport { events, devices, redacted, problems, notes }) => {
             let size = fs::metadata(file).map_or(0, |meta| meta.len());
             let hint = (!rebuild).then(|| "ergo doctor --rebuild".to_owned());

@@ -4,11 +4,15 @@ use super::{
     CliError, Context, Exit,
     show::{claim, text::count, time},
     ui::{SafeText, Style},
+    why::{drifts, words},
 };
 use crate::{
     api::{ClaimView, StoryMark, StoryQuery},
-    domain::{Status, text::sanitize_line},
+    domain::{Status, drift::Drift, text::sanitize_line},
 };
+
+/// The most claims of which it is said that their source no longer says so.
+const MOST_DRIFTED: usize = 10;
 
 /// Print the claims of a scope by date, and mark reversals, ambiguities and stale claims.
 #[derive(Debug, clap::Args)]
@@ -31,8 +35,14 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let narrowed = args.subject.is_some() || since.is_some();
     let query = StoryQuery { org_id: scope.org_id, project: scope.project, subject: args.subject, since };
     let story = client.story(&query).await?;
+    let drifted = drifted(cx, &story.claims);
     if cx.ui.json {
-        cx.ui.value(&story);
+        let mut value = serde_json::to_value(&story).unwrap_or_default();
+        if let (false, Some(fields)) = (drifted.is_empty(), value.as_object_mut()) {
+            let entry = |(claim, drift): &(&ClaimView, Drift)| serde_json::json!({ "claim": claim.id, "source": claim.source, "drift": words(*drift) });
+            fields.insert("drifted".to_owned(), drifted.iter().map(entry).collect());
+        }
+        cx.ui.value(&value);
         return Ok(Exit::Ok);
     }
     if !args.marks {
@@ -42,6 +52,16 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     for mark in &story.marks {
         show(cx, mark, &story.claims);
+    }
+    let more = drifted.len().saturating_sub(MOST_DRIFTED);
+    for (claim, drift) in drifted.into_iter().take(MOST_DRIFTED) {
+        let kind = cx.ui.paint(Style::Warn, "source");
+        let source = sanitize_line(claim.source.as_deref().unwrap_or_default());
+        cx.ui.line(text!("\n{}  {}: {}", kind, source, words(drift)));
+        line(cx, claim);
+    }
+    if more > 0 {
+        cx.ui.note(text!("The sources of {} changed, too.", count(more, "other claim", "other claims")));
     }
     if story.claims.is_empty() {
         cx.ui.line(if narrowed { "No claim matches." } else { "No claims yet." });
@@ -62,9 +82,22 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(Exit::Ok)
 }
 
+/// Returns the claims in force whose source line no longer says so. That depends on the files of this device, so that it is no card.
+fn drifted<'a>(cx: &Context, claims: &'a [ClaimView]) -> Vec<(&'a ClaimView, Drift)> {
+    if !cx.is_in_project() {
+        return Vec::new();
+    }
+    let told = drifts(claims).into_iter().filter(|(_, drift)| matches!(drift, Drift::Changed | Drift::Gone));
+    let claim = |(id, drift)| {
+        let claim = claims.iter().find(|claim| claim.id == id)?;
+        (claim.status == Status::Active).then_some((claim, drift))
+    };
+    told.filter_map(claim).collect()
+}
+
 /// A claim of the story on a line: its day, its id, what it says, who wrote it.
 fn line(cx: &mut Context, view: &ClaimView) {
-    let day = cx.ui.paint(Style::Dim, time::day(view.at));
+    let day = cx.ui.paint(Style::Dim, time::day(view.qualifiers.happened(view.at)));
     let id = cx.ui.paint(Style::Code, view.id.short());
     let state = match view.status {
         Status::Active => SafeText::default(),

@@ -4,7 +4,7 @@ use super::{CliError, Context, Exit, log, scope::top_of, show::time, ui::Style};
 use crate::{
     api::{AsOf, ClaimView, EventView, WhyAnswer, WhyRequest},
     client::drift,
-    domain::{drift::Drift, text::escape},
+    domain::{ClaimId, drift::Drift, text::escape},
 };
 
 /// Show the claim that answers a question, with its reason, source and history.
@@ -67,14 +67,18 @@ fn judgements(cx: &mut Context, events: &[EventView]) {
 
 /// Compares a claim with its source file; `None` if its source is no file of this project.
 fn drift_of(claim: &ClaimView) -> Option<Drift> {
-    let folder = top_of(&std::env::current_dir().ok()?);
-    let source = claim.source.clone()?;
-    let found = drift::compare(&folder, &[(claim.id, source, claim.statement.clone())]);
-    found.first().map(|(_, drift)| *drift)
+    drifts(std::slice::from_ref(claim)).first().map(|(_, drift)| *drift)
+}
+
+/// Compares claims with their source files, as far as these are files of this project.
+pub(super) fn drifts(claims: &[ClaimView]) -> Vec<(ClaimId, Drift)> {
+    let Ok(here) = std::env::current_dir() else { return Vec::new() };
+    let source = |claim: &ClaimView| Some((claim.id, claim.source.clone()?, claim.statement.clone()));
+    drift::compare(&top_of(&here), &claims.iter().filter_map(source).collect::<Vec<_>>())
 }
 
 /// Describes the state of a source file.
-fn words(drift: Drift) -> String {
+pub(super) fn words(drift: Drift) -> String {
     match drift {
         Drift::Same => "unchanged".to_owned(),
         Drift::Moved(line) => format!("moved to line {line}"),

@@ -14,6 +14,7 @@ use std::{
 use crate::{
     api::ApiError,
     engine::{Engine, rest_after},
+    infer::thread_cpu_time,
 };
 
 /// The thread, as its owner sees it. It ends with its owner, after what it is at.
@@ -30,8 +31,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// After so long an embedder that failed is asked again.
 const RETRY: Duration = Duration::from_mins(1);
 
-/// The share of the time in which stories are read, in percent.
+/// The share of one core that the reading of stories uses, in percent.
 const STORY_PERCENT: u8 = 50;
+
+/// The share of one core that the background pass over stored claims uses, the processes of the models included, in percent.
+const PASS_PERCENT: u8 = 50;
 
 /// After so long without a change it does what can wait for that.
 const QUIET: Duration = Duration::from_secs(2);
@@ -77,8 +81,53 @@ impl Drop for Background {
     }
 }
 
+/// What the background pass may use of the processor: after each claim it rests in proportion to the time that it has computed, not waited.
+struct PassBudget {
+    /// When it may go on.
+    from: Instant,
+}
+
+impl PassBudget {
+    /// Returns how long it still rests.
+    fn rest(&self, now: Instant) -> Option<Duration> {
+        Some(self.from.saturating_duration_since(now)).filter(|rest| !rest.is_zero())
+    }
+
+    /// Notes processor time that was used.
+    fn spend(&mut self, used: Duration, now: Instant) {
+        self.from = now + rest_after(used, PASS_PERCENT);
+    }
+}
+
+/// The processor time that this thread and the processes of the models have used; `None` if the system does not tell.
+fn cpu_time(engine: &Engine) -> Option<Duration> {
+    Some(thread_cpu_time()? + engine.models().info().cpu()?)
+}
+
+/// Reads the newest claim that waits for the background pass, unless the pass rests.
+fn read_claim(engine: &Engine, budget: &mut PassBudget) -> Result<bool, ApiError> {
+    if budget.rest(Instant::now()).is_some() {
+        return Ok(false);
+    }
+    if !engine.deep_stage_has_work() {
+        return engine.deepen_next();
+    }
+    let (worked, used) = measured(|| cpu_time(engine), || engine.deepen_next());
+    budget.spend(used, Instant::now());
+    worked
+}
+
+/// Works, and returns by how much a clock of processor time went on meanwhile; the time that passed, if it does not tell.
+fn measured<T>(clock: impl Fn() -> Option<Duration>, work: impl FnOnce() -> T) -> (T, Duration) {
+    let (begun, before) = (Instant::now(), clock());
+    let done = work();
+    let used = before.zip(clock()).map(|(before, after)| after.saturating_sub(before));
+    (done, used.unwrap_or_else(|| begun.elapsed()))
+}
+
 fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     let mut changed = Instant::now();
+    let mut budget = PassBudget { from: changed };
     loop {
         let mut quiet = false;
         while !ending.load(Ordering::Relaxed) {
@@ -88,7 +137,7 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
             }
             quiet = changed.elapsed() >= QUIET;
             let Some(engine) = engine.upgrade() else { return };
-            match step(&engine, quiet) {
+            match step(&engine, quiet, &mut budget) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -100,15 +149,16 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         if ending.load(Ordering::Relaxed) {
             return;
         }
-        let Some((failed, later, due)) =
-            engine.upgrade().map(|engine| (engine.embedder_failed(), engine.reasons_wait(), until_due(&engine)))
-        else {
+        let Some((failed, later, due, rest)) = engine.upgrade().map(|engine| {
+            let rest = budget.rest(Instant::now()).filter(|_| engine.deep_stage_has_work());
+            (engine.embedder_failed(), engine.reasons_wait(), until_due(&engine), rest)
+        }) else {
             return;
         };
         // A model that failed may be well again without anything having changed here, and what waited for quiet and could not be done is not tried
         // without pause.
         let pause = if failed || quiet { RETRY } else { QUIET };
-        let pause = (failed || later).then_some(pause).into_iter().chain(due).min();
+        let pause = (failed || later).then_some(pause).into_iter().chain(due).chain(rest).min();
         let woke = match pause {
             Some(pause) => woken.recv_timeout(pause),
             None => woken.recv().map_err(Into::into),
@@ -129,21 +179,21 @@ fn until_due(engine: &Engine) -> Option<Duration> {
 }
 
 /// One piece of work; whether there was any. `quiet`: nothing has changed for a while, and what can wait for that may be done.
-fn step(engine: &Engine, quiet: bool) -> Result<bool, ApiError> {
+fn step(engine: &Engine, quiet: bool, budget: &mut PassBudget) -> Result<bool, ApiError> {
     Ok(engine.store_unanswered()?
         || read_stories(engine)?
         || engine.fill_vectors()? > 0
         || engine.refresh_unrelated_baseline()?
         || (quiet && engine.fill_reasons()?)
-        || engine.deepen_next()?)
+        || read_claim(engine, budget)?)
 }
 
 /// Reads a few claims of stories, then rests: each step takes the write lock, and whoever waits for it must get it in between.
 fn read_stories(engine: &Engine) -> Result<bool, ApiError> {
-    let began = Instant::now();
-    let worked = engine.read_stories()?;
+    let (worked, used) = measured(thread_cpu_time, || engine.read_stories());
+    let worked = worked?;
     if worked {
-        thread::sleep(rest_after(began.elapsed(), STORY_PERCENT));
+        thread::sleep(rest_after(used, STORY_PERCENT));
     }
     Ok(worked)
 }
@@ -159,6 +209,28 @@ mod tests {
         engine::EngineConfig,
         infer::FakeModels,
     };
+
+    #[test]
+    fn the_pass_rests_as_long_as_it_has_computed() {
+        let now = Instant::now();
+        let mut budget = PassBudget { from: now };
+        assert_eq!(budget.rest(now), None);
+        budget.spend(Duration::from_secs(3), now);
+        assert_eq!(budget.rest(now + Duration::from_secs(1)), Some(Duration::from_secs(2)));
+        assert_eq!(budget.rest(now + Duration::from_secs(3)), None);
+    }
+
+    #[test]
+    fn what_was_waited_for_is_not_counted() {
+        let (done, used) = measured(thread_cpu_time, || {
+            let (_open, woken) = channel::<()>();
+            woken.recv_timeout(Duration::from_millis(200)).is_err()
+        });
+        assert!(done && (used < Duration::from_millis(100) || thread_cpu_time().is_none()), "{used:?}");
+        let clock = std::cell::Cell::new(Duration::ZERO);
+        let tick = || Some(clock.replace(clock.get() + Duration::from_secs(3)));
+        assert_eq!(measured(tick, || ()).1, Duration::from_secs(3));
+    }
 
     #[test]
     fn what_can_wait_is_done_once_nothing_changes_any_more() {

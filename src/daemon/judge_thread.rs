@@ -13,6 +13,9 @@ use std::{
 use super::background::wake_on_change;
 use crate::engine::{Engine, rest_after};
 
+/// After so long it looks again whether the rules have read what changed in the stories, which models read after them.
+const AFTER_RULES: Duration = Duration::from_secs(1);
+
 /// After so long a judge that failed is asked again.
 const RETRY: Duration = Duration::from_mins(10);
 
@@ -58,16 +61,18 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
             let worked = engine
                 .judge_in_background()
                 .and_then(|worked| if worked { Ok(true) } else { engine.read_story_in_background() });
-            (worked, engine.config().judge_budget)
+            (worked, engine.config().judge_budget, engine.stories_wait().unwrap_or(false))
         });
         let Some(judged) = judged else {
             return;
         };
         let rest = match judged {
-            (Ok(true), percent) => Some(rest_after(started.elapsed(), percent)),
+            (Ok(true), percent, _) => Some(rest_after(started.elapsed(), percent)),
+            // What the rules do changes nothing that would wake this thread, unless they open a card.
+            (Ok(false), _, true) => Some(AFTER_RULES),
             // Until something changes.
-            (Ok(false), _) => None,
-            (Err(error), _) => {
+            (Ok(false), _, false) => None,
+            (Err(error), ..) => {
                 if ending.load(Ordering::Relaxed) {
                     return;
                 }

@@ -203,6 +203,15 @@ impl Qualifiers {
         Self { valid_from: None, ..self.clone() }.holds()
     }
 
+    /// Returns when something happened that was written down at this time: the start of the first day, in UTC, if that is earlier. Both times are
+    /// in milliseconds since the Unix epoch.
+    pub fn happened(&self, written: u64) -> u64 {
+        let day = self.valid_from.as_deref().and_then(|day| day.parse::<jiff::civil::Date>().ok());
+        let start = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok());
+        let start = start.and_then(|start| u64::try_from(start.timestamp().as_millisecond()).ok());
+        start.map_or(written, |start| start.min(written))
+    }
+
     /// Whether no field is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

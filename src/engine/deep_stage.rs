@@ -1,13 +1,15 @@
-//! The background pass: claims that were stored are compared once more, with more time than a write has.
+//! The background pass: claims that were stored are compared once more, the newest first, with more time than a write has.
 //!
-//! The deep stage, in which a language model checks the pairs that the cross-encoder found likely and the judge let pass, opens cards on this
-//! machine. The gate queues the pairs that nobody was asked about, for whoever judges them ([`super::doubt_pass`]).
+//! It has four tiers, each for what the one before left open. An index finds the claims about the same things, by their words and their meaning. The
+//! rules judge each pair, numbers and units included. The cross-encoder is asked about the pairs of which the rules are not sure. What is still
+//! uncertain goes to judges: the deep stage, in which a language model checks the pairs that the cross-encoder found likely and the judge let pass,
+//! opens cards on this machine, and the gate queues the pairs that nobody was asked about, for whoever judges them ([`super::doubt_pass`]).
 
 use std::{
     collections::VecDeque,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
     time::Duration,
 };
@@ -55,12 +57,15 @@ const MARK_EACH: usize = 16;
 /// `ergo audit`.
 const ARRIVED: usize = 500;
 
-/// Claims that wait for the deep stage.
+/// Claims that wait for the background pass.
 #[derive(Debug, Default)]
 pub(super) struct DeepQueue {
+    /// The oldest first.
     waiting: Mutex<VecDeque<ClaimId>>,
-    /// The store knows how far it has read.
-    marked: AtomicBool,
+    /// The number of the newest claim that was read; 0 for none.
+    newest_read: AtomicI64,
+    /// Whether the store knows that the pass has begun.
+    begun: AtomicBool,
 }
 
 impl DeepQueue {
@@ -82,7 +87,7 @@ impl Engine {
 
     /// What waited when the store was last closed waits again; claims from before the background pass was there are left to an audit.
     pub(super) fn resume_deepening(&self) -> Result<(), ApiError> {
-        let waiting = self.readers.lend().unread(QUEUE)?;
+        let waiting = self.readers.lend().deep_stage_waits(QUEUE)?;
         self.deep_queue.lock().extend(waiting);
         Ok(())
     }
@@ -100,27 +105,41 @@ impl Engine {
 
     /// Notes claims that arrived from peers: nobody judged them against what is here.
     pub(super) fn judge_later(&self, claims: impl IntoIterator<Item = ClaimId>) {
+        let claims: Vec<ClaimId> = claims.into_iter().collect();
         let mut queue = self.deep_queue.lock();
         let room = ARRIVED.saturating_sub(queue.len());
-        queue.extend(claims.into_iter().take(room));
+        queue.extend(&claims[claims.len().saturating_sub(room)..]);
     }
 
-    /// Judges the next claim that waits for the deep stage. Returns whether there was one.
+    /// Whether claims wait for the background pass.
+    pub fn deep_stage_has_work(&self) -> bool {
+        self.deep_queue.len() > 0
+    }
+
+    /// Reads the newest claim that waits for the background pass. Returns whether there was one.
     ///
     /// # Errors
     /// If the store cannot be read or written.
     pub fn deepen_next(&self) -> Result<bool, ApiError> {
-        let next = self.deep_queue.lock().pop_front();
-        if let Some(claim) = &next {
-            self.deepen(claim)?;
+        let DeepQueue { newest_read, begun, .. } = &self.deep_queue;
+        if !begun.load(Ordering::Relaxed) {
+            let oldest = self.deep_queue.lock().front().copied();
+            self.writer.lock().unwrap_or_else(PoisonError::into_inner).begin_deep_stage(oldest.as_ref())?;
+            begun.store(true, Ordering::Relaxed);
         }
-        let news = next.is_some() || !self.deep_queue.marked.load(Ordering::Relaxed);
+        let Some(claim) = self.deep_queue.lock().pop_back() else { return Ok(false) };
+        self.deepen(&claim)?;
+        let number = self.readers.lend().claim_number(&claim)?.unwrap_or_default();
+        let newest = newest_read.fetch_max(number, Ordering::Relaxed).max(number);
+        let (waiting, next) = {
+            let queue = self.deep_queue.lock();
+            (queue.len(), queue.back().copied())
+        };
         // The mark waits for the disk under the write lock: after a crash, a few claims are looked at again.
-        if news && self.deep_queue.len().is_multiple_of(MARK_EACH) {
-            self.deep_queue.marked.store(true, Ordering::Relaxed);
-            self.writer.lock().unwrap_or_else(PoisonError::into_inner).mark_read(next.as_ref())?;
+        if waiting.is_multiple_of(MARK_EACH) {
+            self.writer.lock().unwrap_or_else(PoisonError::into_inner).note_deep_stage(newest, next.as_ref())?;
         }
-        Ok(next.is_some())
+        Ok(true)
     }
 
     /// Reads one stored claim deeply. Returns how many cards it opened.

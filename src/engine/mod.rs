@@ -57,6 +57,7 @@ pub use extract::{Extracted, fact_key_of};
 pub use notes::{NoteProposal, ProposedNotes, ReconcileBudget, Reconciled};
 pub use reads::{RecallMeans, Weighing};
 pub use refine::norm_prompt;
+pub use story_reading::check_stories;
 pub use team::{SyncReader, SyncWriter, TeamNotes};
 
 use readers::Readers;
@@ -420,7 +421,7 @@ impl Engine {
 
     /// Looks the whole store over, beside the writer: signatures, chains, what is derived, what teams do not take.
     pub fn check_store(&self) -> Result<StoreCheck, ApiError> {
-        let CheckReport { events, devices, redacted, problems, notes } = self.readers.lend().check()?;
+        let CheckReport { events, devices, redacted, problems, notes } = self.checked()?;
         Ok(StoreCheck { events, devices, redacted, problems, notes })
     }
 

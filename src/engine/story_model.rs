@@ -123,29 +123,27 @@ impl Engine {
         // Claims that the rules have not read have no place in the story yet.
         self.finish_stories()?;
         let today = day((self.config.clock)());
-        let (from, lines, all) = {
+        let (page, lines) = {
             let reader = self.readers.lend();
-            let outline = reader.story_outline(&scope, usize::MAX)?;
-            let next = reader.story_position(&scope)?;
-            let from = next.and_then(|n| outline.iter().position(|row| row.n == n)).unwrap_or(0);
-            let numbers: Vec<i64> = outline.iter().skip(from).take(CHUNK).map(|row| row.n).collect();
-            (from, self.lines(&reader, &numbers, &today)?, outline)
+            let page = reader.story_page(&scope, reader.story_position(&scope)?, CHUNK)?;
+            let lines = self.lines(&reader, &page.claims, &today)?;
+            (page, lines)
         };
-        if progress.judges.is_empty() || all.len() < 2 {
+        if progress.judges.is_empty() || page.left < 2 {
             return Ok(progress);
         }
         let most = self.batch_tokens();
         let tokens: Vec<usize> = lines.iter().map(|line| line.prompted.tokens()).collect();
         let batches = story::batches(&tokens, most);
-        let mut next = from;
+        let mut next = 0;
         if let (false, Some(batch)) = (request.dry_run, batches.first()) {
             let read = self.read_part(&scope, &lines[batch.clone()])?;
             (progress.read, progress.cards, progress.dropped) = (batch.len(), read.cards, read.dropped);
-            next = batches.get(1).map_or(all.len(), |batch| from + batch.start);
-            let place = all.get(next).map(|row| row.n);
+            next = batches.get(1).map_or(page.left, |batch| batch.start);
+            let place = page.claims.get(next).copied();
             self.writer.lock().unwrap_or_else(PoisonError::into_inner).note_story_position(&scope, place)?;
         }
-        progress.left = all.len() - next;
+        progress.left = page.left - next;
         progress.tokens = tokens.iter().sum::<usize>() * progress.left / tokens.len().max(1);
         let batches_left = progress.tokens.div_ceil(most);
         progress.tokens += batches_left * STORY_SYSTEM.len() / 4;
@@ -208,7 +206,8 @@ impl Engine {
             Status::Retracted => "retracted",
             Status::Superseded => "superseded",
             _ if claim.standing.holds() => "in force",
-            _ => "expired",
+            _ if claim.standing.in_force => "expired",
+            _ => "not yet in force",
         };
         let prompted = PromptedClaim {
             id: row.id,

@@ -12,7 +12,9 @@ use crate::{
     api::{ApiError, Change},
     domain::{ClaimId, Status, ago::day},
     guard::Guard,
-    store::{ClaimRow, StoryNeighbour, StoryPlace, StoryReader, WrittenMark, WrittenMarks},
+    store::{
+        CheckReport, ClaimRow, Reader, StoreError, StoryNeighbour, StoryPlace, StoryReader, WrittenMark, WrittenMarks,
+    },
     story::{self, ClaimStanding, StoryClaim, StoryText},
 };
 
@@ -60,10 +62,10 @@ impl Engine {
     /// # Errors
     /// If the store cannot be read or written.
     pub fn read_stories(&self) -> Result<bool, ApiError> {
-        let today = day((self.config.clock)());
-        if !self.readers.lend().story_waits(&today)? {
+        if !self.stories_wait()? {
             return Ok(false);
         }
+        let today = day((self.config.clock)());
         let pass = StoryPass { guard: &self.guard, texts: &self.story_texts, today: &today };
         let _reading = self.timers.story.start();
         let step = self.writer.lock().unwrap_or_else(PoisonError::into_inner).read_story(&pass, BATCH)?;
@@ -81,11 +83,28 @@ impl Engine {
 }
 
 impl Engine {
+    /// Whether claims of the stories wait to be read.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn stories_wait(&self) -> Result<bool, ApiError> {
+        Ok(self.readers.lend().story_waits(&day((self.config.clock)()))?)
+    }
+
     /// Reads the backlog for a moment, so that a story that is asked for right after a write is complete, unless much was written.
     pub(super) fn catch_up_with_stories(&self) -> Result<(), ApiError> {
         let begun = Instant::now();
         while begun.elapsed() < MOMENT && self.read_stories()? {}
         Ok(())
+    }
+
+    /// Checks the store, and the cards of stories once what waits was read.
+    pub(super) fn checked(&self) -> Result<CheckReport, ApiError> {
+        self.catch_up_with_stories()?;
+        let reader = self.readers.lend();
+        let mut report = reader.check()?;
+        check_stories(&reader, &self.guard, (self.config.clock)(), &mut report)?;
+        Ok(report)
     }
 
     /// Reads the whole backlog, for an audit.
@@ -96,11 +115,24 @@ impl Engine {
     }
 }
 
+/// The newest claims that are read anew to check the cards, besides those that marked something: seconds of work.
+const CHECKED: usize = 2_000;
+
+/// Reads the stories anew at this time, in milliseconds since the Unix epoch, and reports cards that are others than those in the store.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn check_stories(reader: &Reader, guard: &Guard, now: u64, report: &mut CheckReport) -> Result<(), StoreError> {
+    let pass = StoryPass { guard, texts: &StoryTexts::default(), today: &day(now) };
+    reader.check_stories(&pass, CHECKED, report)
+}
+
 /// Returns the claim of a story as the rules read it.
 pub(super) fn story_claim(text: StoryText, row: &ClaimRow, retracted: Option<u64>, today: &str) -> StoryClaim {
     let standing = ClaimStanding {
-        in_force: row.status == Status::Active && !row.flags.undone,
+        in_force: row.status == Status::Active && !row.flags.undone && first_day_after(row, today).is_none(),
         expired: row.expired_on(today),
+        history: row.expired_on(&day(row.clock.wall)),
         retracted,
         replaced_by: row.replaced_by.clone(),
     };
@@ -109,7 +141,20 @@ pub(super) fn story_claim(text: StoryText, row: &ClaimRow, retracted: Option<u64
 
 /// Returns when the story places a claim, in milliseconds since the Unix epoch.
 pub(super) fn happened(row: &ClaimRow) -> u64 {
-    story::happened(row.clock, row.qualifiers.valid_from.as_deref())
+    row.qualifiers.happened(row.clock.wall)
+}
+
+/// The first day of a claim, `YYYY-MM-DD`, if it is later than `today`.
+fn first_day_after<'a>(row: &'a ClaimRow, today: &str) -> Option<&'a str> {
+    row.qualifiers.valid_from.as_deref().filter(|first| *first > today)
+}
+
+/// The last day, `YYYY-MM-DD`, on which a claim's standing is what it is on `today`, if a day changes it: the one before its first, or its last.
+fn due(row: &ClaimRow, today: &str) -> Option<String> {
+    match first_day_after(row, today) {
+        Some(first) => Some(first.parse::<jiff::civil::Date>().ok()?.yesterday().ok()?.to_string()),
+        None => row.qualifiers.valid_until.clone().filter(|until| until.as_str() >= today),
+    }
 }
 
 /// What the store asks to read a claim.
@@ -135,8 +180,8 @@ impl StoryReader for StoryPass<'_> {
             return None;
         }
         let words = self.texts.text(row).words().into_iter().map(u64::cast_signed).collect();
-        let due = row.qualifiers.valid_until.clone().filter(|until| until.as_str() >= self.today);
-        Some(StoryPlace { place: story::place(happened(row), row.clock, &row.id).to_vec(), words, due })
+        let place = story::place(happened(row), row.clock, &row.id).to_vec();
+        Some(StoryPlace { place, words, due: due(row, self.today) })
     }
 
     fn select(&self, by_word: &[Vec<(Vec<u8>, i64)>]) -> Vec<i64> {

@@ -26,6 +26,8 @@ pub use types::{
 };
 pub use wire::ModelFacts;
 
+pub use crate::worker::process::thread_cpu_time;
+
 /// The models that the engine may call. Calls block until the answer, the deadline or a failure: make them
 /// outside every lock and every transaction.
 pub trait Models: Send + Sync {

@@ -258,6 +258,11 @@ impl ModelsInfo {
     pub fn role(&self, role: ModelRole) -> Option<&RoleInfo> {
         self.roles.iter().find(|info| info.role == role)
     }
+
+    /// Returns the processor time that the running workers have used; `None` if the system does not tell.
+    pub fn cpu(&self) -> Option<Duration> {
+        self.workers.iter().map(|worker| worker.cpu).sum()
+    }
 }
 
 /// The state of a role that has a model.
@@ -290,6 +295,8 @@ pub struct WorkerInfo {
     pub pid: Option<u32>,
     /// Its resident memory in bytes, mapped files included; 0 if it does not run or the system does not tell.
     pub rss_bytes: u64,
+    /// The processor time that it has used, all threads together; `None` if the system does not tell.
+    pub cpu: Option<Duration>,
     /// How often it was restarted after it had died.
     pub restarts: u64,
 }

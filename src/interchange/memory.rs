@@ -21,16 +21,18 @@ pub struct ImportedMemory {
     pub key: Option<String>,
     /// The agent that wrote it, if it is named.
     pub agent: Option<String>,
-    /// The first day of its validity, `YYYY-MM-DD`.
+    /// The day from which it holds, `YYYY-MM-DD`: the one that the export names, else the day on which it was written.
     pub valid_from: Option<String>,
     /// The last day of its validity.
     pub valid_until: Option<String>,
+    /// When it was written, in milliseconds since the Unix epoch; of two memories of one day, the story reads the older one first.
+    pub written: Option<i64>,
 }
 
 /// A parsed export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryExport {
-    /// Its memories in order.
+    /// Its memories, the oldest first if each says when it was written, else in their order.
     pub memories: Vec<ImportedMemory>,
     /// Skipped entries.
     pub skipped: Vec<SkippedText>,
@@ -68,6 +70,10 @@ pub fn read(text: &str) -> Result<MemoryExport, String> {
         // An object without a list may be the only line of the server's format.
         if let Some(list) = list {
             list.iter().enumerate().for_each(|(at, item)| out.item(at + 1, item));
+            // Some tools list the newest first; claims of one day stand in the story in the order of their import.
+            if out.memories.iter().all(|memory| memory.written.is_some()) {
+                out.memories.sort_by_key(|memory| memory.written);
+            }
             return Ok(out);
         }
         if value.get("type").is_none() {
@@ -133,7 +139,18 @@ impl MemoryExport {
         let key = format!("memory {}", hash.get(..16).unwrap_or_default());
         let (reason, agent, valid_from, valid_until) = (None, None, None, None);
         let (kind, key) = (ClaimKind::Fact, Some(key));
-        self.memories.push(ImportedMemory { line, statement, kind, reason, key, agent, valid_from, valid_until });
+        let written = None;
+        self.memories.push(ImportedMemory {
+            line,
+            statement,
+            kind,
+            reason,
+            key,
+            agent,
+            valid_from,
+            valid_until,
+            written,
+        });
     }
 
     /// Parses an element of a list: a text, or an object with one.
@@ -151,7 +168,10 @@ impl MemoryExport {
         self.fact(line, statement.to_owned());
         let Some(memory) = self.memories.last_mut() else { return };
         memory.agent.clone_from(&kept.agent);
-        (memory.valid_from, memory.valid_until) = (kept.valid_from.clone(), kept.valid_until.clone());
+        let written = kept.written.as_deref().and_then(time_of);
+        memory.written = written.map(jiff::Timestamp::as_millisecond);
+        memory.valid_from = kept.valid_from.clone().or_else(|| written.map(day));
+        memory.valid_until.clone_from(&kept.valid_until);
         let words: Vec<String> = reason.map(str::to_owned).into_iter().chain(kept.words()).collect();
         memory.reason = (!words.is_empty()).then(|| words.join(" "));
         if kind.is_guarded() {
@@ -202,7 +222,7 @@ impl MemoryFields {
             let text = found.as_str().map_or_else(|| found.to_string(), |text| text.trim().to_owned());
             (!text.is_empty() && (found.is_string() || found.is_number())).then_some(text)
         };
-        let day = |names: &[&str]| text(names).and_then(|text| day_of(&text));
+        let day = |names: &[&str]| text(names).and_then(|text| time_of(&text)).map(day);
         Self {
             agent: text(&AGENTS),
             engineer: text(&["engineer"]),
@@ -228,13 +248,25 @@ impl MemoryFields {
     }
 }
 
-/// Parses a date, a date and time, or seconds since the Unix epoch to `YYYY-MM-DD`.
-fn day_of(text: &str) -> Option<String> {
-    if let Ok(seconds) = text.parse::<f64>() {
-        let time = jiff::Timestamp::from_second(seconds as i64).ok()?;
-        return Some(time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string());
+/// The largest number of seconds since the Unix epoch that is read as such; a larger one is of milliseconds. It is in the year 5138.
+const MOST_SECONDS: f64 = 1e11;
+
+/// Parses a date, a date and time (in UTC unless it says otherwise), or seconds or milliseconds since the Unix epoch.
+fn time_of(text: &str) -> Option<jiff::Timestamp> {
+    if let Ok(number) = text.parse::<f64>() {
+        let millis = if number.abs() < MOST_SECONDS { number * 1000.0 } else { number };
+        return jiff::Timestamp::from_millisecond(millis as i64).ok();
     }
-    text.get(..10)?.parse::<jiff::civil::Date>().ok().map(|date| date.to_string())
+    let utc = |time: jiff::civil::DateTime| time.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|time| time.timestamp());
+    let whole = || text.parse::<jiff::Timestamp>().ok();
+    let local = || text.parse::<jiff::civil::DateTime>().ok().and_then(utc);
+    let start = || text.get(..10)?.parse::<jiff::civil::Date>().ok().and_then(|day| utc(day.at(0, 0, 0, 0)));
+    whole().or_else(local).or_else(start)
+}
+
+/// Returns the day of a time in UTC, `YYYY-MM-DD`.
+fn day(time: jiff::Timestamp) -> String {
+    time.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
 }
 
 #[cfg(test)]
@@ -270,7 +302,38 @@ mod tests {
         let reason = memory.reason.as_deref().unwrap();
         assert_eq!(reason, "From the export: scope auth, confidence 0.9, written 2026-03-01T10:00:00Z.");
         assert_eq!(read.dropped, BTreeMap::from([("embedding".to_owned(), 1)]));
-        assert_eq!(day_of("1772359200").as_deref(), Some("2026-03-01"));
+        assert!(memory.written.is_some());
+    }
+
+    #[test]
+    fn a_memory_holds_from_the_day_on_which_it_was_written_and_the_oldest_comes_first() {
+        let text = r#"[{"content": "We use REST again.", "committed_at": "2026-03-01T18:00:00Z"},
+            {"content": "We use GraphQL.", "committed_at": "2026-03-01 09:00:00"},
+            {"content": "We use REST.", "created_at": 1767225600},
+            {"content": "It holds later.", "created_at": "2026-03-02", "valid_from": "2026-04-01"}]"#;
+        let read = read(text).unwrap();
+        let told: Vec<_> = read.memories.iter().map(|memory| (memory.line, memory.valid_from.as_deref())).collect();
+        let expected = [(3, "2026-01-01"), (2, "2026-03-01"), (1, "2026-03-01"), (4, "2026-04-01")];
+        assert_eq!(told, expected.map(|(line, day)| (line, Some(day))));
+        // Without a time for each there is no order but that of the list.
+        let text = r#"[{"content": "b", "created_at": "2026-03-02"}, {"content": "a"}]"#;
+        let read = super::read(text).unwrap();
+        assert_eq!(read.memories.iter().map(|memory| memory.line).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn times_are_read_in_the_forms_that_tools_write() {
+        for (text, expected) in [
+            ("1772359200", Some("2026-03-01")),
+            ("1772359200000", Some("2026-03-01")),
+            ("2026-03-01T23:30:00-02:00", Some("2026-03-02")),
+            ("2026-03-01T10:00:00.123456", Some("2026-03-01")),
+            ("2026-03-01 is the day", Some("2026-03-01")),
+            ("soon", None),
+            ("ääääääää", None),
+        ] {
+            assert_eq!(time_of(text).map(day).as_deref(), expected, "{text}");
+        }
     }
 
     #[test]

@@ -1,41 +1,78 @@
-//! How far the background pass has read: a mark in the store's file, so that what waits for it outlives the process.
+//! How far the background pass has read: marks in the store's file, so that what waits for it outlives the process.
+//!
+//! It reads the newest claims first. What it has read are all claims up to one number, and those of a range above: the newest ones, as far down as it
+//! has come.
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use super::{Reader, Result, Store, log, open};
 use crate::domain::ClaimId;
 
-const MARK: &str = "deep.read";
+/// All claims up to this number were read.
+const READ: &str = "deep.read";
+
+/// The claims above [`ABOVE`] up to [`UP_TO`] were read, too; the same number in both for none.
+const ABOVE: &str = "deep.above";
+const UP_TO: &str = "deep.up_to";
+
+/// The marks, if the pass has ever read.
+fn marks(db: &Connection) -> Result<Option<(i64, i64, i64)>> {
+    let Some(read) = open::setting::<i64>(db, READ)? else { return Ok(None) };
+    let at = |name| Ok::<i64, super::StoreError>(open::setting(db, name)?.unwrap_or(read));
+    Ok(Some((read, at(ABOVE)?, at(UP_TO)?)))
+}
 
 impl Store {
-    /// Notes that the background pass has read a claim, and with it all that were stored before. Without a claim: all that are stored now, where
-    /// nothing was noted before.
-    pub fn mark_read(&mut self, claim: Option<&ClaimId>) -> Result<()> {
+    /// Notes that the background pass begins, unless it has before: claims older than `oldest`, the first that waits, are left to an audit; without
+    /// one, all that are stored.
+    pub fn begin_deep_stage(&mut self, oldest: Option<&ClaimId>) -> Result<()> {
         let db = &self.reader.db;
-        let known: Option<i64> = open::setting(db, MARK)?;
-        let at = match claim {
-            Some(claim) => log::number_of(db, claim)?,
-            None if known.is_some() => None,
-            None => Some(db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?),
+        if marks(db)?.is_some() {
+            return Ok(());
+        }
+        let first = oldest.map(|id| log::number_of(db, id)).transpose()?.flatten();
+        let read = match first {
+            Some(first) => first - 1,
+            None => db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?,
         };
-        match at.filter(|at| known.is_none_or(|known| known < *at)) {
-            Some(at) => open::set(db, MARK, at),
-            None => Ok(()),
+        open::set(db, READ, read)
+    }
+
+    /// Notes how far the background pass has come: `newest` is the number of the newest claim that it has read, and `next` the newest that waits.
+    pub fn note_deep_stage(&mut self, newest: i64, next: Option<&ClaimId>) -> Result<()> {
+        let db = &self.reader.db;
+        let Some((read, above, up_to)) = marks(db)? else { return Ok(()) };
+        match next.map(|id| log::number_of(db, id)).transpose()?.flatten() {
+            None => {
+                let read = read.max(up_to).max(newest);
+                [READ, ABOVE, UP_TO].into_iter().try_for_each(|name| open::set(db, name, read))
+            }
+            // Claims that came meanwhile wait above what was read: after a crash they are all read again.
+            Some(next) if next >= newest || (above < up_to && next > up_to) => Ok(()),
+            Some(next) => {
+                open::set(db, ABOVE, next)?;
+                open::set(db, UP_TO, newest.max(up_to))
+            }
         }
     }
 }
 
 impl Reader {
-    /// The active guarded claims that were stored after the last one that the background pass has read, the newest `most` of them, the
-    /// oldest first; none where it has never read.
-    pub fn unread(&self, most: usize) -> Result<Vec<ClaimId>> {
-        let Some(mark) = open::setting::<i64>(&self.db, MARK)? else { return Ok(Vec::new()) };
-        let mut read = self.db.prepare_cached(
-            "SELECT id FROM claims WHERE n > ?1 AND status = 0 AND kind <> 0 ORDER BY n DESC LIMIT ?2",
+    /// The active guarded claims that wait for the background pass, the newest `most` of them, the oldest first; none if it has never read.
+    pub fn deep_stage_waits(&self, most: usize) -> Result<Vec<ClaimId>> {
+        let Some((read, above, up_to)) = marks(&self.db)? else { return Ok(Vec::new()) };
+        let mut select = self.db.prepare_cached(
+            "SELECT id FROM claims WHERE n > ?1 AND NOT (n > ?2 AND n <= ?3) AND status = 0 AND kind <> 0
+             ORDER BY n DESC LIMIT ?4",
         )?;
-        let rows = read.query_map(params![mark, most], |row| log::id_at(row, 0))?;
+        let rows = select.query_map(params![read, above, up_to, most], |row| log::id_at(row, 0))?;
         let mut found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
         found.reverse();
         Ok(found)
+    }
+
+    /// The number of a claim in this file: claims that arrived later have greater ones.
+    pub fn claim_number(&self, id: &ClaimId) -> Result<Option<i64>> {
+        log::number_of(&self.db, id)
     }
 }

@@ -27,6 +27,7 @@ mod rebuild;
 mod requests;
 mod row;
 mod scopes;
+mod story_check;
 mod story_pass;
 mod story_reading_mark;
 mod team;
@@ -53,7 +54,7 @@ pub use row::{
     ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
 };
 pub use story_pass::{StoryMarkRow, StoryNeighbour, StoryPlace, StoryReader, StoryStep, WrittenMark, WrittenMarks};
-pub use story_reading_mark::{StoryOutlineRow, UnreadStory};
+pub use story_reading_mark::{StoryOutlineRow, StoryPage, UnreadStory};
 pub use team::sync_rows::{
     ContactRow, DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate, Fork, InviteRow, LogEntry, LogEntryCursor,
     LogEntryPage, PeerDocumentState, PeerRow, QuarantinedRow, RosterDraft, SyncCursor, SyncImport, SyncImported,
@@ -67,7 +68,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, guard_report::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 15;
+pub const SCHEMA: u32 = 16;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

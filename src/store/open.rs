@@ -14,8 +14,8 @@ use crate::files::DraftFile;
 /// `PRAGMA application_id` of ergo's stores: "ergo" in ASCII.
 const APPLICATION: u32 = 0x6572_676f;
 
-/// The version of `schema.sql`. Versions 1 to 13 were those of development and in no release.
-const FIRST_SCHEMA: u32 = 15;
+/// The version of `schema.sql`. Versions 1 to 15 were those of development and in no release.
+const FIRST_SCHEMA: u32 = 16;
 
 /// The migrations since, each to the next version.
 const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [];

@@ -417,9 +417,11 @@ CREATE TABLE phrases (
 -- which the claim stands in `story_words`, eight bytes each.
 CREATE TABLE story_claims (
     claim INTEGER PRIMARY KEY REFERENCES claims (n),
+    scope INTEGER NOT NULL REFERENCES scopes (n),
     place BLOB NOT NULL,
     words BLOB NOT NULL
 ) STRICT;
+CREATE INDEX story_claims_in ON story_claims (scope, place);
 CREATE TABLE story_words (
     word  INTEGER NOT NULL,                  -- a hash of scope and word
     place BLOB NOT NULL,
@@ -452,8 +454,9 @@ CREATE TABLE story_backlog (
     claim INTEGER PRIMARY KEY REFERENCES claims (n),
     stage INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX story_backlog_stage ON story_backlog (stage, claim);
--- The last day of claims in force: after it they are read again.
+-- In the order in which the pass takes them: without DESC each step would sort the whole backlog.
+CREATE INDEX story_backlog_stage ON story_backlog (stage, claim DESC);
+-- The day after which the standing of a claim changes: it is read again.
 CREATE TABLE story_due (
     claim INTEGER PRIMARY KEY REFERENCES claims (n),
     day   TEXT NOT NULL

@@ -25,7 +25,7 @@ pub struct StoryPlace {
     pub place: Vec<u8>,
     /// The words by which it is found. On the way into the store they are the story's own, and the store binds them to the scope.
     pub words: Vec<i64>,
-    /// Its last day, after which it is read again.
+    /// The last day on which its standing is what it is now, after which it is read again.
     pub due: Option<String>,
 }
 
@@ -123,7 +123,8 @@ impl Store {
         }
         let tx = commit::begin(&mut self.reader)?;
         tx.prepare_cached(
-            "INSERT INTO story_backlog (claim, stage) SELECT claim, 1 FROM story_due WHERE day < ?1 ON CONFLICT DO NOTHING",
+            // What watches it is read again, too.
+            "INSERT OR REPLACE INTO story_backlog (claim, stage) SELECT claim, 0 FROM story_due WHERE day < ?1",
         )?
         .execute([reader.today()])?;
         tx.prepare_cached("DELETE FROM story_due WHERE day < ?1")?.execute([reader.today()])?;
@@ -134,13 +135,7 @@ impl Store {
                 tx.prepare_cached("SELECT claim, stage FROM story_backlog ORDER BY stage, claim DESC LIMIT 1")?;
             let next = next.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).optional()?;
             let Some((n, stage)) = next else { break };
-            let scope: i64 =
-                tx.prepare_cached("SELECT scope FROM claims WHERE n = ?1")?.query_row([n], |row| row.get(0))?;
-            let Some(row) = bare_claims_at_places(&tx, [n])?.into_iter().next() else { break };
-            let place = reader.place(&row).map(|mut place| {
-                place.words = place.words.iter().map(|word| story_word(scope, word.cast_unsigned())).collect();
-                place
-            });
+            let Some(StoryItem { row, place }) = StoryItem::load(&tx, reader, n)? else { break };
             if stage == 0 {
                 projector.place_in_story(n, place.as_ref())?;
                 budget -= 1;
@@ -168,8 +163,30 @@ impl Store {
     }
 }
 
+/// A claim of the backlog, with its place in the story if it has one there.
+pub(super) struct StoryItem {
+    /// The claim.
+    pub(super) row: ClaimRow,
+    /// Its place, with the words as the store keeps them.
+    pub(super) place: Option<StoryPlace>,
+}
+
+impl StoryItem {
+    /// Reads the claim with this number.
+    pub(super) fn load(db: &Connection, reader: &dyn StoryReader, n: i64) -> Result<Option<Self>> {
+        let scope: i64 =
+            db.prepare_cached("SELECT scope FROM claims WHERE n = ?1")?.query_row([n], |row| row.get(0))?;
+        let Some(row) = bare_claims_at_places(db, [n])?.into_iter().next() else { return Ok(None) };
+        let place = reader.place(&row).map(|mut place| {
+            place.words = place.words.iter().map(|word| story_word(scope, word.cast_unsigned())).collect();
+            place
+        });
+        Ok(Some(Self { row, place }))
+    }
+}
+
 /// Reads one claim beside the claims that it has most in common with.
-fn read_one(
+pub(super) fn read_one(
     db: &Connection,
     reader: &dyn StoryReader,
     n: i64,

@@ -27,6 +27,15 @@ pub struct UnreadStory {
     pub last: i64,
 }
 
+/// Claims of a story that follow each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoryPage {
+    /// Their numbers in this file, in the order of the story.
+    pub claims: Vec<i64>,
+    /// How many claims there are from the first of them to the end of the story.
+    pub left: usize,
+}
+
 /// A claim of a story without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoryOutlineRow {
@@ -48,8 +57,7 @@ fn mark(kind: &str, scope: i64) -> String {
 fn unread(db: &Connection) -> Result<Vec<(i64, i64, i64)>> {
     let all: i64 = open::setting(db, ALL)?.unwrap_or(0);
     let mut read = db.prepare_cached(
-        "SELECT c.scope, max(c.n) FROM story_claims p JOIN claims c ON c.n = p.claim WHERE p.claim > ?1
-         GROUP BY c.scope ORDER BY 2 DESC",
+        "SELECT scope, max(claim) FROM story_claims NOT INDEXED WHERE claim > ?1 GROUP BY scope ORDER BY 2 DESC",
     )?;
     let scopes = read.query_map([all], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut found = Vec::new();
@@ -115,9 +123,9 @@ impl Reader {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(Vec::new()) };
         let mut read = self.db.prepare_cached(
             "SELECT c.n, c.id, p.place, (SELECT count(*) FROM card_members m WHERE m.member = c.id)
-             FROM story_claims p JOIN claims c ON c.n = p.claim WHERE c.scope = ?1 ORDER BY p.place DESC LIMIT ?2",
+             FROM story_claims p JOIN claims c ON c.n = p.claim WHERE p.scope = ?1 ORDER BY p.place DESC LIMIT ?2",
         )?;
-        let rows = read.query_map(params![scope, i64::try_from(most).unwrap_or(i64::MAX)], |row| {
+        let rows = read.query_map(params![scope, most], |row| {
             let place: Vec<u8> = row.get(2)?;
             let written = place.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
             Ok(StoryOutlineRow { n: row.get(0)?, id: id_at(row, 1)?, written, conflicts: row.get(3)? })
@@ -125,6 +133,25 @@ impl Reader {
         let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
         rows.reverse();
         Ok(rows)
+    }
+
+    /// At most `most` claims of a story from the one with this number on; from its beginning without one, or if that one has no part in it any more.
+    pub fn story_page(&self, scope: &Scope, from: Option<i64>, most: usize) -> Result<StoryPage> {
+        self.snapshot(|reader| {
+            let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(StoryPage::default()) };
+            let place = "SELECT place FROM story_claims WHERE claim = ?1 AND scope = ?2";
+            let place: Option<Vec<u8>> =
+                reader.db.prepare_cached(place)?.query_row(params![from, scope], |row| row.get(0)).optional()?;
+            let place = place.unwrap_or_default();
+            let mut count =
+                reader.db.prepare_cached("SELECT count(*) FROM story_claims WHERE scope = ?1 AND place >= ?2")?;
+            let mut read = reader.db.prepare_cached(
+                "SELECT claim FROM story_claims WHERE scope = ?1 AND place >= ?2 ORDER BY place LIMIT ?3",
+            )?;
+            let claims = read.query_map(params![scope, place, most], |row| row.get(0))?;
+            let claims = claims.collect::<rusqlite::Result<_>>()?;
+            Ok(StoryPage { claims, left: count.query_row(params![scope, place], |row| row.get(0))? })
+        })
     }
 
     /// Claims of a story as it is read, by their numbers, in that order.

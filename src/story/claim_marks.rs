@@ -70,7 +70,8 @@ pub fn read_claim(
             }
         }
     }
-    if claim.standing.in_force && claim.standing.expired && found.marks.is_empty() {
+    let ran_out = claim.standing.expired && !claim.standing.history;
+    if claim.standing.in_force && ran_out && found.marks.is_empty() {
         let (confusion, rule) = (Confusion::Stale, StoryRule::Expired);
         found.marks.push(Mark { confusion, rule, strength: 1.0, claims: vec![at] });
     }

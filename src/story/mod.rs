@@ -40,7 +40,7 @@ use crate::{
 };
 
 /// The version of the reading: another one makes every store read its claims again.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The most earlier claims that a claim is compared with: those with most words in common.
 pub const COMPARED: usize = 24;
@@ -81,10 +81,12 @@ impl StoryText {
 /// Whether a claim is in force, and how it left if not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimStanding {
-    /// It was neither superseded nor retracted.
+    /// It was neither superseded nor retracted, and its first day has come.
     pub in_force: bool,
     /// Its last day has passed.
     pub expired: bool,
+    /// Its last day had passed when it was written down: it tells of the past, and nobody forgot to retire it.
+    pub history: bool,
     /// When it was retracted, in milliseconds since the Unix epoch.
     pub retracted: Option<u64>,
     /// The claims that superseded it.
@@ -166,15 +168,6 @@ pub struct Mark {
     pub strength: f32,
     /// The indexes of the claims concerned, in order.
     pub claims: Vec<usize>,
-}
-
-/// When something in a story happened, for sorting: the day from which a claim says that it holds, if it was written down later, else the time when it
-/// was written. In milliseconds since the Unix epoch.
-pub fn happened(clock: Hlc, valid_from: Option<&str>) -> u64 {
-    let day = valid_from.and_then(|day| day.parse::<jiff::civil::Date>().ok());
-    let start = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok());
-    let start = start.and_then(|start| u64::try_from(start.timestamp().as_millisecond()).ok());
-    start.map_or(clock.wall, |start| start.min(clock.wall))
 }
 
 /// The place of a claim in its story as bytes that sort like it: when it happened, when it was written, its id.

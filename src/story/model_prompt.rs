@@ -56,7 +56,7 @@ pub struct PromptedClaim {
     pub on: String,
     /// Who wrote it.
     pub by: String,
-    /// `in force`, `superseded` or `retracted`.
+    /// `in force`, `not yet in force`, `expired`, `superseded` or `retracted`.
     pub state: &'static str,
     /// What it says.
     pub statement: String,

@@ -242,9 +242,39 @@ fn rss_in(status: &str) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
+/// Returns the processor time that the threads of a process have used together; `None` if it is unknown.
+pub(crate) fn cpu_time(pid: u32) -> Option<Duration> {
+    cpu_in(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Returns the processor time that this thread has used; `None` if the system does not tell.
+pub fn thread_cpu_time() -> Option<Duration> {
+    let read = |file| std::fs::read_to_string(format!("/proc/thread-self/{file}")).ok();
+    // In nanoseconds, if the kernel keeps these figures.
+    let exact = read("schedstat").and_then(|text| text.split_whitespace().next()?.parse().ok());
+    exact.filter(|used| *used > 0).map(Duration::from_nanos).or_else(|| cpu_in(&read("stat")?))
+}
+
+/// Returns user and system time of `/proc/…/stat`: fields 14 and 15, in hundredths of a second (`USER_HZ`, see proc(5)).
+fn cpu_in(stat: &str) -> Option<Duration> {
+    // The name of the program, field 2, may have spaces and parentheses.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut ticks = fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().ok());
+    let (user, system) = (ticks.next()??, ticks.next()??);
+    Some(Duration::from_millis((user + system).saturating_mul(10)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processor_time_is_read_whatever_the_program_is_called() {
+        let stat = "4242 (a b) c) S 1 4242 4242 0 -1 4194560 900 0 0 0 731 69 0 0 20 0 4 0 1 2 3";
+        assert_eq!(cpu_in(stat), Some(Duration::from_secs(8)));
+        assert_eq!((cpu_in(""), cpu_in("4242 (x) S 1")), (None, None));
+        assert!(cfg!(not(target_os = "linux")) || thread_cpu_time().is_some());
+    }
 
     #[test]
     fn an_exit_is_explained_by_its_last_lines() {

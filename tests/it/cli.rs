@@ -3,6 +3,7 @@
 mod beside;
 mod care;
 mod docs;
+mod first_day;
 mod flow;
 mod follow;
 mod import;

@@ -38,7 +38,7 @@ impl Stage {
 }
 
 #[test]
-fn three_writes_are_refused_two_are_stored_and_nothing_is_left_behind() {
+fn three_writes_are_refused_a_reversal_is_found_and_nothing_is_left_behind() {
     let stage = Stage::new();
     let output = stage.demo(&["--plain"]).output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
@@ -46,7 +46,11 @@ fn three_writes_are_refused_two_are_stored_and_nothing_is_left_behind() {
     let (writes, review) = told.split_once("A person settles").expect("the review is announced");
     assert_eq!(writes.matches("Refused:").count(), 3, "{told}");
     assert_eq!(writes.lines().filter(|line| line.starts_with("Stored ")).count(), 2, "{told}");
-    assert!(review.contains("3 items need attention.") && review.contains("Refused writes: 3"), "{review}");
+    assert!(review.contains("4 items need attention.") && review.contains("Refused writes: 3"), "{review}");
+    let marks = writes.split_once("story --marks").expect("the story is shown").1;
+    assert_eq!(marks.matches("\nreversal  Does “The nightly build runs on the office server").count(), 1, "{told}");
+    assert!(marks.contains("\n2025-02-03  ") && marks.contains("\n2025-05-12  "), "{told}");
+    assert!(review.contains("Open questions of the story: 1"), "{review}");
     assert_eq!(stage.left(), Vec::<String>::new());
     assert!(!stage.home.paths().store().exists(), "the user's own store was made");
 }
@@ -68,7 +72,10 @@ fn its_own_decisions_do_not_contradict_one_another() {
     let output = stage.demo(&["--json"]).output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
     let answers: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let [records, rules, writes @ .., _why, inbox] = answers.as_slice() else { panic!("{told}") };
+    let [records, rules, writes @ .., _why, notes, story, inbox] = answers.as_slice() else { panic!("{told}") };
+    assert_eq!(notes["stored"].as_array().map(Vec::len), Some(3), "{notes:#}");
+    let marks = story["marks"].as_array().unwrap();
+    assert_eq!((marks.len(), marks[0]["confusion"].as_str()), (1, Some("reversal")), "{marks:#?}");
     for import in [records, rules] {
         assert_eq!(import["refused"], serde_json::json!([]), "{import:#}");
         assert!(import["stored"].as_array().unwrap().len() >= 10, "{import:#}");
@@ -78,7 +85,7 @@ fn its_own_decisions_do_not_contradict_one_another() {
     }
     let results: Vec<_> = writes.iter().map(|write| write["result"].as_str().unwrap()).collect();
     assert_eq!(results, ["conflict", "conflict", "conflict", "stored", "stored"], "{writes:#?}");
-    assert_eq!(inbox["total"], 3, "{inbox:#}");
+    assert_eq!(inbox["total"], 4, "{inbox:#}");
 }
 
 #[test]

@@ -263,3 +263,50 @@ fn the_doctor_names_an_agent_that_calls_every_pair_compatible() {
     block_on(async { judge(&home.client(), 1, PairVerdict::Same).await });
     assert!(!doctor().contains("parrot called every pair"), "one other verdict shows that it reads");
 }
+
+/// A command that asks about the first and the last claim of a story, and keeps what it was given beside it.
+fn story_command(kept: &std::path::Path) -> String {
+    let kept = kept.display();
+    let script = format!(
+        r#"cat > {kept}; ids=$(grep -o '^{{"id":"[0-9a-f]*' {kept} | cut -d'"' -f4); set -- $ids; first=$1; for last; do :; done; printf '[{{"claim_ids": ["%s", "%s"], "question": "Is the cache still limited to a thousand pages?"}}]' "$first" "$last""#
+    );
+    format!("{WITHOUT_MODELS}[judge]\nbudget_percent = 100\ncommand = [\"sh\", \"-c\", '''{script}''']\n")
+}
+
+#[test]
+fn a_command_reads_the_story_in_the_background_and_its_question_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("prompt");
+    let home = TestHome::with_config(&story_command(&kept));
+    let _daemon = home.daemon();
+    block_on(async {
+        let client = home.client();
+        let told = [
+            ("ada", "2025-02-01", "The cache holds a thousand pages."),
+            ("bob", "2025-03-01", "Pages stay in the cache for good."),
+        ];
+        for (who, day, statement) in told {
+            let mut request = decision(statement);
+            request.caller.who = who.into();
+            request.qualifiers.valid_from = Some(day.into());
+            client.remember(&request).await.unwrap();
+        }
+        let query = ConflictsQuery { kind: Some("story".into()), ..ConflictsQuery::default() };
+        let asked = async || client.conflicts(&query).await.unwrap().total == 1;
+        eventually("the command's question is a card", asked).await;
+        let card = client.conflicts(&query).await.unwrap().items.remove(0);
+        assert_eq!((card.kind, card.agent.as_deref()), (CardKind::Story, Some("ergo")));
+        let view = client.card(&card.id.to_hex()).await.unwrap();
+        let sentence = &view.evidence[0].sentence;
+        assert!(sentence.contains("asks: Is the cache still limited to a thousand pages?"), "{sentence}");
+    });
+    let prompt = std::fs::read_to_string(&kept).unwrap();
+    assert!(prompt.contains("\"on\":\"2025-02-01 00:00\"") && prompt.contains("\"by\":\"bob\""), "{prompt}");
+    let story = home.run(["story", "--scope", "acme/api"]).ok().stdout;
+    assert!(story.contains("(a language model asks)"), "{story}");
+    let id = home.run(["conflicts", "--scope", "acme/api", "--json"]).ok().json()["items"][0]["id"].clone();
+    let answered = home.run(["resolve", id.as_str().unwrap(), "--no", "--reason", "pages are never dropped"]).ok();
+    assert!(answered.stdout.contains("upersede"), "{answered:?}");
+    let claims = home.run(["claims", "--scope", "acme/api"]).ok().stdout;
+    assert!(claims.contains("for good") != claims.contains("a thousand"), "one of both is left: {claims}");
+}

@@ -13,6 +13,9 @@ macro_rules! record {
     };
 }
 
+/// Notes that another tool kept, with their dates: each alone is fine, and their order leaves open what holds.
+pub(super) const NOTES: Asset = Asset { path: "notes.json", text: include_str!("notes.json") };
+
 /// The working rules.
 pub(super) const RULES: Asset = Asset { path: "CONTRIBUTING.md", text: include_str!("../../../CONTRIBUTING.md") };
 

@@ -52,7 +52,12 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             caller: Caller { agent: one.agent.clone(), ..Caller::default() },
             ..RememberRequest::default()
         };
-        ImportRow { claim, targets: Vec::new(), file: name.clone(), source }
+        // A memory that is repeated on a later day is another row.
+        let file = match one.written {
+            Some(written) => format!("{name}@{written}"),
+            None => name.clone(),
+        };
+        ImportRow { claim, targets: Vec::new(), file, source }
     };
     let rows: Vec<ImportRow> = found.memories.iter().map(row).collect();
     let mut left: Vec<_> = found

@@ -1,7 +1,7 @@
 //! `audit`: compares the active claims with each other by the current rules, and opens missing cards.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -28,6 +28,9 @@ const BATCH: usize = 16;
 /// How long an audit waits for one batch: nobody else waits for it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// The most claims that are kept: some tens of megabytes while an audit runs.
+const MAX_PARSED: usize = 6_000;
+
 /// The most cards that one audit opens; the next one goes on from there.
 const MAX_CARDS: usize = 500;
 
@@ -46,10 +49,18 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
         let questions = reader.story_marks(&scope)?.iter().filter(|mark| mark.open).count();
         let outcome = AuditOutcome { questions, ..AuditOutcome::default() };
         let second = engine.second_reader();
-        let doubts = Vec::new();
-        let work =
-            Work { reader: &reader, engine, scope: write_scope.scope, today: &today, shift, second, outcome, doubts }
-                .run()?;
+        let work = Work {
+            reader: &reader,
+            engine,
+            scope: write_scope.scope,
+            today: &today,
+            shift,
+            second,
+            outcome,
+            doubts: Vec::new(),
+            claims: HashMap::new(),
+        };
+        let work = work.run()?;
         (scope, work)
     };
     if !request.dry_run {
@@ -93,7 +104,12 @@ struct Work<'a> {
     outcome: AuditOutcome,
     /// Claims with those that they may contradict.
     doubts: Vec<ClaimInDoubts>,
+    /// Claims that were read, by their numbers: each is near many others. `None` for one that cannot be parsed.
+    claims: HashMap<i64, Option<ReadClaim>>,
 }
+
+/// A claim, and what it says.
+type ReadClaim = (Arc<ClaimRow>, Arc<ParsedClaim>);
 
 /// A claim, and those that it may contradict.
 type ClaimInDoubts = (ClaimRow, Vec<(ClaimRow, DoubtBand)>);
@@ -105,9 +121,9 @@ fn texts(looks: &[Look], (at, other): (usize, usize)) -> (&str, &str) {
 
 /// One claim beside the claims that it is to be compared with, and what models said of each.
 struct Look {
-    row: ClaimRow,
+    row: Arc<ClaimRow>,
     ours: Arc<ParsedClaim>,
-    rows: Vec<ClaimRow>,
+    rows: Vec<Arc<ClaimRow>>,
     against: Vec<Arc<ParsedClaim>>,
     said: Vec<PairScores>,
     rulings: Vec<Ruling>,
@@ -135,7 +151,7 @@ impl Work<'_> {
             ..ClaimFilter::default()
         };
         let mut pairs: BTreeMap<CardId, FoundPair> = BTreeMap::new();
-        let mut compared: HashSet<(ClaimId, ClaimId)> = HashSet::new();
+        let mut compared: HashSet<(i64, i64)> = HashSet::new();
         let mut cursor: Option<String> = None;
         loop {
             let page = self.reader.claims(&filter, PAGE, cursor.as_deref())?;
@@ -157,22 +173,25 @@ impl Work<'_> {
         Ok(Found { outcome: self.outcome, pairs, doubts: self.doubts })
     }
 
-    /// What one claim is to be compared with: each pair of claims once. `None` if one of them cannot be parsed.
-    fn look_at(&self, row: ClaimRow, compared: &mut HashSet<(ClaimId, ClaimId)>) -> Result<Option<Look>, ApiError> {
-        let ours = self.fresh(&row)?;
-        let rows = self.reader.nearby_claims(&NearbyQuery {
+    /// What one claim is to be compared with: each pair of claims once. `None` if it cannot be parsed.
+    fn look_at(&mut self, row: ClaimRow, compared: &mut HashSet<(i64, i64)>) -> Result<Option<Look>, ApiError> {
+        let (id, place) = (row.id, self.reader.claim_number(&row.id)?);
+        let Some(place) = place else { return Ok(None) };
+        let Some((row, ours)) = self.keep(place, row)? else { return Ok(None) };
+        let places = self.reader.nearby_places(&NearbyQuery {
             scopes: self.scope.in_force(),
-            terms: Guard::index_terms(&ours.norms, &ours.statement),
-            exclude: vec![row.id],
+            terms: Guard::index_terms(&ours.claim().norms, &ours.claim().statement),
+            exclude: vec![id],
             facts: false,
             limit: MAX_BY_WORDS,
         })?;
-        let rows: Vec<ClaimRow> =
-            rows.into_iter().filter(|other| compared.insert((row.id.min(other.id), row.id.max(other.id)))).collect();
-        let against = rows.iter().map(|other| self.fresh(other)).collect::<Result<_, _>>()?;
-        let (Ok(ours), Ok(against)) = (guard_calls::parse(ours), guard_calls::parse_all(against)) else {
-            return Ok(None);
-        };
+        let (mut rows, mut against) = (Vec::new(), Vec::new());
+        for other in places.into_iter().filter(|other| compared.insert((place.min(*other), place.max(*other)))) {
+            if let Some((row, parsed)) = self.at(other)? {
+                rows.push(row);
+                against.push(parsed);
+            }
+        }
         let Ok(rulings) = guard_calls::rulings(&self.engine.guard, &ours, &against) else { return Ok(None) };
         let said = vec![PairScores::default(); against.len()];
         Ok(Some(Look { row, ours, rows, against, said, rulings }))
@@ -236,8 +255,9 @@ impl Work<'_> {
             );
             let found = |id: ClaimId| report.findings.iter().any(|one| one.claim == id && one.tier == Tier::Block);
             let doubts = doubts.iter().map(|pair| (&look.rows[pair.at], pair.band));
-            let doubts = doubts.filter(|(other, _)| !found(other.id)).map(|(other, band)| (other.clone(), band));
-            self.doubts.push((look.row.clone(), doubts.collect()));
+            let doubts =
+                doubts.filter(|(other, _)| !found(other.id)).map(|(other, band)| (ClaimRow::clone(other), band));
+            self.doubts.push((ClaimRow::clone(&look.row), doubts.collect()));
         }
         for mut finding in report.findings {
             let Some(theirs) = look.rows.iter().find(|other| other.id == finding.claim) else { continue };
@@ -253,10 +273,36 @@ impl Work<'_> {
                 self.outcome.known += 1;
             } else {
                 let id = CardId::of_members(&[look.row.id, theirs.id]);
-                pairs.insert(id, FoundPair { ours: look.row.clone(), theirs: theirs.clone(), finding });
+                pairs.insert(
+                    id,
+                    FoundPair { ours: ClaimRow::clone(&look.row), theirs: ClaimRow::clone(theirs), finding },
+                );
             }
         }
         Ok(())
+    }
+
+    /// The claim with a number; `None` if it cannot be parsed.
+    fn at(&mut self, place: i64) -> Result<Option<ReadClaim>, ApiError> {
+        if let Some(known) = self.claims.get(&place) {
+            return Ok(known.clone());
+        }
+        let Some(row) = self.reader.bare_claims(&[place])?.pop() else { return Ok(None) };
+        self.keep(place, row)
+    }
+
+    /// Parses a claim, unless it was parsed before, and keeps it.
+    fn keep(&mut self, place: i64, row: ClaimRow) -> Result<Option<ReadClaim>, ApiError> {
+        if let Some(known) = self.claims.get(&place) {
+            return Ok(known.clone());
+        }
+        let parsed = guard_calls::parse(self.fresh(&row)?).ok();
+        let claim = parsed.map(|parsed| (Arc::new(row), parsed));
+        if self.claims.len() >= MAX_PARSED {
+            self.claims.clear();
+        }
+        self.claims.insert(place, claim.clone());
+        Ok(claim)
     }
 
     /// A claim as the present normaliser reads it, and the language model if it was asked.

@@ -6,7 +6,7 @@ use crate::{
         ApiError, Bearing, CardKind, CardSide, CardSummary, CardView, ClaimView, ConflictsPage, ConflictsQuery,
         StoryQuestion,
     },
-    domain::{EventId, Status, guard_report::Evidence},
+    domain::{EventId, Status, derive, guard_report::Evidence},
     engine::{Engine, acts, beside, find, guard_calls, past_reads::PastTime, validate, view as views, wording},
     store::{CardFilter, CardRow, Reader},
 };
@@ -42,9 +42,14 @@ pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> 
     let row = find::card(&engine.readers.lend(), "card", id)?;
     let at = PastTime::of(&row.scope, as_of);
     engine.read_at(at.as_ref(), |reader| {
-        let missing = || {
-            ApiError::not_found(format!("card {} did not exist at that time", row.id.short()))
-                .hint("leave `as_of` out, or name a later time")
+        let missing = || match row.kind {
+            // Stories are read as they are now.
+            derive::CardKind::Story => {
+                ApiError::not_found(format!("card {} cannot be shown as of an earlier time", row.id.short()))
+                    .hint("leave `as_of` out: cards of stories follow from the claims as they are now")
+            }
+            _ => ApiError::not_found(format!("card {} did not exist at that time", row.id.short()))
+                .hint("leave `as_of` out, or name a later time"),
         };
         view(reader, reader.card(&row.id)?.ok_or_else(missing)?, now, &guard_calls::day(now))
     })

@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     FailureCounts,
-    process::{Event, Launch, rss},
+    process::{Event, Launch, cpu_time, rss},
     runner::Runner,
     served_model::ServedModel,
 };
@@ -214,7 +214,8 @@ impl WorkerLane {
         let state = self.shared.state();
         let (pid, restarts) = (state.pid, state.restarts);
         drop(state);
-        WorkerInfo { roles: roles.to_vec(), pid, rss_bytes: pid.map_or(0, rss), restarts }
+        let cpu = pid.map_or(Some(Duration::ZERO), cpu_time);
+        WorkerInfo { roles: roles.to_vec(), pid, rss_bytes: pid.map_or(0, rss), cpu, restarts }
     }
 
     /// Returns how many calls of each priority wait, the highest first.

@@ -7,7 +7,7 @@ use crate::{
     worker::process::{self, WorkerProgram},
 };
 
-pub(super) use crate::worker::process::{OUT_OF_MEMORY, rss, this_program};
+pub(super) use crate::worker::process::{OUT_OF_MEMORY, cpu_time, rss, this_program};
 
 /// An event of a worker.
 pub(super) type Event = process::WorkerEvent<InferResponse>;

@@ -45,7 +45,7 @@ pub(in crate::store) use claims::{kind_code, kind_of, status_code, status_of};
 pub(in crate::store) use contests::SuccessionLine;
 pub(in crate::store) use notices::wrong_notices;
 pub(in crate::store) use review::{premises as premises_of, wrong_counts};
-pub(in crate::store) use story_marks::{story_answers, story_word};
+pub(in crate::store) use story_marks::{is_mark_shown, mark_members, story_answers, story_word};
 pub(in crate::store) use withdraw::forget_cards;
 
 /// What a projector has still to do.

@@ -72,6 +72,42 @@ pub(in crate::store) fn story_answers(db: &Connection, (scope, confusion, rule):
     })?)
 }
 
+/// The claims of a mark, in order.
+pub(in crate::store) fn mark_members(db: &Connection, card: CardId) -> Result<Vec<i64>> {
+    let mut read = db.prepare_cached("SELECT member FROM story_marks WHERE card = ?1 ORDER BY ord")?;
+    Ok(read.query_map([card.0], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Whether no reversal includes a mark, no later claim settles it, and it is as strong as what people dismissed in its scope asks for.
+pub(in crate::store) fn is_mark_shown(db: &Connection, card: CardId, members: &[i64]) -> Result<bool> {
+    let mut read = db.prepare_cached(
+        "SELECT c.scope, s.confusion, s.rule, s.strength FROM story_marks s JOIN claims c ON c.n = s.by
+         WHERE s.card = ?1 AND s.ord = 0",
+    )?;
+    let (scope, confusion, rule, strength): (i64, i64, i64, f64) =
+        read.query_row([card.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    if strength < f64::from(story_answers(db, (scope, confusion, rule))?.bar()) {
+        return Ok(false);
+    }
+    let (Some(first), Some(last)) = (members.first(), members.last()) else { return Ok(false) };
+    if members.len() < 3 {
+        let mut read = db.prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM story_marks a JOIN story_marks b ON b.card = a.card
+                JOIN story_marks c ON c.card = a.card AND c.ord = 2 WHERE a.member = ?1 AND b.member = ?2)",
+        )?;
+        if read.query_row([first, last], |row| row.get(0))? {
+            return Ok(false);
+        }
+    }
+    let mut read = db.prepare_cached("SELECT claim FROM story_links WHERE other = ?1 AND settles = 1")?;
+    let mut by: Option<BTreeSet<i64>> = None;
+    for member in members {
+        let settling = read.query_map([member], |row| row.get(0))?.collect::<rusqlite::Result<BTreeSet<i64>>>()?;
+        by = Some(by.map_or_else(|| settling.clone(), |known| known.intersection(&settling).copied().collect()));
+    }
+    Ok(by.is_none_or(|by| by.is_empty()))
+}
+
 impl Projector<'_> {
     /// Notes the claims that changed for the background pass, and shows or hides the marks whose bar changed.
     pub(super) fn update_story(&mut self) -> Result<()> {
@@ -141,7 +177,9 @@ impl Projector<'_> {
             }
             if let Some((place, words)) = &new {
                 self.db
-                    .prepare_cached("INSERT INTO story_claims (claim, place, words) VALUES (?1, ?2, ?3)")?
+                    .prepare_cached(
+                        "INSERT INTO story_claims (claim, scope, place, words) SELECT n, scope, ?2, ?3 FROM claims WHERE n = ?1",
+                    )?
                     .execute(params![n, place, words])?;
                 let mut insert = self
                     .db
@@ -194,7 +232,7 @@ impl Projector<'_> {
         let mut read = self.db.prepare_cached("SELECT DISTINCT card FROM story_marks WHERE by = ?1")?;
         cards.extend(read.query_map([n], |row| Ok(CardId(row.get(0)?)))?.collect::<rusqlite::Result<Vec<_>>>()?);
         for card in &cards {
-            concerned.extend(self.marked(*card)?);
+            concerned.extend(mark_members(self.db, *card)?);
         }
         drop(read);
         self.db.prepare_cached("DELETE FROM story_links WHERE claim = ?1")?.execute([n])?;
@@ -239,16 +277,10 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// The claims of a mark, in order.
-    fn marked(&self, card: CardId) -> Result<Vec<i64>> {
-        let mut read = self.db.prepare_cached("SELECT member FROM story_marks WHERE card = ?1 ORDER BY ord")?;
-        Ok(read.query_map([card.0], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
-    }
-
     /// Makes the card of a mark true, or no longer true.
     fn show_mark(&mut self, card: CardId) -> Result<()> {
-        let members = self.marked(card)?;
-        let shown = !members.is_empty() && self.is_shown(card, &members)?;
+        let members = mark_members(self.db, card)?;
+        let shown = !members.is_empty() && is_mark_shown(self.db, card, &members)?;
         let kind = CardKind::Story as i64;
         let mut read =
             self.db.prepare_cached("SELECT EXISTS (SELECT 1 FROM card_sources WHERE card = ?1 AND kind = ?2)")?;
@@ -274,36 +306,6 @@ impl Projector<'_> {
         }
         self.dirty.cards.insert(card);
         Ok(())
-    }
-
-    /// Whether no reversal includes a mark, no later claim settles it, and it is as strong as what people dismissed in its scope asks for.
-    fn is_shown(&self, card: CardId, members: &[i64]) -> Result<bool> {
-        let mut read = self.db.prepare_cached(
-            "SELECT c.scope, s.confusion, s.rule, s.strength FROM story_marks s JOIN claims c ON c.n = s.by
-             WHERE s.card = ?1 AND s.ord = 0",
-        )?;
-        let (scope, confusion, rule, strength): (i64, i64, i64, f64) =
-            read.query_row([card.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-        if strength < f64::from(story_answers(self.db, (scope, confusion, rule))?.bar()) {
-            return Ok(false);
-        }
-        let (Some(first), Some(last)) = (members.first(), members.last()) else { return Ok(false) };
-        if members.len() < 3 {
-            let mut read = self.db.prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM story_marks a JOIN story_marks b ON b.card = a.card
-                    JOIN story_marks c ON c.card = a.card AND c.ord = 2 WHERE a.member = ?1 AND b.member = ?2)",
-            )?;
-            if read.query_row([first, last], |row| row.get(0))? {
-                return Ok(false);
-            }
-        }
-        let mut read = self.db.prepare_cached("SELECT claim FROM story_links WHERE other = ?1 AND settles = 1")?;
-        let mut by: Option<BTreeSet<i64>> = None;
-        for member in members {
-            let settling = read.query_map([member], |row| row.get(0))?.collect::<rusqlite::Result<BTreeSet<i64>>>()?;
-            by = Some(by.map_or_else(|| settling.clone(), |known| known.intersection(&settling).copied().collect()));
-        }
-        Ok(by.is_none_or(|by| by.is_empty()))
     }
 
     /// The claim leaves the log.

@@ -104,6 +104,16 @@ impl Reader {
     /// all of them, and so do the limits of what is read. Their relations
     /// (premises, acts, what they replaced) are left empty, since most of these claims turn out not to matter.
     pub fn nearby_claims(&self, query: &NearbyQuery) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| bare_claims_at_places(&reader.db, reader.nearby_places(query)?))
+    }
+
+    /// The claims with these numbers, as [`Reader::nearby_claims`] returns them.
+    pub fn bare_claims(&self, places: &[i64]) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| bare_claims_at_places(&reader.db, places.iter().copied()))
+    }
+
+    /// [`Reader::nearby_claims`], their numbers alone.
+    pub fn nearby_places(&self, query: &NearbyQuery) -> Result<Vec<i64>> {
         self.snapshot(|reader| {
             let db = &reader.db;
             let scopes = log::known_scopes(db, &query.scopes)?;
@@ -146,7 +156,7 @@ impl Reader {
                 }
             }
             rank(&mut ranked, query.limit);
-            bare_claims_at_places(db, ranked.into_iter().map(|(claim, _)| claim))
+            Ok(ranked.into_iter().map(|(claim, _)| claim).collect())
         })
     }
 }

@@ -38,6 +38,9 @@ const NAMED: usize = 66;
 /// Columns of the labels.
 const LABEL: usize = 11;
 
+/// Half a day in milliseconds.
+const NOON: u64 = 12 * 60 * 60 * 1000;
+
 /// Columns of a turn on the line of a subject.
 const TURN: usize = 14;
 
@@ -150,7 +153,7 @@ fn claim_line(paint: &Paint<'_>, story: &StoryState, claim: &ClaimView, width: u
     let cursor = span(if current { theme.glyphs.cursor } else { " " }, theme.accent);
     let marked = story.story.iter().flat_map(|story| &story.marks).any(|mark| mark.claims.contains(&claim.id));
     let mark = span(if marked { format!("{} ", theme.glyphs.alert) } else { "  ".to_owned() }, theme.warn);
-    let day = times::spoken_day(claim.at, paint.state.now, &paint.state.settings.zone);
+    let day = times::spoken_day(happened(claim), paint.state.now, &paint.state.settings.zone);
     let who = if width < NAMED { 0 } else { WHO };
     let (end, style) = match claim.status {
         Status::Active => (String::new(), theme.text),
@@ -200,7 +203,7 @@ fn mark_in_full(paint: &Paint<'_>, story: &StoryState, mark: &StoryMark, width: 
         let body = width.saturating_sub(3);
         out.extend(labelled(&format!("{letter}  "), text::wrap(said, body, style), 3, theme.accent));
         let dot = theme.glyphs.dot;
-        let day = times::day(claim.at, &state.settings.zone);
+        let day = times::day(happened(claim), &state.settings.zone);
         let by = writer(&claim.who, claim.agent.as_deref());
         let meta = format!("{day} {dot} {by} {dot} {} {dot} {}", claim::status(claim), claim.id.short());
         out.extend(labelled("   ", text::wrap(&meta, body, theme.dim), 3, theme.dim));
@@ -220,6 +223,12 @@ fn mark_in_full(paint: &Paint<'_>, story: &StoryState, mark: &StoryMark, width: 
     out
 }
 
+/// When what a claim says happened, in milliseconds since the Unix epoch. Of a day that is noon in UTC, which is on that day almost everywhere.
+pub(super) fn happened(claim: &ClaimView) -> u64 {
+    let start = claim.qualifiers.happened(claim.at);
+    claim.at.min(start + NOON)
+}
+
 /// The line of a subject with its turns, as many as fit, and below each its day: `A ── B ── A`. The newest are shown if there are too many.
 pub(super) fn rail(paint: &Paint<'_>, claims: &[(char, Option<&ClaimView>)], width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
@@ -236,8 +245,9 @@ pub(super) fn rail(paint: &Paint<'_>, claims: &[(char, Option<&ClaimView>)], wid
         turns.push(span(head, style));
         turns.push(span(theme.glyphs.rule.repeat(rest), theme.border));
         turns.push(Span::raw(" "));
-        let day = claim
-            .map_or_else(String::new, |claim| times::spoken_day(claim.at, paint.state.now, &paint.state.settings.zone));
+        let day = claim.map_or_else(String::new, |claim| {
+            times::spoken_day(happened(claim), paint.state.now, &paint.state.settings.zone)
+        });
         days.push(span(text::pad(&day, TURN), theme.dim));
     }
     let mut out = vec![Line::from(turns), Line::from(days)];

@@ -5,7 +5,7 @@ use ratatui::text::Line;
 use super::{
     claim,
     paint::{Paint, labelled},
-    story::{rail, title},
+    story::{happened, rail, title},
 };
 use crate::{
     api::{ClaimView, StoryQuestion},
@@ -71,7 +71,7 @@ pub(super) fn lines(
         let said = if claim.flags.redacted { "(its text was redacted)" } else { claim.statement.as_str() };
         let body = width.saturating_sub(3);
         out.extend(labelled(&format!("{letter}  "), text::wrap(said, body, style), 3, theme.accent));
-        let day = times::day(claim.at, &state.settings.zone);
+        let day = times::day(happened(claim), &state.settings.zone);
         let by = writer(&claim.who, claim.agent.as_deref());
         let meta = format!("{day} {dot} {by} {dot} {} {dot} {}", claim::status(claim), claim.id.short());
         out.extend(labelled("   ", text::wrap(&meta, body, theme.dim), 3, theme.dim));

@@ -9,15 +9,15 @@ use ergo::{
 
 use super::*;
 
-const DAY: u64 = 24 * 60 * 60 * 1000;
+pub(super) const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// Reads all that waits.
-fn drain(bed: &Bed) {
+pub(super) fn drain(bed: &Bed) {
     while bed.engine.read_stories().unwrap() {}
 }
 
 /// Writes a claim some days after the last one, by a writer of its own, whatever the guard says.
-fn tell(bed: &Bed, days: u64, who: &str, kind: ClaimKind, statement: &str) -> ClaimId {
+pub(super) fn tell(bed: &Bed, days: u64, who: &str, kind: ClaimKind, statement: &str) -> ClaimId {
     try_to_tell(bed, days, who, kind, statement).expect("the guard refused it")
 }
 
@@ -33,14 +33,14 @@ fn try_to_tell(bed: &Bed, days: u64, who: &str, kind: ClaimKind, statement: &str
     }
 }
 
-fn open_cards(bed: &Bed) -> Vec<CardSummary> {
+pub(super) fn open_cards(bed: &Bed) -> Vec<CardSummary> {
     let query = ConflictsQuery { kind: Some("story".into()), ..ConflictsQuery::default() };
     let mut cards = bed.engine.conflicts(&query).unwrap().items;
     cards.sort_by_key(|card| card.id);
     cards
 }
 
-fn only_card(bed: &Bed) -> CardSummary {
+pub(super) fn only_card(bed: &Bed) -> CardSummary {
     let mut cards = open_cards(bed);
     assert_eq!(cards.len(), 1, "{cards:#?}");
     cards.remove(0)
@@ -98,13 +98,13 @@ fn the_three_examples_are_cards_as_facts_and_as_decisions(#[case] kind: ClaimKin
     }
 }
 
-fn query() -> StoryQuery {
+pub(super) fn query() -> StoryQuery {
     let Caller { org_id, project, .. } = caller();
     StoryQuery { org_id, project, ..StoryQuery::default() }
 }
 
 /// A bed with one reversal, its claims, and its card.
-fn reversal() -> (Bed, [ClaimId; 3], CardSummary) {
+pub(super) fn reversal() -> (Bed, [ClaimId; 3], CardSummary) {
     let bed = Bed::new();
     let rest = tell(&bed, 0, "ada", ClaimKind::Decision, "We use REST.");
     let graph = tell(&bed, 31, "bob", ClaimKind::Decision, "We switched to GraphQL.");

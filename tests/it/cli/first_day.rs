@@ -1,0 +1,171 @@
+//! A project gets a story on its first day: from the history of a rule file, from decision records, from another tool's export. And a source line that
+//! no longer says so is named beside it.
+
+use serde_json::Value;
+
+use super::super::support::{TestHome, git, until};
+
+/// The story once the background has read all of it.
+fn story(home: &TestHome) -> Value {
+    let mut story = Value::Null;
+    until("the story is read", || {
+        story = home.run(["story", "--json"]).ok().json();
+        story["waiting"] == 0
+    });
+    story
+}
+
+/// The days, statements and reasons of a story, in its order.
+fn told(story: &Value) -> Vec<(&str, &str, &str)> {
+    let claims = story["claims"].as_array().unwrap().iter();
+    claims
+        .map(|claim| (word(&claim["qualifiers"]["valid_from"]), word(&claim["statement"]), word(&claim["reason"])))
+        .collect()
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Asserts that a story leaves one question open: the three claims are a reversal, which has a card.
+fn assert_one_reversal(home: &TestHome, story: &Value) {
+    let marks = story["marks"].as_array().unwrap();
+    assert_eq!(marks.len(), 1, "{story:#}");
+    assert_eq!(marks[0]["confusion"], "reversal");
+    let ids: Vec<&Value> = story["claims"].as_array().unwrap().iter().map(|claim| &claim["id"]).collect();
+    assert_eq!(marks[0]["claims"].as_array().unwrap().iter().collect::<Vec<_>>(), ids);
+    let cards = home.run(["conflicts", "--json"]).ok().json();
+    let card = cards["items"].as_array().unwrap().iter().find(|card| card["id"] == marks[0]["card"]);
+    assert_eq!(card.map(|card| card["kind"].as_str()), Some(Some("story")), "{cards:#}");
+}
+
+#[test]
+fn the_history_of_a_rule_file_in_git_is_a_story() {
+    let home = TestHome::new();
+    let work = home.work();
+    git(&work, &["init", "-q"]);
+    for (day, rule, message) in [
+        ("2025-01-10", "The API uses REST.", "Write down how we build the API"),
+        ("2025-03-14", "The API uses GraphQL.", "One request is enough for a page"),
+        ("2025-06-20", "The API uses REST.", "Tidy the rules"),
+    ] {
+        std::fs::write(work.join("CLAUDE.md"), format!("# Rules\n\n- {rule}\n")).unwrap();
+        git(&work, &["add", "CLAUDE.md"]);
+        git(&work, &["commit", "-q", "--date", &format!("{day}T12:00:00Z"), "-m", message]);
+    }
+    let _daemon = home.daemon();
+    let preview = home.run(["import", "rules", "--history", "CLAUDE.md", "--dry-run"]).ok().stdout;
+    let days: Vec<&str> = preview.lines().filter_map(|line| line.split("  ").next()).collect();
+    assert_eq!(days, ["2025-01-10", "2025-03-14", "2025-06-20"], "{preview}");
+    assert!(story(&home)["claims"].as_array().unwrap().is_empty(), "a preview stores nothing");
+
+    home.run(["import", "rules", "--history", "CLAUDE.md"]).ok();
+    let story = story(&home);
+    let told = told(&story);
+    let reasons =
+        ["Write down how we build the API (ada, ", "One request is enough for a page (ada, ", "Tidy the rules (ada, "];
+    assert!(told.iter().zip(reasons).all(|((.., reason), expected)| reason.starts_with(expected)), "{told:?}");
+    let lines: Vec<_> = told.iter().map(|(day, statement, _)| (*day, *statement)).collect();
+    assert_eq!(
+        lines,
+        [
+            ("2025-01-10", "The API uses REST."),
+            ("2025-03-14", "The API uses GraphQL."),
+            ("2025-06-20", "The API uses REST.")
+        ]
+    );
+    assert_one_reversal(&home, &story);
+    let printed = home.run(["story"]).ok().stdout;
+    assert!(printed.starts_with("2025-01-10  ") && printed.contains("\n2025-03-14  "), "{printed}");
+
+    let again = home.run(["import", "rules", "--history", "CLAUDE.md", "--json"]).ok().json();
+    assert_eq!(again["stored"].as_array().unwrap().len(), 0, "{again}");
+}
+
+#[test]
+fn decision_records_are_a_story_by_their_dates() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let folder = home.work().join("docs/adr");
+    std::fs::create_dir_all(&folder).unwrap();
+    // By their numbers they have another order than by their dates.
+    for (number, day, title) in [
+        (1, "2025-06-20", "The API is REST-based"),
+        (2, "2025-03-14", "We switched to GraphQL"),
+        (3, "2025-01-10", "The API uses REST"),
+    ] {
+        let text = format!(
+            "# {number}. {title}\n\nDate: {day}\n\n## Status\n\nAccepted\n\n## Context\n\nClients have to be served.\n\n## Decision\n\n{title}.\n"
+        );
+        std::fs::write(folder.join(format!("{number:04}-api.md")), text).unwrap();
+    }
+    home.run(["import", "adr", "docs/adr"]).ok();
+    let story = story(&home);
+    let lines: Vec<_> = told(&story).into_iter().map(|(day, statement, _)| (day, statement)).collect();
+    assert_eq!(
+        lines,
+        [
+            ("2025-01-10", "The API uses REST."),
+            ("2025-03-14", "We switched to GraphQL."),
+            ("2025-06-20", "The API is REST-based.")
+        ]
+    );
+    assert_one_reversal(&home, &story);
+}
+
+#[test]
+fn an_export_of_engram_is_a_story_by_its_dates() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    // The newest first, as a list of the latest facts has them; a fact that was retired is history.
+    let text = r#"{"facts": [
+        {"fact_id": "4", "content": "The API is REST-based.", "scope": "api", "agent_id": "claude-2", "committed_at": "2025-06-20T10:00:00Z"},
+        {"fact_id": "3", "content": "We switched to GraphQL.", "scope": "api", "agent_id": "claude-1", "committed_at": "2025-03-14T16:00:00Z"},
+        {"fact_id": "2", "content": "The page cache was empty.", "committed_at": "2025-03-14T09:00:00Z", "valid_until": "2025-03-15T00:00:00Z"},
+        {"fact_id": "1", "content": "We use REST.", "scope": "api", "agent_id": "claude-1", "committed_at": "2025-01-10T08:00:00Z"}]}"#;
+    std::fs::write(home.work().join("facts.json"), text).unwrap();
+    home.run(["import", "memory", "facts.json"]).ok();
+    let mut story = story(&home);
+    let lines: Vec<_> = told(&story).into_iter().map(|(day, statement, _)| (day, statement)).collect();
+    assert_eq!(
+        lines,
+        [
+            ("2025-01-10", "We use REST."),
+            ("2025-03-14", "The page cache was empty."),
+            ("2025-03-14", "We switched to GraphQL."),
+            ("2025-06-20", "The API is REST-based.")
+        ]
+    );
+    story["claims"].as_array_mut().unwrap().remove(1);
+    assert_one_reversal(&home, &story);
+}
+
+#[test]
+fn a_source_that_no_longer_says_so_is_named_on_the_device_that_has_the_file() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let file = home.work().join("docs/rules.md");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "# Rules\n\nBackups are copied to the second machine.\n").unwrap();
+    let args = ["remember", "Backups are copied to the second machine.", "--reason", "the first may burn"];
+    home.run([&args[..], &["--source", "docs/rules.md:3"]].concat()).ok();
+    let named = || {
+        let printed = home.run(["story"]).ok().stdout;
+        printed.lines().find_map(|line| line.strip_prefix("source  ")).map(str::to_owned)
+    };
+    assert_eq!(named(), None);
+    // A line that moved still says so.
+    std::fs::write(&file, "# Rules\n\n\n\n\n\n\n\nBackups are copied to the second machine.\n").unwrap();
+    assert_eq!(named(), None);
+    std::fs::write(&file, "# Rules\n\nThe vault keeps a copy of each backup.\n").unwrap();
+    assert_eq!(named().as_deref(), Some("docs/rules.md:3: no longer contains this statement"));
+    let drifted = &story(&home)["drifted"];
+    assert_eq!((drifted.as_array().map(Vec::len), drifted[0]["source"].as_str()), (Some(1), Some("docs/rules.md:3")));
+    // It follows from files of this device: no card, and nothing that the daemon knows.
+    assert_eq!(home.run(["conflicts", "--json"]).ok().json()["total"], 0);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(named().as_deref(), Some("docs/rules.md:3: deleted"));
+    let id = story(&home)["claims"][0]["id"].as_str().unwrap().to_owned();
+    home.run(["retract", &id, "--reason", "there is one machine only"]).ok();
+    assert_eq!(named(), None, "a retracted claim needs no source");
+}

@@ -1,0 +1,80 @@
+//! The background pass over stored claims reads the newest first, and goes on after a restart where it was.
+
+use ergo::api::DoubtsQuery;
+
+use super::{doubts::doubting, *};
+
+/// Pairs that the gate queues, the older claim first.
+const PAIRS: [[&str; 2]; 2] = [
+    ["The weekly report goes to the finance team first", "The weekly report goes to the finance team as a draft"],
+    ["The monthly invoice goes to the sales team first", "The monthly invoice goes to the sales team as a draft"],
+];
+
+/// Subjects of claims that have nothing to do with each other.
+const SUBJECTS: [&str; 20] = [
+    "Invoices",
+    "Backups",
+    "Tickets",
+    "Servers",
+    "Logs",
+    "Releases",
+    "Tests",
+    "Branches",
+    "Reviews",
+    "Secrets",
+    "Images",
+    "Queues",
+    "Caches",
+    "Sessions",
+    "Reports",
+    "Schemas",
+    "Alerts",
+    "Budgets",
+    "Contracts",
+    "Screens",
+];
+
+fn waiting(bed: &Bed) -> u64 {
+    bed.engine.counts().unwrap().guard.waiting
+}
+
+#[test]
+fn the_newest_claim_is_read_first() {
+    let bed = Bed::new().reopen_with(doubting());
+    let ids: Vec<ClaimId> =
+        PAIRS.iter().flatten().map(|statement| bed.remember(statement, "they plan by it")).collect();
+    let queued = || {
+        let doubts = bed.engine.doubts(&DoubtsQuery::default()).unwrap();
+        doubts.items.iter().map(|pair| pair.newer.id).collect::<Vec<_>>()
+    };
+    assert!(bed.engine.deepen_next().unwrap());
+    assert_eq!(queued(), [ids[3]]);
+    while bed.engine.deepen_next().unwrap() {}
+    assert_eq!(queued(), [ids[3], ids[1]]);
+}
+
+#[test]
+fn after_a_restart_it_goes_on_where_it_was() {
+    let bed = Bed::new();
+    for subject in SUBJECTS {
+        bed.remember(&format!("{subject} are documented"), "somebody asks each week");
+    }
+    assert_eq!(waiting(&bed), 20);
+    for _ in 0..4 {
+        assert!(bed.engine.deepen_next().unwrap());
+    }
+    let bed = bed.reopen();
+    assert_eq!(waiting(&bed), 16, "the four newest were read");
+    // What came after that waits besides, and is read first.
+    bed.remember("Holidays are announced in spring", "people plan by it");
+    let bed = bed.reopen();
+    assert_eq!(waiting(&bed), 17);
+    assert!(bed.engine.deepen_next().unwrap());
+    let bed = bed.reopen();
+    assert_eq!(waiting(&bed), 16);
+    while bed.engine.deepen_next().unwrap() {}
+    let bed = bed.reopen();
+    assert_eq!(waiting(&bed), 0);
+    bed.remember("Parcels leave at noon", "the post comes then");
+    assert_eq!(waiting(&bed.reopen()), 1);
+}
