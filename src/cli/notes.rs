@@ -8,8 +8,9 @@ use std::{
 use super::{CliError, Context, Exit, ask, show::text::count, ui::Style};
 use crate::{
     api::{
-        Caller, DomainThreshold, InsightView, InsightsQuery, NoteConflict, NoteFileState, NoteFileView, NoteFormat,
-        NoteLinksQuery, NotesAddRequest, NotesCalibrateRequest, NotesCheckRequest, NotesScanRequest, NotesWriteRequest,
+        Caller, DomainThreshold, InsightView, InsightsQuery, NoteClustersQuery, NoteConflict, NoteFileState,
+        NoteFileView, NoteFormat, NoteLinksQuery, NotesAddRequest, NotesCalibrateRequest, NotesCheckRequest,
+        NotesScanRequest, NotesWriteRequest,
     },
     client::Client,
     domain::text::{escape, sanitize_line},
@@ -82,6 +83,15 @@ enum What {
     },
     /// List the claims of the whole organisation, with the claims of projects that support each.
     Principles,
+    /// List what projects say about one subject, by the similarity of the words: the largest clusters first.
+    Clusters {
+        /// The least similarity of neighbours, in percent [default: 60].
+        #[arg(long, value_name = "PERCENT")]
+        similarity: Option<u8>,
+        /// At most so many.
+        #[arg(short = 'n', long, value_name = "N")]
+        limit: Option<usize>,
+    },
     /// List the links among claims: supports, refines, exception to, example of.
     Links,
     /// List what decays or was pruned: hidden from lists and files, never deleted.
@@ -110,6 +120,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             insights(cx, InsightsQuery { candidates, status, limit, ..InsightsQuery::default() }).await
         }
         What::Principles => insights(cx, InsightsQuery { principles: true, ..InsightsQuery::default() }).await,
+        What::Clusters { similarity, limit } => clusters(cx, similarity, limit).await,
         What::Links => links(cx).await,
         What::Prune => prune(cx).await,
         What::Calibrate { yes, reset } => calibrate(cx, yes, reset).await,
@@ -341,6 +352,37 @@ pub(super) fn insight_row(cx: &mut Context, item: &InsightView) {
     let statement = cx.ui.fit(&item.statement, 40 + marks.chars().count());
     let marks = cx.ui.paint(Style::Dim, marks);
     cx.ui.line(text!("  {}  {}  {}  {}  {}", rank, count(item.projects, "project ", "projects"), id, statement, marks));
+}
+
+async fn clusters(cx: &mut Context, similarity: Option<u8>, limit: Option<usize>) -> Result<Exit, CliError> {
+    let (client, scope) = cx.reader().await?;
+    let answer = client.notes_clusters(&NoteClustersQuery { org_id: scope.org_id.clone(), similarity, limit }).await?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+        return Ok(Exit::Ok);
+    }
+    for cluster in &answer.items {
+        let mark = if cluster.contradicted { ", contradicted" } else { "" };
+        let title = format!(
+            "{} {:.2}, {}{mark}",
+            cluster.domain,
+            cluster.coherence,
+            count(cluster.projects, "project", "projects")
+        );
+        let title = cx.ui.paint(Style::Strong, title);
+        cx.ui.line(text!("{}", title));
+        for member in &cluster.members {
+            let id = cx.ui.paint(Style::Code, member.claim.short());
+            cx.ui.line(text!("  {}  {}", id, sanitize_line(&member.statement)));
+        }
+    }
+    cx.ui.note(text!(
+        "{} among {} in {}.",
+        count(answer.total, "cluster", "clusters"),
+        count(answer.insights, "insight with a vector", "insights with vectors"),
+        escape(&scope.org_id)
+    ));
+    Ok(Exit::Ok)
 }
 
 async fn links(cx: &mut Context) -> Result<Exit, CliError> {

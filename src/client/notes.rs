@@ -9,9 +9,9 @@ use super::{
     typed::{ClientResult, encode, posting},
 };
 use crate::api::{
-    InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteLinks, NoteLinksQuery, NotesAddRequest,
-    NotesAdded, NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest, NotesRun, NotesScanRequest,
-    NotesStatus, NotesWriteRequest, NotesWritten,
+    InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteClusters, NoteClustersQuery, NoteLinks,
+    NoteLinksQuery, NotesAddRequest, NotesAdded, NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest,
+    NotesRun, NotesScanRequest, NotesStatus, NotesWriteRequest, NotesWritten,
 };
 
 /// The deadline of a scan: the first one of many projects makes thousands of vectors.
@@ -47,6 +47,12 @@ impl Client {
     pub async fn notes_insights(&self, query: &InsightsQuery) -> ClientResult<Insights> {
         let query = encode(query)?;
         self.value(Request { query, deadline: LONG_DEADLINE, ..Request::new(Method::GET, "/notes/insights") }).await
+    }
+
+    /// `GET /notes/clusters`.
+    pub async fn notes_clusters(&self, query: &NoteClustersQuery) -> ClientResult<NoteClusters> {
+        let query = encode(query)?;
+        self.value(Request { query, deadline: LONG_DEADLINE, ..Request::new(Method::GET, "/notes/clusters") }).await
     }
 
     /// `GET /notes/links`.

@@ -25,7 +25,7 @@ pub struct NotesSettings {
 
 impl Default for NotesSettings {
     fn default() -> Self {
-        Self { watch: false, every_minutes: 60, similarity: 60, nearest_similarity: 50, entailment: 50, pairs: 400 }
+        Self { watch: false, every_minutes: 60, similarity: 60, nearest_similarity: 50, entailment: 65, pairs: 400 }
     }
 }
 

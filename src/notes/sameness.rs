@@ -22,9 +22,13 @@ pub struct SameThresholds {
 }
 
 impl Default for SameThresholds {
-    /// Measured with `ergo-bench notes` on the labelled pairs in tests/data/notes.
+    /// Measured with `ergo-bench notes` and the built-in models on the 200 labelled pairs in tests/data/notes: precision 0.989, recall 0.910.
+    ///
+    /// - `entailed` at 0.5, 0.65 and 0.8: precision 0.978, 0.989 and 1.000, recall 0.910, 0.910 and 0.840.
+    /// - `cosine` from 0.4 to 0.7 and `nearest` from 0.3 to 0.6 change neither, since what the cross-encoder calls entailed both ways is
+    ///   nearer than that; at 0.8 the recall is 0.840. They bound how many pairs it is asked about.
     fn default() -> Self {
-        Self { cosine: 0.6, nearest: 0.5, entailed: 0.5 }
+        Self { cosine: 0.6, nearest: 0.5, entailed: 0.65 }
     }
 }
 

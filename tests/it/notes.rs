@@ -153,7 +153,7 @@ fn projects_that_contradict_each_other_have_one_card_and_those_that_agree_one_in
     assert!(page.stdout.contains("Never commit secrets") && page.stdout.contains("Most contested"), "{page:?}");
     let check = home.run(["notes", "check", "--json"]);
     assert_eq!(check.json()["conflicts"][0]["kind"], "direct", "{check:?}");
-    for list in ["principles", "links", "prune", "calibrate"] {
+    for list in ["principles", "clusters", "links", "prune", "calibrate"] {
         home.run(["notes", list]).ok();
     }
 }

@@ -264,6 +264,22 @@ fn another_model_compares_all_pairs_anew() {
 }
 
 #[test]
+fn what_projects_say_about_one_subject_is_a_cluster() {
+    let space = Workspace::new(Guard::default(), bag_of_words());
+    let lines = |acts: [&str; 2]| acts.map(|act| format!("Database migrations are {act} by a person.")).to_vec();
+    space.write("one", &lines(["reviewed", "tested"]));
+    space.write("other", &[lines(["documented", "announced"]), vec!["Be kind.".to_owned()]].concat());
+    space.follow();
+    space.scan();
+    let query = |similarity| crate::api::NoteClustersQuery { org_id: "acme".into(), similarity, limit: None };
+    let found = space.keeper.engine.note_clusters(&query(None)).unwrap();
+    assert_eq!((found.total, found.insights, found.items[0].members.len(), found.items[0].projects), (1, 5, 4, 2));
+    assert!(found.items[0].coherence > 0.8 && found.items[0].domain == "database", "{found:?}");
+    assert_eq!(space.keeper.engine.note_clusters(&query(Some(100))).unwrap().total, 0);
+    assert_eq!(space.keeper.engine.note_clusters(&query(Some(0))).unwrap_err().field.as_deref(), Some("similarity"));
+}
+
+#[test]
 fn a_path_that_is_not_there_is_not_followed_and_the_answer_says_so() {
     let space = Workspace::new(Guard::default(), FakeModels::new());
     let request = NotesAddRequest { caller: caller(), paths: vec!["/nonexistent/x".into()], remove: false };

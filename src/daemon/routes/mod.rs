@@ -90,6 +90,7 @@ routes! {
     post "/notes/write" => notes::notes_write,
     post "/notes/check" => notes::notes_check,
     get "/notes/insights" => notes::notes_insights,
+    get "/notes/clusters" => notes::notes_clusters,
     get "/notes/links" => notes::notes_links,
     post "/notes/calibrate" => notes::notes_calibrate,
     get "/insights" => notes::insights,

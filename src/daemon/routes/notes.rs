@@ -10,9 +10,9 @@ use super::super::{
     state::SharedState,
 };
 use crate::api::{
-    ApiError, InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteLinks, NoteLinksQuery, NotesAddRequest,
-    NotesAdded, NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest, NotesRun, NotesScanRequest,
-    NotesStatus, NotesWriteRequest, NotesWritten,
+    ApiError, InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteClusters, NoteClustersQuery, NoteLinks,
+    NoteLinksQuery, NotesAddRequest, NotesAdded, NotesCalibrateRequest, NotesCalibrated, NotesCheck, NotesCheckRequest,
+    NotesRun, NotesScanRequest, NotesStatus, NotesWriteRequest, NotesWritten,
 };
 
 /// The files that are followed, how each stands to the memory, and the last runs.
@@ -60,6 +60,16 @@ pub(in crate::daemon) async fn notes_insights(
     QueryString(query): QueryString<InsightsQuery>,
 ) -> JsonResult<Insights> {
     value(shared.engine(move |engine| engine.insights(&query)).await)
+}
+
+/// What the projects of an organisation say about one subject, the largest clusters first.
+#[utoipa::path(get, path = "/notes/clusters", tag = "notes", params(NoteClustersQuery), responses(
+    (status = 200, body = NoteClusters), (status = 400, body = ApiError)))]
+pub(in crate::daemon) async fn notes_clusters(
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<NoteClustersQuery>,
+) -> JsonResult<NoteClusters> {
+    value(shared.engine(move |engine| engine.note_clusters(&query)).await)
 }
 
 /// The links among the claims of an organisation.

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::near_pairs::cosine;
 use crate::{
     api::{ApiError, DomainThreshold, NotesCalibrated},
     domain::PairVerdict,
     engine::{Engine, notes::views},
-    notes::{labels, rank},
+    notes::{cluster::cosine, labels, rank},
 };
 
 pub(super) fn calibrate(engine: &Engine, org: &str) -> Result<NotesCalibrated, ApiError> {

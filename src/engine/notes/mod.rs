@@ -2,6 +2,7 @@
 //! contradictions.
 
 mod calibrate_domains;
+mod cluster_views;
 mod figures;
 mod near_pairs;
 mod observe;
@@ -18,8 +19,8 @@ pub use reconcile::{ReconcileBudget, Reconciled};
 use super::Engine;
 use crate::{
     api::{
-        ApiError, InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteLinks, NoteLinksQuery,
-        NotesCalibrated, RememberRequest, WriteOutcome,
+        ApiError, InsightFigures, InsightFiguresQuery, Insights, InsightsQuery, NoteClusters, NoteClustersQuery,
+        NoteLinks, NoteLinksQuery, NotesCalibrated, RememberRequest, WriteOutcome,
     },
     domain::{CardId, ClaimId, EventId, PairVerdict, judgement::words_hash},
     infer::ModelRole,
@@ -138,6 +139,11 @@ impl Engine {
     /// The insights of an organisation.
     pub fn insights(&self, query: &InsightsQuery) -> Result<Insights, ApiError> {
         views::insights(self, query)
+    }
+
+    /// What the projects of an organisation say about one subject.
+    pub fn note_clusters(&self, query: &NoteClustersQuery) -> Result<NoteClusters, ApiError> {
+        cluster_views::clusters(self, query)
     }
 
     /// The links among the claims of an organisation.

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     domain::{ClaimId, EventId},
-    notes::NotedClaim,
+    notes::{NotedClaim, cluster::cosine},
 };
 
 /// How many others each claim is compared with.
@@ -24,20 +24,6 @@ pub(super) struct NearPair {
     pub(super) cosine: f32,
     /// Each is the other's nearest, beyond its own group.
     pub(super) mutual: bool,
-}
-
-/// The cosine of two vectors of length 1.
-pub(super) fn cosine(a: &[f32], b: &[f32]) -> f32 {
-    // In eight sums, which the compiler computes at once.
-    let mut sums = [0.0_f32; 8];
-    let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();
-    for (a, b) in a.zip(b) {
-        for (sum, (x, y)) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum += x * y;
-        }
-    }
-    sums.iter().sum::<f32>() + rest
 }
 
 /// Returns the pairs of a claim of `fresh` and one of its nearest others, the nearest pairs first. Claims of one group are no pair, since they

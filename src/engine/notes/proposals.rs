@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::near_pairs::cosine;
 use crate::{
     api::ApiError,
     domain::{CardId, ClaimId, ConflictKind, EventId, Scope},
     engine::{Engine, find},
-    notes::{Lifecycle, note_format::NoteLine, sameness::conflict_kind},
+    notes::{Lifecycle, cluster::cosine, note_format::NoteLine, sameness::conflict_kind},
 };
 
 /// The claims that may be written into a file.

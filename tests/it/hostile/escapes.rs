@@ -245,6 +245,7 @@ fn no_verb_lets_escape_bytes_of_others_through() {
         &["notes", "scan"],
         &["notes", "scan", &bad],
         &["notes", "status", "--runs"],
+        &["notes", "clusters"],
         &["notes", "check"],
         &["notes", "write", "AGENTS.md", "--dry-run"],
         &["notes", "insights", "--status", "all"],
