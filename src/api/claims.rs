@@ -59,10 +59,10 @@ pub struct ClaimView {
     /// The claims that it replaced.
     #[serde(default)]
     pub replaces: Vec<ClaimId>,
-    /// The claims that it rests on.
+    /// The claims that it depends on.
     #[serde(default)]
     pub premises: Vec<ClaimId>,
-    /// How many active claims rest on it.
+    /// How many active claims depend on it.
     #[serde(default)]
     pub dependents: usize,
     /// Why it is no longer active; absent while it is active.
@@ -350,9 +350,9 @@ pub struct WhyAnswer {
     pub answer: Option<ClaimView>,
     /// The answering claim and the claims that it replaced, newest first.
     pub chain: Vec<ChainLink>,
-    /// What the answer rests on.
+    /// The claims that the answer depends on.
     pub premises: Vec<ClaimView>,
-    /// What rests on the answer.
+    /// The claims that depend on the answer.
     pub dependents: Vec<ClaimView>,
     /// Open cards in which the answer takes part.
     pub cards: Vec<CardSummary>,
@@ -445,9 +445,9 @@ pub struct History {
     pub chain: Vec<ChainLink>,
     /// What replaced it, up to the claims now active, oldest first.
     pub successors: Vec<ClaimView>,
-    /// What it rests on.
+    /// The claims that it depends on.
     pub premises: Vec<ClaimView>,
-    /// What rests on it.
+    /// The claims that depend on it.
     pub dependents: Vec<ClaimView>,
     /// Cards in which it takes part.
     pub cards: Vec<CardSummary>,

@@ -145,7 +145,7 @@ pub struct CardSide {
     pub claim: ClaimView,
     /// Whether it is the new claim of a refused write, which is not stored as a claim.
     pub new_claim: bool,
-    /// The newest of the active claims that rest on it; `claim.dependents` says how many there are.
+    /// The newest of the active claims that depend on it; `claim.dependents` says how many there are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bears: Vec<Bearing>,
     /// If it is not active: the active claims that replaced it, or the claim as which a refused write was stored.
@@ -153,7 +153,7 @@ pub struct CardSide {
     pub now: Vec<ClaimView>,
 }
 
-/// A claim that rests on another, in short.
+/// A claim that depends on another, in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Bearing {
     /// Its id.

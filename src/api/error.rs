@@ -89,6 +89,14 @@ impl ApiError {
         Self { field: Some(field.to_owned()), ..Self::new(ErrorCode::BadRequest, message) }
     }
 
+    /// A 409: this device is in several teams, each given as its short id and its name, and `field` names none of them.
+    pub fn several_teams(field: &str, teams: Vec<String>) -> Self {
+        let message = "this device is in more than one team";
+        let error =
+            Self { field: Some(field.to_owned()), candidates: teams, ..Self::new(ErrorCode::Ambiguous, message) };
+        error.hint(format!("name one with `{field}`, by its name or id"))
+    }
+
     /// A 404.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::NotFound, message)

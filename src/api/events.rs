@@ -39,7 +39,7 @@ pub fn event_verb(kind: &str) -> &'static str {
         "supersede" => "superseded",
         "retract" | "resolve.retract" => "retracted",
         "reinstate" => "reinstated",
-        "fact_set" => "updated",
+        "fact_set" => "stored",
         "depend" => "linked",
         "promote" => "promoted",
         "undo" | "local.undo" => "undid",

@@ -85,7 +85,7 @@ pub enum InboxKind {
     Story,
     /// An agent did what it might have proposed: let stand what the guard was against, or retracted a person's claim.
     ByAgents,
-    /// What a claim rests on has changed.
+    /// A premise of a claim changed.
     NeedsReview,
     /// The guard let a write pass with a warning.
     Warned,

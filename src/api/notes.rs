@@ -115,9 +115,9 @@ impl NoteFileState {
     pub fn words(self) -> &'static str {
         match self {
             Self::New => "not read yet",
-            Self::InStep => "in step",
-            Self::ChangedHere => "changed here",
-            Self::ChangedThere => "changed there",
+            Self::InStep => "up to date",
+            Self::ChangedHere => "file changed",
+            Self::ChangedThere => "claims changed",
             Self::Conflict => "conflict",
             Self::Missing => "missing",
         }
@@ -275,7 +275,7 @@ pub struct InsightsQuery {
     /// With this status: `active`, `decaying`, `pruned` or `all`; by default all that are not pruned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// At most so many; by default 50.
+    /// Maximum number [default: 50].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }

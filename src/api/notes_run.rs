@@ -25,7 +25,7 @@ impl NotesRun {
             *first = format!("{number} {} {what}", if number == "1" { "claim" } else { "claims" });
         }
         if self.merged > 0 {
-            parts.push(format!("{} found to say the same", count(self.merged, "pair", "pairs")));
+            parts.push(format!("{} of equal claims found", count(self.merged, "pair", "pairs")));
         }
         if self.cards > 0 {
             parts.push(format!("{} found", count(self.cards, "contradiction", "contradictions")));
@@ -34,6 +34,7 @@ impl NotesRun {
             parts.push(format!("{} in doubt", count(self.doubts, "pair", "pairs")));
         }
         match (self.changed_files, parts.is_empty()) {
+            (0, true) if self.files == 0 => "No files are followed".to_owned(),
             (0, true) => format!("Read {files}: nothing has changed"),
             (0, false) => format!("Read {files}: {}", parts.join(", ")),
             (changed, true) => format!("Read {files}, {changed} changed: no new claims"),
@@ -44,7 +45,7 @@ impl NotesRun {
     /// Says in one sentence, without its full stop, what the run left over; `None` if it left nothing.
     pub fn rest(&self) -> Option<String> {
         (self.left > 0).then(|| {
-            format!("{} of similar claims wait for the next scan, to be compared", count(self.left, "pair", "pairs"))
+            format!("{} of similar claims will be compared by the next scan", count(self.left, "pair", "pairs"))
         })
     }
 }
@@ -71,12 +72,13 @@ mod tests {
         let run = NotesRun { files: 3, changed_files: 1, ..NotesRun::default() };
         let of = |run: &NotesRun| run.sentence();
         assert_eq!(of(&NotesRun { changed_files: 0, ..run.clone() }), "Read 3 files: nothing has changed");
+        assert_eq!(of(&NotesRun::default()), "No files are followed");
         assert_eq!(of(&run), "Read 3 files, 1 changed: no new claims");
         let stored = NotesRun { stored: 1, refused: 2, cards: 1, ..run.clone() };
         assert_eq!(of(&stored), "Read 3 files, 1 changed: 1 claim stored, 2 refused, 1 contradiction found");
         assert_eq!(
             of(&NotesRun { files: 1, changed_files: 0, merged: 2, ..run }),
-            "Read 1 file: 2 pairs found to say the same"
+            "Read 1 file: 2 pairs of equal claims found"
         );
         assert_eq!(
             of(&NotesRun { doubts: 2, ..NotesRun::default() }),

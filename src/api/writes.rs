@@ -54,7 +54,7 @@ pub struct RememberRequest {
     /// The key of a fact; without one, a hidden key is derived from the fact's subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Ids of the claims that this one rests on.
+    /// Ids of the claims that this one depends on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
     /// Where and when it holds.
@@ -117,15 +117,15 @@ request! {
 }
 
 request! {
-    /// `POST /depend`: the claim rests on the premises.
+    /// `POST /depend`: the claim depends on the premises.
     #[derive(Default)]
     pub struct DependRequest {
         /// Who acts, and where.
         caller,
-        /// The claim that rests on others.
+        /// The claim that depends on others.
         #[serde(default)]
         pub claim: String,
-        /// What it rests on; at least one.
+        /// The claims that it depends on; at least one.
         #[serde(default)]
         pub premises: Vec<String>,
     }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum, parser::ValueSource};
 
 use crate::store::SCHEMA;
 
@@ -108,7 +108,7 @@ pub(super) enum Command {
     Ingest(super::ingest::Args),
     Seed(super::seed::Args),
     Export(super::export::Args),
-    /// Follow files of rules such as CLAUDE.md: read them into claims, and write what is known back.
+    /// Follow rule files such as CLAUDE.md: store their rules as claims, and write active claims back.
     Notes(super::notes::Args),
     Insights(super::insights::Args),
     /// Open the review app: inbox, claims, reasons, conflicts.
@@ -121,7 +121,7 @@ pub(super) enum Command {
     CommitCheck(super::commit_check::Args),
     /// Start, stop and inspect the daemon, which owns the store.
     Daemon(super::daemon::Args),
-    /// Share a memory with a team, peer to peer.
+    /// Share claims with a team, peer to peer.
     Sync(super::sync::Args),
     /// List, download, import, verify, choose and benchmark models.
     Models(super::models::Args),
@@ -136,4 +136,52 @@ pub(super) enum Command {
     Manual(super::manual::Args),
     #[command(hide = true)]
     Worker(super::worker::Args),
+}
+
+/// Arguments that report an empty value themselves, or that may be given without one.
+const MAY_BE_EMPTY: [&str; 6] = ["exception", "force_exception", "org", "project", "reason", "scope"];
+
+/// Returns the first option, or card, that was given as an empty text: it would be taken as not given.
+pub(super) fn empty_argument(matches: &ArgMatches) -> Option<String> {
+    let root = Cli::command();
+    let (mut command, mut matches) = (&root, matches);
+    loop {
+        for arg in command.get_arguments() {
+            let id = arg.get_id().as_str();
+            let value = arg.get_value_names().and_then(<[_]>::first);
+            let name = match (arg.get_long(), value) {
+                _ if MAY_BE_EMPTY.contains(&id) || matches.value_source(id) != Some(ValueSource::CommandLine) => {
+                    continue;
+                }
+                (Some(long), _) => format!("--{long}"),
+                (None, Some(value)) if value == "CARD" => value.to_string(),
+                _ => continue,
+            };
+            let empty = |text: &std::ffi::OsStr| text.to_str().is_some_and(|text| text.trim().is_empty());
+            if matches.get_raw(id).is_some_and(|mut values| values.any(empty)) {
+                return Some(name);
+            }
+        }
+        let (verb, inner) = matches.subcommand()?;
+        (command, matches) = (command.find_subcommand(verb)?, inner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case(&["remember", "x", "--env", ""], Some("--env"))]
+    #[case(&["remember", "x", "--kind", "fact", "--key", " "], Some("--key"))]
+    #[case(&["claims", "--who", ""], Some("--who"))]
+    #[case(&["sync", "export", "x", "--to", "bob", "--to", ""], Some("--to"))]
+    #[case(&["resolve", ""], Some("CARD"))]
+    #[case(&["resolve", "abcd", "--exception", "--reason", ""], None)]
+    #[case(&["remember", "", "--env", "prod"], None)]
+    #[case(&["remember", "x", "--project", "--dry-run"], None)]
+    fn an_empty_value_is_found(#[case] args: &[&str], #[case] found: Option<&str>) {
+        let matches = Cli::command().try_get_matches_from([&["ergo"], args].concat()).unwrap();
+        assert_eq!(empty_argument(&matches).as_deref(), found);
+    }
 }

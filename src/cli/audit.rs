@@ -18,19 +18,19 @@ const BAR: usize = 24;
 /// Compare all active claims of a project and open a conflict card for each contradiction.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Pairs that stay in doubt wait for a verdict. If `[judge]` in config.toml or a chosen language model can judge them, an estimate is
-printed and they are judged, the newest first. Ctrl-C stops; the next `ergo audit` goes on. `ergo judge` lets you judge them yourself.
+If [judge] in config.toml or a chosen language model can judge pairs in doubt, it prints an estimate and judges them, newest first.
+Ctrl-C stops; the next `ergo audit` continues. To judge them yourself: `ergo judge`.
 
-With --deep the language model also reads the whole story of the project, and asks where a newcomer would not know what holds.
-It prints an estimate first; Ctrl-C stops, and the next `ergo audit --deep` goes on from there.")]
+With --deep the language model also reads the whole story of the project, and opens a question wherever it is unclear what holds.
+It prints an estimate first; Ctrl-C stops, and the next `ergo audit --deep` continues.")]
 pub(crate) struct Args {
-    /// Only report contradictions and the estimate, open no cards.
+    /// Only report the contradictions and the estimate; open no cards.
     #[arg(long)]
     dry_run: bool,
-    /// Have a language model read the whole story besides.
+    /// Also have a language model read the whole story.
     #[arg(long)]
     deep: bool,
-    /// Have pairs judged without asking, also by a model behind an address or by a command.
+    /// Judge pairs in doubt without asking first, even if [judge] in config.toml sends them to an endpoint or a command.
     #[arg(long, conflicts_with = "dry_run")]
     judge: bool,
 }
@@ -167,7 +167,7 @@ async fn judge(
         let pairs = count(sum.judged, "pair", "pairs");
         cx.ui.line(text!("{} judged, {} opened; {} left.", pairs, cards, sum.left));
         if stopped {
-            cx.ui.commands(&[("ergo audit".to_owned(), "go on".to_owned())]);
+            cx.ui.commands(&[("ergo audit".to_owned(), "continue".to_owned())]);
         }
     }
     Ok(sum)

@@ -18,7 +18,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let path = std::path::absolute(&args.file).map_err(|error| CliError::file("make", &args.file, &error))?;
+    let path = std::path::absolute(&args.file).map_err(|error| CliError::file("create", &args.file, &error))?;
     let Some(text) = path.to_str() else {
         return Err(CliError::usage(format_args!("the path {} is not valid UTF-8", path.display())));
     };

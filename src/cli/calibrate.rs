@@ -6,7 +6,7 @@ use crate::{
     domain::text::sanitize_line,
 };
 
-/// Tune recall to a project: learn plain words for its jargon, and how similar unrelated claims are.
+/// Tune recall to a project: learn synonyms for its jargon, and how similar unrelated claims are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only show the result; keep the previous calibration.
@@ -31,7 +31,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for bridge in &answer.bridges {
         let from = cx.ui.paint(Style::Code, sanitize_line(&bridge.from));
         let why = match bridge.cosine {
-            Some(cosine) => format!("together in {}, cosine {cosine:.2}", count(bridge.together, "claim", "claims")),
+            Some(cosine) if bridge.together == 0 => format!("similarity {cosine:.2}"),
+            Some(cosine) => {
+                format!("together in {}, similarity {cosine:.2}", count(bridge.together, "claim", "claims"))
+            }
             None => format!("together in {}", count(bridge.together, "claim", "claims")),
         };
         let model = if bridge.confirmed { ", confirmed by the language model" } else { "" };
@@ -49,7 +52,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         };
         let of = count(sample, "claim", "claims");
         cx.ui.line(text!(
-            "Unrelated claims have a cosine similarity of up to {} (sample: {}): {}.",
+            "Unrelated claims have a similarity of up to {} (sample: {}): {}.",
             format_args!("{cosine:.2}"),
             of,
             floor

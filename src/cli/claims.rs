@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Only by this person or agent.
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
-    /// Only claims that need review, since what they rest on changed.
+    /// Only claims that need review, because a premise changed.
     #[arg(long)]
     needs_review: bool,
     /// Only claims written since then: a date, a time, or a span such as 3d.

@@ -22,7 +22,7 @@ pub(super) async fn run(
     let estimate = client.read_story(&request(true)).await?;
     if estimate.judges.is_empty() {
         if !cx.ui.json {
-            cx.ui.note("No language model can read the story: choose one with `ergo models pull`, or set [judge] in config.toml.");
+            cx.ui.note("No language model is chosen to read the story: `ergo models list` shows them, or set [judge] in config.toml.");
         }
         return Ok(estimate);
     }
@@ -56,11 +56,11 @@ pub(super) async fn run(
         let questions = count(sum.cards, "question", "questions");
         let dropped = match sum.dropped {
             0 => String::new(),
-            many => format!(", {} dropped as settled or invalid", count(many, "answer", "answers")),
+            many => format!(", {} ignored as settled or invalid", count(many, "answer", "answers")),
         };
         cx.ui.line(text!("{} opened{}; {} left to read.", questions, dropped, count(sum.left, "claim", "claims")));
         if stopped {
-            cx.ui.commands(&[("ergo audit --deep".to_owned(), "go on".to_owned())]);
+            cx.ui.commands(&[("ergo audit --deep".to_owned(), "continue".to_owned())]);
         } else if sum.cards > 0 {
             cx.ui.commands(&[("ergo story --marks".to_owned(), "show them".to_owned())]);
         }

@@ -95,7 +95,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 fn place(work: &std::path::Path, asset: &Asset) -> Result<(), CliError> {
     let path = work.join(asset.path);
     let folder = path.parent().unwrap_or(work);
-    fs::create_dir_all(folder).map_err(|error| CliError::file("make", folder, &error))?;
+    fs::create_dir_all(folder).map_err(|error| CliError::file("create", folder, &error))?;
     fs::write(&path, asset.text).map_err(|error| CliError::file("write", &path, &error))
 }
 

@@ -4,9 +4,7 @@ use super::{CliError, Context, Exit, act};
 
 /// Withdraw a claim that was promoted to the organisation's level.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The claims of the projects that it was made of stand for themselves again. `ergo undo` takes it back."
-)]
+#[command(after_help = "`ergo recall` shows the claims of the projects again. `ergo undo` undoes it.")]
 pub(crate) struct Args {
     #[command(flatten)]
     act: act::ClaimActArgs,

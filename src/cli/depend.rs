@@ -1,15 +1,15 @@
-//! `ergo depend`: records that a claim rests on others.
+//! `ergo depend`: records that a claim depends on others.
 
 use super::{CliError, Context, Exit, show};
 use crate::api::DependRequest;
 
-/// Record that a claim rests on others: if one of them changes, the claim needs review.
+/// Record that a claim depends on others: if one of them changes, the claim needs review.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The claim that rests on others.
+    /// The claim that depends on others.
     #[arg(value_name = "ID")]
     claim: String,
-    /// The claims that it rests on.
+    /// The claims that it depends on.
     #[arg(long = "on", value_name = "ID", required = true, num_args = 1..)]
     premises: Vec<String>,
 }

@@ -30,8 +30,8 @@ const LOG_HINT: &str = "see the daemon's log; `ergo daemon status` names the fil
 /// Check the installation and the store.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-These are checked: SQLite's integrity, every signature, whether claims and cards match their events, and the quarantine of each team. If
-the daemon is running, it performs the check. Every network address that ergo has contacted is listed.")]
+Checks SQLite's integrity, every signature, whether claims and cards match their events, and the quarantine of each team, and
+lists every network address that ergo has contacted. If the daemon is running, it performs the checks.")]
 pub(crate) struct Args {
     /// Rebuild claims, cards and indexes from the events; the daemon must be stopped.
     #[arg(long)]
@@ -187,15 +187,7 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
             let health = &diagnose.health;
             let mut out = vec![
                 fine("daemon", format!("ergo {} runs (process {}) and owns the store", health.version, health.pid)),
-                fine(
-                    "store",
-                    format!(
-                        "{}: {}, {}",
-                        diagnose.store,
-                        bytes(diagnose.store_bytes),
-                        count(diagnose.events, "event", "events")
-                    ),
-                ),
+                fine("store", format!("{}: {}", diagnose.store, bytes(diagnose.store_bytes))),
             ];
             out.extend(diagnose.problems.into_iter().map(|message| problem("daemon", message, None)));
             out.extend(models(&diagnose.models));
@@ -291,7 +283,7 @@ fn vectors(waiting: &Unembedded) -> Finding {
 /// Lists every address that was contacted, with purpose and time.
 fn contacted(contacts: &[ContactView]) -> Finding {
     if contacts.is_empty() {
-        return fine("network", "no address has ever been contacted".to_owned());
+        return fine("network", "no address has been contacted".to_owned());
     }
     let now = Context::now();
     let lines: Vec<String> = contacts

@@ -91,6 +91,9 @@ impl CliError {
             | io::ErrorKind::PermissionDenied => Exit::Usage,
             _ => Exit::Internal,
         };
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            return Self::usage(format!("{} already exists", path.display())).hint("choose another name");
+        }
         Self::new(kind, format!("cannot {what} {}: {}", path.display(), system_words(error)))
     }
 
@@ -126,7 +129,9 @@ impl From<ApiError> for CliError {
         let mut out = Self::new(kind, in_arguments(&error.message));
         out.hints.extend(error.hint.map(|hint| in_arguments(&hint).to_lines()));
         if !error.candidates.is_empty() {
-            let shown: Vec<_> = error.candidates.iter().map(|id| id.get(..16).unwrap_or(id)).collect();
+            // An id alone is long; one with a name is short already.
+            let short = |id: &String| if id.contains(' ') { id.clone() } else { id.get(..16).unwrap_or(id).to_owned() };
+            let shown: Vec<_> = error.candidates.iter().map(short).collect();
             let what = if error.code == ErrorCode::Ambiguous { "did you mean" } else { "related ids" };
             out.hints.push(text!("{}: {}", what, shown.join(", ")));
         }

@@ -74,7 +74,7 @@ fn write_lines(
         return Ok(Exit::Ok);
     };
     let written = fs::File::create_new(&file).and_then(|mut out| out.write_all(&text).and_then(|()| out.sync_all()));
-    written.map_err(|error| CliError::file("make", &file, &error))?;
+    written.map_err(|error| CliError::file("create", &file, &error))?;
     if cx.ui.json {
         cx.ui.value(&serde_json::json!({ "file": file, "claims": total, "bytes": text.len() }));
     } else {
@@ -120,7 +120,7 @@ async fn write_block(
 
 fn write_records(cx: &mut Context, scope: &Scope, claims: &[ClaimView], folder: &PathBuf) -> Result<Exit, CliError> {
     let records = adr_export::records(claims);
-    fs::create_dir_all(folder).map_err(|error| CliError::file("make", folder, &error))?;
+    fs::create_dir_all(folder).map_err(|error| CliError::file("create", folder, &error))?;
     let mut there = fs::read_dir(folder).map_err(|error| CliError::file("read", folder, &error))?;
     let taken = there.any(|entry| {
         entry.is_ok_and(|entry| entry.path().extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")))
@@ -133,7 +133,7 @@ fn write_records(cx: &mut Context, scope: &Scope, claims: &[ClaimView], folder: 
         let path = folder.join(&record.name);
         fs::File::create_new(&path)
             .and_then(|mut file| file.write_all(record.text.as_bytes()))
-            .map_err(|error| CliError::file("make", &path, &error))?;
+            .map_err(|error| CliError::file("create", &path, &error))?;
     }
     if cx.ui.json {
         let names: Vec<_> = records.iter().map(|record| &record.name).collect();

@@ -41,8 +41,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     for (title, claims) in [
         ("What replaced it", &history.successors),
-        ("Rests on", &history.premises),
-        ("What rests on it", &history.dependents),
+        ("Depends on", &history.premises),
+        ("What depends on it", &history.dependents),
     ] {
         if !claims.is_empty() {
             heading(cx, title);

@@ -94,13 +94,13 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
     if inbox.doubts > 0 {
         let title = cx.ui.paint(Style::Strong, "To judge");
         cx.ui.line(text!("{}: {} that may contradict each other", title, count(inbox.doubts, "pair", "pairs")));
-        besides.push(("ergo judge".to_owned(), "judge them, by a key each".to_owned()));
+        besides.push(("ergo judge".to_owned(), "judge them, one by one".to_owned()));
     }
     if inbox.promotions > 0 {
         let title = cx.ui.paint(Style::Strong, "To promote");
         let rules = count(inbox.promotions, "rule", "rules");
-        cx.ui.line(text!("{}: {} that several projects of an organisation say", title, rules));
-        besides.push(("ergo promote".to_owned(), "list them, each with its projects".to_owned()));
+        cx.ui.line(text!("{}: {} that several projects of an organisation state", title, rules));
+        besides.push(("ergo promote".to_owned(), "list them".to_owned()));
     }
     if inbox.total == 0 {
         return cx.ui.commands(&besides);

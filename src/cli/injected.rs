@@ -51,7 +51,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         cx.ui.line(text!("{} · session {}{} · {} · {}", hook, session, of, scope, ago(*at, now)));
         cx.ui.line(text!("  {}", ids.join(" ")));
     }
-    if found.is_empty() {
+    if found.is_empty() && (args.claim.is_some() || args.session.is_some()) {
+        cx.ui.line("No injection matches.");
+    } else if found.is_empty() {
         cx.ui.line("No claims were injected into any session. `ergo setup` installs the hooks that inject them.");
     } else if found.len() < total {
         cx.ui.line(text!("{} in total; show more with --limit.", count(total, "injection", "injections")));

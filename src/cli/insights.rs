@@ -6,7 +6,7 @@ use crate::{
     domain::text::{escape, sanitize_line},
 };
 
-/// Show what the projects of an organisation say alike, what is contested, what decayed, and what was promoted.
+/// Summarise an organisation: rules that its projects share, contested subjects, decayed and promoted rules.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 

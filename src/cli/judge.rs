@@ -18,17 +18,17 @@ use crate::{
     domain::{PairVerdict, Scope, text::sanitize_line},
 };
 
-/// Judge pairs of claims that may contradict each other and that nobody was asked about when they were stored.
+/// Judge pairs of stored claims that may contradict each other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without arguments it shows one pair after the other and takes a key: k keeps both, r: the newer claim replaces the older one,
-s: they say the same, c: they contradict each other (a conflict card opens), n: next pair, q: quit. `--json` lists the pairs.
-A person's verdicts take effect; an agent's open cards. `ergo undo` takes them back.")]
+Without arguments it shows the pairs one by one and asks: k keep both, r the newer claim replaces the older one, s same,
+c contradicts (opens a conflict card), n next pair, q quit. `--json` lists the pairs.
+A person's verdicts take effect; an agent's open cards. `ergo undo` undoes them.")]
 pub(crate) struct Args {
     /// A pair's id or unique prefix.
     #[arg(value_name = "PAIR", requires = "verdict")]
     pair: Option<String>,
-    /// What the newer claim is to the older one: contradicts, replaces, same or compatible.
+    /// How the newer claim relates to the older one: contradicts, replaces, same or compatible.
     #[arg(value_name = "VERDICT")]
     verdict: Option<PairVerdict>,
     /// Why, in one sentence. It stays on the record.
@@ -183,11 +183,11 @@ fn side(cx: &mut Context, label: &str, claim: &ClaimView, apart: bool) {
 /// Says what followed from a verdict.
 fn effect(cx: &mut Context, pair: &JudgedPair) {
     let said = match pair.effect {
-        PairEffect::Kept => "both stay in force; the pair is not asked about again".to_owned(),
+        PairEffect::Kept => "both stay active; the pair is not asked about again".to_owned(),
         PairEffect::Replaced => "the newer claim superseded the older one".to_owned(),
-        PairEffect::Merged => "the newer claim gave way to the older one".to_owned(),
+        PairEffect::Merged => "the older claim superseded the newer one".to_owned(),
         PairEffect::Card => format!("card {} opened: settle it with `ergo resolve`", pair.pair.short()),
-        PairEffect::Stale => "this pair no longer waits; nothing was done".to_owned(),
+        PairEffect::Stale => "this pair was already judged, or one of its claims is no longer active".to_owned(),
     };
     cx.ui.line(text!("  {}", said));
 }

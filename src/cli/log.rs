@@ -87,7 +87,8 @@ pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
     let targets: Vec<_> = event.targets.iter().take(4).map(|id| id.short()).collect();
     let mut what = event.statement.as_deref().or(event.about.as_deref()).map(sanitize_line).unwrap_or_default();
     if what.is_empty() {
-        what = targets.join(", ");
+        // Its text was redacted, if it names no claim either.
+        what = if targets.is_empty() { "(redacted)".to_owned() } else { targets.join(", ") };
     }
     if let Some(verdict) = event.kind.strip_prefix("judgement.") {
         what = format!("{}: {what}", escape(verdict));

@@ -21,7 +21,7 @@ type Page = (&'static str, &'static str, &'static str);
 
 /// The pages but for the reference of the command line, which is generated. A test compares them with docs/ and docs/SUMMARY.md.
 const PAGES: [Page; 21] = [
-    ("start", "first steps, and the words", include_str!("../../docs/start.md")),
+    ("start", "first steps, and the terms", include_str!("../../docs/start.md")),
     ("install", "packages: install, upgrade, remove", include_str!("../../docs/install.md")),
     ("clients", "coding agents", include_str!("../../docs/clients/README.md")),
     ("claude-code", "Claude Code", include_str!("../../docs/clients/claude-code.md")),
@@ -31,9 +31,9 @@ const PAGES: [Page; 21] = [
     ("opencode", "opencode", include_str!("../../docs/clients/opencode.md")),
     ("vscode", "VS Code", include_str!("../../docs/clients/vscode.md")),
     ("testing", "tests with other programs' clients", include_str!("../../docs/clients/testing.md")),
-    ("notes", "rule files: CLAUDE.md and its kin", include_str!("../../docs/notes.md")),
+    ("notes", "rule files such as CLAUDE.md", include_str!("../../docs/notes.md")),
     ("story", "reversals, ambiguities, stale claims", include_str!("../../docs/story.md")),
-    ("team-sync", "teams, and files that carry events", include_str!("../../docs/team-sync.md")),
+    ("team-sync", "teams and bundles", include_str!("../../docs/team-sync.md")),
     ("settings", "settings, files, environment", include_str!("../../docs/settings.md")),
     ("keys", "the app's keys", include_str!("../../docs/keys.md")),
     ("theme", "the app's colours", include_str!("../../docs/theme.md")),
@@ -41,7 +41,7 @@ const PAGES: [Page; 21] = [
     ("guard-quality", "the guard, measured", include_str!("../../docs/guard-quality.md")),
     ("recall", "recall, measured", include_str!("../../docs/recall.md")),
     ("speed", "speed, measured", include_str!("../../docs/speed.md")),
-    ("comparison", "other memories beside ergo, measured", include_str!("../../docs/comparison.md")),
+    ("comparison", "comparison with other memories, measured", include_str!("../../docs/comparison.md")),
 ];
 
 /// Runs the verb.

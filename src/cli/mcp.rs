@@ -12,7 +12,7 @@ use crate::mcp::{self, DaemonLink, McpBridge, McpSettings, Profile};
 The agent's program starts this; `ergo setup` configures it. Starts the daemon if it is not running.
 ERGO_MCP_LOG sets the log filter for stderr [default: warn].")]
 pub(crate) struct Args {
-    /// Which tools to offer: `default` (all) or `minimal` (those that an agent cannot do without).
+    /// Which tools to offer: `default` (all) or `minimal` (the essential ones).
     #[arg(long, value_name = "PROFILE", default_value = "default", hide_possible_values = true)]
     profile: Offered,
     /// The name to record as the author of writes [default: the agent's own name].

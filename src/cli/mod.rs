@@ -102,6 +102,11 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let mut cx = Context::new(cli.globals);
+    if let Some(name) = args::empty_argument(&matches) {
+        let error = CliError::usage(format_args!("`{name}` is empty")).hint("give it a value, or leave it out");
+        cx.ui.error(&error);
+        return error.kind.into();
+    }
     let result = dispatch(cli.command, &mut cx);
     cx.closing_notes();
     let exit = match result {

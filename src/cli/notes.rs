@@ -1,4 +1,4 @@
-//! `ergo notes`: follows files of rules, reads them into claims, and writes what is known back into ergo's own section.
+//! `ergo notes`: follows rule files, stores their rules as claims, and writes active claims into ergo's own section.
 
 use std::{
     io::{IsTerminal, stdin},
@@ -24,13 +24,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Follow files, the rule files of repositories, or those of folders of repositories.
+    /// Follow rule files: single files, those of a repository, or those of a folder of repositories.
     Add {
         /// Files and folders.
         #[arg(value_name = "PATH", required = true)]
         paths: Vec<PathBuf>,
     },
-    /// Follow files no longer; their claims stay.
+    /// Stop following files. Their claims stay.
     Remove {
         /// Files and folders.
         #[arg(value_name = "PATH", required = true)]
@@ -42,13 +42,13 @@ enum What {
         #[arg(value_name = "PATH")]
         path: Option<PathBuf>,
     },
-    /// Show the followed files, and how each stands to the memory.
+    /// Show the followed files, and whether each agrees with the stored claims.
     Status {
         /// Show the last runs, too.
         #[arg(long)]
         runs: bool,
     },
-    /// Write what is known into ergo's own section of a file; nothing else in it is changed.
+    /// Write active claims into ergo's own section of a file. The rest of the file is unchanged.
     Write {
         /// The file, created if it does not exist.
         #[arg(value_name = "PATH")]
@@ -59,17 +59,17 @@ enum What {
         /// The form of the section: claude, agents, cursor, copilot or chatgpt [default: by the file's name].
         #[arg(long, value_name = "FORMAT")]
         format: Option<NoteFormat>,
-        /// The most tokens of the section [default: 2000; 1000 for cursor and copilot, 1500 for chatgpt].
+        /// Maximum tokens of the section [default: 2000; 1000 for cursor and copilot, 1500 for chatgpt].
         #[arg(long, value_name = "N")]
         tokens: Option<usize>,
     },
-    /// Compare files with the memory and store nothing; the exit code is 1 if they disagree.
+    /// Compare files with the stored claims, without storing anything. Exit code 1 if they differ.
     Check {
         /// A file or a folder [default: all followed files].
         #[arg(value_name = "PATH")]
         path: Option<PathBuf>,
     },
-    /// List what projects say alike, the highest rank first.
+    /// List insights: equal rules of several projects, by rank.
     Insights {
         /// Only what may be promoted to the organisation.
         #[arg(long)]
@@ -77,11 +77,11 @@ enum What {
         /// Only with this status: active, decaying, pruned or all.
         #[arg(long, value_name = "STATUS")]
         status: Option<String>,
-        /// At most so many.
+        /// Maximum number of insights.
         #[arg(short = 'n', long, value_name = "N")]
         limit: Option<usize>,
     },
-    /// List the claims of the whole organisation, with the claims of projects that support each.
+    /// List principles: the claims of the whole organisation, each with the claims of projects that support it.
     Principles,
     /// List what projects say about one subject, by the similarity of the words: the largest clusters first.
     Clusters {
@@ -92,16 +92,16 @@ enum What {
         #[arg(short = 'n', long, value_name = "N")]
         limit: Option<usize>,
     },
-    /// List the links among claims: supports, refines, exception to, example of.
+    /// List links between claims: supports, refines, is an exception to, is an example of.
     Links,
-    /// List what decays or was pruned: hidden from lists and files, never deleted.
+    /// List decaying and pruned insights. Pruned ones are hidden, never deleted.
     Prune,
-    /// Fit the least similarity of equal claims, for each domain, to pairs that were judged. Asks before it uses what was found.
+    /// Fit the similarity from which claims count as equal to judged pairs, for each domain. Asks before it applies the result.
     Calibrate {
-        /// Use what was found without asking.
+        /// Apply the result without asking.
         #[arg(long, conflicts_with = "reset")]
         yes: bool,
-        /// Use the threshold of the settings in all domains again.
+        /// Return to the threshold of the settings in all domains.
         #[arg(long)]
         reset: bool,
     },
@@ -165,7 +165,7 @@ async fn follow(cx: &mut Context, paths: Vec<PathBuf>, remove: bool) -> Result<E
 async fn scan(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError> {
     let path = path.as_deref().map(absolute).transpose()?;
     let (client, caller) = writer(cx).await?;
-    cx.ui.progress("reading files of rules …");
+    cx.ui.progress("reading rule files …");
     let answer = client.notes_scan(&NotesScanRequest { caller, path }).await;
     cx.ui.progress_done();
     let answer = answer?;
@@ -298,12 +298,12 @@ async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError
             cx.ui.note(text!("{}", sanitize_line(problem)));
         }
         let found = if agrees {
-            "they agree".to_owned()
+            "no differences".to_owned()
         } else {
-            count(answer.conflicts.len(), "disagreement", "disagreements")
+            count(answer.conflicts.len(), "difference", "differences")
         };
         cx.ui.line(text!(
-            "{}, {} compared with the memory: {}.",
+            "{}, {} compared with the stored claims: {}.",
             count(answer.files, "file", "files"),
             count(answer.rules, "rule", "rules"),
             found
@@ -420,7 +420,7 @@ async fn prune(cx: &mut Context) -> Result<Exit, CliError> {
         insight_row(cx, item);
     }
     cx.ui.line(text!(
-        "{} decaying, {} pruned. Pruned insights are hidden, not deleted: they come back when they are seen again.",
+        "{} decaying, {} pruned. Pruned insights are hidden, not deleted: they return if a file states them again.",
         decaying.total,
         pruned.total
     ));
@@ -437,11 +437,11 @@ async fn calibrate(cx: &mut Context, yes: bool, reset: bool) -> Result<Exit, Cli
     }
     for domain in &answer.domains {
         let found = match domain.threshold {
-            Some(threshold) => format!("found {:.0} %", threshold * 100.0),
-            None => "found nothing yet".to_owned(),
+            Some(threshold) => format!("fitted {:.0} %", threshold * 100.0),
+            None => "too few pairs to fit one".to_owned(),
         };
         cx.ui.line(text!(
-            "{}  in use {} %{}, {} from {}",
+            "{}  threshold {} %{}, {} from {}",
             format_args!("{:<14}", domain.domain),
             format_args!("{:.0}", domain.in_use * 100.0),
             if domain.is_default { " (default)" } else { "" },
@@ -450,30 +450,30 @@ async fn calibrate(cx: &mut Context, yes: bool, reset: bool) -> Result<Exit, Cli
         ));
     }
     if answer.domains.is_empty() {
-        cx.ui.line("No pairs of claims were judged yet.");
-        cx.ui.commands(&[("ergo judge".to_owned(), "judge pairs that wait".to_owned())]);
+        cx.ui.line("No pairs have been judged yet.");
+        cx.ui.commands(&[("ergo judge".to_owned(), "judge waiting pairs".to_owned())]);
         return Ok(Exit::Ok);
     }
     let is_new = |domain: &DomainThreshold| domain.threshold.is_some_and(|found| (found - domain.in_use).abs() > 1e-6);
     match (answer.changed, reset) {
         (true, true) => {
-            cx.ui.note("The threshold of the settings is used again; the next scan compares all pairs anew.");
+            cx.ui.note("The threshold of the settings applies again; the next scan compares all pairs.");
         }
         (true, false) => {
-            cx.ui.note("These thresholds are used from now on; the next scan compares all pairs anew.");
-            cx.ui.commands(&[("ergo notes calibrate --reset".to_owned(), "use that of the settings again".to_owned())]);
+            cx.ui.note("The fitted thresholds apply from now on; the next scan compares all pairs.");
+            cx.ui.commands(&[(
+                "ergo notes calibrate --reset".to_owned(),
+                "return to the threshold of the settings".to_owned(),
+            )]);
         }
         (false, _) if yes || reset || !answer.domains.iter().any(is_new) => cx.ui.note("Nothing to change."),
         (false, _) if stdin().is_terminal() && cx.ui.terminal => {
-            if ask::confirm(cx, false, "Use the thresholds that were found?")? {
+            if ask::confirm(cx, false, "Apply the fitted thresholds?")? {
                 return Box::pin(calibrate(cx, true, false)).await;
             }
         }
         (false, _) => {
-            cx.ui.commands(&[(
-                "ergo notes calibrate --yes".to_owned(),
-                "use the thresholds that were found".to_owned(),
-            )]);
+            cx.ui.commands(&[("ergo notes calibrate --yes".to_owned(), "apply the fitted thresholds".to_owned())]);
         }
     }
     Ok(Exit::Ok)

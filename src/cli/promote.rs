@@ -6,24 +6,24 @@ use crate::{
     domain::text::escape,
 };
 
-/// Make one claim of the whole organisation of claims of its projects.
+/// Promote a claim that several projects state to the whole organisation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without an id, the claims are listed that enough projects agree on ([levels] in the settings). The claims of the projects stay, and
-`ergo recall` shows the organisation's in their place. `ergo demote` undoes it.
+Without an id, lists the claims that enough projects state (`promote_at` under [levels] in config.toml). The claims of the projects
+stay; `ergo recall` shows the claim of the organisation instead of them. `ergo demote` undoes it.
 
 Examples:
   ergo promote
   ergo promote 3f2a91bc04 --reason 'agreed by all teams'")]
 pub(crate) struct Args {
-    /// The claims of projects; those that say the same in other projects are recorded with them.
+    /// The claims of projects. Equal claims of other projects are recorded with them.
     #[arg(value_name = "ID")]
     claims: Vec<String>,
-    /// Why it holds in the whole organisation; by default the first claim's reason.
-    #[arg(long, value_name = "TEXT")]
+    /// Why it holds in the whole organisation [default: the first claim's reason].
+    #[arg(long, value_name = "WHY")]
     reason: Option<String>,
-    /// What it says; by default what the first claim says.
-    #[arg(long, value_name = "TEXT")]
+    /// The statement of the new claim [default: the first claim's].
+    #[arg(long, value_name = "STATEMENT")]
     statement: Option<String>,
 }
 
@@ -63,10 +63,10 @@ fn show(cx: &mut Context, answer: &Promotions, org: &str) {
         Some(first) => {
             cx.ui.line("");
             let command = format!("ergo promote {}", first.id.short());
-            cx.ui.commands(&[(command, format!("make it a claim of all projects of {}", escape(org)))]);
+            cx.ui.commands(&[(command, format!("promote it to all projects of {}", escape(org)))]);
         }
         None => cx.ui.line(text!(
-            "No claim is said by {} of {} or more and waits for a decision.",
+            "No claims to promote: none is stated by {} of {} or more.",
             count(answer.promote_at, "project", "projects"),
             escape(org)
         )),

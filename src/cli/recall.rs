@@ -95,7 +95,7 @@ fn show(cx: &mut Context, answer: &RecallAnswer) {
     }
     let commands = match answer.hits.first() {
         Some(best) => {
-            (format!("ergo why {}", best.claim.id.short()), "show its history and what rests on it".to_owned())
+            (format!("ergo why {}", best.claim.id.short()), "show its history and what depends on it".to_owned())
         }
         None => ("ergo remember '…' --reason '…'".to_owned(), "store the answer".to_owned()),
     };

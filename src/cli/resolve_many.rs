@@ -74,7 +74,7 @@ impl Ui {
         }
         self.line(text!("{}.", answer.summary));
         if !answer.needs_review.is_empty() {
-            let rest = count(answer.needs_review.len(), "claim rests", "claims rest");
+            let rest = count(answer.needs_review.len(), "claim depends", "claims depend");
             self.line(text!("{} on what changed and must be reviewed:", rest));
             self.line("  ergo claims --needs-review");
         }

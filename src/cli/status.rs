@@ -36,7 +36,7 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
     ui.field(
         "guard",
         &format!(
-            "since the daemon started: {} clean, {} with a warning, {} refused, {} as exceptions, {} unchecked",
+            "since the daemon started: {} clean, {} warned, {} refused, {} exceptions, {} unchecked",
             guard.clean, guard.warn, guard.block, guard.exception, guard.ungated
         ),
     );

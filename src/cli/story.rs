@@ -70,8 +70,8 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     if story.in_sessions > 0 {
         let claims = count(story.in_sessions, "claim", "claims");
-        let of = if story.sessions == 1 { "one session".to_owned() } else { format!("{} sessions", story.sessions) };
-        cx.ui.note(text!("{} of {} were not compared with each other.", claims, of));
+        let sessions = count(story.sessions, "working session", "working sessions");
+        cx.ui.note(text!("{} in {}. Claims of one session are not compared with each other.", claims, sessions));
     }
     if story.waiting > 0 {
         cx.ui.note(text!("{} have not been read yet.", count(story.waiting, "claim", "claims")));
@@ -112,7 +112,7 @@ fn line(cx: &mut Context, view: &ClaimView) {
 /// A mark: what it is, its question, and its claims.
 fn show(cx: &mut Context, mark: &StoryMark, claims: &[ClaimView]) {
     let kind = cx.ui.paint(Style::Warn, mark.confusion.as_str());
-    let by = cx.ui.paint(Style::Dim, if mark.by_model { " (a language model asks)" } else { "" });
+    let by = cx.ui.paint(Style::Dim, if mark.by_model { " (asked by a language model)" } else { "" });
     cx.ui.line(text!("\n{}  {}{}", kind, sanitize_line(&mark.question), by));
     for id in &mark.claims {
         if let Some(claim) = claims.iter().find(|claim| claim.id == *id) {
@@ -123,8 +123,8 @@ fn show(cx: &mut Context, mark: &StoryMark, claims: &[ClaimView]) {
         let id = card.short();
         cx.ui.commands(&[
             (format!("ergo conflicts {id}"), "what each answer does".to_owned()),
-            (format!("ergo resolve {id} --yes --reason '…'"), "the answer is yes".to_owned()),
-            (format!("ergo resolve {id} --no --reason '…'"), "the answer is no".to_owned()),
+            (format!("ergo resolve {id} --yes --reason '…'"), "answer yes".to_owned()),
+            (format!("ergo resolve {id} --no --reason '…'"), "answer no".to_owned()),
         ]);
     }
 }

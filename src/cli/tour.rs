@@ -31,11 +31,11 @@ use crate::{
 /// How long the tour waits for the first pairs that may contradict each other: they are compared after the import.
 const COMPARING: Duration = Duration::from_secs(3);
 
-/// Start with this repository: take in its decisions and rules, see the first doubts and answers, and connect your agents.
+/// Try ergo on this repository: import its decisions and rules, see what contradicts, ask why, and connect your agents.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each step says what it would do and asks first. Nothing is taken in that you skip, and `ergo tour --undo` takes back all of it:
-the claims that the tour stored and what it wrote into the settings of agents.")]
+Each step shows what it would do, and asks first. `ergo tour --undo` undoes all of them: it retracts what the tour stored and removes
+what it wrote into the settings of agents.")]
 pub(crate) struct Args {
     /// Do every step without asking.
     #[arg(short, long)]
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Show what each step would do; store and write nothing.
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
-    /// Take back what earlier tours of this repository did.
+    /// Undo what earlier tours of this repository did.
     #[arg(long, conflicts_with_all = ["yes", "dry_run"])]
     undo: bool,
 }
@@ -80,8 +80,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         return take_back(cx, &top);
     }
     if !args.yes && !args.dry_run && (!cx.ui.terminal || !std::io::stdin().is_terminal() || cx.ui.json) {
-        return Err(CliError::usage("the tour asks before each step, and nobody can answer")
-            .hint("`ergo tour --yes` does every step, `ergo tour --dry-run` none"));
+        return Err(CliError::usage("the tour asks before each step, and stdin is not a terminal")
+            .hint("`ergo tour --yes` does every step without asking; `ergo tour --dry-run` only shows them"));
     }
     let tour = Tour { top, yes: args.yes, dry_run: args.dry_run };
     tour.import(cx)?;
@@ -90,16 +90,16 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         tour.why(cx)?;
     }
     tour.agents(cx)?;
-    head(cx, "That was the tour.");
+    head(cx, "The tour is done.");
     if tour.dry_run {
-        say(cx, "Nothing was stored or written. To do it: ergo tour");
+        say(cx, "Nothing was stored or written. To run the tour: ergo tour");
         return Ok(Exit::Ok);
     }
     if !cx.ui.json {
         cx.ui.commands(&[
             ("ergo remember '…' --reason '…'".to_owned(), "store the next decision".to_owned()),
             ("ergo tui".to_owned(), "review everything".to_owned()),
-            ("ergo tour --undo".to_owned(), "take back what this tour did".to_owned()),
+            ("ergo tour --undo".to_owned(), "undo what this tour did".to_owned()),
         ]);
     }
     Ok(Exit::Ok)
@@ -108,13 +108,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 impl Tour {
     /// Finds the files of decisions and rules, and takes them in.
     fn import(&self, cx: &mut Context) -> Result<(), CliError> {
-        head(cx, "1. What this repository already says");
+        head(cx, "1. Decisions and rules of this repository");
         let (records, rules): (Vec<PathBuf>, Vec<PathBuf>) =
             rule_files::files_under(&self.top).into_iter().partition(|path| rule_files::is_record(path));
         if records.is_empty() && rules.is_empty() {
             say(
                 cx,
-                "Found no decision records and no files of rules (CLAUDE.md, AGENTS.md, .cursorrules, CONTRIBUTING.md, docs/adr).",
+                "Found no decision records and no rule files (CLAUDE.md, AGENTS.md, .cursorrules, CONTRIBUTING.md, docs/adr).",
             );
             return Ok(());
         }
@@ -132,8 +132,8 @@ impl Tour {
                 continue;
             }
             let words = match what {
-                ImportSource::Records(_) => "The decision records hold:",
-                ImportSource::Rules(_) => "The files of rules hold:",
+                ImportSource::Records(_) => "Decision records:",
+                ImportSource::Rules(_) => "Rule files:",
             };
             say(cx, text!("\n{}", words));
             let number = cx.block_on(async |cx| take_in(cx, what, self.dry_run, self.yes).await)?;
@@ -152,7 +152,7 @@ impl Tour {
 
     /// Shows what contradicts or may contradict something.
     fn doubts(&self, cx: &mut Context) -> Result<(), CliError> {
-        head(cx, "2. What does not fit together");
+        head(cx, "2. Contradictions");
         let pairs = cx.block_on(async |cx| pairs_in_doubt(cx).await)?;
         step(cx, &["inbox", "--here", "--limit", "5"])?;
         if pairs > 0 && !self.yes && agrees(cx, &format!("Judge {} now?", count(pairs, "this pair", "these pairs")))? {
@@ -189,7 +189,7 @@ impl Tour {
         let place = AgentFiles::from_environment(None)?;
         let agents = CodingAgent::installed(&place);
         if agents.is_empty() {
-            say(cx, "Found no coding agent that ergo supports. When you have one: ergo setup");
+            say(cx, "Found no supported coding agent. To connect one later: ergo setup");
             return Ok(());
         }
         let names: Vec<String> = agents.iter().map(|agent| agent.name()).collect();
@@ -274,7 +274,7 @@ fn take_back(cx: &mut Context, top: &Path) -> Result<Exit, CliError> {
     let path = record_path(cx)?;
     let mut record = record(&path);
     let Some(acts) = record.tours.remove(top) else {
-        return Err(CliError::usage(format_args!("no tour of {} is on record", top.display()))
+        return Err(CliError::usage(format_args!("there is no tour of {} to undo", top.display()))
             .hint("run it in the repository in which `ergo tour` ran"));
     };
     let mut exit = Exit::Ok;

@@ -204,7 +204,7 @@ impl Ui {
     }
 
     /// Whether a write failed, so that long output may stop.
-    pub(crate) fn gone(&self) -> bool {
+    pub(crate) fn output_closed(&self) -> bool {
         self.failure.is_some()
     }
 
@@ -310,7 +310,7 @@ pub(crate) mod captured {
             let (mut ui, ..) = ui(None, false);
             ui.out = Box::new(Broken(kind));
             ui.line("one");
-            assert!(ui.gone());
+            assert!(ui.output_closed());
             ui.line("two");
             assert_eq!(ui.finish().is_err(), fails, "{kind}");
         }

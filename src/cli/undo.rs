@@ -23,8 +23,8 @@ pub(crate) struct Args {
     /// The id of the act, or of a claim that it stored, or a prefix of either; `ergo log` lists acts.
     #[arg(value_name = "ACT", conflicts_with = "import")]
     act: Option<String>,
-    /// Undo a whole import, by the number that it printed.
-    #[arg(long, value_name = "NUMBER")]
+    /// Undo a whole import, by the id that it printed.
+    #[arg(long, value_name = "ID")]
     import: Option<String>,
 }
 
@@ -110,7 +110,7 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
     match found.as_slice() {
         [op] => Ok(*op),
         [] => {
-            let none = format!("no act in force, and no claim of one, has an id that begins with “{prefix}”");
+            let none = format!("there is no act or claim “{prefix}” to undo");
             Err(CliError::usage(none).hint("`ergo log --all` lists the acts; undo an undo to redo it"))
         }
         many => {
@@ -135,14 +135,14 @@ async fn acts(client: &Client, named: impl Fn(&EventView) -> bool) -> Result<Vec
 async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result<Exit, CliError> {
     let prefix = number.to_ascii_lowercase();
     if prefix.len() != super::import::NUMBER || !prefix.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(CliError::usage(format_args!("invalid import number “{number}”"))
-            .hint("`ergo import` prints the number when it ends"));
+        return Err(CliError::usage(format_args!("invalid import id “{number}”"))
+            .hint("`ergo import` prints the id when it ends"));
     }
     let mut ops = acts(client, |event| event.op_id.to_hex().starts_with(&prefix)).await?;
     ops.dedup();
     if ops.is_empty() {
         return Err(CliError::usage(format_args!(
-            "import {number} has no acts to undo: it was undone already, or stored nothing"
+            "import {number} has nothing to undo: it was already undone, or stored nothing"
         )));
     }
     let mut outcomes = Vec::new();

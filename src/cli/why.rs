@@ -127,7 +127,7 @@ fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &st
         cx.ui.chain(&answer.chain, now);
     }
     for (title, claims) in
-        [("Rests on", &answer.premises), ("What rests on it", &answer.dependents), ("See also", &answer.others)]
+        [("Depends on", &answer.premises), ("What depends on it", &answer.dependents), ("See also", &answer.others)]
     {
         if !claims.is_empty() {
             heading(cx, title);

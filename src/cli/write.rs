@@ -40,7 +40,7 @@ impl From<QualifierArgs> for Qualifiers {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct NewClaimArgs {
     /// The reason. Required unless the kind is fact.
-    #[arg(short, long, value_name = "WHY")]
+    #[arg(short, long, value_name = "WHY", value_parser = plain)]
     pub(crate) reason: Option<String>,
     /// decision, constraint, rejection, convention or fact [default: decision].
     #[arg(short, long, value_name = "KIND")]
@@ -48,7 +48,7 @@ pub(crate) struct NewClaimArgs {
     /// The key of a fact: a later fact with the same key replaces it.
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
-    /// The id of a claim that this one rests on; may be given several times.
+    /// The id of a claim that this one depends on; may be given several times.
     #[arg(long = "depends-on", value_name = "ID")]
     pub(crate) depends_on: Vec<String>,
     /// Store it although it contradicts an active claim, with this justification on record.
@@ -86,9 +86,22 @@ impl NewClaimArgs {
 
 /// Joins the words of a statement; `-` alone reads it from stdin.
 pub(crate) fn statement(words: &[String]) -> Result<String, CliError> {
-    if words != ["-"] {
-        return Ok(words.join(" "));
+    let text = if words == ["-"] { read_statement()? } else { words.join(" ") };
+    plain(&text).map_err(|problem| {
+        CliError::usage(format_args!("the statement {problem}"))
+            .hint("remove it; text that was copied from a terminal may hold colour codes")
+    })
+}
+
+/// Refuses a text with a control character other than a line break or a tab. Nobody would see that it is stored.
+fn plain(text: &str) -> Result<String, String> {
+    match text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+        Some(c) => Err(format!("contains the control character U+{:04X}", u32::from(c))),
+        None => Ok(text.to_owned()),
     }
+}
+
+fn read_statement() -> Result<String, CliError> {
     let mut text = String::new();
     // One byte beyond the limit, so that the daemon reports that it is too long.
     let most = crate::api::MAX_TEXT as u64 + 1;
@@ -97,4 +110,20 @@ pub(crate) fn statement(words: &[String]) -> Result<String, CliError> {
         .read_to_string(&mut text)
         .map_err(|error| CliError::usage(format_args!("cannot read the statement from stdin: {error}")))?;
     Ok(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("Use tabs.\n\tAlways. 決定 e\u{301}", None)]
+    #[case("Use \u{1b}[31mred\u{1b}[0m.", Some("U+001B"))]
+    #[case("Use \u{7f}tabs.", Some("U+007F"))]
+    #[case("\u{9b}2J", Some("U+009B"))]
+    fn control_characters_are_refused(#[case] text: &str, #[case] found: Option<&str>) {
+        let error = statement(&[text.to_owned()]).err().map(|error| error.to_string());
+        assert_eq!(error.is_some(), found.is_some(), "{error:?}");
+        assert!(error.unwrap_or_default().contains(found.unwrap_or_default()));
+    }
 }

@@ -82,7 +82,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
     }
 }
 
-const ID_HINT: &str = "give an id: 64 hexadecimal digits, or at least the first 4 if they are unambiguous";
+const ID_HINT: &str = "give 4 to 64 hexadecimal digits; `ergo claims` and `ergo conflicts` show ids";
 
 /// Reads the body up to its limit, in bytes.
 async fn read(request: Request, most: usize) -> Result<Vec<u8>, ApiError> {

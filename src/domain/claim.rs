@@ -132,7 +132,7 @@ impl FromStr for Status {
 pub struct Flags {
     /// It was replaced, or its fact key set, more than once by writers who had not seen each other.
     pub contested: bool,
-    /// A premise that it rests on, directly or through others, is no longer active.
+    /// A premise, direct or indirect, is no longer active.
     pub needs_review: bool,
     /// It stands beside a claim that it contradicts, by a recorded exception.
     pub excepted: bool,

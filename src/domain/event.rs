@@ -75,7 +75,7 @@ pub enum EventKind {
     Resolve(ResolveAct),
     /// A judge said how the first of `targets` relates to the second; of a claim that is not stored, the existing one is the only target.
     Judgement(PairVerdict),
-    /// The first of `targets` rests on the others.
+    /// The first of `targets` depends on the others.
     Depend,
     /// The claims in `targets` were seen again in the files that they come from.
     Observe,

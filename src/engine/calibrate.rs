@@ -50,13 +50,13 @@ impl Engine {
             .map_err(|error| ApiError::field(error.field, error.to_string()))?;
         let who = validate::optional_name("who", request.who.as_deref())?;
         let agent = validate::optional_name("agent", request.agent.as_deref())?;
-        let said = self.readers.lend().snapshot(|reader| said(reader, &scope))?;
-        let words = calibrate::words(&said, Vocabulary::built_in_words());
+        let claims = self.readers.lend().snapshot(|reader| claims(reader, &scope))?;
+        let words = calibrate::words(&claims, Vocabulary::built_in_words());
         let (bridges, note) = match self.near(&words) {
             Ok((plain, terms)) => {
                 let cosine = |from: usize, to: usize| Some(dot(plain.get(from)?, terms.get(to)?));
                 let mut bridges = calibrate::bridges(&words, cosine);
-                let (confirmed, note) = self.confirmed(calibrate::hints(&words, cosine), &said);
+                let (confirmed, note) = self.confirmed(calibrate::hints(&words, cosine), &claims);
                 bridges.extend(confirmed);
                 (bridges, note)
             }
@@ -93,7 +93,7 @@ impl Engine {
             raise: known.raise() as f32,
         });
         Ok(Calibrated {
-            claims: said.len(),
+            claims: claims.len(),
             bridges: bridges.into_iter().map(view).collect(),
             unrelated_baseline,
             note,
@@ -101,7 +101,7 @@ impl Engine {
     }
 
     /// Those of the pairs that the local language model says are bridges; none without one. What it could not be asked is told.
-    fn confirmed(&self, hints: Vec<Bridge>, said: &[ClaimText]) -> (Vec<Bridge>, Option<String>) {
+    fn confirmed(&self, hints: Vec<Bridge>, claims: &[ClaimText]) -> (Vec<Bridge>, Option<String>) {
         if self.models.info().role(ModelRole::Llm).is_none() {
             return (Vec::new(), None);
         }
@@ -109,7 +109,7 @@ impl Engine {
         let mut confirmed = Vec::new();
         for (asked, bridge) in hints.into_iter().enumerate() {
             let call = Call::background(until.saturating_duration_since(Instant::now()));
-            let text = calibrate::ask(&bridge, said);
+            let text = calibrate::ask(&bridge, claims);
             match llm_choice::odds(self, calibrate::SYSTEM, &calibrate::EXAMPLES, &[&text], call).as_deref() {
                 Ok([odds]) if *odds > 0.0 => confirmed.push(Bridge { confirmed: true, ..bridge }),
                 Ok(_) => {}
@@ -165,7 +165,7 @@ impl Engine {
 }
 
 /// What a scope says: claims in force, and why they hold.
-fn said(reader: &Reader, scope: &Scope) -> Result<Vec<ClaimText>, ApiError> {
+fn claims(reader: &Reader, scope: &Scope) -> Result<Vec<ClaimText>, ApiError> {
     let (rows, _) = reader.newest_active(scope, READ)?;
     let claims =
         rows.into_iter().map(|row| ClaimText { statement: row.statement, reason: row.reason.unwrap_or_default() });

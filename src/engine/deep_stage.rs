@@ -175,12 +175,12 @@ impl Engine {
         let Ok(ours) = results.parse(incoming.new_claim()) else { return Ok(0) };
         let Ok(against) = results.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(0) };
         let Ok(rulings) = results.rulings(&self.guard, &ours, &against) else { return Ok(0) };
-        let said = results.said(&rows);
+        let scores = results.scores_of(&rows);
         let today = guard_calls::day((self.config.clock)());
         let shift = self.threshold_shift(&self.readers.lend(), &row.scope, (self.config.clock)())?;
         let under = JudgeContext {
             today: &today,
-            scores: &said,
+            scores: &scores,
             rulings: &rulings,
             infers: results.infers() && self.nli_is_fitted(),
             threshold_shift: shift,

@@ -51,7 +51,7 @@ impl Unembeddable {
 type Write<'a> = dyn Fn(&VectorModel, &[(EventId, Vec<f32>)]) -> Result<usize, StoreError> + 'a;
 
 /// What became of a few claims that were to be embedded.
-enum Fate {
+enum EmbedResult {
     /// So many got a vector.
     Stored(usize),
     /// One of their texts, or its vector, is refused.
@@ -190,13 +190,13 @@ impl Engine {
     /// Embeds texts together, and if one of them is refused each by itself. Returns how many got a vector.
     fn embed_each(&self, claims: &[(EventId, String)], write: &Write<'_>) -> usize {
         match self.try_embed(claims, write) {
-            Fate::Stored(stored) => {
+            EmbedResult::Stored(stored) => {
                 if stored > 0 {
                     self.unembeddable.note(None);
                 }
                 stored
             }
-            Fate::Refused(why) => match claims {
+            EmbedResult::Refused(why) => match claims {
                 [] => 0,
                 [(id, _)] => {
                     tracing::warn!(why, id = %id.short(), "cannot compute the vector of a text");
@@ -205,7 +205,7 @@ impl Engine {
                 }
                 several => several.chunks(1).map(|one| self.embed_each(one, write)).sum(),
             },
-            Fate::Failed(why) => {
+            EmbedResult::Failed(why) => {
                 tracing::warn!(why, "cannot compute vectors");
                 self.unembeddable.note(Some(why));
                 0
@@ -213,24 +213,24 @@ impl Engine {
         }
     }
 
-    fn try_embed(&self, claims: &[(EventId, String)], write: &Write<'_>) -> Fate {
+    fn try_embed(&self, claims: &[(EventId, String)], write: &Write<'_>) -> EmbedResult {
         if claims.is_empty() {
-            return Fate::Stored(0);
+            return EmbedResult::Stored(0);
         }
         let texts: Vec<String> = claims.iter().map(|(_, statement)| statement.clone()).collect();
         let vectors = match self.models.embed(&texts, Call::background(PATIENCE)) {
             Ok(vectors) if vectors.len() == texts.len() => vectors,
-            Ok(vectors) => return Fate::Failed(format!("{} vectors for {} texts", vectors.len(), texts.len())),
-            Err(InferError::NoModel { .. }) => return Fate::Stored(0),
-            Err(InferError::Refused(why)) => return Fate::Refused(why),
-            Err(error) => return Fate::Failed(error.to_string()),
+            Ok(vectors) => return EmbedResult::Failed(format!("{} vectors for {} texts", vectors.len(), texts.len())),
+            Err(InferError::NoModel { .. }) => return EmbedResult::Stored(0),
+            Err(InferError::Refused(why)) => return EmbedResult::Refused(why),
+            Err(error) => return EmbedResult::Failed(error.to_string()),
         };
         let model = self.vector_model(vectors.first().map_or(0, Vec::len));
         let named: Vec<_> = claims.iter().map(|(id, _)| *id).zip(vectors).collect();
         match write(&model, &named) {
-            Ok(stored) => Fate::Stored(stored),
-            Err(error @ StoreError::BadVector(_)) => Fate::Refused(error.to_string()),
-            Err(error) => Fate::Failed(error.to_string()),
+            Ok(stored) => EmbedResult::Stored(stored),
+            Err(error @ StoreError::BadVector(_)) => EmbedResult::Refused(error.to_string()),
+            Err(error) => EmbedResult::Failed(error.to_string()),
         }
     }
 }

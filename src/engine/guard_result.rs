@@ -225,12 +225,12 @@ impl ActContext<'_> {
             Ok(rulings) => rulings,
             Err(warning) => return Ok(ungated(warning)),
         };
-        let said = results.said(rows);
-        let heard = said.iter().any(|said| said.inference.is_some());
-        let shift = if heard { self.engine.threshold_shift(self.reader(), incoming.scope, self.now)? } else { 0.0 };
+        let scores = results.scores_of(rows);
+        let inferred = scores.iter().any(|scores| scores.inference.is_some());
+        let shift = if inferred { self.engine.threshold_shift(self.reader(), incoming.scope, self.now)? } else { 0.0 };
         let under = JudgeContext {
             today: &self.today,
-            scores: &said,
+            scores: &scores,
             rulings: &rulings,
             infers: results.infers() && self.engine.nli_is_fitted(),
             threshold_shift: shift,
@@ -291,10 +291,10 @@ fn skipped(
         let matters = report.tier != Tier::Clean && !worth().is_empty();
         return if matters { results.skipped() } else { Vec::new() };
     }
-    if rows.iter().all(|row| results.saw(&row.id)) {
+    if rows.iter().all(|row| results.has_scores_of(&row.id)) {
         return Vec::new();
     }
-    let late = worth().into_iter().map(|at| rows[at].id).filter(|id| !results.saw(id));
+    let late = worth().into_iter().map(|at| rows[at].id).filter(|id| !results.has_scores_of(id));
     late.map(|id| {
         format!(
             "claim {} was written at the same moment and was compared by the rules only, without the models",

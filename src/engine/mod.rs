@@ -249,7 +249,7 @@ impl Engine {
         acts::reviewed(self, &request)
     }
 
-    /// Records that a claim rests on others.
+    /// Records that a claim depends on others.
     pub fn depend(&self, request: DependRequest) -> Result<WriteOutcome, ApiError> {
         acts::depend(self, &request)
     }

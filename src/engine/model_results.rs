@@ -42,7 +42,7 @@ pub(super) struct ModelResults {
     /// The claims that it was compared with, the likeliest first.
     compared: Vec<ClaimId>,
     /// The scores of each claim that was compared.
-    said: HashMap<ClaimId, PairScores>,
+    scores: HashMap<ClaimId, PairScores>,
     /// Stages that were to run and did not.
     skipped: Vec<SkippedStage>,
     /// Whether there is a cross-encoder that answers.
@@ -177,11 +177,11 @@ impl Engine {
         // What cannot be parsed is answered under the lock.
         let Ok(ours) = into.parse(incoming.new_claim()) else { return Ok(()) };
         let Ok(against) = into.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(()) };
-        let said: Vec<PairScores> =
-            rows.iter().map(|row| into.said.get(&row.id).copied().unwrap_or_default()).collect();
+        let scores: Vec<PairScores> =
+            rows.iter().map(|row| into.scores.get(&row.id).copied().unwrap_or_default()).collect();
         let today = guard_calls::day((self.config.clock)());
         let Ok(rulings) = into.rulings(&self.guard, &ours, &against) else { return Ok(()) };
-        let under = JudgeContext { today: &today, scores: &said, rulings: &rulings, ..JudgeContext::default() };
+        let under = JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };
         let worth = guard_calls::select_for_inference(&self.guard, &ours, &against, under);
         // The gate looks at more pairs than the judge: in the same batch, and the judge goes on as if they had not been asked about.
         let more = if gate && self.nli_is_fitted() {
@@ -200,20 +200,20 @@ impl Engine {
             Ok((judged, gated)) => {
                 into.infers = true;
                 for (at, inference) in worth.into_iter().zip(judged) {
-                    into.said.entry(rows[at].id).or_default().inference = Some(inference);
+                    into.scores.entry(rows[at].id).or_default().inference = Some(inference);
                 }
                 for (at, inference) in more.into_iter().zip(gated) {
-                    into.said.entry(rows[at].id).or_default().gate_inference = Some(inference);
+                    into.scores.entry(rows[at].id).or_default().gate_inference = Some(inference);
                 }
             }
             Err(error) => into.skip(self, "NLI model", &error),
         }
         if let Some(call) = deeply.filter(|_| into.infers && self.models.info().role(ModelRole::Llm).is_some()) {
-            let said = into.said(&rows);
-            let under = JudgeContext { today: &today, scores: &said, rulings: &rulings, ..JudgeContext::default() };
+            let scores = into.scores_of(&rows);
+            let under = JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };
             for at in guard_calls::select_for_deep_stage(&self.guard, &ours, &against, under) {
                 match self.ask_deeply(&against[at].claim().statement, incoming.statement, call) {
-                    Ok(odds) => into.said.entry(rows[at].id).or_default().deep = Some(odds),
+                    Ok(odds) => into.scores.entry(rows[at].id).or_default().deep = Some(odds),
                     Err(error) => {
                         into.skip(self, "the language model's judgement", &error);
                         break;
@@ -251,14 +251,14 @@ impl Engine {
     ) -> Result<Vec<ClaimRow>, ApiError> {
         let by_words = rows.len();
         for row in &rows {
-            into.said.entry(row.id).or_default();
+            into.scores.entry(row.id).or_default();
         }
         if let Some(vector) = into.vector.clone() {
             self.near_in_meaning(reader, incoming, &vector, &mut rows, into)?;
         }
         let mut rows = into.shortlist(incoming, rows, by_words);
         for row in incoming.facts(reader)? {
-            into.said.entry(row.id).or_default();
+            into.scores.entry(row.id).or_default();
             rows.push(row);
         }
         into.compared = rows.iter().map(|row| row.id).collect();
@@ -294,12 +294,12 @@ impl Engine {
         };
         let ids: Vec<ClaimId> = rows.iter().map(|row| row.id).collect();
         for (id, cosine) in ids.iter().zip(reader.cosines(&vector.model, &vector.numbers, &ids)?) {
-            into.said.entry(*id).or_default().cosine = cosine;
+            into.scores.entry(*id).or_default().cosine = cosine;
         }
         for neighbour in neighbours {
             let id = neighbour.claim.id;
             into.near.push(id);
-            into.said.entry(id).or_default().cosine = Some(neighbour.cosine);
+            into.scores.entry(id).or_default().cosine = Some(neighbour.cosine);
             if !ids.contains(&id) {
                 rows.extend(incoming.in_force(reader, vec![neighbour.claim])?);
             }
@@ -401,7 +401,7 @@ impl ModelResults {
         by_words: usize,
     ) -> Vec<ClaimRow> {
         let found: Vec<NormedClaim> = rows.iter().map(new_claim).collect();
-        let chosen = guard_calls::shortlist(&incoming.new_claim(), &found, by_words, &self.said(&rows));
+        let chosen = guard_calls::shortlist(&incoming.new_claim(), &found, by_words, &self.scores_of(&rows));
         let mut rows: Vec<Option<ClaimRow>> = rows.into_iter().map(Some).collect();
         chosen.into_iter().filter_map(|at| rows.get_mut(at)?.take()).collect()
     }
@@ -412,9 +412,9 @@ impl ModelResults {
         self.near.iter().copied().filter(|id| !there.contains(id)).collect()
     }
 
-    /// What was said of each of `rows`, in their order.
-    pub(super) fn said(&self, rows: &[ClaimRow]) -> Vec<PairScores> {
-        rows.iter().map(|row| self.said.get(&row.id).copied().unwrap_or_default()).collect()
+    /// Returns the scores of each of `rows`, in their order.
+    pub(super) fn scores_of(&self, rows: &[ClaimRow]) -> Vec<PairScores> {
+        rows.iter().map(|row| self.scores.get(&row.id).copied().unwrap_or_default()).collect()
     }
 
     /// Whether a cross-encoder answered, or had nothing to answer.
@@ -427,9 +427,9 @@ impl ModelResults {
         self.skipped.iter().any(|skipped| skipped.failed)
     }
 
-    /// Whether a claim was looked at.
-    pub(super) fn saw(&self, id: &ClaimId) -> bool {
-        self.said.contains_key(id)
+    /// Whether a model scored a claim.
+    pub(super) fn has_scores_of(&self, id: &ClaimId) -> bool {
+        self.scores.contains_key(id)
     }
 
     /// What the report says of stages that did not run.

@@ -201,7 +201,7 @@ impl ActContext<'_> {
         let summary = format!("Held {} until it is judged beside {near}", wording::quote(&claim.draft.statement));
         let committed = self.commit(write_scope, vec![draft], "held", summary)?;
         let event = committed.events.first().copied();
-        let event = event.ok_or_else(|| ApiError::internal("the store made no event for a held write"))?;
+        let event = event.ok_or_else(|| ApiError::internal("the store created no event for a held write"))?;
         let card = find::card_row(self.reader(), &CardId::of_members(&[event]))?;
         consider(self.reader(), &card, false).map(WriteOutcome::Consider)
     }

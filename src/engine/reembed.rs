@@ -27,8 +27,8 @@ impl Engine {
     pub fn reembed(&self) -> Result<Reembedded, ApiError> {
         let name = self.models.info().role(ModelRole::Embedder).map(|role| role.name.clone());
         let name = name.ok_or_else(|| {
-            ApiError::new(ErrorCode::BadRequest, "no embedder is selected, so there are no vectors to compute").hint(
-                "`ergo models use embedder default` selects the built-in one; if config.toml says `embedder = \
+            ApiError::new(ErrorCode::BadRequest, "no embedder is chosen, so there are no vectors to compute").hint(
+                "`ergo models use embedder default` chooses the built-in one; if config.toml says `embedder = \
                     \"none\"`, remove that line first",
             )
         })?;

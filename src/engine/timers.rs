@@ -67,12 +67,12 @@ impl StageTimers {
     /// Returns the stages that ran, in the order of a write.
     pub(super) fn timings(&self) -> Vec<Timing> {
         let parts = [
-            (&self.models, "asking models before a write"),
+            (&self.models, "models before a write"),
             (&self.queue, "waiting for other writes"),
-            (&self.act, "checking and storing an act"),
-            (&self.deep, "checking with the language model in the background"),
-            (&self.story, "reading the story in the background"),
-            (&self.story_model, "reading the story by a language model"),
+            (&self.act, "checking and storing"),
+            (&self.deep, "checking after a write"),
+            (&self.story, "reading the story"),
+            (&self.story_model, "story by language model"),
         ];
         parts.into_iter().filter_map(|(timer, stage)| timer.timing(stage)).collect()
     }

@@ -172,7 +172,7 @@ impl Guard {
         let fitted = under.threshold_shift < 1.0;
         let scored = self.possible(incoming, against, under).filter_map(|(at, ruling)| {
             let scores = under.scores(at);
-            let heard = fitted && scores.heard().is_some();
+            let heard = fitted && scores.any_inference().is_some();
             // Norms that contradict each other need no model.
             if fitted && under.infers && !heard && !ruling.norms_contradict {
                 return None;
@@ -234,7 +234,7 @@ pub(crate) fn gate_features(
         let own = ours.norms.iter().filter_map(text).filter(|text| !text.is_empty());
         own.into_iter().any(|own| theirs.norms.iter().any(|norm| text(norm) == Some(own)))
     };
-    let (contradiction, entailment) = scores.heard().map_or((0.0, 0.0), |inference| {
+    let (contradiction, entailment) = scores.any_inference().map_or((0.0, 0.0), |inference| {
         let mean = |[forward, backward]: [f32; 2]| features::squash(f32::midpoint(forward, backward));
         (mean(inference.contradiction()), mean(inference.entailment()))
     });

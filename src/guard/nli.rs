@@ -84,11 +84,11 @@ impl PairScores {
     /// Returns the probability that both statements speak of the same decision, if a cross-encoder with such an
     /// output was asked.
     pub fn gate(&self) -> Option<f32> {
-        self.heard()?.gate
+        self.any_inference()?.gate
     }
 
-    /// What the cross-encoder says, whoever asked.
-    pub fn heard(&self) -> Option<Inference> {
+    /// Returns the output of the cross-encoder, that asked for by the gate included.
+    pub fn any_inference(&self) -> Option<Inference> {
         self.inference.or(self.gate_inference)
     }
 }

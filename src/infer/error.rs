@@ -8,7 +8,7 @@ use super::ModelRole;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InferError {
     /// No model is chosen for the role.
-    #[error("no model is selected as {role}; `ergo models list` shows the models")]
+    #[error("no model is chosen as {role}; `ergo models list` shows the models")]
     NoModel {
         /// The role.
         role: ModelRole,

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::shape::{day, lean};
+use super::shape::{day, omit_empty};
 use crate::{
     api::{Doubt, DoubtBand},
     domain::text::cut_line,
@@ -59,7 +59,7 @@ pub(super) fn asked(doubts: &[Doubt]) -> Value {
     let shortest = LENGTHS[LENGTHS.len() - 1];
     let (statement, reason) = LENGTHS.into_iter().find(|lengths| cost(*lengths) <= MAX_TOKENS).unwrap_or(shortest);
     let claim = |doubt: &Doubt| {
-        lean(json!({
+        omit_empty(json!({
             "id": doubt.id.short(),
             "statement": cut_line(&doubt.statement, statement),
             "reason": cut_reason(doubt, reason),

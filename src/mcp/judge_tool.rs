@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     call::{ToolCall, ToolError, encode, object_in_text},
     sampling::{self, SamplingReply},
-    shape::{day, lean, outcome},
+    shape::{day, omit_empty, outcome},
 };
 use crate::{
     api::{ClaimView, Doubts, DoubtsQuery, JudgedPairs, PairInDoubt, WriteOutcome},
@@ -54,7 +54,7 @@ impl ToolCall<'_> {
         let judged: JudgedPairs = self.post("/doubts", &body).await.map_err(|ToolError(said)| {
             ToolError::new(format!("{said}. To answer a result \"consider\", pass its `token`"))
         })?;
-        Ok(told(&judged))
+        Ok(effects(&judged))
     }
 
     /// The pairs that wait in the session's scope.
@@ -119,7 +119,7 @@ fn listed(doubts: &Doubts) -> Value {
 pub(super) fn pair(pair: &PairInDoubt) -> Value {
     let apart = pair.newer.scope != pair.older.scope;
     let claim = |claim: &ClaimView| {
-        lean(json!({
+        omit_empty(json!({
             "project": apart.then(|| claim.scope.to_string()),
             "statement": cut_line(&claim.statement, MAX_STATEMENT),
             "reason": claim.reason.as_deref().map(|reason| cut_line(reason, MAX_REASON)),
@@ -130,9 +130,9 @@ pub(super) fn pair(pair: &PairInDoubt) -> Value {
 }
 
 /// What became of verdicts on pairs.
-fn told(judged: &JudgedPairs) -> Value {
+fn effects(judged: &JudgedPairs) -> Value {
     let one = |pair: &crate::api::JudgedPair| {
-        lean(json!({"pair": pair.pair.short(), "effect": pair.effect, "card": pair.card_id.map(CardId::short)}))
+        omit_empty(json!({"pair": pair.pair.short(), "effect": pair.effect, "card": pair.card_id.map(CardId::short)}))
     };
     json!({"result": "judged", "summary": sanitize_line(&judged.summary), "pairs": judged.pairs.iter().map(one).collect::<Value>(),
         "left": judged.left})

@@ -20,8 +20,8 @@ const BESIDE: usize = 5;
 /// The most claims that are named of those that need review; how many there are is said besides.
 const NAMED: usize = 20;
 
-/// An object without its empty fields.
-pub(super) fn lean(value: Value) -> Value {
+/// Omits the empty fields of an object.
+pub(super) fn omit_empty(value: Value) -> Value {
     let Value::Object(fields) = value else { return value };
     let says = |value: &Value| match value {
         Value::Null | Value::Bool(false) => false,
@@ -37,7 +37,7 @@ fn safe(text: &str) -> Value {
     Value::String(sanitize(text))
 }
 
-fn said(text: Option<&String>) -> Value {
+fn text_or_null(text: Option<&String>) -> Value {
     text.map_or(Value::Null, |text| safe(text))
 }
 
@@ -65,23 +65,23 @@ pub(super) fn claim(view: &ClaimView) -> Value {
     let holds = &view.qualifiers;
     let beside =
         |relation| view.beside.iter().filter(|other| other.relation == relation).map(beside).collect::<Value>();
-    lean(json!({
+    omit_empty(json!({
         "id": view.id.short(),
         "kind": view.kind.as_str(),
         "statement": safe(&view.statement),
-        "reason": said(view.reason.as_ref()),
-        "source": said(view.source.as_ref()),
+        "reason": text_or_null(view.reason.as_ref()),
+        "source": text_or_null(view.source.as_ref()),
         "by": by(&view.who, view.agent.as_ref()),
         "on": day(view.at),
         "status": status,
         "flags": view.flag_words().collect::<Value>(),
-        "key": said(view.key.as_ref()),
-        "env": said(holds.env.as_ref()),
-        "team": said(holds.team.as_ref()),
-        "tenant": said(holds.tenant.as_ref()),
-        "valid_from": said(holds.valid_from.as_ref()),
-        "valid_until": said(holds.valid_until.as_ref()),
-        "closed_because": said(view.closing_reason.as_ref()),
+        "key": text_or_null(view.key.as_ref()),
+        "env": text_or_null(holds.env.as_ref()),
+        "team": text_or_null(holds.team.as_ref()),
+        "tenant": text_or_null(holds.tenant.as_ref()),
+        "valid_from": text_or_null(holds.valid_from.as_ref()),
+        "valid_until": text_or_null(holds.valid_until.as_ref()),
+        "closed_because": text_or_null(view.closing_reason.as_ref()),
         "replaced_by": ids(&view.replaced_by),
         "projects": (view.seen_in > 0).then_some(view.seen_in),
         "exception_to": beside(BesideRelation::Rule),
@@ -94,10 +94,10 @@ pub(super) fn claim(view: &ClaimView) -> Value {
 
 /// A claim beside which another one stands, and why both do.
 fn beside(other: &Beside) -> Value {
-    lean(json!({
+    omit_empty(json!({
         "id": other.claim.short(),
         "statement": safe(&other.statement),
-        "because": said(other.reason.as_ref()),
+        "because": text_or_null(other.reason.as_ref()),
         "by": by(&other.who, other.agent.as_ref()),
     }))
 }
@@ -114,7 +114,7 @@ fn elsewhere(scope: &Scope, home: Option<&Scope>) -> Value {
 /// The answer to a write. `home` is the scope that need not be named.
 pub(super) fn outcome(outcome: WriteOutcome, home: Option<&Scope>) -> Value {
     match outcome {
-        WriteOutcome::Stored(stored) => lean(json!({
+        WriteOutcome::Stored(stored) => omit_empty(json!({
             "result": "stored",
             "claim_id": stored.claim_id.short(),
             "scope": elsewhere(&stored.scope, home),
@@ -131,7 +131,7 @@ pub(super) fn outcome(outcome: WriteOutcome, home: Option<&Scope>) -> Value {
             "token": safe(&consider.token),
             "doubts": doubts::asked(&consider.doubts),
         }),
-        WriteOutcome::Done(done) => lean(json!({
+        WriteOutcome::Done(done) => omit_empty(json!({
             "result": "done",
             "summary": safe(&done.summary),
             "claim_id": done.claim_id.map(ClaimId::short),
@@ -140,14 +140,14 @@ pub(super) fn outcome(outcome: WriteOutcome, home: Option<&Scope>) -> Value {
             "needs_review_total": (done.needs_review.len() > NAMED).then_some(done.needs_review.len()),
             "warnings": warnings(&done.warnings),
         })),
-        WriteOutcome::Proposed(proposed) => lean(json!({
+        WriteOutcome::Proposed(proposed) => omit_empty(json!({
             "result": "proposed",
             "summary": safe(&proposed.summary),
             "card_id": proposed.card_id.short(),
             "claim": claim(&proposed.claim),
         })),
         WriteOutcome::Conflict(refused) => conflict(&refused, home),
-        WriteOutcome::Stale(stale) => lean(json!({
+        WriteOutcome::Stale(stale) => omit_empty(json!({
             "result": "stale",
             "message": safe(&stale.message),
             "claim": stale.claim.as_deref().map(claim),
@@ -159,7 +159,7 @@ pub(super) fn outcome(outcome: WriteOutcome, home: Option<&Scope>) -> Value {
 
 fn warnings(warnings: &[Warning]) -> Value {
     let one = |warning: &Warning| {
-        lean(json!({
+        omit_empty(json!({
             "code": warning.code,
             "message": safe(&tool_hints::as_tools(&warning.message)),
             "conflict": warning.conflict.as_ref().map(evidence),
@@ -176,7 +176,7 @@ fn named(view: &ClaimView) -> Value {
 
 fn evidence(conflict: &Conflict) -> Value {
     let evidence = &conflict.evidence;
-    lean(json!({
+    omit_empty(json!({
         "claim": claim(&conflict.claim),
         "tier": conflict.tier,
         "score": (f64::from(conflict.score) * 100.0).round() / 100.0,
@@ -191,7 +191,7 @@ fn evidence(conflict: &Conflict) -> Value {
 /// A refusal: what stands against it, and the ways on, each as a call that can be made.
 fn conflict(refused: &Refused, home: Option<&Scope>) -> Value {
     let targets: Vec<_> = refused.conflicts.iter().map(|conflict| conflict.claim.id.short()).collect();
-    lean(json!({
+    omit_empty(json!({
         "result": "conflict",
         "scope": elsewhere(&refused.scope, home),
         "card_id": refused.card_id.map(CardId::short),
@@ -241,7 +241,7 @@ pub(super) fn cancelled(mut refusal: Value) -> Value {
 
 /// Why something is so.
 pub(super) fn why(answer: WhyAnswer) -> Value {
-    lean(json!({
+    omit_empty(json!({
         "answer": answer.answer.as_ref().map(claim),
         "may_disagree": claims(&answer.may_disagree),
         // The first link is the answer itself.
@@ -250,7 +250,7 @@ pub(super) fn why(answer: WhyAnswer) -> Value {
         "dependents": claims(&answer.dependents),
         "open_conflicts": answer.cards.iter().take(BESIDE).map(summary).collect::<Value>(),
         "others": claims(&answer.others),
-        "note": said(answer.note.as_ref()),
+        "note": text_or_null(answer.note.as_ref()),
     }))
 }
 
@@ -273,7 +273,7 @@ pub(super) fn chain(links: &[ChainLink]) -> Value {
 pub(super) fn recall(answer: RecallAnswer, limit: usize) -> Value {
     let answers = answer.verdict == RecallVerdict::Reference;
     let (best, rest) = answer.references.split_at(usize::from(answers && !answer.references.is_empty()));
-    let mut value = lean(json!({
+    let mut value = omit_empty(json!({
         "answer_in_file": best.first().map(|piece| reference(piece, LONG_PIECE)),
         "references": rest.iter().take(limit).map(|piece| reference(piece, SHORT_PIECE)).collect::<Value>(),
         "notes": answer.notes.iter().map(|note| safe(note)).collect::<Value>(),
@@ -319,15 +319,15 @@ pub(super) fn ingested(done: &Ingested) -> Value {
 /// Everything that happened to a claim.
 pub(super) fn history(history: History) -> Value {
     let event = |event: &EventView| {
-        lean(json!({
+        omit_empty(json!({
             "did": event.kind,
             "on": day(event.at),
             "by": by(&event.who, event.agent.as_ref()),
-            "reason": said(event.reason.as_ref()),
+            "reason": text_or_null(event.reason.as_ref()),
             "undone": event.undone,
         }))
     };
-    lean(json!({
+    omit_empty(json!({
         "claim": claim(&history.claim),
         "events": history.events.iter().map(event).collect::<Value>(),
         "replaced": history.chain.iter().skip(1).map(link).collect::<Value>(),
@@ -339,7 +339,7 @@ pub(super) fn history(history: History) -> Value {
 }
 
 fn summary(card: &CardSummary) -> Value {
-    lean(json!({
+    omit_empty(json!({
         "card": card.id.short(),
         "kind": card.kind,
         "what": safe(&card.headline),
@@ -351,7 +351,7 @@ fn summary(card: &CardSummary) -> Value {
 
 /// A page of cards.
 pub(super) fn conflicts(page: &ConflictsPage) -> Value {
-    let mut value = lean(json!({"next": page.next}));
+    let mut value = omit_empty(json!({"next": page.next}));
     if let Value::Object(fields) = &mut value {
         fields.insert("total".to_owned(), json!(page.total));
         fields.insert("cards".to_owned(), page.items.iter().map(summary).collect());
@@ -362,7 +362,7 @@ pub(super) fn conflicts(page: &ConflictsPage) -> Value {
 /// A card in full.
 pub(super) fn card(view: CardView) -> Value {
     let acts = view.acts.iter().filter(|option| option.disabled.is_none()).map(|option| option.act.as_str());
-    let mut value = lean(json!({
+    let mut value = omit_empty(json!({
         "card": summary(&view.summary),
         "sides": view.sides.iter().map(|side| {
             let mut value = claim(&side.claim);
@@ -376,8 +376,8 @@ pub(super) fn card(view: CardView) -> Value {
         "acts": acts.collect::<Vec<_>>(),
     }));
     if let (Value::Object(fields), Some(settled)) = (&mut value, &view.settled) {
-        let settled = lean(
-            json!({"by": by(&settled.who, settled.agent.as_ref()), "act": settled.act, "reason": said(settled.reason.as_ref()),
+        let settled = omit_empty(
+            json!({"by": by(&settled.who, settled.agent.as_ref()), "act": settled.act, "reason": text_or_null(settled.reason.as_ref()),
                 "stored_as": settled.stored_as.map(ClaimId::short)}),
         );
         fields.insert("settled".to_owned(), settled);

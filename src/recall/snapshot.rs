@@ -8,7 +8,10 @@ use std::{
     fmt::Write,
 };
 
-use crate::domain::{ClaimId, ClaimKind, Level, text::sanitize_line};
+use crate::domain::{
+    ClaimId, ClaimKind, Level,
+    text::{count, sanitize_line},
+};
 
 /// The default budget of a page, in tokens.
 pub const TOKENS: usize = 800;
@@ -138,7 +141,7 @@ pub fn page(title: &str, mut entries: Vec<SnapshotEntry>, total: usize, budget: 
     });
     let order: Vec<&SnapshotEntry> = order.into_iter().map(|(_, entry)| entry).collect();
     let room = budget.saturating_mul(BYTES_A_TOKEN);
-    let head = format!("# {}: {total} active claims\n", sanitize_line(title));
+    let head = format!("# {}: {}\n", sanitize_line(title), count(total, "active claim", "active claims"));
     let headings: usize = KINDS.iter().map(|(_, heading)| heading.len() + 6).sum();
     let free = room.saturating_sub(head.len() + headings + LAST_LINE);
     let mut chosen = (WIDTHS[WIDTHS.len() - 1], 0);

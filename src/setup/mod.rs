@@ -56,7 +56,7 @@ impl SetupError {
     /// The error of a machine without a coding agent.
     pub fn none_installed() -> Self {
         Self::input(
-            "found no installed coding agent that ergo supports",
+            "found no supported coding agent",
             "name one, such as `ergo setup claude-code`; supported: claude-code, codex, cursor, gemini, opencode, vscode",
         )
     }

@@ -88,7 +88,7 @@ pub enum StoreError {
     #[error("invalid cursor “{0}”: pass `next` of the previous page unchanged")]
     BadCursor(String),
     /// `backup` never overwrites.
-    #[error("{0} already exists: name another file")]
+    #[error("{0} already exists: choose another name")]
     Exists(PathBuf),
     /// Vectors of two models cannot be compared.
     #[error(
@@ -138,7 +138,7 @@ pub enum StoreError {
     /// The idempotency key of another act.
     #[error("`op_id` {0} was used for another request")]
     UsedOp(OpId),
-    /// The file is gone from under the store.
+    /// The file was removed while the store was open.
     #[error("the store {} was removed while it was in use, so nothing can be stored", .0.display())]
     Removed(PathBuf),
     /// Another file has the store's name.

@@ -60,9 +60,9 @@ pub struct ClaimRow {
     pub replaced_by: Vec<ClaimId>,
     /// The claims that it replaced, by live acts.
     pub replaces: Vec<ClaimId>,
-    /// The claims that it rests on.
+    /// Its premises.
     pub premises: Vec<ClaimId>,
-    /// How many active claims rest on it.
+    /// How many active claims depend on it.
     pub dependents: usize,
     /// The acts that keep it out of the active set, latest last; a `reinstate` names them in `seen`.
     pub live_acts: Vec<EventId>,

@@ -71,7 +71,7 @@ CREATE TABLE edges (
     dst  BLOB NOT NULL,
     PRIMARY KEY (src, role, ord)
 ) STRICT, WITHOUT ROWID;
--- With the place among the targets: what a claim rests on is said by events that name it first, however many name it later.
+-- With the place among the targets: the premises of a claim are in the events that name it first, however many name it later.
 CREATE INDEX edges_dst ON edges (dst, role, ord, src);
 
 CREATE TABLE teams (
@@ -338,7 +338,7 @@ CREATE TABLE causes (
     PRIMARY KEY (claim, cause)
 ) STRICT, WITHOUT ROWID;
 
--- Which active claims rest on which premise, with the time of the claim for newest-first reads.
+-- Which active claims depend on which premise, with the time of the claim for newest-first reads.
 CREATE TABLE dependencies (
     premise INTEGER NOT NULL REFERENCES claims (n),
     wall    INTEGER NOT NULL,

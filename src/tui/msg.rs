@@ -50,7 +50,7 @@ pub enum Msg {
     Edited(Result<Option<String>, String>),
     /// The editor of a file ended, or why the file cannot be opened.
     Opened(Result<(), String>),
-    /// A text was copied; or what of it the terminal is still to be told, since no program took it.
+    /// A text was copied; with the text that the terminal has yet to copy, if no program took it.
     Copied(Copied, Option<String>),
     /// A time came for which the app asked to be woken.
     Woken,

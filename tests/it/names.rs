@@ -24,7 +24,7 @@ const SHARED_FILES: &[(&str, &str)] = &[
     ("claim", "one claim"),
     ("claims", "the list of claims"),
     ("conflicts", "cards, as the API and the app list them"),
-    ("depend", "a claim that rests on others"),
+    ("depend", "a claim that depends on others"),
     ("documents", "the documents of the replication index"),
     ("drift", "claims whose files have changed since"),
     ("effect", "what an event does to claims"),

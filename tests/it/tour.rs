@@ -70,7 +70,7 @@ fn each_step_asks_one_is_skipped_and_all_is_undone_by_one_command() {
     assert!(!settings(&home).exists(), "the file that setup made is gone again");
     let again = home.run(["tour", "--undo"]);
     assert_eq!(again.code, Some(2), "{again:?}");
-    assert!(again.stderr.contains("is on record"), "{again:?}");
+    assert!(again.stderr.contains("to undo"), "{again:?}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl SyncMode {
     /// What it means, in one sentence.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Off => "Off: ergo sends nothing and accepts no connections",
+            Self::Off => "Off: nothing is sent or received",
             Self::Lan => "LAN only: nothing leaves this network",
             Self::Internet => {
                 "Internet: peers may be reached through a relay, which sees which devices communicate, but not what they say"

@@ -36,7 +36,7 @@ As a git hook, in .git/hooks/pre-commit:
 In CI:
   ergo commit-check --base origin/main
 
-These violations are found: a forbidden package in a manifest; a forbidden word in `backquotes` in a line of code; a change to
+It finds: a forbidden package in a manifest; a forbidden word in `backquotes` in a line of code; a change to
 a protected path; a wrong port.
 The exit code is 1 if something was found, or 0 with --warn-only.")]
 pub(crate) struct Args {

@@ -52,7 +52,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     }
     let text = chat::list(&proposals);
     let written = fs::File::create_new(&args.to).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| CliError::file("make", &args.to, &error).hint("name another list with --to"))?;
+    written.map_err(|error| CliError::file("create", &args.to, &error).hint("name another list with --to"))?;
     let many = count(proposals.len(), "proposal", "proposals");
     let list = args.to.display();
     cx.ui.line(text!(

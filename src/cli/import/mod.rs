@@ -33,8 +33,8 @@ const MAX_FILE: u64 = 1024 * 1024;
 /// Import decision records, rule files, an export, another tool's memories, or decisions from chats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The guard checks every row. A row that contradicts an active claim opens a conflict card, and the import continues; the exit code
-is still 0. Running an import again stores nothing twice. When a rule file is imported again, changed lines supersede their old
+The guard checks every row. A row that contradicts an active claim opens a conflict card, and the import continues with exit
+code 0. Running an import again stores nothing twice. When a rule file is imported again, changed lines supersede their old
 versions, and the claims of removed lines are retracted.")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -54,7 +54,7 @@ enum What {
 /// The options of every import.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct How {
-    /// Show what would be imported; store nothing. The guard checks the rows of rules, memories and proposals against the stored claims.
+    /// Show what would be imported; store nothing. Rules, memories and proposals are also checked by the guard.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask before a large import.
@@ -73,7 +73,7 @@ struct How {
 pub(crate) enum ImportSource {
     /// Folders of decision records.
     Records(Vec<PathBuf>),
-    /// Files of rules.
+    /// Rule files.
     Rules(Vec<PathBuf>),
 }
 

@@ -168,6 +168,7 @@ fn versions(file: &Path) -> Result<Vec<Version>, CliError> {
     let object = |commit: &Commit| format!("{}:./{name}", commit.id);
     let list = run_git(
         &folder,
+        file,
         &[
             "log",
             "--no-show-signature",
@@ -195,7 +196,7 @@ fn blobs(folder: &Path, objects: &[String]) -> Result<Vec<Option<String>>, CliEr
     if objects.is_empty() {
         return Ok(Vec::new());
     }
-    let failed = |error: io::Error| CliError::usage(format_args!("cannot run git in {}: {error}", shown(folder)));
+    let failed = |error: io::Error| CliError::usage(format_args!("cannot run git in {}: {error}", folder.display()));
     let mut git = git::command(["cat-file", "--batch"]);
     git.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = git.spawn().map_err(failed)?;
@@ -266,16 +267,16 @@ fn place(file: &Path) -> Result<(PathBuf, String), CliError> {
     Ok((folder.to_owned(), name.to_owned()))
 }
 
-/// Runs git in a folder and returns what it printed.
-fn run_git(folder: &Path, args: &[&str]) -> Result<String, CliError> {
+/// Runs git in the folder of a file and returns what it printed.
+fn run_git(folder: &Path, file: &Path, args: &[&str]) -> Result<String, CliError> {
     let output = git::command(args).current_dir(folder).output();
     let output = output.map_err(|error| {
-        CliError::usage(format_args!("cannot run git in {}: {error}", shown(folder))).hint("--history needs git")
+        CliError::usage(format_args!("cannot run git in {}: {error}", folder.display())).hint("--history needs git")
     })?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
         let why = why.lines().next().unwrap_or("it failed").trim_start_matches("fatal: ").to_owned();
-        return Err(CliError::usage(format_args!("git cannot read the history in {}: {why}", shown(folder))));
+        return Err(CliError::usage(format_args!("git cannot read the history of {}: {why}", shown(file))));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

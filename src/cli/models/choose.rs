@@ -93,7 +93,7 @@ fn serves(setup: &ModelSetup, role: ModelRole) -> Option<String> {
 fn say(setup: &ModelSetup, role: ModelRole, daemon: bool, cx: &mut Context) {
     match serves(setup, role) {
         Some(model) => cx.ui.line(text!("{} is now the model for the role {}.", model, role)),
-        None => cx.ui.line(text!("No model has the role {} now.", role)),
+        None => cx.ui.line(text!("The role {} is turned off.", role)),
     }
     if daemon {
         cx.ui.note("The running daemon has switched.");

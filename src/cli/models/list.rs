@@ -88,9 +88,11 @@ pub(super) fn run(setup: &ModelSetup, long: bool, cx: &mut Context) -> Result<Ex
         }
     }
     for serving in serving.iter().filter(|serving| serving.model.is_none() && serving.problem.is_none()) {
-        let why = if serving.wanted == NONE { "turned off" } else { "no model" };
+        let role = serving.role.name();
+        let why = if serving.wanted == NONE { "turned off" } else { "none chosen" };
         let why = cx.ui.paint(Style::Dim, why);
-        cx.ui.line(text!("{} {}", format_args!("{:<9}", serving.role.name()), why));
+        let lead = format_args!("{role:<9}");
+        cx.ui.line(text!("{} {}; to choose one: `ergo models use {} NAME`", lead, why, role));
     }
     let problems = serving.iter().filter_map(|serving| serving.problem.clone());
     let damaged = rows.iter().filter_map(|row| match &row.state {

@@ -129,11 +129,11 @@ fn explained(error: FetchError, entry: &CatalogueEntry, setup: &ModelSetup) -> C
             .hint("check the network, and HTTPS_PROXY if there is a proxy")
             .hint(import),
         FetchError::GaveUp { why, attempts, kept: 0 } => {
-            CliError::new(Exit::Unreachable, format_args!("{why}, {attempts} times in a row")).hint(import)
+            CliError::new(Exit::Unreachable, format_args!("{why} ({attempts} attempts)")).hint(import)
         }
         FetchError::GaveUp { why, attempts, kept } => CliError::new(
             Exit::Unreachable,
-            format_args!("{why}, {attempts} times in a row; {} of {} are kept", bytes(kept), bytes(entry.bytes)),
+            format_args!("{why} ({attempts} attempts); {} of {} are kept", bytes(kept), bytes(entry.bytes)),
         )
         .hint(again),
         FetchError::OtherSize { .. } | FetchError::OtherHash { .. } => CliError::internal(&error).hint(format_args!(

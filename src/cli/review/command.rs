@@ -53,7 +53,7 @@ const CARD_ANSWERS: [(&str, CardAct, &str, &str); 11] = [
 ];
 
 /// What the card of a held claim takes besides.
-const HELD_HELP: &str = "say how it relates to each of the others: keep both, replaces it, the same, contradicts it";
+const HELD_HELP: &str = "say how it relates to each of the others: keep both, replaces it, same, contradicts";
 
 /// Returns the answers that settle a card: those whose act is possible.
 fn card_answers(acts: &[ActOption]) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> + '_ {

@@ -105,7 +105,7 @@ pub(crate) async fn inbox(
         }
         None => {
             cx.ui.line("");
-            cx.ui.commands(&[("ergo judge".to_owned(), "judge the pairs, by a key each".to_owned())]);
+            cx.ui.commands(&[("ergo judge".to_owned(), "judge the pairs, one by one".to_owned())]);
             Ok(Exit::Ok)
         }
     }
@@ -135,8 +135,10 @@ pub(crate) async fn cards(
         ]);
         return Ok(Exit::Ok);
     }
-    let mut asker = if read_only { None } else { Asker::new() };
-    cx.ui.line(text!("{} to settle.", count(cards.len(), "conflict", "conflicts")));
+    let settled = |item: &InboxItem| matches!(item, InboxItem::Card(card) if card.status == CardStatus::Settled);
+    let mut asker = if read_only || cards.iter().all(settled) { None } else { Asker::new() };
+    let open = cards.iter().filter(|item| !settled(item)).count();
+    cx.ui.line(text!("{} to settle.", count(open, "conflict", "conflicts")));
     for (at, card) in cards.iter().enumerate() {
         cx.ui.line(text!("\n{} of {}", at + 1, cards.len()));
         if !review(cx, client, card, asker.as_mut()).await? {
@@ -194,7 +196,7 @@ async fn review(
             Some(card) => cx.ui.card_ways(card),
             None => cx.ui.commands(&ways(item)),
         }
-        return Ok(!cx.ui.gone());
+        return Ok(!cx.ui.output_closed());
     };
     loop {
         let letters = command::letters(item, card.as_ref()).join(", ");

@@ -4,7 +4,6 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{
     claim::{author, state, statement, writer},
-    text::quote,
     time::{ago, left},
 };
 use crate::{
@@ -16,14 +15,19 @@ use crate::{
 /// Describes where a card comes from.
 pub(crate) fn origin(kind: CardKind) -> &'static str {
     match kind {
-        CardKind::Refused => "a write that was refused",
-        CardKind::Contradiction => "two active claims that contradict each other",
+        CardKind::Refused => "refused write",
+        CardKind::Contradiction => "contradiction between active claims",
         CardKind::Contested => "changed concurrently by two writers",
-        CardKind::Found => "found among the active claims",
-        CardKind::Proposed => "a retraction that an agent proposes",
-        CardKind::Held => "a write that waits for verdicts",
-        CardKind::Story => "an open question of the story",
+        CardKind::Found => "contradiction found later",
+        CardKind::Proposed => "proposed by an agent",
+        CardKind::Held => "write that waits for verdicts",
+        CardKind::Story => "question of the story",
     }
+}
+
+/// The reason in a command that settles a card: none where `ergo resolve` has a default.
+fn reason_flag(default: Option<&str>) -> &'static str {
+    if default.is_some() { "" } else { " --reason '…'" }
 }
 
 impl Ui {
@@ -98,15 +102,15 @@ impl Ui {
         let id = card.summary.id.short();
         let mut ways = Vec::new();
         for option in card.acts.iter().filter(|option| option.disabled.is_none()) {
-            let why = quote(option.prefill.as_deref().unwrap_or("…"));
+            let why = reason_flag(option.prefill.as_deref());
             match option.act {
                 CardAct::Supersede => {
-                    let merge = format!("--merge '…' --reason {why}");
+                    let merge = format!("--merge '…'{why}");
                     for (at, side) in card.sides.iter().enumerate() {
                         let what =
                             if side.new_claim { "the new claim supersedes the existing one" } else { "keep this side" };
-                        let why = quote(side.claim.own_reason().unwrap_or("…"));
-                        ways.push((format!("--keep {} --reason {why}", at + 1), format!("[{}]: {what}", at + 1)));
+                        let why = reason_flag(side.claim.own_reason());
+                        ways.push((format!("--keep {}{why}", at + 1), format!("[{}]: {what}", at + 1)));
                     }
                     ways.push((merge, "a new statement supersedes both".into()));
                 }
@@ -116,32 +120,29 @@ impl Ui {
                             CardKind::Proposed => "accept: it was never right".to_owned(),
                             _ => format!("retract [{}], which was never right ({})", at + 1, side.claim.id.short()),
                         };
-                        ways.push((format!("--retract {} --reason {why}", at + 1), what));
+                        ways.push((format!("--retract {}{why}", at + 1), what));
                     }
                 }
                 CardAct::Narrow => {
-                    ways.push((
-                        format!("--narrow 1 --env ENV --reason {why}"),
-                        "both hold, under different conditions".into(),
-                    ));
+                    ways.push((format!("--narrow 1 --env ENV{why}"), "both hold, under different conditions".into()));
                 }
                 CardAct::Exception => {
-                    ways.push((format!("--exception --reason {why}"), "keep both, as an exception".into()));
+                    ways.push((format!("--exception{why}"), "keep both, as an exception".into()));
                 }
                 CardAct::Dismiss if card.summary.kind == CardKind::Proposed => {
-                    ways.push((format!("--dismiss --reason {why}"), "reject: keep the claim".into()));
+                    ways.push((format!("--dismiss{why}"), "reject: keep the claim".into()));
                 }
                 CardAct::Dismiss => {
-                    ways.push((format!("--dismiss --reason {why}"), "not a contradiction".into()));
+                    ways.push((format!("--dismiss{why}"), "not a contradiction".into()));
                 }
-                CardAct::Discard => ways.push((format!("--discard --reason {why}"), "discard the new claim".into())),
+                CardAct::Discard => ways.push((format!("--discard{why}"), "discard the new claim".into())),
                 CardAct::Snooze => ways.push(("--snooze 3d".into(), "ask again in 3 days".into())),
                 CardAct::Yes | CardAct::No => {
                     let effect = card.summary.story.as_ref().map(|story| match option.act {
                         CardAct::Yes => format!("yes: {}", story.yes),
                         _ => format!("no: {}", story.no),
                     });
-                    let way = format!("--{} --reason {why}", option.act.as_str());
+                    let way = format!("--{}{why}", option.act.as_str());
                     ways.insert(usize::from(option.act == CardAct::No), (way, effect.unwrap_or_default()));
                 }
             }

@@ -90,7 +90,7 @@ impl Ui {
         }
     }
 
-    /// Shows the fields of a claim: reason, source, key, qualifiers, closing reason, exceptions, and how many claims rest on it.
+    /// Shows the fields of a claim: reason, source, key, qualifiers, closing reason, exceptions, and how many claims depend on it.
     pub(crate) fn claim_fields(&mut self, claim: &ClaimView) {
         match (&claim.reason, claim.kind.is_guarded() && !claim.flags.redacted) {
             (Some(reason), _) => self.field("because", reason),
@@ -112,7 +112,7 @@ impl Ui {
         self.seen_in(claim);
         self.beside(claim);
         if claim.dependents > 0 {
-            self.field("rest on it", &count(claim.dependents, "claim", "claims"));
+            self.field("dependents", &count(claim.dependents, "claim", "claims"));
         }
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
     }
 }
 
-/// Describes what an event did to what a claim rests on.
+/// Describes what an event did to a premise of a claim.
 fn change(cause: &EventView, now: u64) -> String {
     let did = cause.verb();
     let mut out = format!("{} {did} a premise, {}", author(&cause.who, cause.agent.as_deref()), ago(cause.at, now));
@@ -133,7 +133,7 @@ impl Ui {
     }
 
     fn review_item(&mut self, item: &ReviewItem, now: u64) {
-        self.line("What this claim rests on has changed. Does the claim still hold?");
+        self.line("A premise of this claim changed. Does the claim still hold?");
         for cause in &item.causes {
             let text = change(cause, now);
             self.field("change", &text);

@@ -90,7 +90,7 @@ impl Ui {
             if !done.needs_review.is_empty() {
                 let ids: Vec<_> = done.needs_review.iter().take(MAX_LISTED).map(|id| id.short()).collect();
                 let all = done.needs_review.len();
-                let many = count(all, "claim rests on it and needs", "claims rest on it and need");
+                let many = count(all, "claim depends on it and needs", "claims depend on it and need");
                 let more = if all > MAX_LISTED { ", …" } else { "" };
                 self.line(text!("{} review: {}{}", many, ids.join(", "), more));
                 self.line("  ergo claims --needs-review");
@@ -165,8 +165,8 @@ impl Ui {
                         "both hold, under different conditions".into(),
                     ),
                     (format!("ergo resolve {card} --exception --reason '…'"), "keep both, as an exception".into()),
-                    (format!("ergo resolve {card} --dismiss --reason '…'"), "no contradiction: store it".into()),
-                    (format!("ergo resolve {card} --discard --reason '…'"), "discard it".into()),
+                    (format!("ergo resolve {card} --dismiss --reason '…'"), "not a contradiction: store it".into()),
+                    (format!("ergo resolve {card} --discard --reason '…'"), "discard the new claim".into()),
                     (format!("ergo tui --conflict {card}"), "compare both side by side".into()),
                 ]);
             }
@@ -190,7 +190,7 @@ impl Ui {
     }
 
     fn stale(&mut self, stale: &Stale, now: u64) {
-        let label = self.paint(Style::Warn, "Not done:");
+        let label = self.paint(Style::Warn, "Stale:");
         let message = sanitize_line(&in_arguments(&stale.message));
         self.line(text!("{} {}", label, message));
         if let Some(claim) = &stale.claim {

@@ -105,7 +105,7 @@ async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, ye
         let asker = if cx.ui.json { None } else { Asker::new() };
         introduce(cx, &view);
         let Some(mut asker) = asker else {
-            return Err(CliError::usage("not joined: nobody can compare the words, since stdin is empty")
+            return Err(CliError::usage("not joined: the words must be compared, and stdin is empty")
                 .hint("join without comparing with `--yes`"));
         };
         if !asker.yes(cx, "Does the person who approved it see the same words?")? {

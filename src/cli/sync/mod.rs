@@ -38,7 +38,7 @@ use crate::{
     },
 };
 
-/// Share a memory with a team, peer to peer.
+/// Share claims with a team, peer to peer.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Two laptops on one network:

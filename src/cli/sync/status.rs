@@ -89,7 +89,7 @@ fn show_team(cx: &mut Context, team: &TeamStatus, now: u64) {
         cx.ui.prose(2, Some(if kept.before { Style::Dim } else { Style::Warn }), &kept.says);
     }
     if team.open_cards > 0 {
-        cx.ui.line(text!("  {}: `ergo tui` settles them", count(team.open_cards, "open conflict", "open conflicts")));
+        cx.ui.line(text!("  {}: settle with `ergo tui`", count(team.open_cards, "open conflict", "open conflicts")));
     }
     if team.quarantined > 0 {
         cx.ui.commands(&[("ergo sync quarantine list".to_owned(), "see which events, and why".to_owned())]);
@@ -337,7 +337,7 @@ pub(super) mod tests {
               it did not answer at 192.168.1.7:4242
               is it on this network? `ergo sync address carol-desk IP:PORT` says where it is
           In sync with 1 of 2 peers; the others are offline.
-          1 open conflict: `ergo tui` settles them
+          1 open conflict: settle with `ergo tui`
 
         1 device asks to join.
           ergo sync pending  # list them and compare the words

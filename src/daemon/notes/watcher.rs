@@ -115,10 +115,10 @@ fn watch(events: Sender<Notice>) -> Option<RecommendedWatcher> {
             let _ended = events.send(Notice::Changed(event.paths));
         }
         Ok(_) => {}
-        Err(error) => tracing::warn!(%error, "cannot watch a file of rules"),
+        Err(error) => tracing::warn!(%error, "cannot watch a rule file"),
     };
     notify::recommended_watcher(told)
-        .inspect_err(|error| tracing::warn!(%error, "cannot watch files: they are looked at from time to time"))
+        .inspect_err(|error| tracing::warn!(%error, "cannot watch files: they are checked periodically instead"))
         .ok()
 }
 
@@ -133,7 +133,7 @@ fn follow(keeper: &NotesKeeper, watcher: Option<&mut RecommendedWatcher>, folder
     }
     for folder in wanted.difference(folders) {
         if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive) {
-            tracing::warn!(folder = %folder.display(), %error, "cannot watch a folder of rules");
+            tracing::warn!(folder = %folder.display(), %error, "cannot watch a folder of rule files");
         }
     }
     *folders = wanted;
@@ -144,9 +144,9 @@ fn pass(keeper: &NotesKeeper, only: Option<&Path>) {
     match read_changes::scan(keeper, &caller, "watch", only) {
         Ok(run) => {
             for problem in &run.problems {
-                tracing::warn!(problem, "a problem while reading files of rules");
+                tracing::warn!(problem, "a problem while reading rule files");
             }
         }
-        Err(error) => tracing::warn!(%error, "cannot read files of rules"),
+        Err(error) => tracing::warn!(%error, "cannot read rule files"),
     }
 }

@@ -40,7 +40,7 @@ macro_rules! notes {
 }
 
 notes! {
-    /// Follows files of rules, the files of repositories, or those of folders of repositories.
+    /// Follows rule files: single files, those of a repository, or those of a folder of repositories.
     "/notes/add" notes_add add(NotesAddRequest) -> NotesAdded;
     /// Reads the followed files that changed, and brings their claims up to date.
     "/notes/scan" notes_scan scan(NotesScanRequest) -> NotesRun;

@@ -42,7 +42,7 @@ writes! {
     "/redact" redact(ActRequest);
     /// Records that a claim which needed review still holds.
     "/reviewed" reviewed(ActRequest);
-    /// Records that a claim rests on others.
+    /// Records that a claim depends on others.
     "/depend" depend(DependRequest);
     /// Makes one claim of the organisation's level of claims of its projects, which stay as sightings of it.
     "/promote" promote(PromoteRequest);

@@ -27,9 +27,8 @@ impl Teams {
                 (Some(team), true) => Ok(team),
                 (None, _) => Err(no_team()),
                 (Some(last), false) => {
-                    let names: Vec<_> = teams.iter().chain([&last]).map(|team| team.roster.name().to_owned()).collect();
-                    Err(ApiError::field("in_team", format!("this device is in {} teams", names.len()))
-                        .hint(format!("name one of them with `--in`: {}", names.join(", "))))
+                    let name = |team: &KnownTeam| format!("{} {}", team.id.short(), escape(team.roster.name()));
+                    Err(ApiError::several_teams("in_team", teams.iter().chain([&last]).map(name).collect()))
                 }
             };
         };
@@ -40,10 +39,10 @@ impl Teams {
             (Some(team), true) => Ok(team),
             (Some(_), false) => {
                 Err(ApiError::new(ErrorCode::Ambiguous, format!("“{named}” matches more than one team"))
-                    .hint("name it by its id: `ergo sync status --json` shows it"))
+                    .hint("give its id: `ergo sync status --json` shows it"))
             }
             (None, _) => Err(ApiError::not_found(format!("this device is in no team “{named}”"))
-                .hint("`ergo sync status` shows its teams")),
+                .hint("`ergo sync status` lists its teams")),
         }
     }
 

@@ -88,7 +88,7 @@ impl Teams {
         // Check first that the grant can be written.
         absolute("out", &out)?;
         if Path::new(&out).exists() {
-            return Err(ApiError::field("out", format!("{out} exists already")).hint("name another file"));
+            return Err(ApiError::field("out", format!("{out} already exists")).hint("choose another name"));
         }
         let (device, caller, named) = (note.device, request.caller, team.id.to_hex());
         let (person, name) = (card.person.clone(), card.name.clone());
@@ -198,7 +198,7 @@ fn read(field: &str, path: &str) -> Result<Vec<u8>, ApiError> {
 fn create(field: &str, path: &str) -> Result<File, ApiError> {
     absolute(field, path)?;
     let file = File::options().write(true).create_new(true).mode(0o600).open(path);
-    file.map_err(|error| io("make", field, path, &error))
+    file.map_err(|error| io("create", field, path, &error))
 }
 
 fn write_new(field: &str, path: &str, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<(), ApiError> {
@@ -209,7 +209,7 @@ fn write_new(field: &str, path: &str, write: impl FnOnce(&mut File) -> std::io::
 fn io(act: &str, field: &str, path: &str, error: &std::io::Error) -> ApiError {
     match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            ApiError::field(field, format!("{path} exists already")).hint("name another file, or remove it")
+            ApiError::field(field, format!("{path} already exists")).hint("choose another name, or remove it")
         }
         std::io::ErrorKind::StorageFull => {
             ApiError::new(ErrorCode::Unavailable, format!("cannot {act} {path}: {error}"))

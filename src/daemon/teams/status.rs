@@ -123,7 +123,7 @@ fn says(mode: SyncMode, chosen: Option<NetworkMode>, in_a_team: bool) -> String 
         return mode.meaning().to_owned();
     }
     let until = if in_a_team { "another device joins the team" } else { "you create or join a team" };
-    format!("Nothing is sent, and nothing listens, until {until}")
+    format!("Nothing is sent or received until {until}")
 }
 
 fn team(stored: &Stored, network: &NetworkStatus, open: &HashMap<Scope, usize>, me: DeviceId) -> TeamStatus {

@@ -28,9 +28,9 @@ pub struct ClaimFacts {
     pub live: Vec<EventId>,
     /// The claims that replaced it.
     pub replaced_by: BTreeSet<ClaimId>,
-    /// The claims that it rests on.
+    /// Its premises.
     pub premises: BTreeSet<ClaimId>,
-    /// The active claims that rest on it.
+    /// Its active dependents.
     pub dependents: BTreeSet<ClaimId>,
     /// Why it needs, or would need, review.
     pub causes: BTreeSet<EventId>,

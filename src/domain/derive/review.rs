@@ -13,7 +13,7 @@ pub struct Premise {
     pub broken_by: Vec<EventId>,
 }
 
-/// What a claim rests on.
+/// The premises of a claim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PremisesOf {
     /// The premises.

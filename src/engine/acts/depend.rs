@@ -24,7 +24,7 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
     if premises.is_empty() {
         return Err(ApiError::field(
             "premises",
-            "`premises` is empty: name at least one claim on which this one rests",
+            "`premises` is empty: name at least one claim on which this one depends",
         ));
     }
     engine.act(&request.caller, request_hash("depend", request), |context| {
@@ -47,7 +47,7 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
                 return Err(ApiError::field(
                     "premises",
                     format!(
-                        "this would be circular: claim {} rests on itself, through {}",
+                        "this would be circular: claim {} depends on itself, through {}",
                         claim.id.short(),
                         premise.id.short()
                     ),
@@ -58,19 +58,19 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
             }
         }
         if news.is_empty() {
-            let summary = format!("{} rests on that already", wording::quote(&claim.statement));
+            let summary = format!("{} already depends on that", wording::quote(&claim.statement));
             return context.nothing_to_do(&claim.scope, claim.id, summary);
         }
         let targets = std::iter::once(claim.id).chain(news.iter().map(|row| row.id)).map(Ref::Id);
         let draft = EventDraft::new(EventKind::Depend, targets);
         let statements: Vec<&str> = news.iter().map(|row| row.statement.as_str()).collect();
-        let summary = wording::summary(&format!("{} now rests on", wording::quote(&claim.statement)), &statements);
+        let summary = wording::summary(&format!("{} now depends on", wording::quote(&claim.statement)), &statements);
         let committed = context.commit(&write_scope, vec![draft], "depend", summary.clone())?;
         context.done(committed, summary).map(WriteOutcome::Done)
     })
 }
 
-/// Whether `claim` rests on `on`, directly or through others.
+/// Returns whether `claim` depends on `on`, directly or through others.
 fn rests_on(context: &ActContext<'_>, claim: &ClaimRow, on: ClaimId) -> Result<bool, ApiError> {
     let mut seen = BTreeSet::new();
     let mut queue = claim.premises.clone();

@@ -138,7 +138,7 @@ impl ActContext<'_> {
                 // Somebody else may have judged it meanwhile.
                 let known = self.reader().known_doubt(prefix)?;
                 known.map(|id| (id, None)).ok_or_else(|| {
-                    find::missing("verdicts", prefix, "pair in doubt", "`ergo judge` shows those that wait")
+                    find::missing("verdicts", prefix, "pair to judge", "`ergo judge` shows the pairs to judge")
                 })
             }
         }

@@ -31,7 +31,7 @@ pub(in crate::engine) struct NewClaim {
     pub(in crate::engine) normalised: NormalisedStatement,
     /// Active claims that give way to it.
     pub(in crate::engine) replaces: Vec<ClaimRow>,
-    /// What it rests on.
+    /// Its premises.
     pub(in crate::engine) premises: Vec<ClaimId>,
     /// The active claims that the caller names as the rule to which it is an exception.
     pub(in crate::engine) rules: Vec<ClaimRow>,
@@ -368,7 +368,7 @@ impl ActContext<'_> {
         } else if !claim.rules.is_empty() {
             ("it is already recorded as an exception to this rule".to_owned(), Vec::new())
         } else {
-            let message = "stored as an ordinary claim: no contradicting claim was found. If it is an exception, send \
+            let message = "stored as an ordinary claim: no contradicting claim was found. If it is an exception, store \
                 it again with `exception_to` and the id of its rule";
             (message.to_owned(), judged.nearest.clone())
         };
@@ -394,7 +394,7 @@ impl ActContext<'_> {
         let more = if projects.len() > NAMED { ", …" } else { "" };
         let what = if cards == 1 { "a claim".to_owned() } else { format!("{cards} claims") };
         let message = format!(
-            "it contradicts {what} of projects ({}{more}); a card in each waits for a person, and the claims stay in force until then",
+            "it contradicts {what} of projects ({}{more}): a card was opened in each, and the claims stay active until it is settled",
             named.join(", ")
         );
         Ok((cards > 0).then(|| Warning::new("projects", message)))
@@ -420,8 +420,8 @@ pub(in crate::engine) fn review_warning(committed: &Committed) -> Option<Warning
     let count = committed.needs_review.len();
     let message = match count {
         0 => return None,
-        1 => format!("claim {} rests on a claim that changed, and needs review", ids.join(", ")),
-        _ => format!("{count} claims rest on a claim that changed, and need review: {}", ids.join(", ")),
+        1 => format!("claim {} depends on a claim that changed, and needs review", ids.join(", ")),
+        _ => format!("{count} claims depend on a claim that changed, and need review: {}", ids.join(", ")),
     };
     Some(Warning::new("needs_review", message))
 }

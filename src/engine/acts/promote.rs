@@ -146,7 +146,7 @@ fn must_be_a_projects(row: &ClaimRow, first: Option<&ClaimRow>) -> Result<(), Ap
     if !row.scope.level().is_project() {
         return Err(ApiError::field(
             "claims",
-            format!("claim {id} is of {}, the organisation's level, already", row.scope),
+            format!("claim {id} is already a claim of the organisation {}", row.scope),
         ));
     }
     if !row.kind.is_guarded() {

@@ -31,7 +31,7 @@ impl ActContext<'_> {
         let summary = wording::summary("Proposed to retract", &[&claim.statement]);
         let committed = self.commit(&WriteScope::at(&claim.scope), vec![draft], "proposed", summary)?;
         let event = committed.events.first().copied();
-        let event = event.ok_or_else(|| ApiError::internal("the store made no event for a proposal"))?;
+        let event = event.ok_or_else(|| ApiError::internal("the store created no event for a proposal"))?;
         self.proposed(claim, CardId::of_members(&[event]), false)
     }
 

@@ -28,7 +28,7 @@ const MAX_REPORT: usize = 16 * 1024;
 pub(in crate::engine) struct WriteIntent {
     /// Claims that it was to replace.
     pub(in crate::engine) supersedes: Vec<ClaimId>,
-    /// Claims that it was to rest on.
+    /// The premises that it would have had.
     pub(in crate::engine) depends_on: Vec<ClaimId>,
     /// The justification with which an agent, who may only propose, asked for an exception.
     pub(in crate::engine) exception: Option<String>,

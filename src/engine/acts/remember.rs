@@ -84,7 +84,7 @@ pub(in crate::engine) enum Premises {
 }
 
 impl ActContext<'_> {
-    /// The claims that a claim is to rest on: active, of its scope, none of those that it replaces.
+    /// Returns the premises of a new claim: active, of its scope, none of those that it replaces.
     pub(in crate::engine) fn premises(
         &self,
         write_scope: &WriteScope,
@@ -98,7 +98,7 @@ impl ActContext<'_> {
             if replaces.iter().any(|row| row.id == premise.id) {
                 return Err(ApiError::field(
                     "depends_on",
-                    format!("claim {} is replaced by this write, so nothing can rest on it", premise.id.short()),
+                    format!("claim {} is replaced by this write, so nothing can depend on it", premise.id.short()),
                 ));
             }
             if let Some(stale) = self.stale(&premise, None)? {

@@ -140,7 +140,7 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
         (EventKind::Reinstate, _) => wording::summary("reinstated", &targets),
         (EventKind::Depend, _) => match targets.split_first() {
             Some((claim, premises)) => {
-                wording::summary(&format!("recorded that {} rests on", wording::quote(claim)), premises)
+                wording::summary(&format!("recorded that {} depends on", wording::quote(claim)), premises)
             }
             None => "recorded a claim's premises".into(),
         },

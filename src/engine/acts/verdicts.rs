@@ -282,7 +282,7 @@ impl Answered {
 
 /// Opens a card for a person: nobody said how the claim that is stored relates to this one.
 fn unjudged(row: &ClaimRow) -> EventDraft {
-    let sentence = format!("Nobody has said whether this contradicts {}.", wording::quote(&row.statement));
+    let sentence = format!("Not judged yet: this may contradict {}.", wording::quote(&row.statement));
     let evidence = Evidence {
         stage: Stage::Judge,
         rule: RuleId::Unanswered,

@@ -14,7 +14,7 @@ use crate::{
 /// The most claims that a card shows in place of a side.
 const MAX_NOW: usize = 3;
 
-/// The most claims that a card shows as resting on a side.
+/// The most dependents that a card shows for a side.
 const MAX_BEARS: usize = 3;
 
 /// `GET /conflicts`.

@@ -133,9 +133,11 @@ fn filter(query: &ClaimsQuery) -> Result<ClaimFilter, ApiError> {
     let status = match query.status.as_deref().map_or("active", str::trim) {
         "" => Some(Status::Active),
         "all" => None,
-        word => Some(
-            word.parse().map_err(|error| ApiError::field("status", format!("invalid `status`: {error}, or all")))?,
-        ),
+        word => Some(word.parse().map_err(|_| {
+            let word: String = word.chars().take(40).collect();
+            let message = format!("unknown `status` “{word}”: expected active, superseded, retracted or all");
+            ApiError::field("status", message)
+        })?),
     };
     let kinds = query
         .kind

@@ -9,7 +9,7 @@ use crate::{
     engine::{Engine, beside, guard_calls, view},
 };
 
-/// The most claims that rest on one that an answer holds.
+/// The most dependents of a claim that an answer holds.
 pub(super) const MAX_DEPENDENTS: usize = 100;
 
 /// `GET /claims/{id}/history`.

@@ -180,7 +180,7 @@ impl<'a> RecallRun<'a> {
         } else if nearest.is_empty() {
             nothing(&format!("No claim was found in {} about: {about}.", self.scope))
         } else {
-            nothing(&format!("No claim in {} certainly answers this; the nearest claims follow.", self.scope))
+            nothing(&format!("No claim in {} clearly answers this.", self.scope))
         };
         answer.others = view::claims(nearest.into_iter().take(limit), &self.today);
         Ok(answer)

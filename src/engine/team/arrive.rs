@@ -57,7 +57,7 @@ pub(super) fn changes(reader: &Reader, done: &SyncImported) -> Result<Vec<Change
         .map(|(scope, (claims, cards))| Change {
             scope: Some(scope),
             act: act.clone(),
-            summary: said(claims.len(), cards.len()),
+            summary: arrived(claims.len(), cards.len()),
             claims,
             cards,
             ..Change::default()
@@ -76,7 +76,7 @@ pub(super) fn changes(reader: &Reader, done: &SyncImported) -> Result<Vec<Change
     Ok(changes)
 }
 
-fn said(claims: usize, cards: usize) -> String {
+fn arrived(claims: usize, cards: usize) -> String {
     let count = |count: usize, one: &str| match count {
         1 => format!("one {one}"),
         count => format!("{count} {one}s"),

@@ -179,11 +179,8 @@ pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId,
         ([], Some(text)) => Err(ApiError::not_found(format!("this device is in no team “{text}”"))
             .hint("`ergo sync status` lists its teams")),
         (several, _) => {
-            let mut error = ApiError::new(ErrorCode::Ambiguous, "this device is in more than one team")
-                .hint("name the team in `in_team`");
-            error.candidates =
-                several.iter().map(|team| format!("{} {}", team.id.short(), escape(&team.name))).collect();
-            Err(error)
+            let teams = several.iter().map(|team| format!("{} {}", team.id.short(), escape(&team.name))).collect();
+            Err(ApiError::several_teams("in_team", teams))
         }
     }
 }
@@ -199,8 +196,8 @@ pub(super) fn device_named<'a>(roster: &'a Roster, text: &str) -> Result<&'a Mem
     }
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err(ApiError::field("device", format!("no device of {} is called “{text}”", escape(roster.name())))
-            .hint("`ergo sync peers` lists its devices")),
+        [] => Err(ApiError::field("device", format!("there is no device “{text}” in {}", escape(roster.name())))
+            .hint("`ergo sync peers` lists them")),
         several => {
             let mut error = ApiError::new(ErrorCode::Ambiguous, format!("“{text}” matches more than one device"))
                 .hint("give its id, or more digits of it");

@@ -214,7 +214,7 @@ impl Engine {
             let taken = adopt(act, team, &scope, Some(&roster))?;
             let summary = match taken {
                 0 => {
-                    format!("{} already shares {scope}; nothing more to share from this device", escape(roster.name()))
+                    format!("{} already shares {scope}", escape(roster.name()))
                 }
                 _ => format!("{} shares {scope} with its history", escape(roster.name())),
             };

@@ -119,7 +119,7 @@ pub enum FetchError {
     #[error("{0}")]
     Unreachable(String),
     /// It was interrupted too often.
-    #[error("{why}, {attempts} times in a row; {kept} bytes are kept")]
+    #[error("{why} ({attempts} attempts); {kept} bytes are kept")]
     GaveUp {
         /// The last reason.
         why: String,

@@ -67,7 +67,7 @@ pub fn resolve(
                 (default(), Some(format!("{wanted} cannot be used as {role}: {why}; {instead}")))
             }
         };
-        let record = || broken.as_ref().map(|why| format!("{why}, so the model selected for {role} is unknown"));
+        let record = || broken.as_ref().map(|why| format!("{why}, so the model chosen as {role} is unknown"));
         ServingModel { role, by, wanted, model, problem: problem.or_else(record) }
     };
     ModelRole::ALL.into_iter().map(serve).collect()

@@ -225,7 +225,7 @@ impl<'a> Projector<'a> {
             EventKind::Depend => {
                 let claims = self.claims_among(&event.header.targets, event.scope)?;
                 self.dirty.touched.extend(&claims);
-                // Of these the first alone rests on others since: what the others rest on is as it was, and so is what rests on them.
+                // Only the first target got premises; those of the others, and their dependents, are unchanged.
                 if let Some(first) = event.header.targets.first() {
                     self.dirty.review.extend(claims::in_scope(self.db, first, event.scope)?);
                 }

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// The places of the claims that an effective `depend` lets rest on `premise`, whatever their status.
+/// Returns the row numbers of the claims that depend on `premise` by an effective `depend`, whatever their status.
 pub(in crate::store) fn dependents(db: &Connection, premise: &ClaimId, scope: i64) -> Result<Vec<i64>> {
     let mut read = db.prepare_cached(
         "SELECT DISTINCT c.n FROM edges x
@@ -32,7 +32,7 @@ pub(in crate::store) fn dependents(db: &Connection, premise: &ClaimId, scope: i6
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The claims that a claim rests on, with their row numbers, in the order of the `depend` events.
+/// Returns the premises of a claim with their row numbers, in the order of the `depend` events.
 fn premises_at(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<(i64, ClaimId)>> {
     let mut read = db.prepare_cached(
         "SELECT c.n, c.id FROM edges first
@@ -53,20 +53,20 @@ fn premises_at(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<(i64,
     Ok(found)
 }
 
-/// The claims that a claim rests on, in the order of the `depend` events.
+/// Returns the premises of a claim, in the order of the `depend` events.
 pub(in crate::store) fn premises(db: &Connection, claim: &ClaimId, scope: i64) -> Result<Vec<ClaimId>> {
     Ok(premises_at(db, claim, scope)?.into_iter().map(|(_, id)| id).collect())
 }
 
-/// The causes noted for a claim.
+/// Returns the stored causes of a claim: why it needs review.
 fn causes_of(db: &Connection, claim: i64) -> Result<BTreeSet<EventId>> {
     let mut read = db.prepare_cached("SELECT cause FROM causes WHERE claim = ?1")?;
     let rows = read.query_map([claim], |row| id_at(row, 0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What took a claim out of the active set, as the tables have it: see [`derive::ClaimState::broken_by`]. The log would be
-/// asked for every act on the claim, and each that rests on it is one.
+/// Returns the events that took a claim out of the active set: see [`derive::ClaimState::broken_by`]. They are read from the tables,
+/// since the log would have to be read for every act on the claim, and each `depend` on it is one.
 fn broken_by(db: &Connection, id: ClaimId, place: i64) -> Result<Vec<EventId>> {
     let mut read = db.prepare_cached(
         "SELECT c.status, e.id FROM claims c LEFT JOIN live_acts a ON a.claim = c.n LEFT JOIN events e ON e.n = a.act
@@ -95,14 +95,14 @@ fn acknowledged(db: &Connection, claim: &ClaimId, scope: i64) -> Result<BTreeSet
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// How many claims do not say how many rest on them.
+/// Counts the claims whose stored number of dependents is wrong.
 pub(in crate::store) fn wrong_counts(db: &Connection) -> Result<usize> {
     let count =
         "SELECT count(*) FROM claims WHERE dependents <> (SELECT count(*) FROM dependencies WHERE premise = claims.n)";
     Ok(db.query_row(count, [], |row| row.get(0))?)
 }
 
-/// A claim as what rests on what is followed.
+/// A claim, while premises and dependents are followed.
 struct ClaimPosition {
     n: i64,
     id: ClaimId,
@@ -121,19 +121,19 @@ impl ClaimPosition {
     }
 }
 
-/// What is read of claims and their premises: of each premise once, however many rest on it.
-struct Resting<'a> {
+/// Reads premises: each once, however many claims depend on it.
+struct PremiseReader<'a> {
     db: &'a Connection,
-    /// What claims rest on.
-    rests: BTreeMap<ClaimId, PremisesOf>,
+    /// The premises of claims.
+    premises_of: BTreeMap<ClaimId, PremisesOf>,
     /// What broke a premise.
     broken: BTreeMap<ClaimId, Vec<EventId>>,
-    /// The causes of a premise, as they were noted.
+    /// The stored causes of a premise.
     known: BTreeMap<ClaimId, BTreeSet<EventId>>,
 }
 
-impl Resting<'_> {
-    /// What a claim rests on, without what was acknowledged for it.
+impl PremiseReader<'_> {
+    /// Returns the premises of a claim, without the causes that were acknowledged for it.
     fn premises(&mut self, claim: &ClaimPosition) -> Result<PremisesOf> {
         let mut rest = PremisesOf::default();
         for (n, id) in premises_at(self.db, &claim.id, claim.scope)? {
@@ -147,7 +147,7 @@ impl Resting<'_> {
         Ok(rest)
     }
 
-    /// Whether a claim has a cause to pass on: one that was noted for it, or one that its premises have.
+    /// Returns whether a claim has a cause to pass on: a stored one, or one of its premises.
     fn passes_on(&mut self, claim: &ClaimPosition) -> Result<bool> {
         let rest = self.premises(claim)?;
         let inherits = |premise: &Premise| {
@@ -156,36 +156,40 @@ impl Resting<'_> {
         Ok(rest.premises.iter().any(inherits) || !causes_of(self.db, claim.n)?.is_empty())
     }
 
-    /// Reads all that the causes of a claim follow from.
-    fn take_in(&mut self, claim: &ClaimPosition) -> Result<()> {
+    /// Loads what the causes of a claim are computed from.
+    fn load(&mut self, claim: &ClaimPosition) -> Result<()> {
         let mut rest = self.premises(claim)?;
         if !rest.premises.is_empty() {
             rest.acknowledged = acknowledged(self.db, &claim.id, claim.scope)?;
         }
-        self.rests.insert(claim.id, rest);
+        self.premises_of.insert(claim.id, rest);
         Ok(())
     }
 }
 
 impl Projector<'_> {
-    /// Recomputes the causes of what rests on something that moved, of what rests on that, and so on. All of these are computed
-    /// together from nothing, since claims that rest on each other would otherwise hold a cause up that is gone.
+    /// Recomputes the causes of the direct and indirect dependents of claims that moved. They are computed together from nothing:
+    /// otherwise claims that depend on each other would keep alive a cause that no longer exists.
     ///
-    /// A claim that had no cause and gets none from its premises as they are noted passes nothing on: no cause came to others
-    /// through it, and none does now. So it is left out, and with it all that rests on it.
+    /// A claim that had no cause, and gets none from the stored causes of its premises, passes none on. It is left out, with its
+    /// dependents.
     pub(super) fn update_review(&mut self) -> Result<()> {
         let mut changed = self.dirty.review.clone();
         for n in &self.dirty.moved {
             let claim = ClaimPosition::read(self.db, *n)?;
             changed.extend(dependents(self.db, &claim.id, claim.scope)?);
         }
-        let mut resting =
-            Resting { db: self.db, rests: BTreeMap::new(), broken: BTreeMap::new(), known: BTreeMap::new() };
+        let mut reader = PremiseReader {
+            db: self.db,
+            premises_of: BTreeMap::new(),
+            broken: BTreeMap::new(),
+            known: BTreeMap::new(),
+        };
         let mut places: BTreeMap<ClaimId, ClaimPosition> = BTreeMap::new();
         let mut next = Vec::new();
         for n in changed {
             let claim = ClaimPosition::read(self.db, n)?;
-            if resting.passes_on(&claim)? {
+            if reader.passes_on(&claim)? {
                 next.push(claim);
             }
         }
@@ -193,15 +197,15 @@ impl Projector<'_> {
             if places.contains_key(&claim.id) {
                 continue;
             }
-            resting.take_in(&claim)?;
+            reader.load(&claim)?;
             for dependent in dependents(self.db, &claim.id, claim.scope)? {
                 next.push(ClaimPosition::read(self.db, dependent)?);
             }
             places.insert(claim.id, claim);
         }
-        let Resting { rests, mut known, .. } = resting;
+        let PremiseReader { premises_of, mut known, .. } = reader;
         known.retain(|premise, _| !places.contains_key(premise));
-        for (id, causes) in derive::causes(&rests, &known) {
+        for (id, causes) in derive::causes(&premises_of, &known) {
             let Some(claim) = places.get(&id) else { continue };
             if causes_of(self.db, claim.n)? == causes {
                 continue;
@@ -215,22 +219,22 @@ impl Projector<'_> {
             self.dirty.rows.insert(claim.n);
             self.dirty.touched.insert(claim.n);
         }
-        self.update_rests()
+        self.update_dependencies()
     }
 
-    /// Brings up to date what the claims rest on that came, changed their status, or rest on something else.
-    fn update_rests(&mut self) -> Result<()> {
+    /// Updates the stored premises of the claims that are new, changed their status, or got or lost a premise.
+    fn update_dependencies(&mut self) -> Result<()> {
         let changed: Vec<i64> = self.dirty.flipped.union(&self.dirty.review).copied().collect();
         for n in changed {
             let claim = ClaimPosition::read(self.db, n)?;
             let premises = if claim.active { premises_at(self.db, &claim.id, claim.scope)? } else { Vec::new() };
-            self.write_rests(n, &premises.into_iter().map(|(premise, _)| premise).collect())?;
+            self.write_dependencies(n, &premises.into_iter().map(|(premise, _)| premise).collect())?;
         }
         Ok(())
     }
 
-    /// Writes what a claim rests on while it is active, and counts it with those. Their views change with that.
-    pub(super) fn write_rests(&mut self, claim: i64, premises: &BTreeSet<i64>) -> Result<()> {
+    /// Stores the premises of an active claim, and updates the number of dependents of each. This changes how they are shown.
+    pub(super) fn write_dependencies(&mut self, claim: i64, premises: &BTreeSet<i64>) -> Result<()> {
         let mut read = self.db.prepare_cached("SELECT premise FROM dependencies WHERE claim = ?1")?;
         let old = read.query_map([claim], |row| row.get(0))?.collect::<rusqlite::Result<BTreeSet<i64>>>()?;
         if old == *premises {

@@ -21,7 +21,7 @@ pub(in crate::store) struct LeavingEvents(Vec<LoadedEvent>);
 
 impl Projector<'_> {
     /// Takes events out of the projections, and notes all that they had part in. The log must lose them next; then comes
-    /// [`Projector::gone`].
+    /// [`Projector::after_removal`].
     pub(in crate::store) fn leave(&mut self, places: impl IntoIterator<Item = i64>) -> Result<LeavingEvents> {
         let leaving: Vec<LoadedEvent> = places.into_iter().map(|n| log::load(self.db, n)).collect::<Result<_>>()?;
         // All of them first: what one of them did may be read by way of another.
@@ -51,7 +51,7 @@ impl Projector<'_> {
     }
 
     /// The events are out of the log: what they undid has effect again, or not. The rest follows in [`Projector::finish`].
-    pub(in crate::store) fn gone(&mut self, LeavingEvents(events): &LeavingEvents) -> Result<()> {
+    pub(in crate::store) fn after_removal(&mut self, LeavingEvents(events): &LeavingEvents) -> Result<()> {
         for event in events.iter().filter(|event| derive::is_undo(&event.kind)) {
             self.spread(event)?;
         }
@@ -144,7 +144,7 @@ impl Projector<'_> {
         if let Some(body) = log::body(self.db, claim.n)? {
             self.unindex(claim.n, &body)?;
         }
-        self.write_rests(claim.n, &BTreeSet::new())?;
+        self.write_dependencies(claim.n, &BTreeSet::new())?;
         self.drop_from_story(claim.n)?;
         for sql in [
             "DELETE FROM dependencies WHERE premise = ?1",

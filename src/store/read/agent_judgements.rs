@@ -1,4 +1,4 @@
-//! What agents judged: how often each was asked, what it said, and what a person overturned.
+//! The verdicts of agents: how often each was asked, what it answered, and what a person overturned.
 
 use std::collections::BTreeMap;
 

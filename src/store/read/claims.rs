@@ -243,7 +243,7 @@ impl Reader {
         })
     }
 
-    /// What a claim rests on.
+    /// Returns the premises of a claim.
     pub fn premises(&self, id: &ClaimId) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, id)? else { return Ok(Vec::new()) };
@@ -251,7 +251,7 @@ impl Reader {
         })
     }
 
-    /// The active claims that rest on a claim, newest first, at most `limit`.
+    /// Returns the active dependents of a claim, newest first, at most `limit`.
     pub fn dependents(&self, id: &ClaimId, limit: usize) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(premise) = log::number_of(&reader.db, id)? else { return Ok(Vec::new()) };

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The most events that let others rest on a claim among the [`Reader::events_of`] it.
+/// The most `depend` events on a claim as a premise among the [`Reader::events_of`] it.
 const MOST_RESTING: usize = 100;
 
 /// What stands in no list of what was done: parts of other events, and of files.

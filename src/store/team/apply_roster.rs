@@ -269,7 +269,7 @@ pub(super) fn withdraw(
             lost.entry(shared).or_default().push((chain_of(&left.event), left.event.id));
         }
     }
-    projector.gone(&leaving)?;
+    projector.after_removal(&leaving)?;
     let changes = projector.finish()?;
     forget_cards(db)?;
     for scope in scopes {

@@ -25,6 +25,7 @@ use crate::{
     domain::{
         DeviceId, EventId, Roster, SignedEvent, id,
         roster::{Member, MemberState},
+        text::escape,
     },
     engine::SyncReader,
     store::TeamRow,
@@ -85,14 +86,13 @@ fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<TeamRow, ApiErro
     }
     match (teams.len(), named) {
         (1, _) => teams.pop().ok_or_else(|| ApiError::internal("the team no longer exists on this device")),
-        (0, None) => Err(ApiError::not_found("this device belongs to no team")
+        (0, None) => Err(ApiError::not_found("this device is in no team")
             .hint("`ergo sync create` creates one, `ergo sync join` joins one")),
-        (0, Some(named)) => Err(ApiError::field("team", format!("there is no team “{named}” here"))
-            .hint("`ergo sync status` lists the teams of this device")),
+        (0, Some(named)) => Err(ApiError::field("team", format!("this device is in no team “{named}”"))
+            .hint("`ergo sync status` lists its teams")),
         _ => {
-            let names: Vec<_> = teams.iter().map(|team| format!("{} ({})", team.name, team.id.short())).collect();
-            Err(ApiError::field("team", format!("more than one team matches: {}", names.join(", ")))
-                .hint("name one with `--team`, by its id if the names are the same"))
+            let name = |team: &TeamRow| format!("{} {}", team.id.short(), escape(&team.name));
+            Err(ApiError::several_teams("team", teams.iter().map(name).collect()))
         }
     }
 }
@@ -111,7 +111,7 @@ fn member<'a>(roster: &'a Roster, field: &str, named: &str) -> Result<&'a Member
         [member] => Ok(member),
         [] => {
             let names: Vec<_> = active(roster).map(|member| member.name.as_str()).collect();
-            Err(ApiError::field(field, format!("no device of the team is called “{named}”"))
+            Err(ApiError::field(field, format!("there is no device “{named}” in the team"))
                 .hint(format!("its devices are: {}", names.join(", "))))
         }
         several => {

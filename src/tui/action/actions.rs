@@ -60,17 +60,17 @@ macro_rules! for_each_action {
             if two_texts => |state, _, _| conflicts::highlight(state);
 
         // Notes
-        NotesList: None in Notes by ["f"], "Files or principles" "files or principles";
-            "List the files, or the principles with what supports them.";
+        NotesList: None in Notes by ["f"], "Files or insights" "files or insights";
+            "List the files, or the insights with the claims that support them.";
             if always => |state, _, _| note_files::list_other(state);
         NotesScan: None in Notes by ["c"], "Read the files" "read files", also ["scan"];
-            "Read the files that changed since they were read, and store what is new in them.";
+            "Read the files that changed, and store their new rules.";
             if works => |state, _, out| note_files::scan(state, out);
         NotesWrite: None in Notes by ["w"], "Write a section" "write section";
             "Show what would be written into ergo's section of the file under the cursor; asks before it writes.";
             if note_file => |state, _, out| note_files::preview(state, out);
         NotesPromote: Undoable in Notes by ["p"], "Promote" "promote", also ["organisation", "principle"];
-            "Make the rule under the cursor, which several projects say, one claim of the organisation; asks first.";
+            "Make the rule under the cursor, which several projects state, a claim of the organisation; asks first.";
             if promotable => |state, key, _| note_files::promote(state, key);
 
         // Answer
@@ -81,7 +81,7 @@ macro_rules! for_each_action {
             "Answer the question with no; the card says what that does.";
             if answer_no => |state, key, _| conflicts::form(state, CardAct::No, None, key);
         AnswerNever: Undoable in Answer by ["d"], "Dismiss" "dismiss", also ["ignore", "false alarm"];
-            "This question is idle: every claim stays, and it is not asked again.";
+            "The question is beside the point: every claim stays, and it is not asked again.";
             if dismiss => |state, key, out| conflicts::settle(state, CardAct::Dismiss, KeepSide::Both, key, out);
         AnswerLater: Undoable in Answer by ["z"], "Snooze" "snooze", also ["later", "postpone"];
             "Hide the question until later, on this device only.";
@@ -110,7 +110,7 @@ macro_rules! for_each_action {
             if markable => |state, _, _| marks::group(state);
 
         Judge: None in Marks by ["J"], "Judge" "judge", also ["verdict", "answer", "pairs", "held"];
-            "Answer the question about the held claim under the cursor; if there is none, judge the pairs that wait.";
+            "Answer the question about the held claim under the cursor; if there is none, judge waiting pairs.";
             if judge => held_write::judge;
 
         // Verdict
@@ -118,13 +118,13 @@ macro_rules! for_each_action {
             "Both claims hold.";
             if always => |state, _, out| held_write::give(state, PairVerdict::Compatible, out);
         Replaces: Undoable in Verdict by ["r"], "Replaces it" "replaces it";
-            "The new claim holds in place of the existing one, which is superseded.";
+            "The new claim supersedes the existing one.";
             if always => |state, _, out| held_write::give(state, PairVerdict::Replaces, out);
-        Same: Undoable in Verdict by ["s"], "The same" "the same";
-            "Both say the same; one of them is enough.";
+        Same: Undoable in Verdict by ["s"], "Same" "same";
+            "Both say the same: only the older claim stays.";
             if always => |state, _, out| held_write::give(state, PairVerdict::Same, out);
-        Contradicts: Undoable in Verdict by ["c"], "Contradicts it" "contradicts it";
-            "Both cannot hold, and it is not decided which one does; a card is opened.";
+        Contradicts: Undoable in Verdict by ["c"], "Contradicts" "contradicts";
+            "They cannot both hold: a card is opened, to decide which one does.";
             if always => |state, _, out| held_write::give(state, PairVerdict::Contradicts, out);
 
         Withdraw: Undoable in Verdict by ["x"], "Withdraw the new claim" "withdraw", also ["do not store", "abandon"];
@@ -229,7 +229,7 @@ macro_rules! for_each_action {
             "Go to the agents: which are connected, what each wrote, what was refused, and what hooks injected.";
             if always => |state, _, _| agents::show(state);
         ShowNotes: None in Global by ["8"], "Notes", also ["files", "CLAUDE.md", "AGENTS.md", "principles", "rules"];
-            "Go to the files of rules, how each stands to the memory, and the principles that rise from them.";
+            "Go to the followed rule files and their states, and the insights of the organisation.";
             if always => |state, _, _| note_files::show(state);
         Back: None in Global by ["esc", "backspace"], "Back";
             "Back to where you came from."; if always => |state, _, _| global::back(state);

@@ -37,7 +37,7 @@ impl AgentListing {
 /// An agent in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentEntry {
-    /// Its name; `None` for sessions whose hooks told none.
+    /// Its name; `None` for sessions whose hooks sent none.
     pub name: Option<String>,
     /// What it wrote, if it did.
     pub wrote: Option<AgentView>,
@@ -68,9 +68,9 @@ pub struct AgentsState {
     under: Option<String>,
 }
 
-/// Whether a session of which a hook told is one of the agent of this name: agents call themselves by longer names over MCP.
-fn is_of(told: &str, name: &str) -> bool {
-    name.strip_prefix(told).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+/// Returns whether a session that a hook recorded under `hook_name` belongs to the agent `name`: over MCP agents use longer names.
+fn is_of(hook_name: &str, name: &str) -> bool {
+    name.strip_prefix(hook_name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 impl AgentsState {
@@ -95,7 +95,7 @@ impl AgentsState {
             name: Some(name.to_owned()),
             wrote: self.view.iter().flat_map(|view| &view.items).find(|item| item.agent == name).cloned(),
             sessions: connected.iter().filter(|session| session.agent == name).cloned().collect(),
-            injected: injected.iter().filter(|one| one.agents.iter().any(|told| is_of(told, name))).count(),
+            injected: injected.iter().filter(|one| one.agents.iter().any(|agent| is_of(agent, name))).count(),
         };
         let mut entries: Vec<AgentEntry> = names.into_iter().map(entry).collect();
         let unnamed = injected.iter().filter(|one| one.agents.is_empty()).count();
@@ -165,7 +165,7 @@ impl AgentsState {
     pub fn injected_here(&self) -> Vec<&InjectedClaim> {
         let Some(entry) = self.entry() else { return Vec::new() };
         let here = |one: &&InjectedClaim| match &entry.name {
-            Some(name) => one.agents.iter().any(|told| is_of(told, name)),
+            Some(name) => one.agents.iter().any(|agent| is_of(agent, name)),
             None => one.agents.is_empty(),
         };
         self.injected.iter().flatten().filter(here).collect()

@@ -42,7 +42,7 @@ pub struct ClaimsState {
     pub source: Option<String>,
     /// Only claims of the last so many days.
     pub days: Option<u64>,
-    /// Only claims of which guard and models said this.
+    /// Only claims with this result of the guard.
     pub verdict: Option<VerdictChoice>,
     /// In which order they are listed.
     pub order: ClaimOrder,

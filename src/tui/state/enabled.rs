@@ -309,12 +309,13 @@ fn promotable(state: &AppState) -> Can {
     match state.notes.principle() {
         None => Err(state.keys.say("{notes_list} lists the rules that can be promoted")),
         Some(insight) if insight.candidate => Ok(()),
-        Some(insight) if insight.principle.is_some() => Err("this is a claim of the organisation already".to_owned()),
+        Some(insight) if insight.principle.is_some() => Err("this is already a claim of the organisation".to_owned()),
         Some(insight) if insight.contradicted => {
-            Err("one of its claims stands on an open card: settle that first".to_owned())
+            Err("one of its claims is on an open card: settle that first".to_owned())
         }
         Some(_) => {
-            Err("too few projects say it, or it was demoted before: `ergo promote ID` decides otherwise".to_owned())
+            Err("too few projects state it, or it was demoted before; `ergo promote ID` promotes it all the same"
+                .to_owned())
         }
     }
 }

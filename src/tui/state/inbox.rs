@@ -99,7 +99,7 @@ pub fn id_of(item: &InboxItem) -> ItemId {
 
 /// What was under the cursor and is settled meanwhile: it stays until the cursor leaves it.
 #[derive(Clone, Debug)]
-pub struct Gone {
+pub struct SettledItem {
     /// Its group.
     pub kind: InboxKind,
     /// The item.
@@ -118,7 +118,7 @@ pub struct InboxState {
     /// Why it could not be read.
     pub error: Option<String>,
     /// What was under the cursor and is settled meanwhile.
-    pub gone: Option<Gone>,
+    pub settled_item: Option<SettledItem>,
     /// What an act of this app that is under way is about.
     pub acting: Vec<ItemId>,
     /// What this app settled last: it leaves the list without a word.
@@ -149,22 +149,22 @@ impl InboxState {
     /// Every row, headings included.
     pub fn rows(&self) -> Vec<InboxRow<'_>> {
         let mut rows = Vec::new();
-        let gone = self.gone.as_ref();
-        let mut placed = gone.is_none();
+        let settled = self.settled_item.as_ref();
+        let mut placed = settled.is_none();
         let groups = self.view.iter().flat_map(|view| &view.groups);
         for group in groups {
-            let here = gone.filter(|gone| gone.kind == group.group);
+            let here = settled.filter(|settled| settled.kind == group.group);
             placed |= here.is_some();
             let part = self.part(group);
             rows.push(InboxRow::Heading(group.group, Count { total: group.total, at_least: group.at_least }));
             rows.extend((part.before > 0).then_some(InboxRow::Before(group.group, part.before)));
-            rows.extend(here.map(|gone| InboxRow::Item(gone.kind, &gone.item)));
+            rows.extend(here.map(|settled| InboxRow::Item(settled.kind, &settled.item)));
             rows.extend(self.folded(group.group, part.items));
             rows.extend((part.rest > 0).then_some(InboxRow::More(group.group, part.rest)));
         }
-        if let Some(gone) = gone.filter(|_| !placed) {
-            rows.insert(0, InboxRow::Item(gone.kind, &gone.item));
-            rows.insert(0, InboxRow::Heading(gone.kind, Count { total: 0, at_least: false }));
+        if let Some(item) = settled.filter(|_| !placed) {
+            rows.insert(0, InboxRow::Item(item.kind, &item.item));
+            rows.insert(0, InboxRow::Heading(item.kind, Count { total: 0, at_least: false }));
         }
         rows.extend(self.pairs().map(InboxRow::Pairs));
         rows.extend(self.promotions().map(InboxRow::Promotions));
@@ -275,8 +275,8 @@ impl InboxState {
     }
 
     /// Whether what is under the cursor was settled meanwhile.
-    pub fn is_gone(&self) -> bool {
-        self.gone.as_ref().is_some_and(|gone| Some(&id_of(&gone.item)) == self.anchor.as_ref())
+    pub fn is_on_settled(&self) -> bool {
+        self.settled_item.as_ref().is_some_and(|settled| Some(&id_of(&settled.item)) == self.anchor.as_ref())
     }
 
     /// Puts the cursor on a row, or on the last; what was settled meanwhile goes when the cursor leaves it.
@@ -288,8 +288,8 @@ impl InboxState {
         (self.cursor, self.anchor) = (index, anchor);
         if self.anchor != before {
             self.scroll = 0;
-            if self.gone.as_ref().is_some_and(|gone| Some(id_of(&gone.item)) == before) {
-                self.gone = None;
+            if self.settled_item.as_ref().is_some_and(|settled| Some(id_of(&settled.item)) == before) {
+                self.settled_item = None;
                 self.find();
             }
         }
@@ -300,8 +300,8 @@ impl InboxState {
         self.place(self.cursor.saturating_add_signed(rows));
     }
 
-    /// Takes what the daemon says. The cursor stays on its item. Where that is gone and was not settled from here, it stays
-    /// as [`InboxState::gone`] and is returned, so that it can be said.
+    /// Takes what the daemon says. The cursor stays on its item. If that was settled elsewhere, it stays
+    /// as [`InboxState::settled_item`] and is returned, so that a message can say so.
     pub fn accept(&mut self, view: View) -> Option<InboxItem> {
         self.change(|inbox| {
             if let Some(window) = &inbox.window
@@ -316,26 +316,26 @@ impl InboxState {
     /// Changes what is listed. The cursor stays on its item, as for [`InboxState::accept`].
     fn change(&mut self, change: impl FnOnce(&mut Self)) -> Option<InboxItem> {
         let before = self.current().and_then(|row| match row {
-            InboxRow::Item(kind, item) => Some(Gone { kind, item: item.clone() }),
+            InboxRow::Item(kind, item) => Some(SettledItem { kind, item: item.clone() }),
             _ => None,
         });
-        let was_gone = self.is_gone();
-        self.gone = None;
+        let was_settled = self.is_on_settled();
+        self.settled_item = None;
         change(self);
         self.error = None;
         let there = |own: &Self, id: &ItemId| own.selectable_rows().iter().any(|row| row.id().as_ref() == Some(id));
-        let lost = before.filter(|gone| {
-            let id = id_of(&gone.item);
+        let lost = before.filter(|settled| {
+            let id = id_of(&settled.item);
             !there(self, &id) && !self.released.contains(&id)
         });
         let released = std::mem::take(&mut self.released);
         self.released = released.into_iter().filter(|id| self.listed().0.any(|item| id_of(item) == *id)).collect();
-        self.gone = lost;
+        self.settled_item = lost;
         self.find();
         if let Some(at) = self.sought.as_ref().and_then(|id| self.row_of(id)) {
             self.place(at);
         }
-        self.gone.as_ref().filter(|_| !was_gone).map(|gone| gone.item.clone())
+        self.settled_item.as_ref().filter(|_| !was_settled).map(|settled| settled.item.clone())
     }
 
     /// Puts the cursor back on its item; if that is gone, on what stands in its place.

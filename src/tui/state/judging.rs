@@ -1,4 +1,4 @@
-//! Judging the pairs that wait, one after another: the pair that is shown, what was said of each, and what is still to be sent.
+//! Judging the waiting pairs one by one: the pair that is shown, the verdict on each, and the verdicts still to be sent.
 
 use crate::{
     api::{Doubts, DoubtsQuery, JudgedPairs, PairEffect, PairInDoubt},
@@ -9,7 +9,7 @@ use crate::{
 /// Pairs asked for at once.
 const PAGE: usize = 50;
 
-/// A pair, and what was said of it here.
+/// A pair, and the verdict that was given on it here.
 #[derive(Clone, Debug)]
 pub struct PairToJudge {
     /// The pair.
@@ -161,8 +161,8 @@ impl JudgingState {
         }
     }
 
-    /// The pair whose verdict was sent no longer waits: it leaves the list.
-    pub fn gone(&mut self) {
+    /// Removes the pair whose verdict was sent: it no longer waits.
+    pub fn remove_sent(&mut self) {
         let Some(id) = self.sending.take() else { return };
         self.given.retain(|given| *given != id);
         if let Some(at) = self.place_of(id) {

@@ -97,7 +97,7 @@ pub enum Daemon {
     },
     /// It does not.
     Down {
-        /// What was said.
+        /// The error message.
         message: String,
     },
     /// It was asked to start.

@@ -156,7 +156,7 @@ pub struct Listed {
     pub done: bool,
     /// What is done, or why not.
     pub text: String,
-    /// Of what this is said.
+    /// The thing that `text` is about.
     pub about: String,
 }
 

@@ -32,7 +32,7 @@ impl RelatedQuery {
     /// What the search line asks for in these scopes, the nearest to hand first; `None` if it asks for nothing.
     pub fn of(line: &SearchLine, query: &ClaimsQuery, kinds: &[ClaimKind], scopes: &[Scope]) -> Option<Self> {
         let text = line.words.trim();
-        // Only a list without them could say what guard and models said of each.
+        // The search by meaning cannot filter by the guard's result.
         let tells = query.verdict.is_none() && query.status.as_deref() != Some("superseded");
         let tells = tells && query.status.as_deref() != Some("retracted");
         if text.chars().count() < SHORTEST || !tells || scopes.is_empty() {

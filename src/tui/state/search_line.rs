@@ -6,7 +6,7 @@ use crate::domain::{ClaimKind, Status};
 /// Milliseconds of a day.
 const DAY: u64 = 86_400_000;
 
-/// What guard and models said of a claim.
+/// The guard's result for a claim, as a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerdictChoice {
     /// It stands on an open card.
@@ -49,7 +49,7 @@ pub struct SearchLine {
     pub kinds: Vec<ClaimKind>,
     /// Only of this status; `Some(None)` for all.
     pub status: Option<Option<Status>>,
-    /// Only those of which this was said.
+    /// Only claims with this result of the guard.
     pub verdict: Option<VerdictChoice>,
     /// Words of which none may be there.
     pub without: String,

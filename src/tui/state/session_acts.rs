@@ -56,7 +56,7 @@ impl AppState {
         self.scope.as_ref().is_none_or(|shown| shown == scope)
     }
 
-    /// “ in acme/api” if all scopes are shown, so that what is said of an act says where; else nothing.
+    /// Returns “ in acme/api” for messages about an act in another scope than the one shown; else nothing.
     pub fn scope_suffix(&self, scope: &Scope) -> String {
         if self.scope.as_ref() == Some(scope) { String::new() } else { format!(" in {scope}") }
     }

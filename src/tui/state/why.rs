@@ -1,4 +1,4 @@
-//! The Why screen: one claim, what it replaced and what replaced it, what it rests on and what rests on it.
+//! The Why screen: one claim, what it replaced and what replaced it, its premises and its dependents.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub struct WhyState {
     pub cursor: Option<NodeId>,
     /// The error message, if reading failed.
     pub error: Option<String>,
-    /// Whether sources still say what they said, by claim, as far as it is known.
+    /// Whether each claim's source file still contains its statement, as far as it is known.
     pub drifts: HashMap<ClaimId, Drift>,
 }
 
@@ -43,15 +43,15 @@ pub struct WhyChain {
     pub successors: Vec<ClaimView>,
     /// The claim and what it replaced, newest first.
     pub links: Vec<ChainLink>,
-    /// What it rests on.
+    /// Its premises.
     pub premises: Vec<ClaimView>,
-    /// What rests on it.
+    /// Its dependents.
     pub dependents: Vec<ClaimView>,
     /// Open cards in which it takes part.
     pub cards: Vec<CardSummary>,
     /// Further claims that fit the question.
     pub others: Vec<ClaimView>,
-    /// What judges said of it and others.
+    /// Verdicts of judges on it and other claims.
     pub judgements: Vec<EventView>,
     /// Said if there is no answer.
     pub note: Option<String>,
@@ -107,7 +107,7 @@ impl Node<'_> {
     }
 }
 
-/// The cards that wait: what is settled is told by the chain itself.
+/// Returns the open cards: settled ones show in the chain.
 fn open(mut cards: Vec<CardSummary>) -> Vec<CardSummary> {
     cards.retain(|card| card.status == CardStatus::Open);
     cards

@@ -85,7 +85,7 @@ pub(super) fn why(state: &mut AppState) {
 }
 
 /// Asks for a card by id or prefix, to be opened when it arrives.
-pub(super) fn want(state: &mut AppState, id: String) {
+pub(super) fn request_card(state: &mut AppState, id: String) {
     let other = |card: &Card| !card.view.summary.id.to_hex().starts_with(&id);
     if state.conflicts.card.as_ref().is_some_and(other) {
         state.conflicts.card = None;
@@ -97,7 +97,7 @@ pub(super) fn want(state: &mut AppState, id: String) {
 /// Goes to a card in the Inbox.
 pub(super) fn show(state: &mut AppState, id: String) {
     super::global::go(state, Screen::Inbox);
-    want(state, id);
+    request_card(state, id);
 }
 
 /// Opens the card under the cursor.

@@ -190,7 +190,7 @@ pub(super) fn paste(state: &mut AppState, text: &str) {
     }
 }
 
-/// What the editor returned replaces the field's text; if it failed, the text stays and the reason is said.
+/// What the editor returned replaces the field's text; if it failed, the text stays and the form shows the reason.
 pub(super) fn edited(state: &mut AppState, result: Result<Option<String>, String>, out: &mut Vec<Effect>) {
     let text = match result {
         Ok(Some(text)) => text,

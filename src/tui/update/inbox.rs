@@ -145,7 +145,7 @@ pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
     state.inbox.acting = if about { rows } else { Vec::new() };
 }
 
-/// Takes what the daemon says; what was settled elsewhere while it was under the cursor is said, with who did it.
+/// Takes the daemon's answer. If the item under the cursor was settled elsewhere, a message says by whom.
 pub(super) fn accept(state: &mut AppState, view: crate::api::Inbox, out: &mut Vec<Effect>) {
     let lost = state.inbox.accept(view);
     report_settled(state, lost, out);

@@ -97,7 +97,7 @@ pub(super) fn failed(state: &mut AppState, failure: &RequestFailure, out: &mut V
     // Somebody judged it meanwhile, or one of its claims gave way by a verdict that was given before.
     if failure.kind == FailureKind::Stale {
         if let Some(judging) = judging(state) {
-            judging.gone();
+            judging.remove_sent();
         }
         out.push(state.toast(Tone::Info, STALE));
         send(state, out);

@@ -87,7 +87,7 @@ pub fn open(state: &mut AppState, opening: Opening) -> Vec<Effect> {
     }
     if let Some(card) = opening.card {
         state.screen = Screen::Inbox;
-        conflicts::want(state, card);
+        conflicts::request_card(state, card);
     }
     state.requests.scopes = true;
     state.requests.health = true;

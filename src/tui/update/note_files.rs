@@ -179,15 +179,17 @@ fn difference(written: &NotesWritten) -> String {
 /// What to do with a file, in a sentence with its key.
 pub(in crate::tui) fn next_step(file: &NoteFileView) -> &'static str {
     match file.state {
-        NoteFileState::New => "It was not read yet. {notes_scan} reads it.",
-        NoteFileState::InStep => "The file and the memory agree. {notes_write} shows what ergo's section would be.",
+        NoteFileState::New => "The file has not been read yet. {notes_scan} reads it.",
+        NoteFileState::InStep => {
+            "The file agrees with the stored claims. {notes_write} shows what would be written into ergo's section."
+        }
         NoteFileState::ChangedHere => "The file has changed since it was read. {notes_scan} reads it again.",
         NoteFileState::ChangedThere => {
             "Claims have changed since ergo's section was written. {notes_write} shows the difference."
         }
-        NoteFileState::Conflict => "The file contradicts a claim. {open} goes to the card that decides it.",
+        NoteFileState::Conflict => "The file contradicts a claim. {open} goes to the card.",
         NoteFileState::Missing => {
-            "The file is not there, or cannot be read. To stop following it: ergo notes remove PATH"
+            "The file is missing, or cannot be read. To stop following it: ergo notes remove PATH"
         }
     }
 }

@@ -226,7 +226,7 @@ fn diagnose(state: &mut AppState, out: &mut Vec<Effect>) {
     }
 }
 
-/// Asks whether the sources of the chain that is shown still say what they said. Only of this project: elsewhere the files are not those.
+/// Checks whether the source files of the shown chain still contain its statements. Only for this project, whose files are here.
 pub(super) fn compare(state: &mut AppState, out: &mut Vec<Effect>) {
     let home = &state.home.0;
     let Some(chain) = &state.why.chain else { return };

@@ -322,7 +322,7 @@ fn stale(state: &mut AppState, stale: Stale, out: &mut Vec<Effect>) {
     }
     let who = stale.card.as_ref().and_then(|card| card.settled.as_ref()).map(settled_by);
     let text = who.unwrap_or(stale.message);
-    out.push(state.toast(Tone::Warn, format!("{text}. Nothing was changed; what you wrote is kept.")));
+    out.push(state.toast(Tone::Warn, format!("{text}. What you wrote is kept.")));
     if let Some(view) = stale.card
         && let Some(card) = &mut state.conflicts.card
         && card.view.summary.id == view.summary.id

@@ -127,7 +127,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
     let (heading, step) = match acts.span {
         Period::LastHere => ("Nothing happened since your last visit", "{timeline_period} goes further back."),
         Period::Yesterday | Period::Week => ("Nothing happened in that time", "{timeline_period} goes further back."),
-        Period::All => ("Nothing happened yet", "Write the first claim: ergo remember “…” --reason “…”"),
+        Period::All => ("Nothing happened yet", "Write the first claim: ergo remember '…' --reason '…'"),
     };
     empty::card(paint, area, heading, &[paint.state.keys.say(step)]);
 }

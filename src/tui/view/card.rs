@@ -109,7 +109,7 @@ fn heading(card: &Card) -> String {
             "A judge proposes to keep only one of these".to_owned()
         }
         _ if judged.is_some_and(|(rule, _)| rule == RuleId::Unanswered) => {
-            "Nobody has said yet whether these contradict".to_owned()
+            "Not judged yet: these may contradict".to_owned()
         }
         _ if percent < 50.0 => format!("These may contradict ({percent} %)"),
         _ => format!("These probably contradict ({percent} %)"),

@@ -214,8 +214,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     } else {
         (
             "No claims yet".to_owned(),
-            "Agents and people write them: ergo remember \"…\" --reason \"…\", or ergo import adr DIR for decisions \
-             that are already recorded.",
+            "Write the first: ergo remember '…' --reason '…'. To import decision records: ergo import adr DIR",
         )
     };
     let mut steps = vec![paint.state.keys.say(step)];

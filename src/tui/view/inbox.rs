@@ -83,7 +83,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         body.push(format!("{cards} in other scopes: {how}"));
     }
     if state.scopes.iter().all(|scope| scope.total == 0) {
-        body.push("There are no claims yet. Write the first: ergo remember “…” --reason “…”".to_owned());
+        body.push("There are no claims yet. Write the first: ergo remember '…' --reason '…'".to_owned());
     } else {
         body.push("Refused writes, contradictions, warnings and claims to review appear here.".to_owned());
         let ways = [
@@ -99,7 +99,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
 fn list(paint: &mut Paint<'_>, area: Rect) {
     let inbox = &paint.state.inbox;
     let focused = inbox.focus == Focus::List;
-    let total = inbox.total() + usize::from(inbox.gone.is_some());
+    let total = inbox.total() + usize::from(inbox.settled_item.is_some());
     let mut note = match &inbox.error {
         Some(error) => error.clone(),
         None => format!("{} of {}", group((inbox.cursor() + 1).min(total.max(1))), group(total)),
@@ -277,7 +277,7 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
             ]
         }
         InboxRow::Item(kind, thing) => {
-            let gone = paint.state.inbox.gone.as_ref().is_some_and(|gone| id_of(&gone.item) == id_of(thing));
+            let gone = paint.state.inbox.settled_item.as_ref().is_some_and(|gone| id_of(&gone.item) == id_of(thing));
             let said = summary(paint, *kind, thing, gone);
             let style = if gone { theme.dim } else { theme.text };
             let pair = pair_of(thing);

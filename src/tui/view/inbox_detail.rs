@@ -69,7 +69,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
                 n => format!("{} pairs of claims may contradict each other", group(n)),
             };
             let body = [
-                "They came by an import, a sync, or from before. A key a pair says how the two relate.".to_owned(),
+                "They were imported, synced or written before the guard could compare them. One key per pair says how the two relate.".to_owned(),
                 paint.state.keys.say("{judge} judges them. Until then they stay as they are."),
             ];
             empty::card(paint, inner, &heading, &body);
@@ -78,8 +78,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             let inner = paint.pane(area, "Rules to promote", "", focused);
             paint.hits.add_pane(inner, Pane::Item, usize::from(inner.height));
             let body = [
-                "Several projects say the same. Promoted, it holds in all projects of the organisation.".to_owned(),
-                paint.state.keys.say("{open} shows them with what supports each. Until then they stay as they are."),
+                "Several projects state the same rule. If it is promoted, it holds in all projects of the organisation.".to_owned(),
+                paint.state.keys.say("{open} lists them, each with its supporting claims."),
             ];
             empty::card(paint, inner, &super::inbox::rules_to_promote(count), &body);
         }

@@ -33,7 +33,7 @@ pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, width
         InboxItem::Joining(join) => peer::pending(paint, join, width),
         InboxItem::Card(_) => Vec::new(),
     };
-    let gone = paint.state.inbox.is_gone();
+    let gone = paint.state.inbox.is_on_settled();
     if gone {
         let mut banner = text::wrap("Already settled. It disappears when you move on.", width, paint.theme.warn);
         banner.push(Line::default());

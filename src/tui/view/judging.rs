@@ -35,7 +35,7 @@ const LABEL: usize = 9;
 const EFFECTS: [(Action, PairVerdict, &str); 4] = [
     (Action::Compatible, PairVerdict::Compatible, "both hold; the pair is not asked about again"),
     (Action::Replaces, PairVerdict::Replaces, "the newer claim supersedes the older one"),
-    (Action::Same, PairVerdict::Same, "the older claim stays, and the newer one gives way to it"),
+    (Action::Same, PairVerdict::Same, "the older claim supersedes the newer one"),
     (Action::Contradicts, PairVerdict::Contradicts, "a card asks which of the two holds"),
 ];
 

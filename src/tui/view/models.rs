@@ -102,13 +102,16 @@ fn roles(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
         ]));
     }
     for worker in &diagnose.models.workers {
-        let pid = worker.pid.map_or_else(|| "not running".to_owned(), |pid| format!("process {pid}"));
         let again = match worker.restarts {
             0 => String::new(),
             1 => ", restarted once".to_owned(),
             n => format!(", restarted {n} times"),
         };
-        let words = format!("{} of {}: {}{again}", pid, worker.roles.join(" and "), bytes(worker.rss_bytes));
+        let roles = worker.roles.join(" and ");
+        let words = match worker.pid {
+            Some(pid) => format!("process {pid} of {roles}: {}{again}", bytes(worker.rss_bytes)),
+            None => format!("the process of {roles} is not running{again}"),
+        };
         out.push(Line::from(span(text::fit(&words, width), if worker.restarts > 0 { theme.warn } else { theme.dim })));
     }
     if !diagnose.models.failures.is_empty() {
@@ -197,12 +200,7 @@ fn daemon(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Li
     field("version", &format!("{}, process {}, up {}", health.version, health.pid, lasting(health.uptime_s)));
     field(
         "claims",
-        &format!(
-            "{}, of which {} are active; {} events",
-            group(diagnose.claims),
-            group(diagnose.active),
-            group(diagnose.events)
-        ),
+        &format!("{} active of {}; {} events", group(diagnose.active), group(diagnose.claims), group(diagnose.events)),
     );
     field("store", &format!("{} ({}, schema {})", diagnose.store, bytes(diagnose.store_bytes), diagnose.schema));
     field("socket", diagnose.socket.as_deref().unwrap_or("none"));

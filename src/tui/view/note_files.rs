@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Columns of a file's state.
-const STATE: usize = 15;
+const STATE: usize = 16;
 
 /// Columns of the labels.
 const LABEL: usize = 12;
@@ -64,9 +64,9 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         return empty::card(paint, inner, "Loading…", &[]);
     }
     let body = [
-        "Files such as CLAUDE.md and AGENTS.md rise into claims, and what is known is written back into a section of each.".to_owned(),
+        "The rules in files such as CLAUDE.md become claims, and active claims can be written back into a section of each file.".to_owned(),
         "To follow a file, a repository, or a folder of them: ergo notes add PATH".to_owned(),
-        state.keys.say("{notes_list} shows the principles."),
+        state.keys.say("{notes_list} shows the insights."),
     ];
     empty::card(paint, inner, "No file is followed", &body);
 }
@@ -84,7 +84,7 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
     };
     let title = match notes.shown {
         NotesListing::Files => "Notes: files".to_owned(),
-        NotesListing::Principles => format!("Notes: principles of {}", paint.state.shown_scope().org_id),
+        NotesListing::Principles => format!("Notes: insights of {}", paint.state.shown_scope().org_id),
     };
     let inner = paint.pane(area, &title, &note, focused);
     let height = usize::from(inner.height);
@@ -94,9 +94,11 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
         if notes.insights.is_none() {
             return empty::card(paint, inner, "Loading…", &[]);
         }
-        let body =
-            ["A rule becomes one once several projects say it.".to_owned(), keys.say("{notes_list} shows the files.")];
-        return empty::card(paint, inner, "No principles yet", &body);
+        let body = [
+            "An insight is a rule, with the equal rules of other projects.".to_owned(),
+            keys.say("{notes_list} shows the files."),
+        ];
+        return empty::card(paint, inner, "No insights yet", &body);
     }
     let top = (notes.row() + 1).saturating_sub(height);
     let width = usize::from(inner.width);
@@ -193,7 +195,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
     let width = usize::from(area.width.saturating_sub(4));
     let (title, lines) = match (notes.file(), notes.principle()) {
         (Some(file), _) => ("File", file_in_full(paint, file, width)),
-        (None, Some(insight)) => ("Principle", principle_in_full(paint, insight, width)),
+        (None, Some(insight)) => ("Insight", principle_in_full(paint, insight, width)),
         (None, None) => ("", Vec::new()),
     };
     paint.document(area, Pane::Note, title, &lines, notes.scroll, focused);
@@ -246,12 +248,12 @@ fn principle_in_full(paint: &Paint<'_>, insight: &InsightView, width: usize) -> 
     let standing = match (insight.principle.is_some(), insight.candidate) {
         (true, _) => "a principle of the organisation",
         (false, true) => "may become a principle of the organisation",
-        (false, false) => "said in projects",
+        (false, false) => "not promoted",
     };
     let status = format!("{} {dot} {standing} {dot} {}", insight.kind, insight.status.as_str());
     out.extend(text::wrap(&status, width, theme.dim));
     if insight.contradicted {
-        out.extend(text::wrap("One of its claims stands on an open card in the Inbox.", width, theme.bad));
+        out.extend(text::wrap("One of its claims is on an open card in the Inbox.", width, theme.bad));
     }
     out.push(Line::default());
     let body = width.saturating_sub(LABEL);
@@ -264,8 +266,10 @@ fn principle_in_full(paint: &Paint<'_>, insight: &InsightView, width: usize) -> 
     let parts: Vec<String> = parts.iter().map(|(name, value)| format!("{name} {}", share(*value))).collect();
     field("by", &parts.join(", "));
     let (first, last) = (times::ago(insight.first_seen, state.now), times::ago(insight.last_seen, state.now));
-    let (projects, sightings) = (group(insight.projects), group(insight.sightings));
-    field("seen", &format!("{sightings} times in {projects} projects, first {first}, last {last}"));
+    let many = |n: usize, one: &str, many: &str| format!("{} {}", group(n), if n == 1 { one } else { many });
+    let times = many(insight.sightings, "time", "times");
+    let projects = many(insight.projects, "project", "projects");
+    field("seen", &format!("{times} in {projects}, first {first}, last {last}"));
     let tags = std::iter::once(insight.domain.as_str()).chain(insight.tags.iter().map(String::as_str));
     field("about", &tags.filter(|tag| !tag.is_empty()).collect::<Vec<_>>().join(", "));
     out.push(Line::default());

@@ -120,7 +120,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
         return empty::card(paint, area, "Reading the story…", &[]);
     }
     let (heading, step) = match story.span {
-        Period::All => ("No claims yet", "Write the first: ergo remember “…” --reason “…”"),
+        Period::All => ("No claims yet", "Write the first: ergo remember '…' --reason '…'"),
         _ => ("No claims in that time", "{timeline_period} goes further back; {story} shows the acts."),
     };
     empty::card(paint, area, heading, &[keys.say(step)]);

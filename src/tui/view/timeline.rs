@@ -76,7 +76,7 @@ pub(super) fn items(paint: &Paint<'_>, chain: &WhyChain, cursor: Option<NodeId>,
     out
 }
 
-/// What judges said of the claim and others, each in a line or two.
+/// Draws the verdicts of judges on the claim and others, each in a line or two.
 fn judgements(paint: &Paint<'_>, chain: &WhyChain, width: usize) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let dot = theme.glyphs.dot;

@@ -56,7 +56,7 @@ fn what_comes_together_is_asked_with_once_it_is_kept() {
     bed.remember("Zephyr purges drafts", "they pile up");
     let shown = calibrate(&bed, true);
     let bridge = |answer: &Calibrated| answer.bridges.iter().any(|one| one.from == "trinket" && one.to == "zephyr");
-    assert!(bridge(&shown) && shown.note.unwrap().contains("no model is selected as embedder"), "{:?}", shown.bridges);
+    assert!(bridge(&shown) && shown.note.unwrap().contains("no model is chosen as embedder"), "{:?}", shown.bridges);
     assert_eq!(found(&bed, "trinket").0, "decompose_1", "only shown");
     assert!(bridge(&calibrate(&bed, false)));
     let (method, hits) = found(&bed, "trinket");

@@ -211,7 +211,7 @@ fn nobody_answers_and_the_write_is_stored_with_a_card() {
     assert_eq!((active(&bed).len(), questions(&bed)), (2, 0));
     let cards = bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
     assert_eq!((cards.len(), cards[0].kind, cards[0].status), (1, CardKind::Found, CardStatus::Open));
-    assert!(cards[0].headline.contains("Nobody has said"), "{}", cards[0].headline);
+    assert!(cards[0].headline.contains("Not judged yet"), "{}", cards[0].headline);
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn a_stranger_is_said_to_be_one() {
     bed.remember("We deploy only on green CI", "red builds broke prod");
     let answer = recall(&bed, "how are the vans of the catering service insured on deploy");
     assert!(answer.verdict != RecallVerdict::Known, "{answer:?}");
-    assert!(answer.notes.iter().any(|note| note.contains("nearest")), "{:?}", answer.notes);
+    assert!(answer.notes.iter().any(|note| note.contains("closest")), "{:?}", answer.notes);
 }
 
 #[test]

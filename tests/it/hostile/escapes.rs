@@ -8,10 +8,13 @@ use std::{
 };
 
 use clap::CommandFactory;
-use ergo::domain::text::unprintable;
+use ergo::{
+    api::{RememberRequest, SupersedeRequest},
+    domain::text::unprintable,
+};
 
 use super::peer::{CONFIG, EVIL, evil, place, victim};
-use crate::support::{Output, TestHome};
+use crate::support::{Output, TestHome, block_on, decision};
 
 /// The styles of ergo's own, as `src/cli/ui.rs` and the QR code write them.
 const OWN: [&str; 8] = [
@@ -316,14 +319,25 @@ fn no_verb_lets_escape_bytes_of_others_through() {
 fn a_refused_undo_of_an_import_shows_the_claim_without_its_escapes() {
     let (other, home) = (TestHome::with_config(CONFIG), TestHome::with_config(CONFIG));
     let (_others, _daemon) = (other.daemon(), home.daemon());
-    other.run(["remember", &evil("The tunnel must be green."), "--reason", &evil("why")]).ok();
-    fs::write(home.work().join("rows.jsonl"), other.run(["export", "jsonl"]).ok().stdout).unwrap();
-    let import = home.run(["import", "jsonl", "rows.jsonl", "--json"]).ok().json();
+    // The command line refuses such texts; the API keeps them.
+    let poisoned = |text: &str| RememberRequest { reason: Some(evil("why")), ..decision(&evil(text)) };
+    let at = ["--scope", "acme/api"];
+    block_on(other.client().remember(&poisoned("The tunnel must be green."))).unwrap();
+    let rows = other.run([&["export", "jsonl"], &at[..]].concat()).ok().stdout;
+    fs::write(home.work().join("rows.jsonl"), rows).unwrap();
+    let import = home.run([&["import", "jsonl", "rows.jsonl", "--json"], &at[..]].concat()).ok().json();
     let number = import["import"].as_str().unwrap().to_owned();
-    let claim = home.run(["claims", "--json"]).ok().json()["items"][0]["id"].as_str().unwrap().to_owned();
+    let listed = home.run([&["claims", "--json"], &at[..]].concat()).ok().json();
+    let claim = listed["items"][0]["id"].as_str().unwrap().to_owned();
     let built = ["remember", "The tunnel's lamps must be green.", "--reason", "it is", "--depends-on", &claim];
-    home.run(built).ok();
-    home.run(["supersede", &claim, &evil("The tunnel must be grey."), "--reason", &evil("paint")]).ok();
+    home.run([&built, &at[..]].concat()).ok();
+    let claim = SupersedeRequest {
+        targets: vec![claim],
+        successor: None,
+        expect_rev: None,
+        claim: poisoned("The tunnel must be grey."),
+    };
+    block_on(home.client().supersede(&claim)).unwrap();
     for form in [&["--color", "never"][..], &["--color", "always"], &["--json"]] {
         let output = home.run(["undo", "--import", &number].iter().chain(form));
         assert_eq!(output.code, Some(5), "{output:?}");

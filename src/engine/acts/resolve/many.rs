@@ -155,7 +155,7 @@ impl<'a, 's> Batch<'a, 's> {
             }
         }
         let settled = items.iter().filter(|item| item.settled).count();
-        let summary = told(self.request, settled, items.len());
+        let summary = summary(self.request, settled, items.len());
         let mut answer = ResolvedMany {
             op_id: self.context.op,
             scope: self.scope.clone(),
@@ -300,7 +300,7 @@ fn left(answer: &WriteOutcome) -> String {
     }
 }
 
-fn told(request: &ResolveManyRequest, settled: usize, of: usize) -> String {
+fn summary(request: &ResolveManyRequest, settled: usize, of: usize) -> String {
     let verb = match (request.act, request.dry_run) {
         (CardAct::Snooze, false) => "Snoozed",
         (CardAct::Snooze, true) => "Would snooze",
@@ -336,7 +336,7 @@ fn replayed(context: &ActContext<'_>, request: &ResolveManyRequest) -> Result<Re
         scope: first.scope.clone(),
         summary: format!(
             "Already done by an earlier request with this `op_id`: {}",
-            told(request, settled, items.len()).to_lowercase()
+            summary(request, settled, items.len()).to_lowercase()
         ),
         items,
         needs_review: Vec::new(),

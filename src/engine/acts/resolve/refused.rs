@@ -258,12 +258,12 @@ fn store(
     drafts.extend(extra.after);
     drafts.extend(notice::of_write(context, &judged, false));
     drafts.push(refuse::settled(card, resolution.act.as_str(), Some(Ref::Draft(0)), Some(resolution.reason.clone())));
-    let summary = extra.whole.unwrap_or_else(|| told(resolution.act, &claim, extra.done));
+    let summary = extra.whole.unwrap_or_else(|| summary(resolution.act, &claim, extra.done));
     let new = claim.draft.statement.clone();
     Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings, change: Some((claim.replaces, new)) }))
 }
 
-fn told(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
+fn summary(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
     let new = wording::quote(&claim.draft.statement);
     let old: Vec<&str> = claim.replaces.iter().map(|row: &ClaimRow| row.statement.as_str()).collect();
     let stored = match (act, old.is_empty()) {

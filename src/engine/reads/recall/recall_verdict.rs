@@ -51,9 +51,9 @@ pub(super) fn note(verdict: RecallVerdict, scope: &Scope, none: bool) -> Option<
     match verdict {
         RecallVerdict::Known => None,
         RecallVerdict::Reference => Some("No claim answers this, but an ingested file does.".to_owned()),
-        RecallVerdict::Nearest => Some(format!("No claim in {scope} certainly answers this; these are the nearest.")),
+        RecallVerdict::Nearest => Some(format!("No claim in {scope} clearly answers this; the closest ones follow.")),
         RecallVerdict::Nothing if none => Some(format!("Nothing in {scope} is about this.")),
-        RecallVerdict::Nothing => Some(format!("Nothing in {scope} is about this; the nearest claims follow anyway.")),
+        RecallVerdict::Nothing => Some(format!("Nothing in {scope} is about this; the closest claims follow.")),
     }
 }
 

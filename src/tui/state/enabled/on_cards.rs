@@ -115,7 +115,7 @@ pub(super) fn keep_source(state: &AppState) -> Can {
     many(state)
 }
 
-/// A card is shown of which the guard said why.
+/// A card is shown that has evidence of the guard.
 pub(super) fn card_details(state: &AppState) -> Can {
     let card = state.selected_card().ok_or("the card is still loading")?;
     card.evidence().map(|_| ()).ok_or_else(|| "the guard has no evidence for this card".to_owned())

@@ -109,7 +109,7 @@ impl InboxState {
             }
         });
         let Some(turned) = turned else { return lost };
-        self.gone = None;
+        self.settled_item = None;
         self.move_to_edge(kind, turned);
         None
     }

@@ -76,7 +76,7 @@ fn a_scope_without_cards_shows_none_and_no_key_acts() {
 fn a_card_that_is_followed_into_another_scope_takes_the_screen_there() {
     let mut state = app(SIZE, Opening { scope: Some(scope("web")), ..Opening::default() });
     let out = {
-        super::super::conflicts::want(&mut state, card_id(2).to_hex());
+        super::super::conflicts::request_card(&mut state, card_id(2).to_hex());
         state.screen = Screen::Cards;
         step(&mut state, Msg::Woken)
     };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::tui::state::{Focus, story::StoryRow};
 
-fn told() -> AppState {
+fn on_the_story() -> AppState {
     let opening = Opening { screen: Some(Screen::Timeline), scope: Some(scope("api")), ..Opening::default() };
     let mut state = app(SIZE, opening);
     press(&mut state, "v");
@@ -12,7 +12,7 @@ fn told() -> AppState {
 
 #[test]
 fn the_story_is_read_for_the_scope_and_back_shows_the_acts() {
-    let mut state = told();
+    let mut state = on_the_story();
     let story = state.story().unwrap();
     assert_eq!(story.rows().len(), 8);
     assert!(
@@ -27,17 +27,17 @@ fn the_story_is_read_for_the_scope_and_back_shows_the_acts() {
 
 #[test]
 fn a_key_leads_from_a_mark_to_what_settles_it() {
-    let mut state = told();
+    let mut state = on_the_story();
     press(&mut state, "o");
     assert!(matches!(state.screen, Screen::Inbox | Screen::Cards), "the reversal has a card");
-    let mut state = told();
+    let mut state = on_the_story();
     press(&mut state, "j o");
     assert_eq!((state.screen, state.why.subject.clone()), (Screen::Why, Some(Subject::Claim(id(93).to_hex()))));
 }
 
 #[test]
 fn acts_are_not_acted_on_while_the_story_is_shown() {
-    let mut state = told();
+    let mut state = on_the_story();
     assert!(written(&press(&mut state, "x")).is_none());
     assert!(toasts(&state).contains("no act is under the cursor"));
     press(&mut state, "v o");
@@ -46,7 +46,7 @@ fn acts_are_not_acted_on_while_the_story_is_shown() {
 
 #[test]
 fn another_period_reads_the_story_anew() {
-    let mut state = told();
+    let mut state = on_the_story();
     state.now += 500;
     let out = step(&mut state, Msg::Key(KeyPress::char('f')));
     let since = out.iter().find_map(|effect| match effect {
@@ -58,7 +58,7 @@ fn another_period_reads_the_story_anew() {
 
 #[test]
 fn matches_are_found_among_its_rows() {
-    let mut state = told();
+    let mut state = on_the_story();
     state.claims.search = "postgres".into();
     press(&mut state, "n");
     assert_eq!(state.story().unwrap().row(), 1);

@@ -30,7 +30,7 @@ fn a_held_write_is_asked_about_in_a_line_a_claim() {
     assert!(ascii.is_ascii() || !ascii.contains(['│', '─', '▌']), "{ascii}");
 }
 
-fn told(size: (u16, u16)) -> AppState {
+fn judging_screen(size: (u16, u16)) -> AppState {
     let opening = Opening { screen: Some(Screen::Timeline), scope: Some(scope("api")), ..Opening::default() };
     let mut state = app(size, opening);
     press(&mut state, "v");
@@ -40,15 +40,15 @@ fn told(size: (u16, u16)) -> AppState {
 #[test]
 fn the_story_of_a_scope_with_its_turns() {
     for size in [(120, 40), (80, 24), (60, 16)] {
-        let mut state = told(size);
+        let mut state = judging_screen(size);
         shot(&format!("story_{}x{}", size.0, size.1), &mut state);
         press(&mut state, "enter");
         shot(&format!("story_mark_{}x{}", size.0, size.1), &mut state);
     }
-    let mut state = told((120, 40));
+    let mut state = judging_screen((120, 40));
     press(&mut state, "j j j j");
     shot("story_claim_120x40", &mut state);
-    let mut state = told((80, 24));
+    let mut state = judging_screen((80, 24));
     insta::assert_snapshot!("story_ascii_80x24", text(&frame(&mut state, &Theme::mono(false))));
     let ticket = state.ticket(Slot::Story);
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Story(Box::default()))));
