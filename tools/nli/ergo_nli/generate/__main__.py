@@ -37,6 +37,7 @@ def main() -> None:
     ap.add_argument("--crates", help="sentences of crates (ergo_nli.crates): half of the crates to train on, half for the replay")
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--themes", help="families of these files only, for training: names without ending, by comma")
+    ap.add_argument("--share", type=int, default=100, help="per cent of the families to train on, for a learning curve")
     ap.add_argument("--family-rounds", type=int, default=12)
     ap.add_argument("--frames", type=int, default=16000)
     ap.add_argument("--edits", type=int, default=12000)
@@ -59,6 +60,7 @@ def main() -> None:
     everything = families.read_families(args.families)
     themes = args.themes.split(",") if args.themes else None
     train = [f for f in everything if not f.for_judge and (themes is None or f.theme in themes)]
+    train = [f for f in train if R.apart(f"share {f.same[0]}", args.share)]
     judge = [f for f in everything if f.for_judge]
     counts["families"] = {"trained_on": len(train), "for_the_judge": len(judge)}
     finish("families", families.rows(train, s, args.family_rounds))
