@@ -29,8 +29,12 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The longest delay before a restart.
 const MAX_RESTART_DELAY: Duration = Duration::from_mins(1);
 
-/// The most texts or pairs of one pass: about 20 ms of a cross-encoder on one core.
-const PASS: usize = 8;
+/// The most texts to embed in one pass: as many as the worker reads at once (128 tokens).
+const TEXTS_PER_PASS: usize = 8;
+
+/// The most pairs to classify in one pass. A pair takes as long among eight as alone (`ergo models bench nli`), so short passes cost nothing,
+/// and a read waits for 30 to 40 ms of one core at most.
+const PAIRS_PER_PASS: usize = 3;
 
 /// Private memory that a worker may use besides twice its models' files: buffers, caches, threads.
 const MEMORY: u64 = 1024 * 1024 * 1024;
@@ -106,10 +110,10 @@ impl Runner {
         }
     }
 
-    /// Takes the further calls of the same priority that fit into one pass with `job`, if it embeds: a pass over eight short texts takes
-    /// little longer than over one, since each reads all weights.
+    /// Takes the further calls of the same priority that fit into one pass with `job`, if it embeds: one request of the worker instead of
+    /// several.
     fn take_to_embed_with(&self, job: &QueuedCall) -> Vec<QueuedCall> {
-        let mut left = PASS.saturating_sub(job.texts().map_or(PASS, <[String]>::len));
+        let mut left = TEXTS_PER_PASS.saturating_sub(job.texts().map_or(TEXTS_PER_PASS, <[String]>::len));
         let mut more = Vec::new();
         let mut state = self.shared.state();
         let queue = state.queue(job.call.priority);
@@ -450,11 +454,11 @@ impl Runner {
 /// Splits a command into what the model computes at once.
 fn passes(command: &InferCommand) -> Vec<InferCommand> {
     match command {
-        InferCommand::Embed(texts) if texts.len() > PASS => {
-            texts.chunks(PASS).map(|part| InferCommand::Embed(part.to_vec())).collect()
+        InferCommand::Embed(texts) if texts.len() > TEXTS_PER_PASS => {
+            texts.chunks(TEXTS_PER_PASS).map(|part| InferCommand::Embed(part.to_vec())).collect()
         }
-        InferCommand::Classify(pairs) if pairs.len() > PASS => {
-            pairs.chunks(PASS).map(|part| InferCommand::Classify(part.to_vec())).collect()
+        InferCommand::Classify(pairs) if pairs.len() > PAIRS_PER_PASS => {
+            pairs.chunks(PAIRS_PER_PASS).map(|part| InferCommand::Classify(part.to_vec())).collect()
         }
         whole => vec![whole.clone()],
     }
