@@ -22,7 +22,7 @@ use super::{
 use crate::{
     api::{ApiError, Caller, Warning},
     domain::{ClaimId, Scope},
-    guard::{Guard, Inference, JudgeContext, MAX_BY_MEANING, NormedClaim, PairScores, ParsedClaim, Ruling},
+    guard::{Guard, JudgeContext, MAX_BY_MEANING, NormedClaim, PairScores, ParsedClaim, Ruling},
     infer::{Call, InferError, ModelRole},
     store::{ClaimRow, NeighbourQuery, Reader, StoreError, VectorModel},
 };
@@ -305,33 +305,6 @@ impl Engine {
             }
         }
         Ok(())
-    }
-
-    /// What the cross-encoder says, in one batch: of both orders of each of `pairs` (stored, incoming), and of one order of each of
-    /// `one_way`.
-    pub(super) fn infer(
-        &self,
-        pairs: &[(&str, &str)],
-        one_way: &[(&str, &str)],
-        call: Call,
-    ) -> Result<Vec<Inference>, InferError> {
-        let owned = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-        let both = pairs.iter().flat_map(|(stored, incoming)| [owned(stored, incoming), owned(incoming, stored)]);
-        let texts: Vec<_> = both.chain(one_way.iter().map(|(stored, incoming)| owned(stored, incoming))).collect();
-        let answers = self.models.classify(&texts, call)?;
-        if answers.len() != texts.len() {
-            return Err(InferError::Refused(format!(
-                "the model gave {} answers for {} pairs",
-                answers.len(),
-                texts.len()
-            )));
-        }
-        self.counters.inferred.fetch_add((pairs.len() + one_way.len()) as u64, Ordering::Relaxed);
-        let (both, one_way) = answers.split_at(2 * pairs.len());
-        let judged = both
-            .chunks_exact(2)
-            .map(|pair| Inference::of(pair[0].logits, pair[1].logits, [pair[0].gate, pair[1].gate]));
-        Ok(judged.chain(one_way.iter().map(|answer| Inference::one_way(answer.logits, answer.gate))).collect())
     }
 }
 

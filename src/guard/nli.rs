@@ -12,6 +12,10 @@ pub struct Inference {
     pub gate: Option<f32>,
 }
 
+/// From these log-odds of a contradiction in the first order the second order is asked about, too. Below them the second one changed no
+/// tier and no band of `ergo-bench guard --only gate`.
+const SECOND_ORDER_FROM: f32 = -3.0;
+
 /// Returns `ln(eᵃ + eᵇ)` without overflow.
 fn log_sum(a: f32, b: f32) -> f32 {
     let high = a.max(b);
@@ -39,7 +43,12 @@ impl Inference {
         Self { forward, backward, gate }
     }
 
-    /// The results of one order alone, for the gate: they stand for both.
+    /// Whether the first order leaves it open what both orders together say.
+    pub fn needs_second_order(forward: [f32; 3]) -> bool {
+        margin(forward, 2) >= SECOND_ORDER_FROM
+    }
+
+    /// The results of one order alone: they stand for both.
     pub fn one_way(logits: [f32; 3], gate: Option<f32>) -> Self {
         Self::of(logits, logits, [gate; 2])
     }

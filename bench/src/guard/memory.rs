@@ -8,8 +8,9 @@ use std::{
 use super::path::{Answer, GuardPath, Opposed};
 use ergo::{
     domain::{ClaimKind, DoubtBand, Tier, claim::Qualifiers, norm::IndexTerms},
+    engine::infer_pairs,
     guard::{
-        self, Guard, Inference, JudgeContext, MAX_BY_MEANING, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim,
+        self, Guard, JudgeContext, MAX_BY_MEANING, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim,
         doubt_gate::GateFeatures,
     },
     infer::{Call, ModelRole, Models},
@@ -169,25 +170,21 @@ impl Memory {
         let under = JudgeContext { scores: &said, rulings: &rulings, ..JudgeContext::default() };
         let worth = self.guard.select_for_inference(&ours.claim, &against, under);
         let more = if gate { self.guard.select_for_gate(&ours.claim, &against, under, &worth) } else { Vec::new() };
-        let pair = |at: &usize| (against[*at].claim().statement.clone(), ours.claim.claim().statement.clone());
-        let both = worth.iter().map(pair).flat_map(|pair| [pair.clone(), (pair.1, pair.0)]);
-        let pairs: Vec<(String, String)> = both.chain(more.iter().map(pair)).collect();
+        let pair = |at: &usize| (against[*at].claim().statement.as_str(), ours.claim.claim().statement.as_str());
+        let (judged, gated): (Vec<_>, Vec<_>) = (worth.iter().map(pair).collect(), more.iter().map(pair).collect());
         self.pairs += worth.len();
         self.gate_pairs += more.len();
-        if !pairs.is_empty() {
-            match models.classify(&pairs, Call::background(PATIENCE)) {
-                Ok(logits) => {
-                    let (both, one_way) = logits.split_at(logits.len().min(2 * worth.len()));
-                    for (at, pair) in worth.iter().zip(both.chunks_exact(2)) {
-                        let gates = [pair[0].gate, pair[1].gate];
-                        said[*at].inference = Some(Inference::of(pair[0].logits, pair[1].logits, gates));
-                    }
-                    for (at, answer) in more.iter().zip(one_way) {
-                        said[*at].gate_inference = Some(Inference::one_way(answer.logits, answer.gate));
-                    }
+        match infer_pairs(&*models, &judged, &gated, Call::background(PATIENCE)) {
+            Ok(inferences) => {
+                let (judged, gated) = inferences.split_at(worth.len());
+                for (at, inference) in worth.iter().zip(judged) {
+                    said[*at].inference = Some(*inference);
                 }
-                Err(error) => self.failures.push(error.to_string()),
+                for (at, inference) in more.iter().zip(gated) {
+                    said[*at].gate_inference = Some(*inference);
+                }
             }
+            Err(error) => self.failures.push(error.to_string()),
         }
         numbers.into_iter().zip(said).collect()
     }

@@ -181,7 +181,7 @@ impl Engine {
                 .iter()
                 .map(|pair| (&*book.claims[pair.other].statement, &*book.claims[pair.one].statement))
                 .collect();
-            match self.infer(&texts, &[], Call::background(PATIENCE)) {
+            match self.infer_both_orders(&texts, Call::background(PATIENCE)) {
                 Ok(answers) => {
                     found.inferred += answers.len();
                     for (to, answer) in to.iter_mut().zip(answers) {
