@@ -101,7 +101,9 @@ mod tests {
         // Two crowds and one alone; the middle of each crowd comes first.
         let mut found = of(&[0.0, 10.0, 20.0, 88.0, 90.0, 92.0, 94.0, 96.0, 180.0], 0.97);
         assert_eq!(found.iter().map(|members| members[0]).collect::<Vec<_>>(), [5, 1]);
-        found.iter_mut().for_each(|members| members.sort_unstable());
+        for members in &mut found {
+            members.sort_unstable();
+        }
         assert_eq!(found, [vec![3, 4, 5, 6, 7], vec![0, 1, 2]]);
         assert_eq!(of(&[0.0, 10.0], 0.9), Vec::<Vec<usize>>::new(), "two are no crowd");
         assert_eq!(of(&[], 0.9), Vec::<Vec<usize>>::new());

@@ -44,8 +44,8 @@ impl Workspace {
     fn write(&self, project: &str, rules: &[String]) {
         let folder = self.dir.path().join("src").join(project);
         fs::create_dir_all(&folder).unwrap();
-        let lines: String = rules.iter().map(|rule| format!("- {rule}\n")).collect();
-        fs::write(folder.join("CLAUDE.md"), format!("# Rules\n\n{lines}")).unwrap();
+        let lines: Vec<String> = rules.iter().map(|rule| format!("- {rule}")).collect();
+        fs::write(folder.join("CLAUDE.md"), format!("# Rules\n\n{}\n", lines.join("\n"))).unwrap();
     }
 
     fn follow(&self) -> NotesAdded {
