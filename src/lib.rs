@@ -1,4 +1,4 @@
-//! ergo: memory for coding agents that keeps the reasons, and never contradicts itself silently.
+//! ergo: memory for coding agents that keeps decisions with their reasons, and refuses what contradicts them.
 //!
 //! The code map and the invariants between these modules are in `ARCHITECTURE.md`; `tests/it/arch.rs` checks the edges.
 

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum, pars
 
 use crate::store::SCHEMA;
 
-/// Memory for coding agents that keeps the reasons, and never contradicts itself silently.
+/// Memory for coding agents: keeps decisions with their reasons, and refuses what contradicts them.
 #[derive(Debug, Parser)]
 #[command(name = "ergo", version = version(), propagate_version = false, max_term_width = 100)]
 #[command(after_long_help = AFTER)]

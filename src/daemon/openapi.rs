@@ -9,7 +9,7 @@ use super::routes::DocumentedRoutes;
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "ergo", description = "Memory for coding agents that keeps the reasons, and never contradicts itself silently."),
+    info(title = "ergo", description = "Memory for coding agents: keeps decisions with their reasons, and refuses what contradicts them."),
     modifiers(&Token),
     security(("token" = [])),
 )]

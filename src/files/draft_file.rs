@@ -1,9 +1,9 @@
 //! New files that appear whole or not at all.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, Permissions},
     io::{self, ErrorKind},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -68,6 +68,19 @@ impl DraftFile {
     /// The draft's own path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Gives the draft the mode of its target; if there is none, everyone may read it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn keep_mode(&self) -> io::Result<()> {
+        let mode = match fs::metadata(&self.target) {
+            Ok(meta) => meta.permissions(),
+            Err(error) if error.kind() == ErrorKind::NotFound => Permissions::from_mode(0o644),
+            Err(error) => return Err(error),
+        };
+        self.file.set_permissions(mode)
     }
 
     /// Waits until the content is on the disk.

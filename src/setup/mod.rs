@@ -13,14 +13,15 @@ mod json;
 mod toml;
 
 use std::{
-    fmt::Write,
-    fs, io,
+    fmt::Write as _,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
 use similar::TextDiff;
 
-use crate::files::{self, PathTarget, locate, real_path};
+use crate::files::{self, DraftFile, PathTarget, locate, real_path};
 use agents::Target;
 pub use agents::{AgentFiles, CodingAgent};
 use backups::Backups;
@@ -235,22 +236,16 @@ fn write(change: &FileChange, remove: bool, backups: &Backups) -> Result<(), Set
     Ok(())
 }
 
-/// Writes a file whole or not at all, with the rights that it had.
+/// Writes a file whole or not at all, with the mode that it had.
 fn replace(path: &Path, text: &str) -> Result<(), SetupError> {
-    let failed = |error: io::Error| SetupError::file("write", path, error);
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(failed)?;
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let beside = folder.join(format!(".{name}.ergo-{}", std::process::id()));
-    fs::write(&beside, text).map_err(failed)?;
-    if let Ok(meta) = fs::metadata(path) {
-        fs::set_permissions(&beside, meta.permissions()).map_err(failed)?;
-    }
-    fs::rename(&beside, path).map_err(|error| {
-        // It is of no use any more; what matters is why.
-        drop(fs::remove_file(&beside));
-        failed(error)
-    })
+    let write = || {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let draft = DraftFile::beside(path)?;
+        draft.file().write_all(text.as_bytes())?;
+        draft.keep_mode()?;
+        draft.publish(true)
+    };
+    write().map_err(|error| SetupError::file("write", path, error))
 }
 
 #[cfg(test)]

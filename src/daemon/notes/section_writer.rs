@@ -150,18 +150,12 @@ fn conflict(keeper: &NotesKeeper, path: &Path, note: &NoteProposal) -> Result<No
 /// Replaces a file that still has the text that was read, keeping its mode.
 fn replace(path: &PathBuf, old: Option<&str>, new: &str) -> Result<(), ApiError> {
     let done = || -> io::Result<()> {
-        let mode = match fs::metadata(path) {
-            Ok(meta) if meta.permissions().readonly() => {
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
-            }
-            Ok(meta) => Some(meta.permissions()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
+        if fs::metadata(path).is_ok_and(|meta| meta.permissions().readonly()) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+        }
         let draft = DraftFile::beside(path)?;
         draft.file().write_all(new.as_bytes())?;
-        let mode = mode.unwrap_or_else(|| std::os::unix::fs::PermissionsExt::from_mode(0o644));
-        draft.file().set_permissions(mode)?;
+        draft.keep_mode()?;
         let now = match file_reader::text(path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,

@@ -14,7 +14,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::digest::{self, Sha256};
-use crate::infer::ModelRole;
+use crate::{files::DraftFile, infer::ModelRole};
 
 /// The version of the record.
 const VERSION: u32 = 1;
@@ -198,12 +198,12 @@ impl ModelStore {
         let path = self.record();
         let fail = |cause: io::Error| ModelStoreError::Io { act: "write", path: path.clone(), cause };
         let text = serde_json::to_vec_pretty(&records).map_err(|error| fail(io::Error::other(error)))?;
-        let fresh = self.folder.join(format!("models.json.{}", std::process::id()));
-        let written = write_private(&fresh, &text).and_then(|()| fs::rename(&fresh, &path));
-        if let Err(error) = written {
-            drop(fs::remove_file(&fresh));
-            return Err(fail(error));
-        }
+        let write = || {
+            let draft = DraftFile::beside(&path)?;
+            draft.file().write_all(&text)?;
+            draft.publish(true)
+        };
+        write().map_err(fail)?;
         drop(held);
         Ok(value)
     }

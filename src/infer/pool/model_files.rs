@@ -3,12 +3,15 @@
 use std::{
     fs,
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
-use crate::infer::{EmbeddedModel, catalogue::digest};
+use crate::{
+    files::DraftFile,
+    infer::{EmbeddedModel, catalogue::digest},
+};
 
 /// The metadata that tells whether a file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,20 +46,11 @@ pub fn write_out(model: &EmbeddedModel, folder: &Path) -> io::Result<PathBuf> {
         return Ok(path);
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let draft = folder.join(format!(".{}-{}.part", model.name, std::process::id()));
-    let written = write_and_sync(&draft, model.bytes).and_then(|()| fs::rename(&draft, &path));
-    if let Err(error) = written {
-        drop(fs::remove_file(&draft));
-        return Err(error);
-    }
+    let draft = DraftFile::beside(&path)?;
+    draft.file().write_all(model.bytes)?;
+    draft.publish(true)?;
     remove_others(model, folder, &path);
     Ok(path)
-}
-
-fn write_and_sync(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 fn is_whole(path: &Path, model: &EmbeddedModel) -> bool {
