@@ -223,7 +223,7 @@ fn a_read_is_served_between_two_passes_of_a_write() {
         }
         well(request, sink);
     });
-    let pairs = vec![("a".to_owned(), "b".to_owned()); 20];
+    let pairs = vec![("a".to_owned(), "b".to_owned()); 8];
     let write = {
         let pool = Arc::clone(&stage.pool);
         thread::spawn(move || pool.classify(&pairs, soon()))
@@ -235,9 +235,9 @@ fn a_read_is_served_between_two_passes_of_a_write() {
     };
     until(|| stage.pool.small.waiting() == [1, 0, 0]);
     hold.send(()).unwrap();
-    assert_eq!(write.join().unwrap(), Ok(vec![classification(); 20]));
+    assert_eq!(write.join().unwrap(), Ok(vec![classification(); 8]));
     assert_eq!(read.join().unwrap(), Ok(vec![vec![8.0, 0.0]]));
-    assert_eq!(*order.lock().unwrap(), ["8 pairs", "question", "8 pairs", "4 pairs"]);
+    assert_eq!(*order.lock().unwrap(), ["3 pairs", "question", "3 pairs", "2 pairs"]);
 }
 
 #[test]
