@@ -32,6 +32,8 @@ pub(super) struct GuardResult {
     pub(super) warnings: Vec<Warning>,
     /// A stage failed, so that nothing was compared.
     pub(super) ungated: bool,
+    /// A model failed or was busy, so that rules alone compared it.
+    pub(super) model_failed: bool,
     /// The first few of the claims that it was compared with, the nearest first.
     pub(super) nearest: Vec<ClaimId>,
     /// The guarded claims that it was compared with.
@@ -259,7 +261,16 @@ impl ActContext<'_> {
         let doubts =
             doubts.into_iter().map(|pair| ClaimInDoubt { row: rows[pair.at].clone(), band: pair.band }).collect();
         let compared = rows.iter().filter(|row| row.kind.is_guarded() && incoming.kind.is_guarded()).cloned().collect();
-        Ok(GuardResult { report, conflicts, warnings, ungated: false, nearest, compared, doubts })
+        Ok(GuardResult {
+            report,
+            conflicts,
+            warnings,
+            ungated: false,
+            model_failed: results.failed(),
+            nearest,
+            compared,
+            doubts,
+        })
     }
 
     /// Counts what became of a guarded write. `excepted`: it was stored as an exception to a rule.

@@ -22,6 +22,7 @@ impl From<InferError> for Fallback {
             InferError::NoModel { .. } => "fallback_no_endpoint",
             InferError::Refused(_) => ERROR,
             InferError::Timeout { .. }
+            | InferError::Busy { .. }
             | InferError::Crashed { .. }
             | InferError::BadModel { .. }
             | InferError::OutOfMemory { .. } => UNREACHABLE,

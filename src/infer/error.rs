@@ -21,6 +21,12 @@ pub enum InferError {
         /// The deadline.
         after: Duration,
     },
+    /// Other calls hold the model.
+    #[error("the {role} model is busy with other requests")]
+    Busy {
+        /// The role.
+        role: ModelRole,
+    },
     /// The worker process exited, or cannot be started.
     #[error("the process of the {role} model {why}")]
     Crashed {
@@ -58,6 +64,7 @@ impl InferError {
         match self {
             Self::NoModel { .. } => "no_model",
             Self::Timeout { .. } => "timeout",
+            Self::Busy { .. } => "busy",
             Self::Crashed { .. } => "crashed",
             Self::BadModel { .. } => "bad_model",
             Self::OutOfMemory { .. } => "out_of_memory",

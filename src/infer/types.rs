@@ -73,22 +73,29 @@ pub struct Call {
     pub priority: Priority,
     /// After this, the call fails with [`super::InferError::Timeout`].
     pub deadline: Duration,
+    /// If other calls hold a running model for longer than this, the call fails with [`super::InferError::Busy`]; `None` waits for the deadline.
+    pub longest_queue: Option<Duration>,
 }
 
 impl Call {
     /// A call that a read or a hook waits for.
     pub const fn interactive(deadline: Duration) -> Self {
-        Self { priority: Priority::Interactive, deadline }
+        Self { priority: Priority::Interactive, deadline, longest_queue: None }
     }
 
     /// A call that a write waits for.
     pub const fn foreground(deadline: Duration) -> Self {
-        Self { priority: Priority::Foreground, deadline }
+        Self { priority: Priority::Foreground, deadline, longest_queue: None }
+    }
+
+    /// The same call, which gives up if it has to queue for longer than this.
+    pub const fn queueing_at_most(self, longest: Duration) -> Self {
+        Self { longest_queue: Some(longest), ..self }
     }
 
     /// A call that nobody waits for.
     pub const fn background(deadline: Duration) -> Self {
-        Self { priority: Priority::Background, deadline }
+        Self { priority: Priority::Background, deadline, longest_queue: None }
     }
 }
 

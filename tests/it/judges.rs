@@ -303,7 +303,7 @@ fn a_command_reads_the_story_in_the_background_and_its_question_is_answered() {
     let prompt = std::fs::read_to_string(&kept).unwrap();
     assert!(prompt.contains("\"on\":\"2025-02-01 00:00\"") && prompt.contains("\"by\":\"bob\""), "{prompt}");
     let story = home.run(["story", "--scope", "acme/api"]).ok().stdout;
-    assert!(story.contains("(a language model asks)"), "{story}");
+    assert!(story.contains("(asked by a language model)"), "{story}");
     let id = home.run(["conflicts", "--scope", "acme/api", "--json"]).ok().json()["items"][0]["id"].clone();
     let answered = home.run(["resolve", id.as_str().unwrap(), "--no", "--reason", "pages are never dropped"]).ok();
     assert!(answered.stdout.contains("upersede"), "{answered:?}");

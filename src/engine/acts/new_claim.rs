@@ -249,7 +249,7 @@ impl ActContext<'_> {
         if claim.draft.kind.is_guarded() {
             self.count(&judged, !rules.is_empty());
             if let Some(id) = committed.created.first() {
-                self.engine.deepen_later(*id, claim.consider);
+                self.engine.deepen_later(*id, claim.consider && !judged.model_failed);
             }
         }
         warnings.extend(review_warning(&committed));

@@ -41,6 +41,15 @@ pub(super) struct LaneSettings {
 /// The result of a call.
 pub(super) type CallResult = Result<InferReply, InferError>;
 
+/// What the caller and the lane's thread tell each other of a call.
+#[derive(Debug, Default)]
+pub(super) struct CallProgress {
+    /// Set if the caller has stopped waiting.
+    abandoned: AtomicBool,
+    /// Set if the call has left the queue.
+    begun: AtomicBool,
+}
+
 /// A call in the queue.
 pub(super) struct QueuedCall {
     pub(super) role: ModelRole,
@@ -48,14 +57,18 @@ pub(super) struct QueuedCall {
     pub(super) command: Option<InferCommand>,
     pub(super) call: Call,
     pub(super) until: Instant,
-    /// Set if the caller has stopped waiting.
-    pub(super) abandoned_flag: Arc<AtomicBool>,
+    pub(super) progress: Arc<CallProgress>,
     pub(super) reply: mpsc::Sender<CallResult>,
 }
 
 impl QueuedCall {
     pub(super) fn abandoned(&self) -> bool {
-        self.abandoned_flag.load(Ordering::Relaxed)
+        self.progress.abandoned.load(Ordering::Relaxed)
+    }
+
+    /// Notes that it has left the queue.
+    pub(super) fn begin(&self) {
+        self.progress.begun.store(true, Ordering::Relaxed);
     }
 
     /// Returns the texts of a call to embed.
@@ -157,18 +170,29 @@ impl WorkerLane {
     pub(super) fn call(&self, role: ModelRole, command: Option<InferCommand>, call: Call) -> CallResult {
         let now = Instant::now();
         let (reply, answer) = mpsc::channel();
-        let abandoned_flag = Arc::new(AtomicBool::new(false));
+        let progress = Arc::new(CallProgress::default());
         let until = now + call.deadline;
-        let job = QueuedCall { role, command, call, until, abandoned_flag: Arc::clone(&abandoned_flag), reply };
+        let job = QueuedCall { role, command, call, until, progress: Arc::clone(&progress), reply };
         let timeout = job.timeout();
         self.submit(job)?;
-        match answer.recv_timeout(call.deadline) {
+        let mut outcome = answer.recv_timeout(call.longest_queue.unwrap_or(call.deadline));
+        let mut error = timeout;
+        if call.longest_queue.is_some() && matches!(outcome, Err(RecvTimeoutError::Timeout)) {
+            // Loading a model is no queue: it takes long once.
+            let queues = !progress.begun.load(Ordering::Relaxed) && self.shared.state().loaded.contains(&role);
+            if queues {
+                error = InferError::Busy { role };
+            } else {
+                outcome = answer.recv_timeout(until.saturating_duration_since(Instant::now()));
+            }
+        }
+        match outcome {
             Ok(outcome) => outcome,
             Err(RecvTimeoutError::Timeout) => {
-                abandoned_flag.store(true, Ordering::Relaxed);
+                progress.abandoned.store(true, Ordering::Relaxed);
                 drop(self.shared.state());
                 self.shared.wake.notify_all();
-                Err(timeout)
+                Err(error)
             }
             Err(RecvTimeoutError::Disconnected) => {
                 Err(InferError::Crashed { role, why: "is shutting down".to_owned() })

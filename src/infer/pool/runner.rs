@@ -6,7 +6,7 @@
 use std::{
     mem,
     path::Path,
-    sync::{Arc, atomic::AtomicBool, mpsc},
+    sync::{Arc, mpsc},
     time::{Duration, Instant},
 };
 
@@ -91,6 +91,7 @@ impl Runner {
     }
 
     fn serve(&mut self, job: QueuedCall) {
+        job.begin();
         if job.abandoned() || Instant::now() >= job.until {
             answer(&job, Err(job.timeout()));
             return;
@@ -130,6 +131,7 @@ impl Runner {
     fn serve_together(&mut self, first: QueuedCall, more: Vec<QueuedCall>) {
         let mut calls = vec![first];
         calls.extend(more);
+        calls.iter().for_each(QueuedCall::begin);
         let (reply, replied) = mpsc::channel();
         let texts = calls.iter().filter_map(QueuedCall::texts).flatten().cloned().collect();
         let together = QueuedCall {
@@ -137,7 +139,7 @@ impl Runner {
             command: Some(InferCommand::Embed(texts)),
             call: calls[0].call,
             until: calls.iter().map(|call| call.until).max().unwrap_or_else(Instant::now),
-            abandoned_flag: Arc::new(AtomicBool::new(false)),
+            progress: Arc::default(),
             reply,
         };
         self.serve(together);

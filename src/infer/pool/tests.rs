@@ -465,3 +465,34 @@ fn an_answer_that_does_not_fit_is_a_failure_and_no_panic() {
     assert_eq!(stage.pool.embed(&texts(1), soon()).unwrap_err().kind(), "crashed");
     assert_eq!(stage.pool.classify(&[("a".into(), "b".into())], soon()).unwrap_err().kind(), "crashed");
 }
+
+#[test]
+fn a_call_that_queues_for_too_long_gives_up_and_one_that_was_begun_is_waited_for() {
+    let (hold, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let passes = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&passes);
+    let stage = stage(move |_, request, sink| {
+        if let InferCommand::Classify(_) = &request.command {
+            seen.fetch_add(1, Ordering::SeqCst);
+            held.lock().unwrap().recv().unwrap();
+        }
+        well(request, sink);
+    });
+    // Once, so that the models are loaded.
+    hold.send(()).unwrap();
+    let pair = [("a".to_owned(), "b".to_owned())];
+    stage.pool.classify(&pair, soon()).unwrap();
+
+    let short = Duration::from_millis(20);
+    let begun = {
+        let (pool, pair) = (Arc::clone(&stage.pool), pair.clone());
+        thread::spawn(move || pool.classify(&pair, soon().queueing_at_most(short)))
+    };
+    until(|| passes.load(Ordering::SeqCst) == 2);
+    let busy = stage.pool.classify(&pair, soon().queueing_at_most(short));
+    assert_eq!(busy, Err(InferError::Busy { role: ModelRole::Nli }));
+    assert!(!begun.is_finished(), "it holds the model, so it waits for its deadline");
+    hold.send(()).unwrap();
+    assert_eq!(begun.join().unwrap(), Ok(vec![classification()]));
+}

@@ -44,7 +44,8 @@ fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
     let (error, advice) = at_ada();
     assert!(error.contains("the peer cannot store") && advice.contains("free "), "{error} {advice}");
     let doctor = || ada.run(&["doctor"]).stdout.contains("bob-laptop: the peer cannot store");
-    until_within(Duration::from_mins(1), "ada's doctor says so", doctor);
+    // The doctor takes seconds on a busy machine, and between two attempts there is nothing to say.
+    until_within(Duration::from_mins(3), "ada's doctor says so", doctor);
     let there = bob.set().0;
     assert!((there as usize) < FACTS, "{there} of {FACTS} fit");
     assert_ne!(bob.status()["teams"][0]["in_sync"], true, "{}", bob.status());
