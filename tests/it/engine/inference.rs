@@ -109,6 +109,32 @@ fn a_model_that_fails_costs_a_warning_and_no_write() {
     assert_eq!(bed.engine.counts().unwrap().guard.skipped, 1);
 }
 
+/// Many write at once: nobody queues for long, and what was left out is made up for.
+#[test]
+fn where_the_models_are_busy_rules_compare_and_the_background_compares_again() {
+    let busy = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let seen = Arc::clone(&busy);
+    let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).classifying(move |a, b| {
+        if seen.load(Ordering::Relaxed) {
+            return Err(InferError::Busy { role: ModelRole::Nli });
+        }
+        Ok([0.0, 0.0, if a.contains("early") == b.contains("early") { -5.0 } else { 4.0 }])
+    });
+    let models = Arc::new(models);
+    let bed = bed(Arc::clone(&models) as Arc<dyn Models>);
+    bed.remember(EARLY, "cheap to change");
+    let stored = stored(bed.try_remember(LATE, "one look is enough"));
+    let warning = &stored.warnings[0];
+    assert_eq!(warning.code, "stage_skipped");
+    assert!(warning.message.contains("busy"), "{}", warning.message);
+    assert!(models.asked().iter().all(|(_, call)| call.longest_queue.is_some()));
+    assert_eq!(bed.open_cards(), 0);
+
+    busy.store(false, Ordering::Relaxed);
+    while bed.engine.deepen_next().unwrap() {}
+    assert_eq!(bed.open_cards(), 1, "the background found what the write could not");
+}
+
 /// A cross-encoder during whose answer somebody else writes: only possible where nobody holds the lock.
 #[test]
 fn nobody_holds_the_lock_while_a_model_thinks_and_what_appears_meanwhile_is_named() {
