@@ -89,6 +89,7 @@ impl Call {
     }
 
     /// The same call, which gives up if it has to queue for longer than this.
+    #[must_use]
     pub const fn queueing_at_most(self, longest: Duration) -> Self {
         Self { longest_queue: Some(longest), ..self }
     }

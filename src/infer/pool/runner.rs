@@ -131,7 +131,9 @@ impl Runner {
     fn serve_together(&mut self, first: QueuedCall, more: Vec<QueuedCall>) {
         let mut calls = vec![first];
         calls.extend(more);
-        calls.iter().for_each(QueuedCall::begin);
+        for call in &calls {
+            call.begin();
+        }
         let (reply, replied) = mpsc::channel();
         let texts = calls.iter().filter_map(QueuedCall::texts).flatten().cloned().collect();
         let together = QueuedCall {
