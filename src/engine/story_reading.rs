@@ -33,26 +33,48 @@ const KEPT: usize = 2_048;
 /// Readings of claims, which do not change.
 #[derive(Debug, Default)]
 pub(super) struct StoryTexts {
-    kept: Mutex<HashMap<ClaimId, StoryText>>,
+    kept: Mutex<KeptTexts>,
+}
+
+/// Readings by age: what was not asked for while half of them were replaced is dropped.
+#[derive(Debug, Default)]
+struct KeptTexts {
+    newer: HashMap<ClaimId, StoryText>,
+    older: HashMap<ClaimId, StoryText>,
+}
+
+impl KeptTexts {
+    fn get(&mut self, id: &ClaimId) -> Option<StoryText> {
+        if let Some(text) = self.newer.get(id) {
+            return Some(text.clone());
+        }
+        let text = self.older.remove(id)?;
+        self.insert(*id, text.clone());
+        Some(text)
+    }
+
+    fn insert(&mut self, id: ClaimId, text: StoryText) {
+        if self.newer.len() >= KEPT / 2 {
+            self.older = std::mem::take(&mut self.newer);
+        }
+        self.newer.insert(id, text);
+    }
 }
 
 impl StoryTexts {
     pub(super) fn text(&self, row: &ClaimRow) -> StoryText {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(text) = kept.get(&row.id) {
-            return text.clone();
+            return text;
         }
         let text = StoryText::new(new_claim(row), row.reason.as_deref());
-        if kept.len() >= KEPT {
-            kept.clear();
-        }
         kept.insert(row.id, text.clone());
         text
     }
 
     /// Forgets what was read, which may be a text that was redacted.
     pub(super) fn forget(&self) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = KeptTexts::default();
     }
 }
 

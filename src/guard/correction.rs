@@ -88,7 +88,7 @@ fn subject(items: &[Item], at: usize) -> Vec<usize> {
 }
 
 /// Returns the things whose use a statement ends.
-pub(crate) fn abandoned(parsed: &Parsed) -> Vec<Abandoned> {
+fn abandoned(parsed: &Parsed) -> Vec<Abandoned> {
     let items = &parsed.items;
     let decides = items.iter().any(|item| lexicon().class(WordClass::Deciding).contains(item.lower.as_str()));
     let mut out: Vec<Abandoned> = Vec::new();
@@ -154,6 +154,11 @@ pub(crate) fn abandoned(parsed: &Parsed) -> Vec<Abandoned> {
     out
 }
 
+/// [`abandoned`], read once of each statement.
+fn abandoned_once(parsed: &Parsed) -> &[Abandoned] {
+    parsed.abandoned.get_or_init(|| abandoned(parsed))
+}
+
 /// Returns the item by which a statement says that it corrects something: "actually, …", "that was wrong", "we now use …", "we
 /// switched to …".
 pub(crate) fn corrects(parsed: &Parsed) -> Option<usize> {
@@ -177,8 +182,7 @@ pub(crate) fn corrects(parsed: &Parsed) -> Option<usize> {
 
 /// Returns the correction if `theirs` depends on something whose use `ours` ends.
 pub(crate) fn abandons(ours: &Parsed, theirs: &Parsed) -> Option<Correction> {
-    let leaving = abandoned(theirs);
-    for given in abandoned(ours) {
+    for given in abandoned_once(ours) {
         let mut named: Vec<usize> = given
             .thing
             .iter()
@@ -211,9 +215,9 @@ pub(crate) fn abandons(ours: &Parsed, theirs: &Parsed) -> Option<Correction> {
             .iter()
             .filter(|clause| clause.negative)
             .any(|clause| found.iter().any(|at| clause.core.contains(at) || clause.subject.contains(at)));
-        let gone = leaving.iter().any(|other| found.iter().any(|at| other.thing.contains(at)));
+        let gone = abandoned_once(theirs).iter().any(|other| found.iter().any(|at| other.thing.contains(at)));
         if !denied && !gone {
-            let mut words = given.thing;
+            let mut words = given.thing.clone();
             words.push(given.cue);
             return Some(Correction { ours: words, theirs: found });
         }

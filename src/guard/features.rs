@@ -102,8 +102,7 @@ fn numbers_differ(ours: &Parsed, theirs: &Parsed) -> bool {
             .items
             .iter()
             .enumerate()
-            .filter(|(at, _)| !names(*at))
-            .filter_map(|(_, item)| item.quantity.as_ref())
+            .filter_map(|(at, item)| item.quantity.as_ref().filter(|_| !names(at)))
             .map(|q| (q.value.clone(), q.base))
             .collect()
     };
@@ -123,6 +122,29 @@ fn different_names(ours: &Parsed, theirs: &Parsed) -> f32 {
     (only(ours, theirs).min(only(theirs, ours)) as f32 / 2.0).min(1.5)
 }
 
+/// Returns how strongly the words oppose each other, if the norms do not decide.
+fn aligned(ruling: &Ruling) -> f32 {
+    // If the norms contradict each other, every machine must get the same features: those of the norms alone.
+    let structural = ruling.evidence.stage == Stage::Structural || ruling.norms_contradict;
+    if structural || ruling.evidence.rule == RuleId::ChangeInWords { 0.0 } else { ruling.strength }
+}
+
+/// Returns whether the rules found something, as a feature.
+fn found(ruling: &Ruling) -> f32 {
+    flag(ruling.norms_contradict || aligned(ruling) >= MIN_STRENGTH)
+}
+
+/// Returns the features of a pair that are weighed without a cross-encoder ([`RULE_FEATURES`]); the others are 0, since to compare all words of two
+/// claims takes most of the time.
+pub(crate) fn by_rules(ruling: &Ruling) -> Features {
+    FEATURE_NAMES.map(|name| match name {
+        "structural_contradiction" => flag(ruling.norms_contradict),
+        "aligned" => aligned(ruling),
+        "found" => found(ruling),
+        _ => 0.0,
+    })
+}
+
 /// Returns the features of a pair: the findings of the rules, the shared words, and the scores of models.
 pub(crate) fn extract(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim, scores: &PairScores) -> Features {
     let (a, b) = (&ours.parsed, &theirs.parsed);
@@ -130,9 +152,8 @@ pub(crate) fn extract(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
     let evidence = &ruling.evidence;
     let structural = evidence.stage == Stage::Structural;
     let rule = evidence.rule;
-    // If the norms contradict each other, every machine must get the same features: those of the norms alone.
     let structural = structural || ruling.norms_contradict;
-    let aligned = if structural || rule == RuleId::ChangeInWords { 0.0 } else { ruling.strength };
+    let aligned = aligned(ruling);
     let of = |id: RuleId| if !structural && rule == id { aligned.max(0.1) } else { 0.0 };
     let subject =
         ours.norms.iter().any(|x| !x.subject.is_empty() && theirs.norms.iter().any(|y| x.subject == y.subject));
@@ -178,6 +199,38 @@ pub(crate) fn extract(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
         up * polarity,
         far,
         up * far,
-        flag(ruling.norms_contradict || aligned >= MIN_STRENGTH),
+        found(ruling),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::{Guard, NormedClaim};
+
+    #[test]
+    fn what_is_weighed_without_a_cross_encoder_is_the_same_as_among_all_features() {
+        let guard = Guard::default();
+        let parsed = |statement: &str| {
+            let norms = guard.normalise(statement, &crate::domain::claim::Qualifiers::default()).norms;
+            ParsedClaim::new(NormedClaim { statement: statement.to_owned(), norms, ..NormedClaim::default() })
+        };
+        let mut found = Vec::new();
+        for (ours, theirs) in [
+            ("Tokens must expire after 5 minutes.", "Tokens must expire after 9 minutes."),
+            ("Never log tokens.", "Please do write the tokens into the log."),
+            ("We are switching away from Redis.", "Sessions are kept in Redis."),
+            ("Invoices are blue.", "Tokens must expire after 9 minutes."),
+        ] {
+            let (ours, theirs) = (parsed(ours), parsed(theirs));
+            let ruling = guard.compare(&ours, &theirs, &PairScores::default());
+            let (all, few) = (extract(&ruling, &ours, &theirs, &PairScores::default()), by_rules(&ruling));
+            for (at, name) in FEATURE_NAMES.iter().enumerate() {
+                let expected = if RULE_FEATURES.contains(name) { all[at] } else { 0.0 };
+                assert_eq!(few[at].to_bits(), expected.to_bits(), "{name}");
+            }
+            found.push(few.iter().sum::<f32>() > 0.0);
+        }
+        assert!(found.contains(&true) && found.contains(&false), "{found:?}");
+    }
 }

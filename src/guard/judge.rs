@@ -341,7 +341,7 @@ pub(crate) fn weigh(
         }
         return;
     }
-    let alone = features::extract(ruling, ours, theirs, &PairScores::default());
+    let alone = features::by_rules(ruling);
     let (mut probability, mut limits) = (weights.rules.score(&alone), (weights.rules.block, weights.rules.warn));
     ruling.tier = tier(probability, limits.0, limits.1);
     let mut inferred = None;

@@ -174,13 +174,16 @@ impl JudgeWeights {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guard::features::RULE_FEATURES;
 
     #[test]
     fn the_built_in_file_is_valid() {
         let read: JudgeWeights = toml::from_str(include_str!("../../assets/judge.toml")).unwrap();
         assert_eq!(&read, built_in());
-        for name in read.weights.keys().chain(read.rules.weights.keys()) {
-            assert!(name == "intercept" || FEATURE_NAMES.contains(&name.as_str()), "unknown feature {name}");
+        for (names, known) in [(read.weights.keys(), &FEATURE_NAMES[..]), (read.rules.weights.keys(), &RULE_FEATURES)] {
+            for name in names {
+                assert!(name == "intercept" || known.contains(&name.as_str()), "unknown feature {name}");
+            }
         }
         assert!(read.thresholds.warn <= read.thresholds.block && read.rules.warn <= read.rules.block);
         assert!((1..=8).contains(&read.gate.most));

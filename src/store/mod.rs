@@ -46,7 +46,7 @@ pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
 pub use doubt_rows::{DoubtRow, NewDoubt, QueuedDoubts};
 pub use error::StoreError;
 pub use past::PastMark;
-pub use read::{AgentTally, ClaimLink, ClaimNews, JudgedWords, RecordedPromotion, Sightings};
+pub use read::{AgentTally, ClaimLink, ClaimNews, JudgedWords, NearbyLists, RecordedPromotion, Sightings};
 pub use requests::RequestHash;
 pub use row::{
     AgentRow, CardFilter, CardRow, CardState, CheckReport, ClaimFilter, ClaimRow, EventRow, GuardOutcome,

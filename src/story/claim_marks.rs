@@ -236,17 +236,20 @@ impl Scene<'_> {
         let (line, theirs) = (self.lines[at], self.reading(first));
         let strength = self.reading(at).overlap(theirs);
         let same_length = self.reading(at).topic.len().abs_diff(theirs.topic.len()) <= 1;
-        if strength < RESTATED_OVERLAP || !same_length || self.opposes(at, first).is_some() {
+        if strength < RESTATED_OVERLAP || !same_length {
             return None;
         }
         self.watch(first);
         let retracted = self.lines[first].standing.retracted?;
+        if self.opposes(at, first).is_some() {
+            return None;
+        }
         // What was written down later has the times of a history, and its retraction that of the import.
         let pause = if line.written == line.recorded { SESSION } else { 0 };
         if retracted.saturating_add(pause) > line.recorded || self.is_session(first, at) {
             return None;
         }
-        if line.text.reason.as_ref().is_some_and(|reason| reason.returns) {
+        if line.text.reason().is_some_and(|reason| reason.returns) {
             return None;
         }
         let (confusion, rule) = (Confusion::Reversal, StoryRule::Restated);

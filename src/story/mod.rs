@@ -21,7 +21,7 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 pub use claim_marks::{ClaimMarks, read_claim};
@@ -53,11 +53,28 @@ pub const SESSION: u64 = 20 * 60 * 1000;
 pub struct StoryText {
     claim: Arc<ParsedClaim>,
     reading: Arc<ClaimReading>,
-    reason: Option<Arc<ClaimReading>>,
+    reason: Option<Arc<Reason>>,
+}
+
+/// The reason that a writer gave.
+#[derive(Debug)]
+struct Reason {
+    text: String,
+    /// What it says: few claims are compared in a way that asks for it.
+    reading: OnceLock<ClaimReading>,
+}
+
+impl Reason {
+    fn reading(&self) -> &ClaimReading {
+        self.reading.get_or_init(|| {
+            let statement = self.text.clone();
+            ClaimReading::of(&ParsedClaim::new(NormedClaim { statement, ..NormedClaim::default() }))
+        })
+    }
 }
 
 impl StoryText {
-    /// Parses and reads a claim and the reason that its writer gave.
+    /// Parses and reads a claim; the reason that its writer gave is read when it is asked for.
     pub fn new(mut claim: NormedClaim, reason: Option<&str>) -> Self {
         // The guard does not compare two facts; the story does, so it treats them like decisions.
         if !claim.kind.is_guarded() {
@@ -65,11 +82,13 @@ impl StoryText {
         }
         let claim = Arc::new(ParsedClaim::new(claim));
         let reading = Arc::new(ClaimReading::of(&claim));
-        let reason = reason.map(|reason| {
-            let statement = reason.to_owned();
-            Arc::new(ClaimReading::of(&ParsedClaim::new(NormedClaim { statement, ..NormedClaim::default() })))
-        });
+        let reason = reason.map(|text| Arc::new(Reason { text: text.to_owned(), reading: OnceLock::new() }));
         Self { claim, reading, reason }
+    }
+
+    /// Returns what the reason says.
+    fn reason(&self) -> Option<&ClaimReading> {
+        self.reason.as_deref().map(Reason::reading)
     }
 
     /// Returns the words by which it is found, as numbers that are the same in every process.
@@ -151,8 +170,7 @@ impl StoryClaim {
     /// Returns whether its reason speaks of what the other claim says and it does not, or says that something came back.
     fn explains(&self, other: &Self) -> bool {
         self.text
-            .reason
-            .as_ref()
+            .reason()
             .is_some_and(|reason| reason.returns || reason.names_what_only(other.reading(), self.reading()))
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     },
     guard::{Guard, JudgeContext, MAX_BY_WORDS, NormedClaim, PairScores, ParsedClaim, Ruling, normalise::llm},
     infer::Call,
-    store::{ClaimFilter, ClaimRow, NearbyQuery, Reader},
+    store::{ClaimFilter, ClaimRow, NearbyLists, NearbyQuery, Reader},
 };
 
 /// Claims that are read at once.
@@ -58,6 +58,7 @@ pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Resul
             second,
             outcome,
             doubts: Vec::new(),
+            lists: NearbyLists::default(),
             claims: HashMap::new(),
         };
         let work = work.run()?;
@@ -104,6 +105,8 @@ struct Work<'a> {
     outcome: AuditOutcome,
     /// Claims with those that they may contradict.
     doubts: Vec<ClaimInDoubts>,
+    /// The lists of words by which claims near each other are found.
+    lists: NearbyLists,
     /// Claims that were read, by their numbers: each is near many others. `None` for one that cannot be parsed.
     claims: HashMap<i64, Option<ReadClaim>>,
 }
@@ -178,13 +181,16 @@ impl Work<'_> {
         let (id, place) = (row.id, self.reader.claim_number(&row.id)?);
         let Some(place) = place else { return Ok(None) };
         let Some((row, ours)) = self.keep(place, row)? else { return Ok(None) };
-        let places = self.reader.nearby_places(&NearbyQuery {
-            scopes: self.scope.in_force(),
-            terms: Guard::index_terms(&ours.claim().norms, &ours.claim().statement),
-            exclude: vec![id],
-            facts: false,
-            limit: MAX_BY_WORDS,
-        })?;
+        let places = self.reader.nearby_places_by(
+            &mut self.lists,
+            &NearbyQuery {
+                scopes: self.scope.in_force(),
+                terms: Guard::index_terms(&ours.claim().norms, &ours.claim().statement),
+                exclude: vec![id],
+                facts: false,
+                limit: MAX_BY_WORDS,
+            },
+        )?;
         let (mut rows, mut against) = (Vec::new(), Vec::new());
         for other in places.into_iter().filter(|other| compared.insert((place.min(*other), place.max(*other)))) {
             if let Some((row, parsed)) = self.at(other)? {

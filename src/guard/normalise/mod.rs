@@ -11,6 +11,9 @@ pub(crate) mod stated_scope;
 pub(crate) mod token;
 pub(crate) mod value;
 
+use std::sync::OnceLock;
+
+use super::correction;
 use crate::domain::{claim::Qualifiers, norm::Norm};
 use clause::Clause;
 use lexical_item::Item;
@@ -61,6 +64,8 @@ pub(crate) struct Parsed {
     pub(crate) label: Vec<u64>,
     pub(crate) stated_scope: stated_scope::StatedScope,
     pub(crate) window: date_window::DateWindow,
+    /// What [`correction::abandons`] reads of it: a claim is compared with dozens of others.
+    pub(crate) abandoned: OnceLock<Vec<correction::Abandoned>>,
 }
 
 /// Returns the canonical keys of a text's content words, as in the subjects and values of norms; numbers with their base unit.
@@ -86,5 +91,5 @@ pub(crate) fn parse(statement: &str) -> Parsed {
     let label = clause::label(&items);
     let subjects: Vec<usize> = clauses.iter().flat_map(|c| c.subject.iter().copied()).collect();
     let stated_scope = stated_scope::stated_scope(&items, &subjects);
-    Parsed { text, items, clauses, label, stated_scope, window }
+    Parsed { text, items, clauses, label, stated_scope, window, abandoned: OnceLock::new() }
 }

@@ -16,6 +16,7 @@ mod search;
 
 pub use agents::AgentTally;
 pub(super) use claims::bare_claims_at_places;
+pub use nearby_claims::NearbyLists;
 pub use notes::{ClaimLink, ClaimNews, JudgedWords, Sightings};
 pub use promotions::RecordedPromotion;
 pub(super) use recall::quoted;

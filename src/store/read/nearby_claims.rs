@@ -8,7 +8,7 @@
 //! Ranked by inverse document frequency: Spärck Jones, "A statistical interpretation of term specificity and its
 //! application in retrieval", 1972.
 
-use std::collections::{HashMap, HashSet};
+use std::{cmp::Reverse, collections::HashMap};
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
@@ -36,8 +36,11 @@ const PAIR_WEIGHT: f64 = 6.0;
 /// How many claims are ranked by all of their words, for each that is asked for.
 const RECONSIDERED: usize = 2;
 
+/// The most entries that are kept for further look-ups: 8 MB.
+const KEPT_ENTRIES: usize = 1_000_000;
+
 /// Which lists of the index are read.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Source {
     Words,
     Phrases,
@@ -84,18 +87,61 @@ impl List {
     }
 
     /// Reads up to `limit` further entries.
-    fn read(&mut self, db: &Connection, limit: usize) -> Result<usize> {
-        let mut read = self.source.before(db)?;
-        let rows = read.query_map(params![self.key, self.end(), limit], |row| row.get(0))?;
-        let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
-        self.complete = rows.len() < limit;
-        self.claims.extend(&rows);
-        Ok(rows.len())
+    fn read(&mut self, db: &Connection, lists: &mut NearbyLists, limit: usize) -> Result<usize> {
+        let known = self.claims.len();
+        let list = lists.read(db, (self.source, self.key), known + limit)?;
+        self.claims.extend(list.claims.iter().skip(known).take(limit));
+        let read = self.claims.len() - known;
+        self.complete = read < limit;
+        Ok(read)
     }
 
     /// What sharing it is worth among so many claims.
     fn worth(&self, claims: usize) -> f64 {
         self.weight * (1.0 + claims as f64 / self.df.max(1) as f64).ln()
+    }
+}
+
+/// Lists of the index that were read, for many look-ups one after another: neighbours share most of their words, and the long lists would be read for
+/// each of them again. What is written meanwhile is not in it.
+#[derive(Default)]
+pub struct NearbyLists {
+    lists: HashMap<(Source, i64), KeptList>,
+    /// The entries of all lists.
+    entries: usize,
+}
+
+/// The newest entries of a list.
+#[derive(Default)]
+struct KeptList {
+    /// The newest first.
+    claims: Vec<i64>,
+    complete: bool,
+}
+
+impl NearbyLists {
+    /// Returns a list with its newest `most` entries at least, or all if it has fewer.
+    fn read(&mut self, db: &Connection, key: (Source, i64), most: usize) -> Result<&KeptList> {
+        let list = self.lists.entry(key).or_default();
+        let missing = most.saturating_sub(list.claims.len());
+        if missing > 0 && !list.complete {
+            let end = list.claims.last().copied().unwrap_or(i64::MAX);
+            let mut read = key.0.before(db)?;
+            let rows = read.query_map(params![key.1, end, missing], |row| row.get(0))?;
+            let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
+            list.complete = rows.len() < missing;
+            self.entries += rows.len();
+            list.claims.extend(rows);
+        }
+        Ok(list)
+    }
+}
+
+impl KeptList {
+    /// Returns whether a claim is in the list; `None` if what was read does not go back so far.
+    fn has(&self, claim: i64) -> Option<bool> {
+        let reaches = self.complete || self.claims.last().is_some_and(|end| *end <= claim);
+        reaches.then(|| self.claims.binary_search_by(|other| claim.cmp(other)).is_ok())
     }
 }
 
@@ -114,6 +160,14 @@ impl Reader {
 
     /// [`Reader::nearby_claims`], their numbers alone.
     pub fn nearby_places(&self, query: &NearbyQuery) -> Result<Vec<i64>> {
+        self.nearby_places_by(&mut NearbyLists::default(), query)
+    }
+
+    /// [`Reader::nearby_places`] by lists that are kept for the next look-up.
+    pub fn nearby_places_by(&self, kept: &mut NearbyLists, query: &NearbyQuery) -> Result<Vec<i64>> {
+        if kept.entries > KEPT_ENTRIES {
+            *kept = NearbyLists::default();
+        }
         self.snapshot(|reader| {
             let db = &reader.db;
             let scopes = log::known_scopes(db, &query.scopes)?;
@@ -128,29 +182,26 @@ impl Reader {
             if claims == 0 {
                 return Ok(Vec::new());
             }
-            let mut lists = words(db, &scopes, query)?;
+            let mut lists = words(db, kept, &scopes, query)?;
             if !query.facts {
-                lists.extend(phrases(db, &scopes, query, claims)?);
+                lists.extend(phrases(db, kept, &scopes, query, claims)?);
             }
-            let mut excluded = HashSet::new();
+            let mut ranked = scores(&lists, claims);
             for id in &query.exclude {
-                excluded.extend(log::number_of(db, id)?);
+                let number = log::number_of(db, id)?;
+                ranked.retain(|(claim, _)| Some(*claim) != number);
             }
-            let mut scores: HashMap<i64, f64> = HashMap::new();
-            for list in &lists {
-                let worth = list.worth(claims);
-                for claim in &list.claims {
-                    *scores.entry(*claim).or_default() += worth;
-                }
-            }
-            let mut ranked: Vec<(i64, f64)> =
-                scores.into_iter().filter(|(claim, _)| !excluded.contains(claim)).collect();
             // The best so far are asked for the words and phrases whose lists were not read to the end.
             rank(&mut ranked, query.limit.saturating_mul(RECONSIDERED));
             for list in lists.iter().filter(|list| !list.complete) {
-                let (worth, mut has) = (list.worth(claims), list.source.has(db)?);
+                let (worth, mut ask) = (list.worth(claims), list.source.has(db)?);
+                let read = kept.lists.get(&(list.source, list.key));
                 for (claim, score) in ranked.iter_mut().filter(|(claim, _)| *claim < list.end()) {
-                    if has.exists(params![list.key, *claim])? {
+                    let has = match read.and_then(|read| read.has(*claim)) {
+                        Some(has) => has,
+                        None => ask.exists(params![list.key, *claim])?,
+                    };
+                    if has {
                         *score += worth;
                     }
                 }
@@ -161,8 +212,27 @@ impl Reader {
     }
 }
 
+/// The claims of the lists, each once, with what they share with the new claim.
+fn scores(lists: &[List], claims: usize) -> Vec<(i64, f64)> {
+    let mut scores: Vec<(i64, f64)> = Vec::with_capacity(lists.iter().map(|list| list.claims.len()).sum());
+    for list in lists {
+        let worth = list.worth(claims);
+        scores.extend(list.claims.iter().map(|claim| (*claim, worth)));
+    }
+    // A stable sort is quick on lists that are sorted themselves, and sums up in their order.
+    scores.sort_by_key(|(claim, _)| Reverse(*claim));
+    scores.dedup_by(|later, first| {
+        let same = later.0 == first.0;
+        if same {
+            first.1 += later.1;
+        }
+        same
+    });
+    scores
+}
+
 /// The lists of the new claim's words, the rarest read first.
-fn words(db: &Connection, scopes: &[i64], query: &NearbyQuery) -> Result<Vec<List>> {
+fn words(db: &Connection, kept: &mut NearbyLists, scopes: &[i64], query: &NearbyQuery) -> Result<Vec<List>> {
     let mut read = db.prepare_cached("SELECT n, df FROM terms WHERE scope = ?1 AND term = ?2")?;
     let subjects = query.terms.subjects.iter().map(|subject| (subject_term(subject), SUBJECT_WEIGHT));
     let pairs = query.terms.pairs.iter().map(|key| (pair_term(key), PAIR_WEIGHT));
@@ -180,19 +250,25 @@ fn words(db: &Connection, scopes: &[i64], query: &NearbyQuery) -> Result<Vec<Lis
     lists.sort_by_key(|list| list.df);
     let mut budget = BUDGET;
     for list in &mut lists {
-        budget -= list.read(db, budget.min(PER_WORD))?;
+        budget -= list.read(db, kept, budget.min(PER_WORD))?;
     }
     Ok(lists)
 }
 
 /// The lists of the new claim's phrases: the first entries of each, then more of the rarest.
-fn phrases(db: &Connection, scopes: &[i64], query: &NearbyQuery, claims: usize) -> Result<Vec<List>> {
+fn phrases(
+    db: &Connection,
+    kept: &mut NearbyLists,
+    scopes: &[i64],
+    query: &NearbyQuery,
+    claims: usize,
+) -> Result<Vec<List>> {
     let newest: i64 = db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?;
     let mut lists = Vec::new();
     let keys = query.terms.phrases.iter().flat_map(|phrase| scopes.iter().map(move |scope| phrase_key(*scope, phrase)));
     for key in keys {
         let mut list = List::new(Source::Phrases, key);
-        list.df = list.read(db, PER_PHRASE)?;
+        list.df = list.read(db, kept, PER_PHRASE)?;
         if !list.complete {
             // As dense before the oldest that was read as after it.
             let share = list.df as f64 / (newest - list.end() + 1).max(1) as f64;
@@ -207,13 +283,18 @@ fn phrases(db: &Connection, scopes: &[i64], query: &NearbyQuery, claims: usize) 
         if list.df > budget {
             break;
         }
-        budget -= list.read(db, budget)?;
+        budget -= list.read(db, kept, budget)?;
     }
     Ok(lists)
 }
 
 /// The best first; among equals the newest.
 fn rank(scored: &mut Vec<(i64, f64)>, limit: usize) {
-    scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-    scored.truncate(limit);
+    let order = |a: &(i64, f64), b: &(i64, f64)| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0));
+    if limit < scored.len() {
+        // Thousands are found for a few dozen.
+        scored.select_nth_unstable_by(limit, order);
+        scored.truncate(limit);
+    }
+    scored.sort_unstable_by(order);
 }

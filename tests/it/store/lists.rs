@@ -2,7 +2,7 @@
 
 use ergo::{
     domain::{ClaimKind, EventKind, Status, guard_report::PairCheck, norm::IndexTerms},
-    store::{ClaimFilter, EventDraft, NearbyQuery, StoreError},
+    store::{ClaimFilter, EventDraft, NearbyLists, NearbyQuery, StoreError},
 };
 
 use super::support::{Fixture, Plain, body, claim, decision, fact, on, scope};
@@ -167,25 +167,55 @@ fn common_words(n: usize) -> String {
     slots.map(|(slot, words)| words[n >> (2 * slot) & 3]).collect::<Vec<_>>().join(" ")
 }
 
+/// A store with every claim of common words.
+fn thousands() -> Fixture {
+    let mut f = Fixture::new();
+    f.act((0..4096).map(|n| plain(&common_words(n), "since")).collect());
+    f
+}
+
+/// Asks for claims with the first words of a text.
+fn near(text: &str, words: usize) -> NearbyQuery {
+    let words: Vec<&str> = text.split(' ').take(words).collect();
+    NearbyQuery {
+        facts: false,
+        scopes: vec![scope("api")],
+        terms: Plain.index_terms(&[], &words.join(" ")),
+        exclude: Vec::new(),
+        limit: 16,
+    }
+}
+
 #[test]
 fn what_shares_only_common_words_is_found_behind_thousands() {
-    let mut f = Fixture::new();
-    let said = |text: &str| plain(text, "since");
-    f.act((0..4096).map(|n| said(&common_words(n))).collect());
+    let f = thousands();
     // All words are as common as the others, and this claim is the oldest of those that have them.
     for oldest in [0, 1, 21] {
         let text = common_words(oldest);
-        let words: Vec<&str> = text.split(' ').collect();
-        let query = NearbyQuery {
-            facts: false,
-            scopes: vec![scope("api")],
-            terms: Plain.index_terms(&[], &words[..5].join(" ")),
-            exclude: Vec::new(),
-            limit: 16,
-        };
-        let found = f.store.reader().nearby_claims(&query).unwrap();
+        let found = f.store.reader().nearby_claims(&near(&text, 5)).unwrap();
         assert!(found.iter().any(|row| row.statement == text), "{text}");
     }
+}
+
+#[test]
+fn lists_that_are_kept_find_the_same_until_something_is_written() {
+    let mut f = thousands();
+    let mut kept = NearbyLists::default();
+    for n in (0..4096).step_by(61).chain([0, 1, 21]) {
+        for words in [2, 4, 6] {
+            let query = near(&common_words(n), words);
+            let reader = f.store.reader();
+            assert_eq!(
+                reader.nearby_places_by(&mut kept, &query).unwrap(),
+                reader.nearby_places(&query).unwrap(),
+                "{n} {words}"
+            );
+        }
+    }
+    f.add(plain(&common_words(0), "again"));
+    let query = near(&common_words(0), 6);
+    let known = f.store.reader().nearby_places_by(&mut kept, &query).unwrap();
+    assert_ne!(known, f.store.reader().nearby_places(&query).unwrap(), "what was read is not read again");
 }
 
 #[test]
