@@ -52,7 +52,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0029-limits-of-inference-in-a-write.md"),
     record!("0030-sync-replicates-an-index-of-headers.md"),
     record!("0031-sessions-over-quic.md"),
-    record!("0032-rules-read-every-statement.md"),
+    record!("0032-the-normalisers-two-speeds.md"),
     record!("0033-pairing.md"),
     record!("0034-bundles.md"),
     record!("0035-roster-computed-from-signed-events.md"),
