@@ -28,7 +28,7 @@ pub(super) struct GuardResult {
     pub(super) report: GuardReport,
     /// The findings, with their claims; the strongest first.
     pub(super) conflicts: Vec<Conflict>,
-    /// What the writer is told if it is stored.
+    /// The warnings to the writer if it is stored.
     pub(super) warnings: Vec<Warning>,
     /// A stage failed, so that nothing was compared.
     pub(super) ungated: bool,
@@ -66,7 +66,7 @@ impl GuardResult {
         self.doubts.iter().map(|doubt| question::doubt(&doubt.row, doubt.band)).collect()
     }
 
-    /// Refuses it since a judge said that it contradicts a claim.
+    /// Refuses the write because a judge found that it contradicts a claim.
     pub(super) fn refuse_by_verdict(&mut self, row: &ClaimRow, claim: ClaimView, by: &str, because: &str) {
         let sentence = format!("{by} judged that it contradicts {}: {because}", wording::quote(&row.statement));
         self.add_block(row.id, claim, Relation::Contradiction, sentence);
@@ -100,7 +100,7 @@ impl GuardResult {
     }
 }
 
-/// What a judge said of a claim, as a finding that blocks.
+/// A judge's verdict on a claim, as a blocking finding.
 pub(super) fn judged_finding(claim: ClaimId, relation: Relation, sentence: String) -> Finding {
     let evidence = Evidence {
         stage: Stage::Judge,

@@ -92,7 +92,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection> {
     Ok(db)
 }
 
-/// Opens an empty store in a file without a name, which is gone with its connection.
+/// Opens an empty store in an unnamed file, which is deleted when its connection closes.
 pub(super) fn scratch() -> Result<Connection> {
     vectors::vector_index::register()?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

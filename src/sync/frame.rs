@@ -92,7 +92,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// Returns the code that the sender is told.
+    /// Returns the error code for the sender.
     pub fn code(&self) -> RejectCode {
         match self {
             Self::TooLong(_) | Self::TooBig(_) => RejectCode::TooBig,

@@ -349,7 +349,7 @@ impl RejectCode {
         (Self::Version, "version"),
     ];
 
-    /// Returns the word of the protocol.
+    /// Returns the name used in the protocol.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Other(word) => word,

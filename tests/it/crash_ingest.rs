@@ -66,7 +66,7 @@ fn scope() -> Scope {
 }
 
 #[test]
-fn an_ingest_that_is_killed_loses_and_doubles_nothing() {
+fn a_killed_ingest_loses_and_duplicates_nothing() {
     let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nnli = \"none\"\nembedder = \"none\"\n");
     let library = write_library(&home.work().join("docs"));
     let pieces: usize = library.values().sum();

@@ -97,7 +97,7 @@ fn a_taken_port_is_a_warning_and_the_socket_serves() {
 }
 
 #[test]
-fn a_mistake_in_the_settings_is_told_with_its_line() {
+fn an_invalid_setting_is_reported_with_its_line() {
     let home = TestHome::with_config("org_id = \"acme\"\n[daemon]\nport = 3\n");
     for act in ["start", "run"] {
         let output = home.run(["daemon", act]);
@@ -152,7 +152,7 @@ fn installing_shows_first_and_then_writes() {
 }
 
 #[test]
-fn a_daemon_that_hangs_is_told_apart_from_none() {
+fn a_hanging_daemon_is_distinguished_from_a_stopped_one() {
     let home = TestHome::new();
     let daemon = home.daemon();
     signal(daemon.pid(), Signal::STOP);
@@ -164,7 +164,7 @@ fn a_daemon_that_hangs_is_told_apart_from_none() {
 }
 
 #[test]
-fn a_socket_that_was_swept_away_does_not_make_the_daemon_unstoppable() {
+fn a_daemon_whose_socket_was_deleted_can_be_stopped() {
     let home = TestHome::new();
     let mut daemon = home.daemon();
     fs::remove_file(home.paths().socket).unwrap();

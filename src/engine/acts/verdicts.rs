@@ -280,7 +280,7 @@ impl Answered {
     }
 }
 
-/// Opens a card for a person: nobody said how the claim that is stored relates to this one.
+/// Opens a card for a person: no verdict says how the stored claim relates to this one.
 fn unjudged(row: &ClaimRow) -> EventDraft {
     let sentence = format!("Not judged yet: this may contradict {}.", wording::quote(&row.statement));
     let evidence = Evidence {

@@ -251,11 +251,11 @@ impl<'a> RecallRun<'a> {
     }
 }
 
-/// What is said if two claims in force speak of one matter.
+/// The note shown if two active claims have the same subject.
 const MAY_DISAGREE: &str =
     "More than one active claim is about this. Check whether all of them hold; the dates show which is newer.";
 
-/// What is said of an answer that says no reason.
+/// The note shown for an answer without a reason.
 fn without_reason(row: &ClaimRow) -> &'static str {
     if row.kind.is_guarded() {
         "This claim has no recorded reason."

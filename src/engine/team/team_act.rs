@@ -164,7 +164,7 @@ pub(super) fn view(reader: &Reader, me: &DeviceId, team: EventId, summary: Strin
     })
 }
 
-/// The team that somebody means: by id, prefix or name; the only one if nothing is said.
+/// The team that somebody means: by id, prefix or name; the only one if none is given.
 pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId, ApiError> {
     let teams = reader.teams()?;
     let here = teams.iter().filter(|team| team.left_at.is_none());

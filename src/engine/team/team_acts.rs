@@ -243,7 +243,7 @@ impl Engine {
         self.readers.lend().snapshot(|reader| team_act::view(reader, &self.device(), team, String::new()))
     }
 
-    /// The team that somebody means: by id, prefix or name; the only one if nothing is said.
+    /// The team that somebody means: by id, prefix or name; the only one if none is given.
     pub fn team_named(&self, text: Option<&str>) -> Result<EventId, ApiError> {
         self.readers.lend().snapshot(|reader| team_named(reader, text))
     }

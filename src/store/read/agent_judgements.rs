@@ -16,7 +16,7 @@ macro_rules! judging {
     };
 }
 
-/// From how many judgements in a row it is said that an agent calls everything compatible.
+/// After how many consecutive `compatible` judgements an agent is reported as calling everything compatible.
 const ALWAYS: usize = 50;
 
 impl Reader {

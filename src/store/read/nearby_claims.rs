@@ -96,7 +96,7 @@ impl List {
         Ok(read)
     }
 
-    /// What sharing it is worth among so many claims.
+    /// The weight of a shared word, given the number of claims.
     fn worth(&self, claims: usize) -> f64 {
         self.weight * (1.0 + claims as f64 / self.df.max(1) as f64).ln()
     }

@@ -35,9 +35,9 @@ pub struct JudgedWords {
     pub existing: EventId,
     /// The verdict.
     pub verdict: PairVerdict,
-    /// How the new claim bears on the existing one.
+    /// The relation of the new claim to the existing one.
     pub link: Option<LinkKind>,
-    /// The comparison after a scan said it, by the thresholds that were in use.
+    /// Found by the comparison after a scan, with the thresholds of that time.
     pub by_scan: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct ClaimLink {
     pub kind: LinkKind,
 }
 
-/// What events said of the claims of an organisation since a place in the log.
+/// Changes to the claims of an organisation since a position in the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimNews {
     /// The claims that they made or named, and those that stand on a card with one of these.

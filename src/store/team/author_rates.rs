@@ -21,7 +21,7 @@ const HOUR: i64 = 60 * 60 * 1000;
 pub struct BusyAuthor {
     /// The device.
     pub device: DeviceId,
-    /// How many of its events bear one hour of its clock, and arrived lately.
+    /// How many recently received events of the author fall into one hour of its clock.
     pub events: u64,
 }
 

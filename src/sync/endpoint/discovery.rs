@@ -173,7 +173,7 @@ fn announce(
 struct KnownPeers(HashMap<EndpointId, BTreeSet<SocketAddr>>);
 
 impl KnownPeers {
-    /// Returns the addresses if they changed; an empty set means that the device has gone.
+    /// Returns the addresses if they changed; an empty set means that the device left the network.
     fn changed_addresses(&mut self, device: EndpointId, addresses: BTreeSet<SocketAddr>) -> Option<Vec<SocketAddr>> {
         if addresses.is_empty() {
             self.0.remove(&device);

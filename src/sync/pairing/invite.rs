@@ -68,7 +68,7 @@ pub struct JoiningDevice {
 /// Serves a device that wants to join. Returns when it has the roster, was refused, or went away.
 ///
 /// # Errors
-/// If the device did not join; it was told, if possible.
+/// If the device did not join; it was notified, if possible.
 pub async fn serve_join<S>(
     stream: &mut S,
     binding: ChannelBinding,

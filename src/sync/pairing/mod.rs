@@ -37,7 +37,7 @@ pub const CONFIRM_TIMEOUT: Duration = Duration::from_mins(5);
 /// Why the joiner was refused; the words are part of the protocol and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PairRefusal {
-    /// The invitation is unknown or the proof is wrong: which of them is not told.
+    /// The invitation is unknown or the proof is wrong: the peer does not learn which.
     Unknown,
     /// The invitation has expired.
     Expired,
@@ -70,7 +70,7 @@ impl PairRefusal {
         (Self::Version, "version"),
     ];
 
-    /// Returns the word of the protocol.
+    /// Returns the name used in the protocol.
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(refusal, _)| *refusal == self).map_or("", |(_, word)| word)
     }

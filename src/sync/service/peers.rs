@@ -103,7 +103,7 @@ impl Peer {
         self.rounds.1 = self.rounds.0;
     }
 
-    /// Whether one side rejected the other: worth another try after a change here.
+    /// Whether one side rejected the other; retried after a local change.
     pub(super) fn is_refused(&self) -> bool {
         self.live.is_none() && self.problem.as_ref().is_some_and(|problem| !problem.transient)
     }

@@ -72,7 +72,7 @@ pub struct PeerProblem {
     pub message: String,
     /// What to do; `None` if nothing.
     pub advice: Option<String>,
-    /// Whether it ends by itself: the peer is asleep, or the network is gone.
+    /// Whether it is temporary: the peer is asleep, or the network is down.
     pub transient: bool,
 }
 

@@ -28,7 +28,7 @@ pub(super) enum StopReason {
     PeerBye,
     /// The stream failed or ended.
     Stream(StreamError),
-    /// The peer broke a rule or is not a member: it is told why.
+    /// The peer broke a rule or is not a member; it gets the reason.
     Reject(Rejection),
     /// The peer rejected this side.
     RejectedByPeer(Rejection),
@@ -43,7 +43,7 @@ impl StopReason {
         Self::Reject(Rejection { code, reason: reason.into(), document: None })
     }
 
-    /// Returns what the peer is told, if anything.
+    /// Returns the message to the peer, if any.
     pub(super) fn rejection(&self) -> Option<Rejection> {
         match self {
             Self::Reject(refused) => Some(refused.clone()),

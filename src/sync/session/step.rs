@@ -14,7 +14,7 @@ pub(super) enum SessionStep {
     Receive(u8),
     /// Received events are about to be stored.
     Store,
-    /// They are stored, and the peer was not told yet.
+    /// They are stored but not yet reported to the peer.
     Stored,
 }
 

@@ -1,4 +1,4 @@
-//! Documents by way of a worker that lives in this process and can be told to die or to hang.
+//! Documents through a worker in this process that can be made to crash or hang.
 
 use std::{
     collections::HashMap,

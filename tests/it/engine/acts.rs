@@ -119,7 +119,7 @@ fn nothing_rests_on_itself() {
 }
 
 #[test]
-fn reinstate_brings_back_what_nothing_stands_against() {
+fn reinstate_restores_a_claim_that_nothing_contradicts() {
     let bed = Bed::new();
     let blue = bed.remember("Deployments must use a blue canary", "safe");
     let red = stored(bed.supersede(blue, "Deployments must use a red canary", "changed")).claim_id;

@@ -189,7 +189,7 @@ fn a_bundle_opens_for_those_it_is_for_and_no_others() {
 }
 
 #[test]
-fn an_outcast_gets_nothing_more_and_what_it_wrote_later_is_named() {
+fn a_revoked_device_gets_no_events_and_its_later_ones_are_listed() {
     let (a, b, _) = pair();
     import(&b, &all(&a));
     let kept = b.remember("We must log in JSON", "agreed");

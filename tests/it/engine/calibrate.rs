@@ -67,7 +67,7 @@ fn what_comes_together_is_asked_with_once_it_is_kept() {
 }
 
 #[test]
-fn words_that_mean_the_same_are_joined_where_there_is_an_embedder() {
+fn synonyms_are_joined_if_an_embedder_is_available() {
     let models = FakeModels::new().embedding(|text| {
         let said = text.to_lowercase().replace("erase", "vaporise");
         Ok(FakeModels::bag_of_words(&said))

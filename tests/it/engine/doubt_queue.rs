@@ -67,7 +67,7 @@ fn kinds(bed: &Bed, id: ClaimId) -> Vec<String> {
 }
 
 #[test]
-fn what_nobody_was_asked_about_waits_and_the_inbox_counts_it() {
+fn doubts_without_a_writer_wait_and_the_inbox_counts_them() {
     let bed = bed();
     let (old, new) = pair(&bed);
     let queue = waiting(&bed);

@@ -137,7 +137,7 @@ fn where_the_models_are_busy_rules_compare_and_the_background_compares_again() {
 
 /// A cross-encoder during whose answer somebody else writes: only possible where nobody holds the lock.
 #[test]
-fn nobody_holds_the_lock_while_a_model_thinks_and_what_appears_meanwhile_is_named() {
+fn no_lock_is_held_during_inference_and_concurrent_writes_are_listed() {
     let engine: Arc<OnceLock<Weak<Engine>>> = Arc::default();
     let (seen, done) = (Arc::clone(&engine), std::sync::atomic::AtomicBool::new(false));
     let models = FakeModels::new().classifying(move |_, _| {

@@ -70,7 +70,7 @@ fn a_piece_is_found_with_its_line_and_is_no_answer_to_why() {
 }
 
 #[test]
-fn taking_in_again_doubles_nothing_and_takes_out_what_is_gone() {
+fn ingesting_again_duplicates_nothing_and_removes_deleted_text() {
     let bed = bed();
     take_in(&bed, "docs/guide.md", Some(GUIDE));
     while bed.engine.fill_vectors().unwrap() > 0 {}

@@ -75,7 +75,7 @@ fn a_rule_of_five_projects_is_one_insight_and_outranks_one_seen_once() {
 }
 
 #[test]
-fn the_same_in_other_words_is_joined_by_entailment_both_ways_alone() {
+fn paraphrases_are_joined_only_if_each_entails_the_other() {
     let bed = bed();
     stored(bed.engine.remember_by_rules(&rule("a", "Use tabs for indentation in code.")).unwrap());
     stored(bed.engine.remember_by_rules(&rule("b", "Use tabs for indentation of code.")).unwrap());
@@ -161,7 +161,7 @@ fn what_is_withdrawn_in_its_project_closes_the_card() {
 }
 
 #[test]
-fn what_nobody_sees_is_pruned_and_comes_back_when_it_is_seen_again() {
+fn an_unobserved_insight_is_pruned_and_returns_when_observed_again() {
     let bed = Bed::new();
     let claim = stored(bed.engine.remember_by_rules(&rule("a", "Use tabs for indentation.")).unwrap()).claim_id;
     let day = 86_400_000;

@@ -44,7 +44,7 @@ fn a_fact_answers_only_if_no_reasoned_claim_does() {
 }
 
 #[test]
-fn where_nothing_answers_the_nearest_are_named_facts_too() {
+fn if_no_claim_answers_the_nearest_claims_and_facts_are_listed() {
     let bed = Bed::new();
     let known = stored(bed.engine.remember(fact("The kubernetes cluster has nine nodes")).unwrap()).claim_id;
     let answer = why(&bed, "why did the kubernetes upgrade of last spring fail on saturday");

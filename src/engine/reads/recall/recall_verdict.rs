@@ -46,7 +46,7 @@ pub(super) fn of(found: &[FoundClaim], reference_answers: bool, by_meaning: bool
     }
 }
 
-/// What a person or an agent is told if no claim is known to answer.
+/// The message to a person or an agent if no claim is known to answer.
 pub(super) fn note(verdict: RecallVerdict, scope: &Scope, none: bool) -> Option<String> {
     match verdict {
         RecallVerdict::Known => None,
