@@ -242,7 +242,7 @@ pub async fn workspace(options: &Options, progress: &mut dyn FnMut(String)) -> R
     configure(false)?;
     let mut last = work.clone();
     for project in 0..options.projects {
-        let folder = work.join(format!("project-{project:02}"));
+        let folder = work.join(project_name(project));
         fs::create_dir_all(&folder).map_err(io(&folder))?;
         last = folder.join("CLAUDE.md");
         fs::write(&last, rules(project, options.fragments)).map_err(io(&folder))?;
@@ -289,7 +289,7 @@ pub async fn workspace(options: &Options, progress: &mut dyn FnMut(String)) -> R
         let rule = format!("Report number {at} goes out each {day}.");
         let text = fs::read_to_string(&last).map_err(io(&last))? + &format!("\n## More {at}\n\n- {rule}\n");
         fs::write(&last, text).map_err(io(&last))?;
-        let took = until_stored(&daemon, &rule).await?;
+        let took = until_stored(&daemon, &project_name(options.projects.saturating_sub(1)), &rule).await?;
         saved = if at == 0 { saved } else { saved.max(took) };
     }
     daemon.stop().await?;
@@ -313,9 +313,19 @@ pub async fn workspace(options: &Options, progress: &mut dyn FnMut(String)) -> R
     })
 }
 
+/// The name of a project's folder, and so of the project.
+fn project_name(project: usize) -> String {
+    format!("project-{project:02}")
+}
+
 /// Waits until a watched file's new rule is a claim; returns how long that took.
-async fn until_stored(daemon: &Daemon, rule: &str) -> Result<Duration, BenchError> {
-    let query = ClaimsQuery { org_id: Some("bench".into()), limit: Some(5), ..ClaimsQuery::default() };
+async fn until_stored(daemon: &Daemon, project: &str, rule: &str) -> Result<Duration, BenchError> {
+    let query = ClaimsQuery {
+        org_id: Some("bench".into()),
+        project: Some(project.to_owned()),
+        limit: Some(5),
+        ..ClaimsQuery::default()
+    };
     let began = Instant::now();
     loop {
         let newest = daemon.client.claims(&query).await?.items;
