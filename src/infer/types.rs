@@ -73,7 +73,7 @@ pub struct Call {
     pub priority: Priority,
     /// After this, the call fails with [`super::InferError::Timeout`].
     pub deadline: Duration,
-    /// If other calls hold a running model for longer than this, the call fails with [`super::InferError::Busy`]; `None` waits for the deadline.
+    /// If it still queues after this, with several others, the call fails with [`super::InferError::Busy`]; `None` waits for the deadline.
     pub longest_queue: Option<Duration>,
 }
 
@@ -88,7 +88,7 @@ impl Call {
         Self { priority: Priority::Foreground, deadline, longest_queue: None }
     }
 
-    /// The same call, which gives up if it has to queue for longer than this.
+    /// The same call, which gives up if it has to queue for longer than this with others.
     #[must_use]
     pub const fn queueing_at_most(self, longest: Duration) -> Self {
         Self { longest_queue: Some(longest), ..self }

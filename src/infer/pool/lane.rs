@@ -23,6 +23,9 @@ use crate::infer::{
     wire::{InferCommand, InferHello, InferReply, ModelFacts},
 };
 
+/// So many calls of reads and writes that wait are a crowd: a lone writer never meets one.
+const CROWD: usize = 3;
+
 /// The settings of a lane.
 #[derive(Clone, Debug)]
 pub(super) struct LaneSettings {
@@ -41,15 +44,6 @@ pub(super) struct LaneSettings {
 /// The result of a call.
 pub(super) type CallResult = Result<InferReply, InferError>;
 
-/// What the caller and the lane's thread tell each other of a call.
-#[derive(Debug, Default)]
-pub(super) struct CallProgress {
-    /// Set if the caller has stopped waiting.
-    abandoned: AtomicBool,
-    /// Set if the call has left the queue.
-    begun: AtomicBool,
-}
-
 /// A call in the queue.
 pub(super) struct QueuedCall {
     pub(super) role: ModelRole,
@@ -57,18 +51,14 @@ pub(super) struct QueuedCall {
     pub(super) command: Option<InferCommand>,
     pub(super) call: Call,
     pub(super) until: Instant,
-    pub(super) progress: Arc<CallProgress>,
+    /// Set if the caller has stopped waiting.
+    pub(super) abandoned_flag: Arc<AtomicBool>,
     pub(super) reply: mpsc::Sender<CallResult>,
 }
 
 impl QueuedCall {
     pub(super) fn abandoned(&self) -> bool {
-        self.progress.abandoned.load(Ordering::Relaxed)
-    }
-
-    /// Notes that it has left the queue.
-    pub(super) fn begin(&self) {
-        self.progress.begun.store(true, Ordering::Relaxed);
+        self.abandoned_flag.load(Ordering::Relaxed)
     }
 
     /// Returns the texts of a call to embed.
@@ -170,34 +160,41 @@ impl WorkerLane {
     pub(super) fn call(&self, role: ModelRole, command: Option<InferCommand>, call: Call) -> CallResult {
         let now = Instant::now();
         let (reply, answer) = mpsc::channel();
-        let progress = Arc::new(CallProgress::default());
+        let abandoned_flag = Arc::new(AtomicBool::new(false));
         let until = now + call.deadline;
-        let job = QueuedCall { role, command, call, until, progress: Arc::clone(&progress), reply };
+        let job = QueuedCall { role, command, call, until, abandoned_flag: Arc::clone(&abandoned_flag), reply };
         let timeout = job.timeout();
         self.submit(job)?;
         let mut outcome = answer.recv_timeout(call.longest_queue.unwrap_or(call.deadline));
-        let mut error = timeout;
-        if call.longest_queue.is_some() && matches!(outcome, Err(RecvTimeoutError::Timeout)) {
-            // Loading a model is no queue: it takes long once.
-            let queues = !progress.begun.load(Ordering::Relaxed) && self.shared.state().loaded.contains(&role);
-            if queues {
-                error = InferError::Busy { role };
-            } else {
-                outcome = answer.recv_timeout(until.saturating_duration_since(Instant::now()));
+        if matches!(outcome, Err(RecvTimeoutError::Timeout)) && call.longest_queue.is_some() {
+            if self.leave_crowd(role, call.priority, &abandoned_flag) {
+                return Err(InferError::Busy { role });
             }
+            outcome = answer.recv_timeout(until.saturating_duration_since(Instant::now()));
         }
         match outcome {
             Ok(outcome) => outcome,
             Err(RecvTimeoutError::Timeout) => {
-                progress.abandoned.store(true, Ordering::Relaxed);
+                abandoned_flag.store(true, Ordering::Relaxed);
                 drop(self.shared.state());
                 self.shared.wake.notify_all();
-                Err(error)
+                Err(timeout)
             }
             Err(RecvTimeoutError::Disconnected) => {
                 Err(InferError::Crashed { role, why: "is shutting down".to_owned() })
             }
         }
+    }
+
+    /// Takes a call out of the queue if many wait there for a model that is loaded: a slow machine and the first load are no crowd.
+    fn leave_crowd(&self, role: ModelRole, priority: Priority, flag: &Arc<AtomicBool>) -> bool {
+        let mut state = self.shared.state();
+        if !state.loaded.contains(&role) || state.interactive.len() + state.foreground.len() < CROWD {
+            return false;
+        }
+        let queue = state.queue(priority);
+        let Some(at) = queue.iter().position(|queued| Arc::ptr_eq(&queued.abandoned_flag, flag)) else { return false };
+        queue.remove(at).is_some()
     }
 
     fn submit(&self, job: QueuedCall) -> Result<(), InferError> {

@@ -6,7 +6,7 @@
 use std::{
     mem,
     path::Path,
-    sync::{Arc, mpsc},
+    sync::{Arc, atomic::AtomicBool, mpsc},
     time::{Duration, Instant},
 };
 
@@ -91,7 +91,6 @@ impl Runner {
     }
 
     fn serve(&mut self, job: QueuedCall) {
-        job.begin();
         if job.abandoned() || Instant::now() >= job.until {
             answer(&job, Err(job.timeout()));
             return;
@@ -131,9 +130,6 @@ impl Runner {
     fn serve_together(&mut self, first: QueuedCall, more: Vec<QueuedCall>) {
         let mut calls = vec![first];
         calls.extend(more);
-        for call in &calls {
-            call.begin();
-        }
         let (reply, replied) = mpsc::channel();
         let texts = calls.iter().filter_map(QueuedCall::texts).flatten().cloned().collect();
         let together = QueuedCall {
@@ -141,7 +137,7 @@ impl Runner {
             command: Some(InferCommand::Embed(texts)),
             call: calls[0].call,
             until: calls.iter().map(|call| call.until).max().unwrap_or_else(Instant::now),
-            progress: Arc::default(),
+            abandoned_flag: Arc::new(AtomicBool::new(false)),
             reply,
         };
         self.serve(together);

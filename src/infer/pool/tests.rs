@@ -467,14 +467,11 @@ fn an_answer_that_does_not_fit_is_a_failure_and_no_panic() {
 }
 
 #[test]
-fn a_call_that_queues_for_too_long_gives_up_and_one_that_was_begun_is_waited_for() {
+fn a_call_leaves_a_crowd_after_a_while_and_waits_where_there_is_none() {
     let (hold, held) = mpsc::channel::<()>();
     let held = Mutex::new(held);
-    let passes = Arc::new(AtomicU64::new(0));
-    let seen = Arc::clone(&passes);
     let stage = stage(move |_, request, sink| {
         if let InferCommand::Classify(_) = &request.command {
-            seen.fetch_add(1, Ordering::SeqCst);
             held.lock().unwrap().recv().unwrap();
         }
         well(request, sink);
@@ -484,15 +481,20 @@ fn a_call_that_queues_for_too_long_gives_up_and_one_that_was_begun_is_waited_for
     let pair = [("a".to_owned(), "b".to_owned())];
     stage.pool.classify(&pair, soon()).unwrap();
 
-    let short = Duration::from_millis(20);
-    let begun = {
+    let ask = |call: Call| {
         let (pool, pair) = (Arc::clone(&stage.pool), pair.clone());
-        thread::spawn(move || pool.classify(&pair, soon().queueing_at_most(short)))
+        thread::spawn(move || pool.classify(&pair, call))
     };
-    until(|| passes.load(Ordering::SeqCst) == 2);
-    let busy = stage.pool.classify(&pair, soon().queueing_at_most(short));
-    assert_eq!(busy, Err(InferError::Busy { role: ModelRole::Nli }));
-    assert!(!begun.is_finished(), "it holds the model, so it waits for its deadline");
-    hold.send(()).unwrap();
-    assert_eq!(begun.join().unwrap(), Ok(vec![classification()]));
+    let short = soon().queueing_at_most(Duration::from_millis(20));
+    // One is served, and two are no crowd.
+    let calls = [ask(short), ask(short), ask(short)];
+    thread::sleep(Duration::from_millis(60));
+    until(|| stage.pool.small.waiting() == [0, 2, 0]);
+    assert_eq!(stage.pool.classify(&pair, short), Err(InferError::Busy { role: ModelRole::Nli }));
+    for _ in &calls {
+        hold.send(()).unwrap();
+    }
+    for call in calls {
+        assert_eq!(call.join().unwrap(), Ok(vec![classification()]));
+    }
 }
