@@ -96,7 +96,7 @@ enum What {
     Links,
     /// List decaying and pruned insights. Pruned ones are hidden, never deleted.
     Prune,
-    /// Fit the similarity from which claims count as equal to judged pairs, for each domain. Asks before it applies the result.
+    /// For each domain, fit the similarity from which claims count as equal, using judged pairs. Asks before it applies the result.
     Calibrate {
         /// Apply the result without asking.
         #[arg(long, conflicts_with = "reset")]

@@ -31,7 +31,7 @@ use crate::{
 /// How long the tour waits for the first pairs that may contradict each other: they are compared after the import.
 const COMPARING: Duration = Duration::from_secs(3);
 
-/// Try ergo on this repository: import its decisions and rules, see what contradicts, ask why, and connect your agents.
+/// Try ergo on this repository: import its decisions and rules, see contradictions, ask why, and connect your agents.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Each step shows what it would do, and asks first. `ergo tour --undo` undoes all of them: it retracts what the tour stored and removes

@@ -73,6 +73,8 @@ pub(super) struct SkippedStage {
     pub(super) message: String,
     /// A model failed, as opposed to: none is installed.
     pub(super) failed: bool,
+    /// It failed since too many calls waited for it.
+    pub(super) busy: bool,
 }
 
 impl Engine {
@@ -328,7 +330,8 @@ impl ModelResults {
             engine.counters.skipped.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(%error, stage, "a stage of the guard was skipped");
         }
-        self.skipped.push(SkippedStage { message: format!("{stage} was skipped: {error}"), failed });
+        let busy = matches!(error, InferError::Busy { .. });
+        self.skipped.push(SkippedStage { message: format!("{stage} was skipped: {error}"), failed, busy });
     }
 
     /// Parses a claim once: before the lock or, if it appeared or changed since, under it.
@@ -425,9 +428,16 @@ impl ModelResults {
 
     /// The warning to the writer if a model failed: the write is stored all the same.
     pub(super) fn warning(&self) -> Option<Warning> {
-        let failed: Vec<&str> = self.skipped.iter().filter(|s| s.failed).map(|s| s.message.as_str()).collect();
-        (!failed.is_empty()).then(|| {
-            Warning::new("stage_skipped", format!("stored; these checks did not run yet: {}", failed.join("; ")))
-        })
+        let failed: Vec<&SkippedStage> = self.skipped.iter().filter(|stage| stage.failed).collect();
+        let message = if failed.is_empty() {
+            return None;
+        } else if failed.iter().all(|stage| stage.busy) {
+            "stored, but compared by rules alone, since the models are busy; the background compares it again"
+                .to_owned()
+        } else {
+            let messages: Vec<&str> = failed.iter().map(|stage| stage.message.as_str()).collect();
+            format!("stored; these checks did not run: {}", messages.join("; "))
+        };
+        Some(Warning::new("stage_skipped", message))
     }
 }
