@@ -49,7 +49,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0026-small-models-inside-the-program.md"),
     record!("0027-model-files-identified-by-hash.md"),
     record!("0028-agents-proposals-become-local-cards.md"),
-    record!("0029-limits-of-inference-in-a-write.md"),
+    record!("0029-ask-models-before-the-write-lock.md"),
     record!("0030-sync-replicates-an-index-of-headers.md"),
     record!("0031-sessions-over-quic.md"),
     record!("0032-the-normalisers-two-speeds.md"),
