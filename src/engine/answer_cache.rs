@@ -66,15 +66,15 @@ impl Engine {
         Ok(vector)
     }
 
-    /// What the cross-encoder says of pairs (stored, incoming): of both orders of `pairs`, of one order of `one_way`. Those that are new
-    /// are asked in one batch.
+    /// What the cross-encoder says of pairs (stored, incoming): of `pairs` in both orders where the first leaves it open, of `one_way` in one
+    /// order. Those that are new are asked together.
     pub(super) fn inferences(
         &self,
         pairs: &[(&str, &str)],
         one_way: &[(&str, &str)],
         call: Call,
     ) -> Result<(Vec<Inference>, Vec<Inference>), InferError> {
-        // Both orders were asked: the answer about a pair is that about its reverse, turned.
+        // The answer about a pair is that about its reverse, turned. Where one order decided, it stands for both.
         let turned = |(stored, incoming): &(&str, &str)| stored > incoming;
         let key = |pair: &(&str, &str)| {
             let texts = if turned(pair) { [pair.1, pair.0] } else { [pair.0, pair.1] };

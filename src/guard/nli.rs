@@ -12,8 +12,8 @@ pub struct Inference {
     pub gate: Option<f32>,
 }
 
-/// From these log-odds of a contradiction in the first order the second order is asked about, too. Below them the second one changed no
-/// tier and no band of `ergo-bench guard --only gate`.
+/// From these log-odds of a contradiction in the first order the second order is asked about, too. By `ergo-bench guard --only default,gate` this
+/// refuses and warns as both orders did; of 68 contradictions one fewer is mentioned, and of 1,000 rules four fewer are asked about.
 const SECOND_ORDER_FROM: f32 = -3.0;
 
 /// Returns `ln(eᵃ + eᵇ)` without overflow.
