@@ -1,19 +1,14 @@
 //! Files that only this user may read.
 
-use std::{io::Write, path::Path};
+use std::path::Path;
 
 use super::ConfigError;
-use crate::files::DraftFile;
+use crate::files;
 
 /// Writes a file that only this user may read. It appears whole or not at all, in place of the one that is there.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), ConfigError> {
-    let write = || {
-        let draft = DraftFile::beside(path)?;
-        draft.file().write_all(bytes)?;
-        draft.publish(true)
-    };
-    write().map_err(|error| ConfigError::io("write", path, error))
+    files::write_private(path, bytes).map_err(|error| ConfigError::io("write", path, error))
 }

@@ -30,8 +30,8 @@ use crate::{
 /// How long a write waits for one answer of the small models, loading included. A healthy answer takes a tenth of a second.
 pub(super) const INLINE: Duration = Duration::from_secs(4);
 
-/// How long a write that a client waits for queues for one answer of the small models. With two answers it stays below 300 ms at the 95th
-/// percentile while ten agents write (`ergo-bench agents`); the background compares the claim later.
+/// How long a write that a client waits for queues with others for one answer of the small models; after that the background compares the claim.
+/// A choice: with ten agents a write still takes more than a second (`ergo-bench agents`).
 const LONGEST_QUEUE: Duration = Duration::from_millis(100);
 
 /// What the models returned before the lock was taken.
@@ -192,8 +192,7 @@ impl Engine {
         // What cannot be parsed is answered under the lock.
         let Ok(ours) = into.parse(incoming.new_claim()) else { return Ok(()) };
         let Ok(against) = into.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(()) };
-        let scores: Vec<PairScores> =
-            rows.iter().map(|row| into.scores.get(&row.id).copied().unwrap_or_default()).collect();
+        let scores = into.scores_of(&rows);
         let today = guard_calls::day((self.config.clock)());
         let Ok(rulings) = into.rulings(&self.guard, &ours, &against) else { return Ok(()) };
         let under = JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };

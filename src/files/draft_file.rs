@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
-    io::{self, ErrorKind},
+    io::{self, ErrorKind, Write},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
@@ -115,6 +115,16 @@ impl Drop for DraftFile {
             remove(&self.path);
         }
     }
+}
+
+/// Writes a file that only this user may read. It appears whole or not at all, in place of the one that is there.
+///
+/// # Errors
+/// Those of the system; the old file is there then.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = DraftFile::beside(path)?;
+    draft.file().write_all(bytes)?;
+    draft.publish(true)
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -122,11 +122,14 @@ fn different_names(ours: &Parsed, theirs: &Parsed) -> f32 {
     (only(ours, theirs).min(only(theirs, ours)) as f32 / 2.0).min(1.5)
 }
 
+/// Whether the norms decide. If they contradict each other, every machine must get the same features: those of the norms alone.
+fn is_structural(ruling: &Ruling) -> bool {
+    ruling.evidence.stage == Stage::Structural || ruling.norms_contradict
+}
+
 /// Returns how strongly the words oppose each other, if the norms do not decide.
 fn aligned(ruling: &Ruling) -> f32 {
-    // If the norms contradict each other, every machine must get the same features: those of the norms alone.
-    let structural = ruling.evidence.stage == Stage::Structural || ruling.norms_contradict;
-    if structural || ruling.evidence.rule == RuleId::ChangeInWords { 0.0 } else { ruling.strength }
+    if is_structural(ruling) || ruling.evidence.rule == RuleId::ChangeInWords { 0.0 } else { ruling.strength }
 }
 
 /// Returns whether the rules found something, as a feature.
@@ -150,9 +153,8 @@ pub(crate) fn extract(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
     let (a, b) = (&ours.parsed, &theirs.parsed);
     let (overlap, containment) = shared(a, b);
     let evidence = &ruling.evidence;
-    let structural = evidence.stage == Stage::Structural;
     let rule = evidence.rule;
-    let structural = structural || ruling.norms_contradict;
+    let structural = is_structural(ruling);
     let aligned = aligned(ruling);
     let of = |id: RuleId| if !structural && rule == id { aligned.max(0.1) } else { 0.0 };
     let subject =

@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     digest::{self, Sha256},
-    model_store::{open_private, write_private},
+    model_store::open_private,
 };
+use crate::files::write_private;
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 1 << 17;

@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{self, Write},
+    io,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
@@ -14,7 +14,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::digest::{self, Sha256};
-use crate::{files::DraftFile, infer::ModelRole};
+use crate::{files::write_private, infer::ModelRole};
 
 /// The version of the record.
 const VERSION: u32 = 1;
@@ -198,12 +198,7 @@ impl ModelStore {
         let path = self.record();
         let fail = |cause: io::Error| ModelStoreError::Io { act: "write", path: path.clone(), cause };
         let text = serde_json::to_vec_pretty(&records).map_err(|error| fail(io::Error::other(error)))?;
-        let write = || {
-            let draft = DraftFile::beside(&path)?;
-            draft.file().write_all(&text)?;
-            draft.publish(true)
-        };
-        write().map_err(fail)?;
+        write_private(&path, &text).map_err(fail)?;
         drop(held);
         Ok(value)
     }
@@ -254,14 +249,6 @@ pub fn modified(meta: &fs::Metadata) -> u64 {
 /// Opens a file that only this user may read, and creates it if it is absent.
 pub(super) fn open_private(path: &Path) -> io::Result<File> {
     fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
-}
-
-/// Writes a file that only this user may read, and waits until it is on disk.
-pub(super) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = open_private(path)?;
-    file.set_len(0)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! Model files on disk: writes out those that are built in, and detects changes of any file by its stamp.
 
 use std::{
-    fs,
-    io::{self, Write},
+    fs, io,
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
 use crate::{
-    files::DraftFile,
+    files::write_private,
     infer::{EmbeddedModel, catalogue::digest},
 };
 
@@ -46,9 +45,7 @@ pub fn write_out(model: &EmbeddedModel, folder: &Path) -> io::Result<PathBuf> {
         return Ok(path);
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let draft = DraftFile::beside(&path)?;
-    draft.file().write_all(model.bytes)?;
-    draft.publish(true)?;
+    write_private(&path, model.bytes)?;
     remove_others(model, folder, &path);
     Ok(path)
 }
