@@ -32,6 +32,9 @@ use writes::WRITES;
 /// How long the demonstration waits for the story: a debug build on a busy machine takes that long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The time between two looks at how far it is.
+const POLL: Duration = Duration::from_millis(100);
+
 /// The scope of everything in the demonstration.
 const SCOPE: &str = "demo/ergo";
 
@@ -126,7 +129,9 @@ fn finish_story(cx: &mut Context) -> Result<(), CliError> {
     cx.block_on(async |cx| {
         let (client, scope) = cx.reader().await?;
         let query = StoryQuery { org_id: scope.org_id, project: scope.project, ..StoryQuery::default() };
-        while begun.elapsed() < PATIENCE && client.story(&query).await?.waiting > 0 {}
+        while begun.elapsed() < PATIENCE && client.story(&query).await?.waiting > 0 {
+            tokio::time::sleep(POLL).await;
+        }
         Ok(())
     })
 }
