@@ -13,7 +13,8 @@ use std::{
 use ergo::{
     api::{Caller, ClaimsQuery, NotesAddRequest, NotesRun, NotesScanRequest},
     config::Paths,
-    domain::text::count,
+    domain::{ClaimKind, Qualifiers, text::count},
+    guard::Guard,
     infer::{Call, Models},
     notes::sameness::{Entailment, SameThresholds, is_same, may_be_same},
 };
@@ -65,6 +66,8 @@ pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> anyhow::Result<
     let text = ergo::files::text(data, MAX_FILE)?;
     let rows: Vec<PairRow> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let call = Call::background(PATIENCE);
+    let guard = Guard::default();
+    let norms = |text: &str| guard.normalise_claim(ClaimKind::Convention, text, &Qualifiers::default()).norms;
     let mut statements: Vec<&str> = rows.iter().flat_map(|row| [&*row.a, &*row.b]).collect();
     statements.sort_unstable();
     statements.dedup();
@@ -88,12 +91,12 @@ pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> anyhow::Result<
             [forward, backward] => Entailment::of(forward.logits, backward.logits),
             _ => Entailment::default(),
         };
-        scored.push((row, cosine, mutual, entailment));
+        scored.push((row, [norms(&row.a), norms(&row.b)], cosine, mutual, entailment));
     }
     let at = |from: SameThresholds| {
         let (mut hits, mut said, mut all) = (0_usize, 0_usize, 0_usize);
-        for (row, cosine, mutual, entailment) in &scored {
-            let found = is_same(&row.a, &row.b, *cosine, *entailment, from.of_pair(*mutual));
+        for (row, [a, b], cosine, mutual, entailment) in &scored {
+            let found = is_same((&row.a, a), (&row.b, b), *cosine, *entailment, from.of_pair(*mutual));
             hits += usize::from(found && row.same);
             said += usize::from(found);
             all += usize::from(row.same);
@@ -109,13 +112,13 @@ pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> anyhow::Result<
             report.thresholds.push((cosine, entailed, precision, recall));
         }
     }
-    report.mutual = scored.iter().filter(|(_, _, mutual, _)| *mutual).count();
+    report.mutual = scored.iter().filter(|(.., mutual, _)| *mutual).count();
     for nearest in [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6] {
         let (precision, recall) = at(SameThresholds { nearest, ..shipped });
         report.nearest.push((nearest, precision, recall));
     }
-    for (row, cosine, mutual, entailment) in &scored {
-        let found = is_same(&row.a, &row.b, *cosine, *entailment, shipped.of_pair(*mutual));
+    for (row, [a, b], cosine, mutual, entailment) in &scored {
+        let found = is_same((&row.a, a), (&row.b, b), *cosine, *entailment, shipped.of_pair(*mutual));
         let count = report.by_kind.entry(row.kind.clone()).or_default();
         count.0 += usize::from(found);
         count.1 += 1;
@@ -127,7 +130,7 @@ pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> anyhow::Result<
                 row.b,
                 entailment.forward,
                 entailment.backward,
-                may_be_same(&row.a, &row.b, 1.0, shipped)
+                may_be_same((&row.a, a), (&row.b, b), 1.0, shipped)
             ));
         }
     }
@@ -216,6 +219,9 @@ impl fmt::Display for WorkspaceReport {
     }
 }
 
+/// Saves that are timed.
+const SAVES: usize = 5;
+
 /// Scans without a change before the memory is looked at: what is loaded once is loaded then.
 const SETTLING: usize = 20;
 
@@ -284,9 +290,10 @@ pub async fn workspace(options: &Options, progress: &mut dyn FnMut(String)) -> R
     daemon.start().await?;
     let mut saved = Duration::ZERO;
     // The first save may come before the daemon watches.
-    for (at, day) in ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday"].into_iter().enumerate() {
+    for at in 0..=SAVES {
         progress(format!("save {}", at + 1));
-        let rule = format!("Report number {at} goes out each {day}.");
+        // No two of these contradict each other: a refused rule would never be stored.
+        let rule = store_synth::statement(2_000_000 + at) + ".";
         let text = fs::read_to_string(&last).map_err(io(&last))? + &format!("\n## More {at}\n\n- {rule}\n");
         fs::write(&last, text).map_err(io(&last))?;
         let took = until_stored(&daemon, &project_name(options.projects.saturating_sub(1)), &rule).await?;

@@ -85,10 +85,11 @@ impl Engine {
     ) -> Result<PairOutcome, ApiError> {
         let (one, other) = (&book.claims[pair.one], &book.claims[pair.other]);
         let same = budget.thresholds(one, other, pair.mutual);
+        let normed = |at: usize| (&*book.claims[at].statement, &*book.rows[at].norms);
         // The stored statement was first in `forward`.
         let entailment = inference.map(|inference| Entailment::of(inference.backward, inference.forward));
         if let Some(entailment) = entailment
-            && is_same(&one.statement, &other.statement, pair.cosine, entailment, same)
+            && is_same(normed(pair.one), normed(pair.other), pair.cosine, entailment, same)
         {
             return Ok(PairOutcome::Same);
         }
@@ -105,7 +106,7 @@ impl Engine {
             let (ours, theirs) = (newer.clone(), older.clone());
             return Ok(PairOutcome::Contradiction(Box::new(FoundPair { ours, theirs, finding })));
         }
-        let polar = may_be_same(&one.statement, &other.statement, 1.0, same);
+        let polar = may_be_same(normed(pair.one), normed(pair.other), 1.0, same);
         Ok(match entailment {
             Some(entailment) if polar && entailment.refines() => PairOutcome::Link(link_of(&one.statement), true),
             Some(Entailment { forward, backward })

@@ -10,6 +10,7 @@ use ergo::{
     domain::PairVerdict,
     engine::{ReconcileBudget, Reconciled},
     infer::{FakeModels, JudgeCommand, ModelJudge},
+    notes::sameness::{SameThresholds, may_be_same},
 };
 
 use super::{doubts::doubting, *};
@@ -310,4 +311,21 @@ fn what_a_judge_found_on_one_device_is_a_card_on_the_other_one() {
     let cards = |bed: &Bed| bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items[0].id;
     assert_eq!(cards(&a), cards(&b));
     assert_eq!(reconcile(&b).cards, 0, "once");
+}
+
+#[test]
+fn pairs_about_other_things_are_told_from_paraphrases_by_their_norms() {
+    let guard = Guard::default();
+    let norms = |text: &str| guard.normalise_claim(ClaimKind::Convention, text, &Qualifiers::default()).norms;
+    let from = SameThresholds::default();
+    let mut apart = [0, 0];
+    for line in include_str!("../../data/notes/pairs.jsonl").lines() {
+        let pair: serde_json::Value = serde_json::from_str(line).unwrap();
+        let (a, b) = (pair["a"].as_str().unwrap(), pair["b"].as_str().unwrap());
+        let by_words = may_be_same((a, &[]), (b, &[]), 1.0, from);
+        let with_norms = may_be_same((a, &norms(a)), (b, &norms(b)), 1.0, from);
+        apart[usize::from(pair["same"] == true)] += usize::from(by_words && !with_norms);
+    }
+    let [different, equal] = apart;
+    assert!(different >= 10 && equal <= 1, "{different} that differ, {equal} that are equal");
 }
