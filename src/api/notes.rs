@@ -54,7 +54,7 @@ request! {
 pub struct NotesRun {
     /// When it began, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// What it was: `scan`, `write`, `watch`.
+    /// What it was: `scan`, `write`, `watch` (a daemon that watches read files), `compare` (it compared claims).
     pub kind: String,
     /// How long it took, in milliseconds.
     pub took_ms: u64,

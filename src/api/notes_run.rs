@@ -33,6 +33,10 @@ impl NotesRun {
         if self.doubts > 0 {
             parts.push(format!("{} in doubt", count(self.doubts, "pair", "pairs")));
         }
+        if self.kind == "compare" {
+            let found = if parts.is_empty() { "nothing found".to_owned() } else { parts.join(", ") };
+            return format!("Compared claims: {found}");
+        }
         match (self.changed_files, parts.is_empty()) {
             (0, true) if self.files == 0 => "No files are followed".to_owned(),
             (0, true) => format!("Read {files}: nothing has changed"),
@@ -85,6 +89,9 @@ mod tests {
             "Read 0 files: 2 pairs in doubt",
             "they wait for a judge"
         );
+        let compared = NotesRun { kind: "compare".into(), ..NotesRun::default() };
+        assert_eq!(of(&compared), "Compared claims: nothing found");
+        assert_eq!(of(&NotesRun { doubts: 1, ..compared }), "Compared claims: 1 pair in doubt");
         assert_eq!(
             of(&NotesRun { kind: "write".into(), files: 1, changed_files: 1, ..NotesRun::default() }),
             "Wrote ergo's section of 1 file"

@@ -37,8 +37,10 @@ pub(super) struct NotesKeeper {
     settings: NotesSettings,
     /// Who acts when nobody asks: the person whose device it is, and their organisation.
     owner: Caller,
-    /// One scan or write at a time.
+    /// Held while files are read or written.
     working: Mutex<()>,
+    /// Held while claims are compared, which takes long: files are read meanwhile.
+    comparing: Mutex<()>,
     list: Mutex<WatchList>,
     /// Tells the watcher that other files are followed.
     wake: Mutex<Option<Sender<watcher::Notice>>>,
@@ -58,6 +60,7 @@ impl NotesKeeper {
             settings: config.notes,
             owner,
             working: Mutex::default(),
+            comparing: Mutex::default(),
             list: Mutex::new(WatchList::load(paths.notes())),
             wake: Mutex::default(),
         }
@@ -106,10 +109,10 @@ impl NotesKeeper {
         Ok(answer)
     }
 
-    /// Reads what changed.
+    /// Reads what changed, and compares the claims of the organisations concerned.
     pub(super) fn scan(&self, request: &NotesScanRequest) -> Result<NotesRun, ApiError> {
         let only = request.path.as_deref().map(absolute).transpose()?;
-        read_changes::scan(self, &request.caller, "scan", only.as_deref())
+        read_changes::scan(self, &request.caller, only.as_deref())
     }
 
     /// Writes ergo's section of a file.
@@ -128,7 +131,7 @@ impl NotesKeeper {
         if request.apply && request.reset {
             return Err(ApiError::field("reset", "`apply` and `reset` exclude each other"));
         }
-        let _working = lock(&self.working);
+        let _comparing = lock(&self.comparing);
         let org = &request.caller.org_id;
         let mut answer = self.engine.calibrate_notes(org)?;
         let mut list = lock(&self.list);

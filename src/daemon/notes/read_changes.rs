@@ -20,19 +20,68 @@ use crate::{
 /// Sightings of an unchanged file are recorded so often, in milliseconds: often enough that nothing decays that is still there.
 const OBSERVED_EVERY: u64 = 30 * DAY;
 
-/// Scans the files, or those at or below `only`.
-pub(super) fn scan(
+/// What a pass changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Changed {
+    Nothing,
+    /// The list alone, which is saved.
+    List,
+    /// So much that the run is kept.
+    News,
+}
+
+/// Reads the files, or those at or below `only`, and compares the claims of the organisations concerned.
+pub(super) fn scan(keeper: &NotesKeeper, caller: &Caller, only: Option<&Path>) -> Result<NotesRun, ApiError> {
+    let began = Instant::now();
+    let mut run = NotesRun { at: keeper.now(), kind: "scan".to_owned(), ..NotesRun::default() };
+    let read = read_files(keeper, caller, only, &mut run)?;
+    let compared = compare_claims(keeper, caller, &mut run);
+    finish(keeper, &mut run, began, read.max(compared))?;
+    Ok(run)
+}
+
+/// [`scan`] without the comparison: the organisations concerned wait for [`compare_waiting`].
+pub(super) fn read(keeper: &NotesKeeper, caller: &Caller, only: Option<&Path>) -> Result<NotesRun, ApiError> {
+    let began = Instant::now();
+    let mut run = NotesRun { at: keeper.now(), kind: "watch".to_owned(), ..NotesRun::default() };
+    let changed = read_files(keeper, caller, only, &mut run)?;
+    finish(keeper, &mut run, began, changed)?;
+    Ok(run)
+}
+
+/// Compares the claims of the organisations that wait for it, within one budget each.
+pub(super) fn compare_waiting(keeper: &NotesKeeper, caller: &Caller) -> Result<NotesRun, ApiError> {
+    let began = Instant::now();
+    let mut run = NotesRun { at: keeper.now(), kind: "compare".to_owned(), ..NotesRun::default() };
+    let changed = compare_claims(keeper, caller, &mut run);
+    finish(keeper, &mut run, began, changed)?;
+    Ok(run)
+}
+
+/// Saves what a pass changed.
+fn finish(keeper: &NotesKeeper, run: &mut NotesRun, began: Instant, changed: Changed) -> Result<(), ApiError> {
+    run.took_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+    if changed == Changed::Nothing {
+        return Ok(());
+    }
+    let mut list = lock(&keeper.list);
+    if changed == Changed::News {
+        list.log(run.clone());
+    }
+    list.save()
+}
+
+/// Reads the files, or those at or below `only`. The organisations whose claims are to be compared wait for that in the list.
+fn read_files(
     keeper: &NotesKeeper,
     caller: &Caller,
-    kind: &str,
     only: Option<&Path>,
-) -> Result<NotesRun, ApiError> {
+    run: &mut NotesRun,
+) -> Result<Changed, ApiError> {
     let _working = lock(&keeper.working);
-    let began = Instant::now();
-    let mut run = NotesRun { at: keeper.now(), kind: kind.to_owned(), ..NotesRun::default() };
     // A file that is followed is read alone: the folders are searched for the rest.
     let is_followed = only.is_some_and(|only| lock(&keeper.list).files.contains_key(only));
-    let found = !is_followed && discover_new(keeper);
+    let mut is_news = !is_followed && discover_new(keeper);
     let paths: Vec<PathBuf> = {
         let list = lock(&keeper.list);
         list.files.keys().filter(|path| only.is_none_or(|only| path.starts_with(only))).cloned().collect()
@@ -42,12 +91,11 @@ pub(super) fn scan(
             .hint("follow it first: `ergo notes add PATH`"));
     }
     let mut orgs: BTreeSet<String> = BTreeSet::new();
-    let mut is_news = found;
     for path in &paths {
         run.files += 1;
         let Some(before) = lock(&keeper.list).files.get(path).cloned() else { continue };
         let mut file = before.clone();
-        if let Err(error) = scan_file(keeper, caller, path, &mut file, &mut run) {
+        if let Err(error) = scan_file(keeper, caller, path, &mut file, run) {
             run.problems.push(format!("{}: {}", path.display(), error.message));
             file.problem = Some(error.message);
         }
@@ -62,25 +110,29 @@ pub(super) fn scan(
     if only.is_none() {
         orgs.extend(outdated(keeper)?);
     }
-    // What a budget left over is looked at by the next run, changes or not.
-    orgs.extend(lock(&keeper.list).pending.iter().cloned());
-    let touched = is_news || !orgs.is_empty();
+    let changed = match (is_news, orgs.is_empty()) {
+        (true, _) => Changed::News,
+        (false, false) => Changed::List,
+        (false, true) => Changed::Nothing,
+    };
+    lock(&keeper.list).pending.extend(orgs);
+    Ok(changed)
+}
+
+/// Compares the claims of the organisations that wait for it.
+fn compare_claims(keeper: &NotesKeeper, caller: &Caller, run: &mut NotesRun) -> Changed {
+    let _comparing = lock(&keeper.comparing);
+    // What is read from now on waits for the next comparison, and so does what a budget leaves over.
+    let orgs = std::mem::take(&mut lock(&keeper.list).pending);
+    let mut changed = if orgs.is_empty() { Changed::Nothing } else { Changed::List };
     for org in orgs {
-        if let Err(error) = reconcile(keeper, caller, &org, &mut run) {
-            is_news = true;
+        if let Err(error) = reconcile(keeper, caller, &org, run) {
+            changed = Changed::News;
             run.problems.push(error.message);
+            lock(&keeper.list).pending.insert(org);
         }
     }
-    run.took_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
-    is_news |= run.merged + run.cards + run.doubts + run.inferred > 0;
-    if touched {
-        let mut list = lock(&keeper.list);
-        if is_news {
-            list.log(run.clone());
-        }
-        list.save()?;
-    }
-    Ok(run)
+    if run.merged + run.cards + run.doubts + run.inferred > 0 { Changed::News } else { changed }
 }
 
 /// The organisations of followed files whose claims are compared though their files have not changed: there are other models, or claims came
@@ -317,8 +369,6 @@ fn reconcile(keeper: &NotesKeeper, caller: &Caller, org: &str, run: &mut NotesRu
     list.reconciled.entry(org.to_owned()).or_default().extend(found.done);
     if found.left > 0 {
         list.pending.insert(org.to_owned());
-    } else {
-        list.pending.remove(org);
     }
     Ok(())
 }

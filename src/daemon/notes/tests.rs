@@ -1,6 +1,6 @@
 //! Files of rules that rise into claims, beside models that the tests write.
 
-use std::{collections::HashMap, fs, path::Path};
+use std::{collections::HashMap, fs, path::Path, sync::mpsc::channel, thread, time::Duration};
 
 use ed25519_dalek::SigningKey;
 use tempfile::TempDir;
@@ -214,6 +214,28 @@ fn two_projects_exclude_each_other_in_full_in_part_or_under_a_condition(
 }
 
 #[rstest::rstest]
+#[case::names("The birch router must use a proxy.", "The beech router must use a proxy.", 0)]
+#[case::names_in_the_middle("The cedar crawler api has a blue canary.", "The cedar indexer api has a blue canary.", 0)]
+#[case::sorts("Unit tests must not use the network.", "Integration tests must not use the network.", 0)]
+#[case::tools("Use tabs for indentation.", "Use spaces for indentation.", 0)]
+#[case::environments("The staging database is backed up nightly.", "The production database is backed up nightly.", 0)]
+#[case::other_words("All user input must be escaped.", "Escape all user input.", 1)]
+#[case::each("All public functions must have a doc comment.", "Every public function must have a doc comment.", 1)]
+fn what_two_projects_demand_of_two_things_is_no_one_rule_whatever_the_models_say(
+    #[case] one: &str,
+    #[case] other: &str,
+    #[case] merged: usize,
+) {
+    let credulous = FakeModels::new().embedding(|_| Ok(vec![1.0, 0.0])).classifying(|_, _| Ok([6.0, 0.0, -2.0]));
+    let space = Workspace::new(Guard::default(), credulous);
+    space.write("one", &[one.to_owned()]);
+    space.write("other", &[other.to_owned()]);
+    space.follow();
+    let run = space.scan();
+    assert_eq!((run.inferred, run.merged, space.insights()), (1, merged, 2 - merged), "{run:?}");
+}
+
+#[rstest::rstest]
 #[case::other_things("Functions have at most 40 lines.", "Files have at most 500 lines.")]
 #[case::other_units("Requests take at most 2 seconds.", "Requests have at most 2 megabytes.")]
 #[case::other_parts("In tests, mocks must be used.", "On Windows, mocks must not be used.")]
@@ -251,6 +273,49 @@ fn claims_that_come_otherwise_are_compared_by_the_next_scan_and_then_no_more() {
 }
 
 #[test]
+fn a_watching_daemon_reads_first_and_compares_afterwards() {
+    let space = Workspace::new(Guard::default(), FakeModels::new());
+    space.write("one", &["Commits must be signed.".to_owned()]);
+    space.write("other", &["Commits must not be signed.".to_owned()]);
+    space.follow();
+    let read = read_changes::read(&space.keeper, &caller(), None).unwrap();
+    assert_eq!((read.stored, read.cards), (2, 0));
+    let compared = read_changes::compare_waiting(&space.keeper, &caller()).unwrap();
+    assert_eq!((compared.files, compared.cards), (0, 1));
+    assert_eq!(read_changes::compare_waiting(&space.keeper, &caller()).unwrap().cards, 0, "nothing waits");
+    let kinds: Vec<String> = space.keeper.status().unwrap().runs.into_iter().map(|run| run.kind).collect();
+    assert_eq!(kinds, ["compare", "watch"], "the newest first");
+}
+
+#[test]
+fn a_file_is_read_while_claims_are_compared() {
+    let (began, has_begun) = channel();
+    let (finish, may_finish) = channel::<()>();
+    let (began, may_finish) = (Mutex::new(began), Mutex::new(may_finish));
+    let models = half_near().classifying(move |_, _| {
+        let _heard = lock(&began).send(());
+        // Ends once the other end is dropped; a daemon that waits for this would wait long enough to be seen.
+        let _ended = lock(&may_finish).recv_timeout(Duration::from_secs(20));
+        Ok([6.0, 0.0, -2.0])
+    });
+    let space = Workspace::new(Guard::default(), models);
+    let [one, other] = rules(&NAMES[..1]);
+    space.write("one", &one);
+    space.write("other", &other);
+    space.follow();
+    thread::scope(|scope| {
+        let comparing = scope.spawn(|| space.scan());
+        has_begun.recv().unwrap();
+        space.write("one", &[one[0].clone(), "Releases are cut on Mondays.".to_owned()]);
+        let read = read_changes::read(&space.keeper, &caller(), None).unwrap();
+        assert_eq!((read.stored, comparing.is_finished()), (1, false));
+        drop(finish);
+        assert_eq!(comparing.join().unwrap().inferred, 1);
+    });
+    assert!(lock(&space.keeper.list).pending.contains("acme"), "what was read meanwhile is compared next");
+}
+
+#[test]
 fn another_model_compares_all_pairs_anew() {
     let deaf = half_near().classifying(|_, _| Ok([-2.0, 4.0, -2.0]));
     let space = Workspace::new(Guard::default(), deaf);
@@ -276,6 +341,14 @@ fn what_projects_say_about_one_subject_is_a_cluster() {
     assert_eq!((found.total, found.insights, found.items[0].members.len(), found.items[0].projects), (1, 5, 4, 2));
     assert!(found.items[0].coherence > 0.8 && found.items[0].domain == "database", "{found:?}");
     assert_eq!(space.keeper.engine.note_clusters(&query(Some(100))).unwrap().total, 0);
+    // Another cluster; as many are listed as were asked for, the largest first.
+    let secrets =
+        ["stored", "rotated", "encrypted"].map(|act| format!("Secrets of the deployment are {act} in a vault."));
+    space.write("third", &secrets);
+    space.scan();
+    let one = crate::api::NoteClustersQuery { limit: Some(1), ..query(None) };
+    let found = space.keeper.engine.note_clusters(&one).unwrap();
+    assert_eq!((found.total, found.items.len(), found.items[0].members.len()), (2, 1, 4));
     assert_eq!(space.keeper.engine.note_clusters(&query(Some(0))).unwrap_err().field.as_deref(), Some("similarity"));
 }
 

@@ -15,6 +15,7 @@ use std::{
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::{NotesKeeper, lock, read_changes};
+use crate::api::{ApiError, NotesRun};
 
 /// How long nothing must happen to a file before it is read: editors save in several steps.
 const SETTLED: Duration = Duration::from_millis(200);
@@ -32,10 +33,10 @@ pub(super) enum Notice {
     End,
 }
 
-/// The thread that watches. It ends with its owner, once the scan that runs is done.
+/// The thread that watches and reads, and the one that compares claims meanwhile. Both end with their owner, once what they do is done.
 pub(in crate::daemon) struct NotesWatcher {
     wake: Sender<Notice>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl NotesWatcher {
@@ -49,10 +50,14 @@ impl NotesWatcher {
         }
         let (wake, woken) = channel();
         *lock(&keeper.wake) = Some(wake.clone());
-        let keeper = Arc::clone(keeper);
+        let (compare, asked) = channel();
+        let (reader, comparer) = (Arc::clone(keeper), Arc::clone(keeper));
         let events = wake.clone();
-        let thread = thread::Builder::new().name("notes".into()).spawn(move || work(&keeper, &woken, &events))?;
-        Ok(Some(Self { wake, thread: Some(thread) }))
+        let threads = [
+            thread::Builder::new().name("notes".into()).spawn(move || work(&reader, &woken, &events, &compare))?,
+            thread::Builder::new().name("notes-compare".into()).spawn(move || compare_when_asked(&comparer, &asked))?,
+        ];
+        Ok(Some(Self { wake, threads: threads.into() }))
     }
 }
 
@@ -60,19 +65,19 @@ impl Drop for NotesWatcher {
     fn drop(&mut self) {
         // It may have ended already.
         let _ended = self.wake.send(Notice::End);
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             // It only fails if the thread panicked, which is in the log.
             let _over = thread.join();
         }
     }
 }
 
-fn work(keeper: &Arc<NotesKeeper>, woken: &Receiver<Notice>, events: &Sender<Notice>) {
+fn work(keeper: &NotesKeeper, woken: &Receiver<Notice>, events: &Sender<Notice>, compare: &Sender<()>) {
     let every = Duration::from_secs(60 * u64::from(keeper.settings.every_minutes));
     let mut watcher = watch(events.clone());
     let mut folders = BTreeSet::new();
     follow(keeper, watcher.as_mut(), &mut folders);
-    pass(keeper, None);
+    pass(keeper, None, compare);
     let mut next = Instant::now() + every;
     let mut waiting: BTreeSet<PathBuf> = BTreeSet::new();
     let (mut first, mut last) = (Instant::now(), Instant::now());
@@ -83,7 +88,7 @@ fn work(keeper: &Arc<NotesKeeper>, woken: &Receiver<Notice>, events: &Sender<Not
             Ok(Notice::Files) => {
                 follow(keeper, watcher.as_mut(), &mut folders);
                 if lock(&keeper.list).files.values().any(|file| file.scanned_at.is_none()) {
-                    pass(keeper, None);
+                    pass(keeper, None, compare);
                 }
             }
             Ok(Notice::Changed(paths)) => {
@@ -96,10 +101,10 @@ fn work(keeper: &Arc<NotesKeeper>, woken: &Receiver<Notice>, events: &Sender<Not
             }
             Err(RecvTimeoutError::Timeout) => {
                 for path in std::mem::take(&mut waiting) {
-                    pass(keeper, Some(&path));
+                    pass(keeper, Some(&path), compare);
                 }
                 if Instant::now() >= next {
-                    pass(keeper, None);
+                    pass(keeper, None, compare);
                     follow(keeper, watcher.as_mut(), &mut folders);
                     next = Instant::now() + every;
                 }
@@ -139,9 +144,23 @@ fn follow(keeper: &NotesKeeper, watcher: Option<&mut RecommendedWatcher>, folder
     *folders = wanted;
 }
 
-fn pass(keeper: &NotesKeeper, only: Option<&Path>) {
-    let caller = keeper.owner.clone();
-    match read_changes::scan(keeper, &caller, "watch", only) {
+/// Reads what changed, and has it compared.
+fn pass(keeper: &NotesKeeper, only: Option<&Path>, compare: &Sender<()>) {
+    report(read_changes::read(keeper, &keeper.owner, only));
+    // There is nobody to compare once the daemon ends.
+    let _ended = compare.send(());
+}
+
+/// Compares claims whenever it is asked to, until nobody can ask any more. Requests that came meanwhile are one.
+fn compare_when_asked(keeper: &NotesKeeper, asked: &Receiver<()>) {
+    while asked.recv().is_ok() {
+        while asked.try_recv().is_ok() {}
+        report(read_changes::compare_waiting(keeper, &keeper.owner));
+    }
+}
+
+fn report(run: Result<NotesRun, ApiError>) {
+    match run {
         Ok(run) => {
             for problem in &run.problems {
                 tracing::warn!(problem, "a problem while reading rule files");
