@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     api::{AgentView, AgentsQuery},
-    domain::text::escape,
+    domain::{judgement::built_in, text::escape},
 };
 
 /// List the coding agents that are connected or wrote something.
@@ -33,9 +33,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for AgentView { agent, wrote, refused, last, people, judgements, .. } in &agents.items {
         let here = agents.connected.iter().filter(|session| session.agent == *agent).count();
         let name = cx.ui.paint(Style::Strong, escape(agent));
-        let state = match here {
-            0 => "not connected".to_owned(),
-            n => count(n, "session connected", "sessions connected"),
+        let state = match (here, built_in(agent)) {
+            (0, Some(part)) => part.to_owned(),
+            (0, None) => "not connected".to_owned(),
+            (n, _) => count(n, "session connected", "sessions connected"),
         };
         cx.ui.line(text!("{}  {}", name, state));
         let parts = [count(*wrote, "act", "acts"), format!("{refused} refused"), format!("last {}", ago(*last, now))];

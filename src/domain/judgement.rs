@@ -11,8 +11,20 @@ use super::{
     id::EventId,
 };
 
+/// The agent under which models compare and judge claims.
+pub const MODEL_JUDGE: &str = "ergo";
+
 /// The agent that judges for the comparison of claims after a scan of files.
 pub const SCAN_JUDGE: &str = "ergo notes";
+
+/// Describes the part of ergo that writes under this name; `None` for a coding agent.
+pub fn built_in(agent: &str) -> Option<&'static str> {
+    match agent {
+        MODEL_JUDGE => Some("part of ergo: compares claims by models"),
+        SCAN_JUDGE => Some("part of ergo: compares claims after a scan of rule files"),
+        _ => None,
+    }
+}
 
 /// What a judge says of a new claim and an existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -252,6 +264,12 @@ mod tests {
             assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.as_str());
         }
         assert_eq!("fine".parse::<PairVerdict>(), Err(UnknownVerdict));
+    }
+
+    #[test]
+    fn parts_of_ergo_are_told_from_agents() {
+        assert!(built_in(SCAN_JUDGE).is_some() && built_in(MODEL_JUDGE).is_some());
+        assert_eq!(built_in("claude-code"), None);
     }
 
     #[test]

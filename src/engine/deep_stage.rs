@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     api::{ApiError, Caller},
-    domain::{ClaimId, Status, Tier},
+    domain::{ClaimId, Status, Tier, judgement::MODEL_JUDGE},
     guard::{JudgeContext, deep},
     infer::{Call, InferError, ModelRole, Models, Prompt},
     store::ClaimRow,
@@ -206,7 +206,7 @@ impl Engine {
             org_id: row.scope.org_id.clone(),
             project: row.scope.project.clone(),
             who: row.who.clone(),
-            agent: Some(NAME.to_owned()),
+            agent: Some(MODEL_JUDGE.to_owned()),
             ..Caller::default()
         };
         self.act(&caller, None, |context| {
@@ -258,6 +258,3 @@ pub fn odds(models: &dyn Models, stored: &str, incoming: &str, call: Call) -> Re
     }
     Ok(if count == 0 { 0.0 } else { sum / count as f32 })
 }
-
-/// The agent on cards of this stage.
-const NAME: &str = "ergo";

@@ -15,15 +15,13 @@ use crate::{
     api::{ApiError, Caller, ErrorCode, JudgeNextRequest, JudgePairsRequest, JudgeView, JudgedNext, VerdictOnPair},
     domain::{
         PairVerdict, Scope, Tier,
+        judgement::MODEL_JUDGE,
         pair_prompt::{self, MAX_PROMPT_PAIRS, PairAnswer, PromptClaim, PromptPair},
     },
     guard::{JudgeContext, PairScores},
     infer::{Call, JudgeError, JudgeKind, ModelJudge},
     store::{ClaimRow, DoubtRow, Reader},
 };
-
-/// The name of the agent under which models judge.
-pub(super) const JUDGE_NAME: &str = "ergo";
 
 /// How many pairs the background gives a judge at once: few, so that it stops soon.
 const FEW: usize = 5;
@@ -337,7 +335,7 @@ impl Engine {
                 org_id: pair.scope.org_id.clone(),
                 project: pair.scope.project.clone(),
                 who: newer.who.clone(),
-                agent: Some(JUDGE_NAME.to_owned()),
+                agent: Some(MODEL_JUDGE.to_owned()),
                 ..Caller::default()
             },
             verdicts,

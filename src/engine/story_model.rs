@@ -14,7 +14,6 @@ use super::{
     Engine,
     act_context::WriteScope,
     acts::report_data_with,
-    doubt_judges::JUDGE_NAME,
     guard_result::judged_finding,
     story_reading::{StoryPass, story_claim},
     validate,
@@ -26,6 +25,7 @@ use crate::{
         ago::day,
         derive::{CardKind, local},
         guard_report::Relation,
+        judgement::MODEL_JUDGE,
         text::cut_line,
     },
     infer::{Call, JudgeError, JudgeKind, ModelJudge, Prompt},
@@ -308,7 +308,7 @@ impl Engine {
             org_id: scope.org_id.clone(),
             project: scope.project.clone(),
             who: newest.prompted.by.clone(),
-            agent: Some(JUDGE_NAME.to_owned()),
+            agent: Some(MODEL_JUDGE.to_owned()),
             ..Caller::default()
         };
         self.act(&caller, None, |context| {

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     api::EventView,
     client::injected::InjectedClaim,
+    domain::judgement::built_in,
     tui::{
         hits::Pane,
         state::{
@@ -158,14 +159,18 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
         })
         .collect();
     let here = if state.is_offline() { Vec::new() } else { here };
-    let (words, style) = if state.is_offline() {
+    let part = entry.name.as_deref().and_then(built_in);
+    let (words, style) = if let Some(part) = part.filter(|_| here.is_empty()) {
+        (part.to_owned(), theme.dim)
+    } else if state.is_offline() {
         ("unknown: the daemon is not running".to_owned(), theme.dim)
     } else if here.is_empty() {
         ("not now".to_owned(), theme.dim)
     } else {
         (here.join(&format!(" {dot} ")), theme.ok)
     };
-    told.push(("connected".to_owned(), words, style));
+    let label = if part.is_some() && here.is_empty() { "built in" } else { "connected" };
+    told.push((label.to_owned(), words, style));
     match &entry.wrote {
         Some(wrote) => {
             let acts = if wrote.wrote == 1 { "act" } else { "acts" };

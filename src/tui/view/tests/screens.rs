@@ -297,6 +297,13 @@ fn what_an_agent_was_refused_and_was_given() {
     let ticket = state.ticket(Slot::Agents);
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Agents(crate::api::Agents::default()))));
     shot("empty_agents_80x24", &mut state);
+    let mut state = screen((120, 40), Screen::Agents);
+    let own = crate::api::AgentView { agent: "ergo notes".into(), wrote: 3, ..crate::api::AgentView::default() };
+    let ticket = state.ticket(Slot::Agents);
+    let answer = crate::api::Agents { items: vec![own], ..crate::api::Agents::default() };
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Agents(answer))));
+    let shown = text(&frame(&mut state, &Theme::mono(false)));
+    assert!(shown.contains("built in") && shown.contains("part of ergo") && !shown.contains("not now"), "{shown}");
 }
 
 #[test]
