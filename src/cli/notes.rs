@@ -83,12 +83,12 @@ enum What {
     },
     /// List principles: the claims of the whole organisation, each with the claims of projects that support it.
     Principles,
-    /// List what projects say about one subject, by the similarity of the words: the largest clusters first.
+    /// List clusters: insights about one subject, by similarity of meaning, the largest clusters first.
     Clusters {
-        /// The least similarity of neighbours, in percent [default: 60].
+        /// Minimum similarity of neighbours, in percent [default: 60].
         #[arg(long, value_name = "PERCENT")]
         similarity: Option<u8>,
-        /// At most so many.
+        /// Maximum number of clusters.
         #[arg(short = 'n', long, value_name = "N")]
         limit: Option<usize>,
     },

@@ -153,9 +153,15 @@ fn projects_that_contradict_each_other_have_one_card_and_those_that_agree_one_in
     assert!(page.stdout.contains("Never commit secrets") && page.stdout.contains("Most contested"), "{page:?}");
     let check = home.run(["notes", "check", "--json"]);
     assert_eq!(check.json()["conflicts"][0]["kind"], "direct", "{check:?}");
-    for list in ["principles", "clusters", "links", "prune", "calibrate"] {
+    for list in ["principles", "links", "prune", "calibrate"] {
         home.run(["notes", list]).ok();
     }
+    let agents = home.run(["agents", "--all"]).ok();
+    assert!(agents.stdout.contains("ergo notes  part of ergo") && !agents.stdout.contains("connected"), "{agents:?}");
+    let clusters = home.run(["notes", "clusters"]).ok();
+    assert!(clusters.stderr.contains("0 clusters among 0 insights with vectors"), "no embedder: {clusters:?}");
+    let odd = home.run(["notes", "clusters", "--similarity", "0"]);
+    assert!(odd.code == Some(2) && odd.stderr.contains("expected 1 to 100 percent"), "{odd:?}");
 }
 
 fn watching() -> TestHome {

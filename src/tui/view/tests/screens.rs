@@ -298,6 +298,7 @@ fn what_an_agent_was_refused_and_was_given() {
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Agents(crate::api::Agents::default()))));
     shot("empty_agents_80x24", &mut state);
     let mut state = screen((120, 40), Screen::Agents);
+    state.agents = crate::tui::state::AgentsState::default();
     let own = crate::api::AgentView { agent: "ergo notes".into(), wrote: 3, ..crate::api::AgentView::default() };
     let ticket = state.ticket(Slot::Agents);
     let answer = crate::api::Agents { items: vec![own], ..crate::api::Agents::default() };
