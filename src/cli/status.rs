@@ -5,19 +5,32 @@ use super::{
     show::{text::count, time::lasting},
     ui::Style,
 };
-use crate::domain::text::{escape, sanitize_line};
+use crate::{
+    api::{Diagnose, SizeByKind, SizeQuery},
+    domain::text::{escape, sanitize_line},
+};
 
 /// Show the daemon, the store and this project. Does not start the daemon.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
+
+/// The status as JSON.
+#[derive(serde::Serialize)]
+struct StatusView<'a> {
+    #[serde(flatten)]
+    diagnose: &'a Diagnose,
+    size: &'a SizeByKind,
+}
 
 /// Runs the verb.
 pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     cx.globals.no_spawn = true;
     let client = cx.client().await?;
     let diagnose = client.diagnose().await?;
+    let old_before = cx.config()?.store.old_before(Context::now());
+    let size = client.size_by_kind(&SizeQuery { before: Some(old_before) }).await?;
     if cx.ui.json {
-        cx.ui.value(&diagnose);
+        cx.ui.value(&StatusView { diagnose: &diagnose, size: &size });
         return Ok(Exit::Ok);
     }
     let scope = cx.known_scope(&client).await?;
@@ -31,6 +44,15 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
     ui.field("listens", &listens.join(", "));
     let size = bytes(diagnose.store_bytes);
     ui.field("store", &format!("{} ({size}, {})", diagnose.store, count(diagnose.events, "event", "events")));
+    let parts = size.parts.iter().filter(|part| part.bytes > 0);
+    ui.field("size", &parts.map(|part| format!("{} {}", part.kind, bytes(part.bytes))).collect::<Vec<_>>().join(", "));
+    if size.compact_events > 0 {
+        let events = count(size.compact_events, "event", "events");
+        ui.field(
+            "old",
+            &format!("{events} of the local log ({}): `ergo compact` removes them", bytes(size.compact_bytes)),
+        );
+    }
     ui.field("log", &diagnose.log);
     let guard = &diagnose.guard;
     ui.field(

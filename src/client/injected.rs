@@ -63,6 +63,39 @@ pub fn all(state: &Path) -> Result<Vec<Injection>, (PathBuf, io::Error)> {
     Ok(found)
 }
 
+/// Removes the records of sessions whose last injection is older than `before`, in milliseconds since the Unix epoch; with `dry_run`
+/// only counts them. Returns how many there are, and their bytes. A record in use by a hook stays.
+///
+/// # Errors
+/// If the folder or a file cannot be read or removed; the error names it.
+pub fn forget_old(state: &Path, before: u64, dry_run: bool) -> Result<(usize, u64), (PathBuf, io::Error)> {
+    let folder = state.join(FOLDER);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((0, 0)),
+        Err(error) => return Err((folder, error)),
+    };
+    let (mut files, mut bytes) = (0, 0);
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let failed = |error| (path.clone(), error);
+        let file = File::open(&path).map_err(failed)?;
+        if file.try_lock().is_err() {
+            continue;
+        }
+        // A file without a readable line says nothing of its session's age.
+        if read(&file).iter().map(|one| one.at).max().is_none_or(|last| last >= before) {
+            continue;
+        }
+        files += 1;
+        bytes += file.metadata().map_err(failed)?.len();
+        if !dry_run {
+            fs::remove_file(&path).map_err(failed)?;
+        }
+    }
+    Ok((files, bytes))
+}
+
 /// A claim that was injected into sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InjectedClaim {
@@ -118,6 +151,34 @@ pub fn by_claim(all: &[Injection]) -> Vec<InjectedClaim> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_record_of_a_session_goes_once_its_last_injection_is_old() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(FOLDER)).unwrap();
+        let put = |name: &str, text: &str| fs::write(dir.path().join(FOLDER).join(name), text).unwrap();
+        let line = |at: u64| {
+            let scope = Scope { org_id: "a".into(), project: "b".into() };
+            let (session, hook) = ("s".to_owned(), "user-prompt".to_owned());
+            let one = Injection { at, session, agent: None, hook, scope, claims: vec![], questions: vec![] };
+            serde_json::to_string(&one).unwrap() + "\n"
+        };
+        put("ended", &line(5));
+        put("goes-on", &(line(5) + &line(10)));
+        put("damaged", "{");
+        put("in-use", &line(5));
+        let used = File::open(dir.path().join(FOLDER).join("in-use")).unwrap();
+        used.lock().unwrap();
+        let bytes = line(5).len() as u64;
+        assert_eq!(forget_old(dir.path(), 10, true).unwrap(), (1, bytes));
+        assert_eq!(forget_old(dir.path(), 10, false).unwrap(), (1, bytes));
+        drop(used);
+        let mut left: Vec<_> =
+            fs::read_dir(dir.path().join(FOLDER)).unwrap().map(|file| file.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["damaged", "goes-on", "in-use"]);
+        assert_eq!(forget_old(&dir.path().join("none"), 10, false).unwrap(), (0, 0));
+    }
 
     #[test]
     fn what_was_given_is_counted_by_claim() {

@@ -19,8 +19,8 @@ use crate::{
         ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health, History, Inbox, InboxQuery, IngestRequest,
         Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, ModelsStatus, PromoteRequest, Promotions,
         PromotionsQuery, RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest,
-        ResolvedMany, Scopes, Snapshot, SnapshotQuery, Stopping, StoreCheck, Story, StoryQuery, SupersedeRequest,
-        UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
+        ResolvedMany, Scopes, SizeByKind, SizeQuery, Snapshot, SnapshotQuery, Stopping, StoreCheck, Story, StoryQuery,
+        SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::OpId,
 };
@@ -80,6 +80,12 @@ impl Client {
     /// `GET /diagnose`.
     pub async fn diagnose(&self) -> ClientResult<Diagnose> {
         self.get("/diagnose", "").await
+    }
+
+    /// `GET /size`: the bytes of each kind of data. Reads the whole store.
+    pub async fn size_by_kind(&self, query: &SizeQuery) -> ClientResult<SizeByKind> {
+        let deadline = LONG_DEADLINE;
+        self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/size") }).await
     }
 
     /// `GET /scopes`.

@@ -13,6 +13,7 @@ mod private_file;
 pub mod recall;
 pub mod settings;
 pub mod store_file;
+mod store_settings;
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,7 @@ pub use settings::{
     SyncModeSetting, SyncSettings, TuiSettings, TuiTheme,
 };
 pub use store_file::StoreFile;
+pub use store_settings::StoreSettings;
 
 /// An error of the configuration, or of a file or folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{CompatSettings, ConfigError, JudgeSettings, NotesSettings, Paths, RecallSettings};
+use super::{CompatSettings, ConfigError, JudgeSettings, NotesSettings, Paths, RecallSettings, StoreSettings};
 use crate::files;
 
 /// The default organisation.
@@ -37,6 +37,8 @@ pub struct Config {
     pub guard: GuardSettings,
     /// Projects and their organisation.
     pub levels: LevelSettings,
+    /// `[store]`
+    pub store: StoreSettings,
     /// The models.
     pub models: ModelSettings,
     /// Team sync.
@@ -299,6 +301,7 @@ impl Default for Config {
             daemon: DaemonSettings::default(),
             guard: GuardSettings::default(),
             levels: LevelSettings::default(),
+            store: StoreSettings::default(),
             models: ModelSettings::default(),
             sync: SyncSettings::default(),
             judge: JudgeSettings::default(),
@@ -384,6 +387,7 @@ fn invalid_setting(config: &Config) -> Option<(&'static str, String)> {
         .or_else(|| config.recall.invalid())
         .or_else(|| config.compat.invalid())
         .or_else(|| config.notes.invalid())
+        .or_else(|| config.store.invalid())
 }
 
 fn line_of(text: &str, at: usize) -> usize {

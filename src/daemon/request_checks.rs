@@ -88,9 +88,8 @@ pub(super) async fn pass(State(shared): State<SharedState>, request: Request, ne
 /// How long a request may take.
 fn limit_of(uri: &Uri) -> Duration {
     match uri.path() {
-        "/add" | "/audit" | "/backup" | "/calibrate" | "/ingest" | "/reembed" | "/sync/export" | "/sync/import" => {
-            LONG_LIMIT
-        }
+        "/add" | "/audit" | "/backup" | "/calibrate" | "/ingest" | "/reembed" | "/size" | "/sync/export"
+        | "/sync/import" => LONG_LIMIT,
         // The first scan of many projects makes thousands of vectors, and all claims of an organisation may be compared.
         "/insights" => LONG_LIMIT,
         path if path.starts_with("/notes/") => LONG_LIMIT,

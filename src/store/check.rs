@@ -30,7 +30,7 @@ impl Reader {
             let mut report = CheckReport::default();
             reader.check_file(&mut report)?;
             let events = reader.check_events(&mut report)?;
-            check_chains(&events, &mut report);
+            check_chains(&events, &reader.compacted()?, &mut report);
             reader.check_quarantine(&mut report)?;
             let authors: HashSet<DeviceId> = events.iter().map(|event| event.header.author).collect();
             report.devices = authors.len();
@@ -143,8 +143,8 @@ impl Reader {
 type Chain = (DeviceId, u64, Option<EventId>, Scope, bool);
 
 /// Every chain runs from 0 without gaps, each event naming the one before it. What other devices left out is a note:
-/// it may still arrive.
-fn check_chains(events: &[SignedEvent], report: &mut CheckReport) {
+/// it may still arrive. Gaps of a local chain are none where a compaction removed as many events.
+fn check_chains(events: &[SignedEvent], compacted: &HashMap<(DeviceId, u64, Scope), u64>, report: &mut CheckReport) {
     let mut chains: HashMap<Chain, Vec<&SignedEvent>> = HashMap::new();
     for event in events {
         let header = &event.header;
@@ -154,11 +154,16 @@ fn check_chains(events: &[SignedEvent], report: &mut CheckReport) {
     let mut notes = Vec::new();
     for ((author, epoch, _, scope, local), mut chain) in chains {
         chain.sort_by_key(|event| event.header.seq);
+        let removed = if local { compacted.get(&(author, epoch, scope.clone())).copied().unwrap_or(0) } else { 0 };
+        let last = chain.last().map_or(0, |event| event.header.seq + 1);
+        let whole = removed > 0 && last.saturating_sub(chain.len() as u64) <= removed;
         let name = || {
             let log = if local { "local" } else { "shared" };
             format!("the {log} chain of device {}, epoch {epoch:x}, in {scope}", author.short())
         };
-        if let Some(first) = chain.first().filter(|event| event.header.seq != 0 || event.header.prev.is_some()) {
+        if let Some(first) =
+            chain.first().filter(|event| !whole && (event.header.seq != 0 || event.header.prev.is_some()))
+        {
             notes.push(format!("{} begins at sequence number {} instead of 0", name(), first.header.seq));
         }
         for pair in chain.windows(2) {
@@ -172,6 +177,9 @@ fn check_chains(events: &[SignedEvent], report: &mut CheckReport) {
                     after.id
                 ));
             } else if before.header.seq + 1 != after.header.seq {
+                if whole {
+                    continue;
+                }
                 notes.push(format!(
                     "{} has a gap between sequence numbers {} and {}",
                     name(),

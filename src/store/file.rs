@@ -23,7 +23,7 @@ pub(super) struct OpenFile {
     path: PathBuf,
     device: u64,
     inode: u64,
-    /// Its largest known size in bytes: it never shrinks, since nothing vacuums it.
+    /// Its largest known size in bytes: it shrinks only by [`Store::shrink`](super::Store::shrink).
     seen: AtomicU64,
 }
 
@@ -95,6 +95,14 @@ impl<'a> Deref for WriteTransaction<'a> {
 }
 
 impl Reader {
+    /// The file was made smaller on purpose: its size from now on is the present one.
+    pub(super) fn expect_smaller(&self) -> Result<()> {
+        if let Some(file) = &self.file {
+            file.seen.store(look(&file.path)?.len(), Ordering::Release);
+        }
+        Ok(())
+    }
+
     /// Whether the file that is open is still the one under its path, and has not shrunk.
     ///
     /// # Errors

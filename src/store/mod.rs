@@ -9,6 +9,7 @@ mod calibration;
 mod check;
 mod chunks;
 mod commit;
+mod compact_log;
 mod deep_stage_mark;
 mod doubt_rows;
 mod dump;
@@ -27,6 +28,7 @@ mod rebuild;
 mod requests;
 mod row;
 mod scopes;
+mod size_by_kind;
 mod story_check;
 mod story_pass;
 mod story_reading_mark;
@@ -43,6 +45,7 @@ use ed25519_dalek::SigningKey;
 
 pub use act::{Act, Committed, EventDraft, Imported, Ref};
 pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
+pub use compact_log::{CompactedLog, FileShrink};
 pub use doubt_rows::{DoubtRow, NewDoubt, QueuedDoubts};
 pub use error::StoreError;
 pub use past::PastMark;
@@ -53,6 +56,7 @@ pub use row::{
     KindAndStatus, LogFilter, Lookup, NearbyQuery, Neighbour, NeighbourQuery, NoticeRow, Page, PromotedFrom, RowNumber,
     ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
 };
+pub use size_by_kind::DataKind;
 pub use story_pass::{StoryMarkRow, StoryNeighbour, StoryPlace, StoryReader, StoryStep, WrittenMark, WrittenMarks};
 pub use story_reading_mark::{StoryOutlineRow, StoryPage, UnreadStory};
 pub use team::sync_rows::{
@@ -68,7 +72,7 @@ use rusqlite::Connection;
 use crate::domain::{SignedEvent, guard_report::PairCheck};
 
 /// The schema version that this program writes.
-pub const SCHEMA: u32 = 16;
+pub const SCHEMA: u32 = 17;
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 

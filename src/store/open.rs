@@ -18,7 +18,16 @@ const APPLICATION: u32 = 0x6572_676f;
 const FIRST_SCHEMA: u32 = 16;
 
 /// The migrations since, each to the next version.
-const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [];
+const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [
+    // How many events a compaction removed from each local chain, so that a check knows the gaps.
+    "CREATE TABLE compacted (
+        author BLOB NOT NULL,
+        epoch  INTEGER NOT NULL,
+        scope  INTEGER NOT NULL REFERENCES scopes (n),
+        events INTEGER NOT NULL,
+        PRIMARY KEY (author, epoch, scope)
+    ) STRICT, WITHOUT ROWID",
+];
 
 /// How long a connection waits for another's lock.
 const BUSY: Duration = Duration::from_secs(10);

@@ -38,6 +38,7 @@ macro_rules! routes {
 routes! {
     get "/health" => status::health,
     get "/diagnose" => status::diagnose,
+    get "/size" => status::size,
     post "/check" => status::check,
     get "/scopes" => status::scopes,
     get "/openapi.json" => status::openapi,

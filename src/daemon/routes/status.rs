@@ -12,7 +12,8 @@ use super::super::{
     state::SharedState,
 };
 use crate::api::{
-    ApiError, AsOf, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, Scopes, Stopping, StoreCheck,
+    ApiError, AsOf, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, Scopes, SizeByKind, SizeQuery, Stopping,
+    StoreCheck,
 };
 
 /// The daemon's health and version. Needs no token.
@@ -53,6 +54,15 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> Js
 #[utoipa::path(post, path = "/check", tag = "daemon", responses((status = 200, body = StoreCheck)))]
 pub(in crate::daemon) async fn check(State(shared): State<SharedState>) -> JsonResult<StoreCheck> {
     value(shared.engine(crate::engine::Engine::check_store).await)
+}
+
+/// The bytes of each kind of data in the store, and what `ergo compact` would remove. Reads the whole file.
+#[utoipa::path(get, path = "/size", tag = "daemon", params(SizeQuery), responses((status = 200, body = SizeByKind)))]
+pub(in crate::daemon) async fn size(
+    State(shared): State<SharedState>,
+    QueryString(query): QueryString<SizeQuery>,
+) -> JsonResult<SizeByKind> {
+    value(shared.engine(move |engine| engine.size_by_kind(&query)).await)
 }
 
 /// Every scope with its counts.

@@ -13,6 +13,7 @@ mod questions;
 mod queued_doubts;
 mod recall;
 mod scopes;
+mod size;
 mod snapshot;
 mod story;
 mod why;

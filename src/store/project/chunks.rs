@@ -116,6 +116,13 @@ impl Projector<'_> {
         self.db.prepare_cached("UPDATE chunks SET active = 0, indexed = 0 WHERE n = ?1")?.execute([n])?;
         Ok(())
     }
+
+    /// Takes a chunk whose event leaves the log out of every table.
+    pub(super) fn forget_chunk(&self, n: i64) -> Result<()> {
+        self.drop_chunk(n)?;
+        self.db.prepare_cached("DELETE FROM chunks WHERE n = ?1")?.execute([n])?;
+        Ok(())
+    }
 }
 
 /// The position of a chunk in its file, from its event.

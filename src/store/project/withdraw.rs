@@ -42,6 +42,9 @@ impl Projector<'_> {
                 self.drop_notice(event)?;
             }
             self.drop_answer(event)?;
+            if derive::is_chunk(&event.kind) {
+                self.forget_chunk(event.n)?;
+            }
             if event.is_claim() {
                 self.drop_claim(event)?;
             }
@@ -171,6 +174,7 @@ impl Projector<'_> {
             &mut dirty.settled,
             &mut dirty.excepted,
             &mut dirty.notices,
+            &mut dirty.chunks,
             &mut dirty.rows,
             &mut dirty.touched,
         ] {

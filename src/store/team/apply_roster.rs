@@ -246,11 +246,28 @@ pub(super) fn withdraw(
 ) -> Result<Changes> {
     // Rows that refer to each other go one after the other.
     db.execute_batch("PRAGMA defer_foreign_keys = ON")?;
-    let indexes = if events.len() < MANY { &REFERENCES[..0] } else { &REFERENCES[..] };
+    log::note_moved(db)?;
+    with_reference_indexes(db, events.len(), || take_out(db, check, team, events))
+}
+
+/// Runs something that deletes so many events, with indexes by which SQLite finds what refers to them.
+pub(in crate::store) fn with_reference_indexes<T>(
+    db: &Connection,
+    events: usize,
+    run: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let indexes = if events < MANY { &REFERENCES[..0] } else { &REFERENCES[..] };
     for (name, column) in indexes {
         db.execute_batch(&format!("CREATE INDEX {name} ON {column}"))?;
     }
-    log::note_moved(db)?;
+    let done = run()?;
+    for (name, _) in indexes {
+        db.execute_batch(&format!("DROP INDEX {name}"))?;
+    }
+    Ok(done)
+}
+
+fn take_out(db: &Connection, check: &dyn PairCheck, team: &Team, events: &[WithdrawnEvent]) -> Result<Changes> {
     let mut projector = Projector::new(db, check)?;
     let leaving = projector.leave(events.iter().map(|left| left.n).collect::<BTreeSet<_>>())?;
     let mut lost: BTreeMap<i64, Vec<(Chain, EventId)>> = BTreeMap::new();
@@ -280,9 +297,6 @@ pub(super) fn withdraw(
     }
     for (shared, events) in lost {
         ledger::subtract(db, shared, &events)?;
-    }
-    for (name, _) in indexes {
-        db.execute_batch(&format!("DROP INDEX {name}"))?;
     }
     Ok(changes)
 }

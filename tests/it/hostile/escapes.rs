@@ -229,6 +229,8 @@ fn no_verb_lets_escape_bytes_of_others_through() {
         &["setup", "--project", "claude-code", "--dry-run"],
         &["backup", &bad],
         &["backup", "copy.db"],
+        &["compact"],
+        &["compact", "--dry-run"],
         &["hook", "session-start"],
         &["hook", &bad],
         &[&bad],

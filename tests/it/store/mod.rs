@@ -1,5 +1,6 @@
 //! The store: the log, its projections, and what they survive.
 
+mod compact;
 mod files;
 mod forged;
 mod laws;

@@ -1,0 +1,130 @@
+//! `ergo compact`: removes old events of the local log that nothing needs any more.
+
+use std::{path::Path, sync::Arc};
+
+use ed25519_dalek::SigningKey;
+use serde::Serialize;
+
+use super::{CliError, Context, Exit, show::text::count, status::bytes};
+use crate::{
+    api::SizeQuery,
+    client::injected,
+    config::{Paths, StoreFile, StoreLock, disk},
+    guard::StructuralPairCheck,
+    store::{CompactedLog, FileShrink, Store, StoreError},
+};
+
+/// Remove old events of the local log that nothing needs any more.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The daemon must be stopped, except with --dry-run. Removed are, once they are older than `[store] keep_local_days`:
+notices that wait for nobody, chunks that are no longer in their file, and the records of sessions that ended.
+Claims, their history, cards and what can be undone stay as they are, and so does everything that syncs.
+The file gets smaller only if more than half of it is free; otherwise new claims use the free part.")]
+pub(crate) struct Args {
+    /// Show what would be removed, and remove nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What was removed, or would be.
+#[derive(Debug, Default, Serialize)]
+struct Compacted {
+    dry_run: bool,
+    /// Events older than this, in milliseconds since the Unix epoch.
+    before: u64,
+    events: usize,
+    bytes: u64,
+    /// Records of sessions into which hooks injected claims.
+    sessions: usize,
+    session_bytes: u64,
+    /// Bytes by which the file and its write-ahead log got smaller.
+    freed: u64,
+    /// Why the file kept its size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<String>,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let paths = cx.paths()?.clone();
+    let before = cx.config()?.store.old_before(Context::now());
+    let mut done = Compacted { dry_run: args.dry_run, before, ..Compacted::default() };
+    match StoreLock::owner(&paths) {
+        Some(_) if args.dry_run => {
+            let query = SizeQuery { before: Some(before) };
+            let size = cx.block_on(async |cx| Ok(cx.client().await?.size_by_kind(&query).await?))?;
+            (done.events, done.bytes) = (size.compact_events, size.compact_bytes);
+        }
+        Some(owner) => {
+            return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use: {owner}"))
+                .hint("ergo daemon stop && ergo compact"));
+        }
+        None if StoreFile::look_unless_lost(&paths)? == StoreFile::Present => in_file(&paths, &mut done)?,
+        None => {}
+    }
+    let sessions = injected::forget_old(&paths.state, before, args.dry_run)
+        .map_err(|(path, error)| CliError::file("remove", &path, &error))?;
+    (done.sessions, done.session_bytes) = sessions;
+    show(&done, cx);
+    Ok(Exit::Ok)
+}
+
+/// Compacts the file, which no daemon has open.
+fn in_file(paths: &Paths, done: &mut Compacted) -> Result<(), CliError> {
+    let _lock = StoreLock::take(paths, "compact")?;
+    let failed = |error: StoreError| {
+        CliError::internal(format_args!("{} cannot be compacted: {error}", paths.store().display()))
+    };
+    let mut store = open(&paths.store()).map_err(failed)?;
+    if done.dry_run {
+        let CompactedLog { events, bytes } = store.reader().compactable(done.before).map_err(failed)?;
+        (done.events, done.bytes) = (events, bytes);
+        return Ok(());
+    }
+    let CompactedLog { events, bytes: removed } = store.compact(done.before).map_err(failed)?;
+    (done.events, done.bytes) = (events, removed);
+    match store.shrink(disk::free_bytes(&paths.data)).map_err(failed)? {
+        FileShrink::Shrunk { before, after } => done.freed = before.saturating_sub(after),
+        FileShrink::Kept { free, used } => {
+            let (free, used) = (bytes(free), bytes(used));
+            done.kept = Some(format!("{free} of it are free for new claims, and {used} would have to be written anew"));
+        }
+        FileShrink::NoRoom { needed } => {
+            done.kept = Some(format!("making it smaller needs {} on the disk meanwhile", bytes(needed)));
+        }
+    }
+    Ok(())
+}
+
+fn open(file: &Path) -> Result<Store, StoreError> {
+    // Nothing is signed here: any key works.
+    Store::open(file, SigningKey::from_bytes(&[0; 32]), Arc::new(StructuralPairCheck))
+}
+
+fn show(done: &Compacted, cx: &mut Context) {
+    if cx.ui.json {
+        cx.ui.value(done);
+        return;
+    }
+    if cx.ui.quiet {
+        return;
+    }
+    let verb = if done.dry_run { "Would remove" } else { "Removed" };
+    let events = count(done.events, "event", "events");
+    let sessions = count(done.sessions, "record of a session", "records of sessions");
+    cx.ui.line(text!(
+        "{} {} of the local log ({}) and {} ({}).",
+        verb,
+        events,
+        bytes(done.bytes),
+        sessions,
+        bytes(done.session_bytes)
+    ));
+    if done.freed > 0 {
+        cx.ui.line(text!("The file is {} smaller.", bytes(done.freed)));
+    }
+    if let Some(why) = &done.kept {
+        cx.ui.line(text!("The file keeps its size: {}.", why.as_str()));
+    }
+}
