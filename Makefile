@@ -15,7 +15,7 @@ ls -d "$${CARGO_TARGET_DIR:-target}"/*/deps >/dev/null 2>&1 || echo "Building er
 $(CARGO) $(1) || { status=$$?; bash scripts/setup.sh --after-failed-build; exit $$status; }
 endef
 
-.PHONY: help setup run test build install lint docs manual package test-package bench soak test-clients capture
+.PHONY: help setup run test build install lint docs manual package test-package bench soak simulate test-clients capture
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,14 @@ bench: setup ## speed, measured with the optimised program (many minutes)
 
 soak: setup ## kill -9 over and over: SOAK_SECONDS=60
 	SOAK_SECONDS=$${SOAK_SECONDS:-60} $(CARGO) test --locked --test it soak_ -- --ignored --nocapture
+
+# A seed that fails is printed with the command that repeats it.
+simulate: setup ## peers that write, part and meet again: SEEDS=10000; how a team grows: DEVICES=64
+ifdef DEVICES
+	ERGO_SIM_DEVICES=$(DEVICES) $(CARGO) test --locked --test it simulation::growth -- --nocapture
+else
+	ERGO_SIM_SEEDS=$${SEEDS:-1000} $(CARGO) test --locked --test it simulation::whatever -- --nocapture
+endif
 
 test-clients: setup ## flows with other programs' clients (may install them)
 	@bash scripts/test-clients.sh

@@ -1,6 +1,12 @@
 //! In some simulations, devices sync as in reality: over a pipe, by the replication index, each with its own worker.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use ergo::{
     domain::EventId,
@@ -11,7 +17,12 @@ use ergo::{
         worker::Documents,
     },
 };
-use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
+    runtime::Runtime,
+    sync::mpsc,
+    time::timeout,
+};
 
 use super::peer::Peer;
 use crate::{support::eventually, sync::bed};
@@ -69,13 +80,27 @@ impl Meetings {
 
     /// Two meet: until neither has more to say, or so many frames have gone through and the connection is cut.
     pub(super) fn meet(&mut self, a: &Peer, b: &Peer, team: EventId, frames: usize) {
+        self.meet_over(a, b, team, || {
+            let (one, other, _) = bed::pipe(frames);
+            (one, other)
+        });
+    }
+
+    /// [`Meetings::meet`] over a connection that is never cut. Answers with the bytes that went through, in both directions together.
+    pub(super) fn meet_counted(&mut self, a: &Peer, b: &Peer, team: EventId) -> u64 {
+        let passed = Arc::new(AtomicU64::new(0));
+        self.meet_over(a, b, team, || counted_pipe(&passed));
+        passed.load(Ordering::Relaxed)
+    }
+
+    fn meet_over(&mut self, a: &Peer, b: &Peer, team: EventId, pipe: impl FnOnce() -> (DuplexStream, DuplexStream)) {
         let contexts = [self.station(a), self.station(b)];
         let devices = [a.device(), b.device()];
         self.runtime.block_on(async {
             for context in &contexts {
                 index::flush(context, team).await.unwrap();
             }
-            let (one, other, _) = bed::pipe(frames);
+            let (one, other) = pipe();
             let x = bed::session(&contexts[0], SessionSide::Dialler, devices[1], team, one);
             let y = bed::session(&contexts[1], SessionSide::Acceptor, devices[0], team, other);
             let mut sides = [x, y];
@@ -91,6 +116,27 @@ impl Meetings {
             }
         });
     }
+}
+
+/// The two ends of a stream that counts its bytes.
+fn counted_pipe(passed: &Arc<AtomicU64>) -> (DuplexStream, DuplexStream) {
+    let ((one, left), (right, other)) = (duplex(64 * 1024), duplex(64 * 1024));
+    let (from_a, to_a) = tokio::io::split(left);
+    let (from_b, to_b) = tokio::io::split(right);
+    for (mut from, mut to) in [(from_a, to_b), (from_b, to_a)] {
+        let passed = Arc::clone(passed);
+        tokio::spawn(async move {
+            let mut bytes = vec![0; 64 * 1024];
+            while let Ok(count @ 1..) = from.read(&mut bytes).await {
+                passed.fetch_add(count as u64, Ordering::Relaxed);
+                if to.write_all(&bytes[..count]).await.is_err() {
+                    return;
+                }
+            }
+            drop(to.shutdown().await);
+        });
+    }
+    (one, other)
 }
 
 /// Both have the same; or they have said what there was to say, or one of them has ended it.
