@@ -1,4 +1,4 @@
-//! The size of the store by kind of data.
+//! The size of the store by kind of data, and the long tasks on it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -31,4 +31,27 @@ pub struct KindSize {
     pub kind: String,
     /// Its bytes; those of the two logs are an estimate.
     pub bytes: u64,
+}
+
+/// The answer to `GET /tasks`: checks and backups that run, the newest last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LongTasks {
+    /// The tasks.
+    pub items: Vec<LongTask>,
+}
+
+/// A task on the whole store that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct LongTask {
+    /// `check` or `backup`.
+    pub task: String,
+    /// What is being done; empty before the first step.
+    pub doing: String,
+    /// What is counted: `events`, `pages`.
+    pub unit: String,
+    /// How many of them are done.
+    pub done: u64,
+    /// How many there are; 0 if they are not counted.
+    pub total: u64,
 }

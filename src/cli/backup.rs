@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{CliError, Context, Exit, status::bytes};
+use super::{CliError, Context, Exit, pace, status::bytes};
 
 /// Copy the store into a file, also while it is in use.
 #[derive(Debug, clap::Args)]
@@ -23,10 +23,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         return Err(CliError::usage(format_args!("the path {} is not valid UTF-8", path.display())));
     };
     let client = cx.client().await?;
-    cx.ui.progress("copying the store …");
-    let outcome = client.backup(text).await;
-    cx.ui.progress_done();
-    let outcome = outcome?;
+    let outcome = pace::shown(&mut cx.ui, &client, "backup", client.backup(text)).await?;
     if cx.ui.json {
         cx.ui.value(&outcome);
     } else if !cx.ui.quiet {

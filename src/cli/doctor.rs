@@ -10,18 +10,19 @@ use serde::Serialize;
 use super::{
     CliError, Context, Exit,
     models::health,
+    pace::{self, ShownTask},
     show::{text::count, time::ago},
     status::bytes,
-    ui::{SafeText, Style},
+    ui::{SafeText, Style, Ui},
 };
 use crate::{
-    api::{AgentView, AgentsQuery, ContactView, ModelsStatus, PeerView, StoreCheck, Unembedded},
+    api::{AgentView, AgentsQuery, ContactView, LongTask, ModelsStatus, PeerView, StoreCheck, Unembedded},
     client::{Client, ClientError, Connect},
     config::{Config, Paths, StoreFile, StoreLock, disk, privacy},
     domain::text::escape,
     engine::check_stories,
     guard::{Guard, StructuralPairCheck},
-    store::{CheckReport, ContactRow, Store, StoreError},
+    store::{CheckReport, ContactRow, Store, StoreError, StoreStep},
 };
 
 /// Where the reason of a failure is found.
@@ -70,7 +71,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
             return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use: {owner}"))
                 .hint("ergo daemon stop && ergo doctor --rebuild"));
         }
-        Some(_) => findings.extend(cx.block_on(async |_| Ok(ask_daemon(&paths).await))?),
+        Some(_) => findings.extend(cx.block_on(async |cx| Ok(ask_daemon(&paths, &mut cx.ui).await))?),
         None => {
             findings.extend(chosen(&paths));
             findings.extend(examine(&paths, args.rebuild, cx));
@@ -179,7 +180,7 @@ fn room(folder: &Path, free: Option<u64>) -> Option<Finding> {
 }
 
 /// Asks the running daemon; the store's file is not opened.
-async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
+async fn ask_daemon(paths: &Paths, ui: &mut Ui) -> Vec<Finding> {
     let connect = Connect { spawn: false, ..Connect::private(paths.clone()) };
     let answer = async { connect.client().await?.diagnose().await }.await;
     match answer {
@@ -193,7 +194,7 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
             out.extend(models(&diagnose.models));
             out.push(vectors(&diagnose.unembedded));
             match connect.client().await {
-                Ok(client) => out.extend(ask_more(&client, &diagnose.store).await),
+                Ok(client) => out.extend(ask_more(&client, &diagnose.store, ui).await),
                 Err(error) => out.push(problem("daemon", error.to_string(), error.hint())),
             }
             out
@@ -208,9 +209,9 @@ async fn ask_daemon(paths: &Paths) -> Vec<Finding> {
 }
 
 /// Has the daemon check its store, the teams and the contacted addresses.
-async fn ask_more(client: &Client, place: &str) -> Vec<Finding> {
+async fn ask_more(client: &Client, place: &str, ui: &mut Ui) -> Vec<Finding> {
     let mut out = Vec::new();
-    match client.check_store().await {
+    match pace::shown(ui, client, "check", client.check_store()).await {
         Ok(check) => out.extend(looked_over(place, check, None)),
         Err(error) => out.push(problem("store", format!("cannot be checked: {error}"), error.hint())),
     }
@@ -376,13 +377,15 @@ fn examine(paths: &Paths, rebuild: bool, cx: &mut Context) -> Vec<Finding> {
             return out;
         }
     };
-    cx.ui.progress("checking the store …");
-    out.extend(examine_file(&file, rebuild));
-    cx.ui.progress_done();
+    out.extend(examine_file(&file, rebuild, &mut cx.ui));
     out
 }
 
-fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
+fn examine_file(file: &Path, rebuild: bool, ui: &mut Ui) -> Vec<Finding> {
+    let mut shown = ShownTask::new(ui);
+    let mut progress = |StoreStep { doing, unit, done, total }| {
+        shown.at(&LongTask { doing: doing.to_owned(), unit: unit.to_owned(), done, total, ..LongTask::default() });
+    };
     let place = file.display();
     // Nothing is signed here: any key works.
     let key = SigningKey::from_bytes(&[0; 32]);
@@ -395,12 +398,12 @@ fn examine_file(file: &Path, rebuild: bool) -> Vec<Finding> {
     };
     let mut out = Vec::new();
     if rebuild {
-        match store.rebuild() {
+        match store.rebuild_shown(&mut progress) {
             Ok(()) => out.push(fine("rebuild", "claims, cards and indexes were rebuilt from the events".to_owned())),
             Err(error) => out.push(problem("rebuild", error.to_string(), None)),
         }
     }
-    let checked = store.check().and_then(|mut report| {
+    let checked = store.reader().check(&mut progress).and_then(|mut report| {
         check_stories(store.reader(), &Guard::default(), Context::now(), &mut report)?;
         Ok(report)
     });

@@ -49,6 +49,7 @@ mod manual;
 mod mcp;
 mod models;
 mod notes;
+mod pace;
 mod paging;
 mod promote;
 mod recall;

@@ -17,7 +17,7 @@ use crate::{
         ActRequest, AddRequest, Added, ApiError, AsOf, AuditOutcome, AuditRequest, BackupOutcome, BackupRequest,
         CalibrateRequest, Calibrated, Caller, CardView, Change, ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage,
         ConflictsQuery, DependRequest, Diagnose, ErrorCode, Health, History, Inbox, InboxQuery, IngestRequest,
-        Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, ModelsStatus, PromoteRequest, Promotions,
+        Ingested, IngestedFiles, IngestedQuery, LogPage, LogQuery, LongTasks, ModelsStatus, PromoteRequest, Promotions,
         PromotionsQuery, RecallAnswer, RecallRequest, Reembedded, RememberRequest, ResolveManyRequest, ResolveRequest,
         ResolvedMany, Scopes, SizeByKind, SizeQuery, Snapshot, SnapshotQuery, Stopping, StoreCheck, Story, StoryQuery,
         SupersedeRequest, UndoOutcome, UndoRequest, WhyAnswer, WhyRequest, WriteOutcome,
@@ -86,6 +86,11 @@ impl Client {
     pub async fn size_by_kind(&self, query: &SizeQuery) -> ClientResult<SizeByKind> {
         let deadline = LONG_DEADLINE;
         self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/size") }).await
+    }
+
+    /// `GET /tasks`: how far checks and backups are.
+    pub async fn long_tasks(&self) -> ClientResult<LongTasks> {
+        self.get("/tasks", "").await
     }
 
     /// `GET /scopes`.

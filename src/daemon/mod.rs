@@ -15,6 +15,7 @@ mod judges;
 mod keys;
 mod listen;
 mod log_file;
+mod long_tasks;
 mod models;
 mod new_store;
 mod notes;

@@ -135,6 +135,7 @@ async fn live(
         socket: record.socket.clone(),
         tcp: address,
         problems,
+        tasks: Arc::default(),
         streams: StreamPermits::default(),
         started: Instant::now(),
         requests: AtomicU64::new(0),

@@ -13,7 +13,8 @@ use std::{
 use tokio::sync::watch;
 
 use super::{
-    agents::ConnectedAgents, bus::Bus, models, notes::NotesKeeper, request_checks::StreamPermits, teams::Teams,
+    agents::ConnectedAgents, bus::Bus, long_tasks::RunningTasks, models, notes::NotesKeeper,
+    request_checks::StreamPermits, teams::Teams,
 };
 use crate::{
     api::{API_VERSION, ApiError, Health},
@@ -39,6 +40,8 @@ pub(super) struct DaemonState {
     pub(super) socket: PathBuf,
     pub(super) tcp: Option<SocketAddr>,
     pub(super) problems: Vec<String>,
+    /// Checks and backups that run.
+    pub(super) tasks: Arc<RunningTasks>,
     /// Returns without end over TCP.
     pub(super) streams: StreamPermits,
     pub(super) started: Instant,
@@ -152,6 +155,7 @@ pub(super) mod testing {
             socket: folder.join("ergo.sock"),
             tcp: None,
             problems: Vec::new(),
+            tasks: Arc::default(),
             streams: StreamPermits::default(),
             started: Instant::now(),
             requests: AtomicU64::new(0),

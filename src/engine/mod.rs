@@ -33,6 +33,7 @@ mod reembed;
 mod refine;
 mod request_hash;
 mod still_in_force;
+mod store_care;
 mod story_model;
 mod story_reading;
 mod team;
@@ -59,6 +60,7 @@ pub use notes::{NoteProposal, ProposedNotes, ReconcileBudget, Reconciled};
 pub use pair_inference::infer_pairs;
 pub use reads::{RecallMeans, Weighing};
 pub use refine::norm_prompt;
+pub use store_care::{StoreProgress, StoreStep};
 pub use story_reading::check_stories;
 pub use team::{SyncReader, SyncWriter, TeamNotes};
 
@@ -71,14 +73,14 @@ use crate::{
         DoubtsQuery, GuardCounts, History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery,
         JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, Questions, QuestionsQuery, RecallAnswer,
         RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold, Scopes,
-        Snapshot, SnapshotQuery, StoreCheck, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome, UndoRequest,
-        Unembedded, WhyAnswer, WhyRequest, WriteOutcome,
+        Snapshot, SnapshotQuery, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded,
+        WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
     infer::{ModelRole, Models, NoModels},
     recall::answer_model::AnswerFeatures,
-    store::{AgentTally, CheckReport, ContactRow, Store, StoreError, StoreOptions, VectorModel},
+    store::{AgentTally, ContactRow, Store, StoreError, StoreOptions, VectorModel},
     story,
 };
 
@@ -421,12 +423,6 @@ impl Engine {
         reads::scopes(self, as_of)
     }
 
-    /// Looks the whole store over, beside the writer: signatures, chains, what is derived, what teams do not take.
-    pub fn check_store(&self) -> Result<StoreCheck, ApiError> {
-        let CheckReport { events, devices, redacted, problems, notes } = self.checked()?;
-        Ok(StoreCheck { events, devices, redacted, problems, notes })
-    }
-
     /// Every address that was contacted, the latest first.
     pub fn contacts(&self) -> Result<Contacts, ApiError> {
         let rows = self.readers.lend().contacts()?;
@@ -487,13 +483,5 @@ impl Engine {
     /// The name of the model of a role, or `not available`.
     fn model_name(&self, role: ModelRole) -> String {
         self.models.info().role(role).map_or_else(|| "not available".into(), |info| info.name.clone())
-    }
-
-    /// Copies the store to a new file, safely while it is in use. Returns with the copy's size in bytes.
-    ///
-    /// # Errors
-    /// `bad_request` if the file exists already.
-    pub fn backup(&self, to: &Path) -> Result<u64, ApiError> {
-        Ok(self.readers.lend().backup(to)?)
     }
 }

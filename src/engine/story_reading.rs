@@ -13,7 +13,8 @@ use crate::{
     domain::{ClaimId, Status, ago::day},
     guard::Guard,
     store::{
-        CheckReport, ClaimRow, Reader, StoreError, StoryNeighbour, StoryPlace, StoryReader, WrittenMark, WrittenMarks,
+        CheckReport, ClaimRow, Reader, StoreError, StoreProgress, StoryNeighbour, StoryPlace, StoryReader, WrittenMark,
+        WrittenMarks,
     },
     story::{self, ClaimStanding, StoryClaim, StoryText},
 };
@@ -121,10 +122,10 @@ impl Engine {
     }
 
     /// Checks the store, and the cards of stories once what waits was read.
-    pub(super) fn checked(&self) -> Result<CheckReport, ApiError> {
+    pub(super) fn checked(&self, progress: &mut dyn StoreProgress) -> Result<CheckReport, ApiError> {
         self.catch_up_with_stories()?;
         let reader = self.readers.lend();
-        let mut report = reader.check()?;
+        let mut report = reader.check(progress)?;
         check_stories(&reader, &self.guard, (self.config.clock)(), &mut report)?;
         Ok(report)
     }

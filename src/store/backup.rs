@@ -4,7 +4,7 @@ use std::{io::ErrorKind, path::Path, time::Duration};
 
 use rusqlite::{Connection, backup};
 
-use super::{Result, Store, StoreError};
+use super::{Result, Store, StoreError, StoreProgress, StoreStep};
 use crate::{files::DraftFile, steps};
 
 /// Pages copied at a time, and the pause after them, so that writes go on.
@@ -17,13 +17,13 @@ impl Store {
     /// The file has its name only once it is whole. A backup that fails leaves nothing behind; one that is killed leaves a file with `.partial-` in
     /// its name, which the next backup to the same file removes.
     pub fn backup(&self, to: &Path) -> Result<u64> {
-        self.reader.backup(to)
+        self.reader.backup(to, &mut ())
     }
 }
 
 impl super::Reader {
     /// [`Store::backup`], from a connection that does not hold the writer up.
-    pub fn backup(&self, to: &Path) -> Result<u64> {
+    pub fn backup(&self, to: &Path, progress: &mut dyn StoreProgress) -> Result<u64> {
         let io = |what| {
             move |error: std::io::Error| match error.kind() {
                 ErrorKind::AlreadyExists => StoreError::Exists(to.to_owned()),
@@ -36,7 +36,8 @@ impl super::Reader {
         }
         let draft = DraftFile::beside(to).map_err(io("cannot create"))?;
         steps::reached("backup begun");
-        copy(&self.db, draft.path())?;
+        copy(&self.db, draft.path(), progress)?;
+        progress.at(StoreStep::whole("waiting for the disk"));
         steps::reached("backup copied");
         draft.sync().map_err(io("cannot write"))?;
         let size = draft.file().metadata().map_err(io("cannot read the metadata of"))?.len();
@@ -47,10 +48,22 @@ impl super::Reader {
     }
 }
 
-fn copy(from: &Connection, to: &Path) -> Result<()> {
+fn copy(from: &Connection, to: &Path, progress: &mut dyn StoreProgress) -> Result<()> {
     let mut copy = Connection::open(to)?;
-    let progress = |_| steps::reached("backup copying");
-    backup::Backup::new(from, &mut copy)?.run_to_completion(PAGES, PAUSE, Some(progress))?;
+    let pages = backup::Backup::new(from, &mut copy)?;
+    loop {
+        let step = pages.step(PAGES)?;
+        steps::reached("backup copying");
+        let backup::Progress { remaining, pagecount } = pages.progress();
+        let [left, total] = [remaining, pagecount].map(|count| u64::try_from(count).unwrap_or(0));
+        progress.at(StoreStep { doing: "copying", unit: "pages", done: total.saturating_sub(left), total });
+        if step == backup::StepResult::Done {
+            break;
+        }
+        // Also where another connection holds the lock for the moment.
+        std::thread::sleep(PAUSE);
+    }
+    drop(pages);
     // One file, without a log beside it.
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     Ok(())

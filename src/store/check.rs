@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{CheckReport, Reader, Result, Store};
+use super::{CheckReport, Reader, Result, Store, StoreProgress, StoreStep};
 use crate::domain::{
     DeviceId, EventId, Scope, SignedEvent, derive,
     derive::{Projection, project},
@@ -18,18 +18,20 @@ impl Store {
     /// Checks the whole file: SQLite's own checks, signatures, chains, bodies, and whether the projections are what
     /// a rebuild would make. Changes nothing.
     pub fn check(&self) -> Result<CheckReport> {
-        self.reader.check()
+        self.reader.check(&mut ())
     }
 }
 
 impl Reader {
     /// [`Store::check`], on a connection that only reads.
-    pub fn check(&self) -> Result<CheckReport> {
+    pub fn check(&self, progress: &mut dyn StoreProgress) -> Result<CheckReport> {
         self.in_place()?;
         self.snapshot(|reader| {
             let mut report = CheckReport::default();
+            progress.at(StoreStep::whole("checking the file"));
             reader.check_file(&mut report)?;
-            let events = reader.check_events(&mut report)?;
+            let events = reader.check_events(&mut report, progress)?;
+            progress.at(StoreStep::whole("comparing claims and cards with the events"));
             check_chains(&events, &reader.compacted()?, &mut report);
             reader.check_quarantine(&mut report)?;
             let authors: HashSet<DeviceId> = events.iter().map(|event| event.header.author).collect();
@@ -103,7 +105,8 @@ impl Reader {
         Ok(())
     }
 
-    fn check_events(&self, report: &mut CheckReport) -> Result<Vec<SignedEvent>> {
+    fn check_events(&self, report: &mut CheckReport, progress: &mut dyn StoreProgress) -> Result<Vec<SignedEvent>> {
+        let total: i64 = self.db.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?;
         let mut events = Vec::new();
         let mut names = super::log::ScopeNames::default();
         let mut after = 0;
@@ -113,6 +116,8 @@ impl Reader {
             )?;
             let mut rows = read.query(rusqlite::params![after, BATCH])?;
             let before = after;
+            let (done, total) = (report.events as u64, total.unsigned_abs());
+            progress.at(StoreStep { doing: "checking signatures", unit: "events", done, total });
             while let Some(row) = rows.next()? {
                 after = row.get(0)?;
                 report.events += 1;

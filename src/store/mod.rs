@@ -21,6 +21,7 @@ mod log;
 mod open;
 mod past;
 mod peer_progress;
+mod progress;
 mod project;
 mod read;
 mod readings;
@@ -49,6 +50,7 @@ pub use compact_log::{CompactedLog, FileShrink};
 pub use doubt_rows::{DoubtRow, NewDoubt, QueuedDoubts};
 pub use error::StoreError;
 pub use past::PastMark;
+pub use progress::{StoreProgress, StoreStep};
 pub use read::{AgentTally, ClaimLink, ClaimNews, JudgedWords, NearbyLists, RecordedPromotion, Sightings};
 pub use requests::RequestHash;
 pub use row::{
@@ -111,7 +113,7 @@ impl Store {
         let epoch = open::epoch(&db, path)?;
         if open::setting::<String>(&db, "derived")? != Some(rebuild::version(&*check)) {
             let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            rebuild::rebuild(&tx, &*check)?;
+            rebuild::rebuild(&tx, &*check, &mut ())?;
             tx.commit()?;
         }
         let reader = Reader { db, path: path.to_owned(), file, check: check.clone() };

@@ -82,7 +82,7 @@ impl Reader {
         self.snapshot(|reader| {
             let tx = then.unchecked_transaction()?;
             reader.copy_to(&tx, scope, as_of)?;
-            rebuild::fill(&tx, &*self.check)?;
+            rebuild::fill(&tx, &*self.check, &mut ())?;
             tx.commit()?;
             Ok::<_, StoreError>(())
         })?;

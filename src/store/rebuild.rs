@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{Result, Store, commit, log, open, project::Projector, team, vectors};
+use super::{Result, Store, StoreProgress, StoreStep, commit, log, open, project::Projector, team, vectors};
 use crate::domain::{Hlc, guard_report::PairCheck};
 
 /// Events that are projected together.
@@ -46,8 +46,13 @@ pub(super) fn version(check: &dyn PairCheck) -> String {
 impl Store {
     /// Drops every projection and makes it anew from both logs, in one transaction.
     pub fn rebuild(&mut self) -> Result<()> {
+        self.rebuild_shown(&mut ())
+    }
+
+    /// [`Store::rebuild`] that says how far it is.
+    pub fn rebuild_shown(&mut self, progress: &mut dyn StoreProgress) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
-        rebuild(&tx, &*self.check)?;
+        rebuild(&tx, &*self.check, progress)?;
         team::consistency::mend(&tx)?;
         tx.commit()?;
         self.scrub();
@@ -56,9 +61,10 @@ impl Store {
 }
 
 /// Rebuilds within the caller's transaction.
-pub(super) fn rebuild(db: &Connection, check: &dyn PairCheck) -> Result<()> {
+pub(super) fn rebuild(db: &Connection, check: &dyn PairCheck, progress: &mut dyn StoreProgress) -> Result<()> {
+    progress.at(StoreStep::whole("dropping what was computed"));
     clear(db)?;
-    fill(db, check)
+    fill(db, check, progress)
 }
 
 /// Drops every projection. After that, events may be removed from the log.
@@ -76,19 +82,23 @@ pub(super) fn clear(db: &Connection) -> Result<()> {
 }
 
 /// Makes every projection from the log, where there is none.
-pub(super) fn fill(db: &Connection, check: &dyn PairCheck) -> Result<()> {
+pub(super) fn fill(db: &Connection, check: &dyn PairCheck, progress: &mut dyn StoreProgress) -> Result<()> {
     db.execute("UPDATE events SET effective = 1", [])?;
     db.execute("UPDATE scopes SET latest = coalesce((SELECT max(wall) FROM events WHERE scope = scopes.n), 0)", [])?;
     // In the order of time, so that cards which were true once are found again where they can be.
     let mut read = db.prepare("SELECT n FROM events ORDER BY wall, tick, n")?;
     let places = read.query_map([], |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
-    for batch in places.chunks(BATCH) {
+    for (batches, batch) in places.chunks(BATCH).enumerate() {
+        let (done, total) = ((batches * BATCH) as u64, places.len() as u64);
+        progress.at(StoreStep { doing: "rebuilding claims and cards", unit: "events", done, total });
         let mut projector = Projector::new(db, check)?;
         for n in batch {
             projector.replay(*n);
         }
         projector.finish()?;
     }
+    let total = places.len() as u64;
+    progress.at(StoreStep { doing: "rebuilding claims and cards", unit: "events", done: total, total });
     let clock = match places.last() {
         Some(n) => log::load(db, *n)?.header.clock,
         None => Hlc::default(),

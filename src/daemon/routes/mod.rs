@@ -39,6 +39,7 @@ routes! {
     get "/health" => status::health,
     get "/diagnose" => status::diagnose,
     get "/size" => status::size,
+    get "/tasks" => status::tasks,
     post "/check" => status::check,
     get "/scopes" => status::scopes,
     get "/openapi.json" => status::openapi,

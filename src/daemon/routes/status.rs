@@ -12,8 +12,8 @@ use super::super::{
     state::SharedState,
 };
 use crate::api::{
-    ApiError, AsOf, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, Scopes, SizeByKind, SizeQuery, Stopping,
-    StoreCheck,
+    ApiError, AsOf, BackupOutcome, BackupRequest, Diagnose, ErrorCode, Health, LongTasks, Scopes, SizeByKind,
+    SizeQuery, Stopping, StoreCheck,
 };
 
 /// The daemon's health and version. Needs no token.
@@ -53,7 +53,8 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> Js
 /// Checks the whole store: every signature, every chain, and the projection against the events. Changes nothing.
 #[utoipa::path(post, path = "/check", tag = "daemon", responses((status = 200, body = StoreCheck)))]
 pub(in crate::daemon) async fn check(State(shared): State<SharedState>) -> JsonResult<StoreCheck> {
-    value(shared.engine(crate::engine::Engine::check_store).await)
+    let mut task = shared.tasks.begin("check");
+    value(shared.engine(move |engine| engine.check_store(&mut task)).await)
 }
 
 /// The bytes of each kind of data in the store, and what `ergo compact` would remove. Reads the whole file.
@@ -63,6 +64,12 @@ pub(in crate::daemon) async fn size(
     QueryString(query): QueryString<SizeQuery>,
 ) -> JsonResult<SizeByKind> {
     value(shared.engine(move |engine| engine.size_by_kind(&query)).await)
+}
+
+/// The checks and backups that run, and how far they are.
+#[utoipa::path(get, path = "/tasks", tag = "daemon", responses((status = 200, body = LongTasks)))]
+pub(in crate::daemon) async fn tasks(State(shared): State<SharedState>) -> Json<LongTasks> {
+    Json(shared.tasks.view())
 }
 
 /// Every scope with its counts.
@@ -100,7 +107,8 @@ pub(in crate::daemon) async fn backup(
     }
     let bytes = {
         let path = request.path.clone();
-        shared.engine(move |engine| engine.backup(Path::new(&path))).await?
+        let mut task = shared.tasks.begin("backup");
+        shared.engine(move |engine| engine.backup(Path::new(&path), &mut task)).await?
     };
     Ok(Json(BackupOutcome { path: request.path, bytes }))
 }

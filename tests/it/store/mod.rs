@@ -5,6 +5,7 @@ mod files;
 mod forged;
 mod laws;
 mod lists;
+mod progress;
 mod readings;
 mod rules;
 mod support;
