@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The daemon must be stopped, except with --dry-run. Removed are, once they are older than `[store] keep_local_days`:
-notices that wait for nobody, chunks that are no longer in their file, and the records of sessions that ended.
+notices that a person has seen, chunks that are no longer in their file, and the records of sessions that ended.
 Claims, their history, cards and what can be undone stay as they are, and so does everything that syncs.
 The file gets smaller only if more than half of it is free; otherwise new claims use the free part.")]
 pub(crate) struct Args {

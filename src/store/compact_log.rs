@@ -1,7 +1,7 @@
 //! Removes old events of the local log that nothing is computed from any more. (record 58)
 //!
-//! Only notices that wait for nobody, the marks by which a person has seen them, and chunks that are no longer in their file, with what took
-//! them out. Every event of a card, and every undo with what it undid, stays; so does the whole shared log.
+//! Only what agents did and a person has seen, the marks that say so, and chunks that are no longer in their file, with what took them out.
+//! Warnings stay, since lists of claims ask for them; so does every event of a card, every undo with what it undid, and the whole shared log.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,15 +17,17 @@ use crate::domain::{
 };
 
 /// The kinds that may be removed, once they are old enough and nothing needs them.
-const KINDS: &str =
-    "('local.warned', 'local.forced', 'local.retracted', 'local.seen', 'local.chunk', 'local.chunk_gone')";
+const KINDS: &str = "('local.forced', 'local.retracted', 'local.seen', 'local.chunk', 'local.chunk_gone')";
 
-/// Old events of these kinds, apart from notices that wait for a person, chunks in force, the end of each chain (the next event names it), the
-/// newest event (its number must not be used again), and the newest act of each writer (`undo` takes it back). ?1: the time.
+/// Old events of these kinds, apart from notices that no person has seen (they may wait again if their claim changes), chunks in force, the end of
+/// each chain (the next event names it), the newest event (its number must not be used again), and the newest act of each writer (`undo` takes it
+/// back). ?1: the time.
 fn old_events() -> String {
     format!(
         "SELECT e.n FROM events e WHERE e.log = 1 AND e.kind IN {KINDS} AND e.wall < ?1
-         AND NOT EXISTS (SELECT 1 FROM notices x WHERE x.n = e.n AND x.state = 2)
+         AND (e.kind NOT IN ('local.forced', 'local.retracted') OR EXISTS (
+            SELECT 1 FROM edges s JOIN events m ON m.n = s.src AND m.kind = 'local.seen' AND m.effective = 1
+            WHERE s.dst = e.id AND s.role = 0))
          AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.n = e.n AND c.active = 1)
          AND EXISTS (SELECT 1 FROM events f WHERE f.author = e.author AND f.epoch = e.epoch AND f.scope = e.scope AND f.log = 1
             AND f.team IS e.team AND f.seq > e.seq)

@@ -78,6 +78,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0055-story-compares-with-earlier-claims.md"),
     record!("0056-rule-files-read-and-written-back.md"),
     record!("0057-organisation-rules-apply-to-projects.md"),
+    record!("0058-compact-the-local-log.md"),
 ];
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use ergo::{
     domain::{Body, ClaimId, EventId, EventKind, derive::local},
-    store::{CompactedLog, DataKind, EventDraft, FileShrink},
+    store::{ClaimFilter, CompactedLog, DataKind, EventDraft, FileShrink, GuardOutcome},
 };
 
 use super::support::{Fixture, decision, local_kind, on, open, undo};
@@ -62,33 +62,66 @@ fn compact(fixture: &mut Fixture, before: u64) -> Vec<EventId> {
 fn what_was_seen_and_chunks_that_are_gone_leave_and_all_else_stays() {
     let mut fixture = Fixture::new();
     let claim = fixture.add(decision("port", "80"));
-    let (warned, forced) = (notice(&mut fixture, local::WARNED, claim), notice(&mut fixture, local::FORCED, claim));
-    let looked = seen(&mut fixture, &[warned, forced]);
-    let waits = notice(&mut fixture, local::WARNED, claim);
+    let forced = notice(&mut fixture, local::FORCED, claim);
+    let looked = seen(&mut fixture, &[forced]);
+    let waits = notice(&mut fixture, local::FORCED, claim);
     let (old, new) = (chunk(&mut fixture, "the old text"), chunk(&mut fixture, "the new text"));
     let out = gone(&mut fixture, &[old]);
     fixture.add(decision("cache", "on"));
     // The end of the local chain of the scope.
     let end = chunk(&mut fixture, "the last text");
     fixture.add(decision("queue", "on"));
-    assert_eq!(compact(&mut fixture, LATER), [warned, forced, looked, old, out]);
+    assert_eq!(compact(&mut fixture, LATER), [forced, looked, old, out]);
     let left = ids(&fixture);
     assert!([claim, waits, new, end].iter().all(|id| left.contains(id)));
     // The chain goes on where it was.
-    let next = fixture.act(vec![on(local_kind(local::RETRACTED), &[claim], "r")]).events[0];
+    let next = notice(&mut fixture, local::RETRACTED, claim);
     let last = fixture.events().into_iter().find(|event| event.id == next).unwrap();
-    assert_eq!((last.header.seq, last.header.prev), (8, Some(end)));
+    assert_eq!((last.header.seq, last.header.prev), (7, Some(end)));
     assert_eq!(fixture.store.check().unwrap().notes, Vec::<String>::new());
+}
+
+#[test]
+fn claims_that_were_stored_with_a_warning_are_still_found_by_it() {
+    let mut fixture = Fixture::new();
+    let claim = fixture.add(decision("port", "80"));
+    let (warned, forced) = (notice(&mut fixture, local::WARNED, claim), notice(&mut fixture, local::FORCED, claim));
+    seen(&mut fixture, &[warned]);
+    // One mark of both: without it the warning would wait again.
+    seen(&mut fixture, &[warned, forced]);
+    chunk(&mut fixture, "the end");
+    fixture.add(decision("queue", "on"));
+    let filter = ClaimFilter { verdict: Some(GuardOutcome::Warned), ..ClaimFilter::default() };
+    assert_eq!(compact(&mut fixture, LATER), Vec::<EventId>::new());
+    let page = fixture.store.reader().claims(&filter, 10, None).unwrap();
+    assert_eq!(page.items.iter().map(|row| row.id).collect::<Vec<_>>(), [claim]);
+}
+
+#[test]
+fn a_notice_that_nobody_has_seen_stays_since_it_may_wait_again() {
+    let mut fixture = Fixture::new();
+    let claim = fixture.add(decision("port", "80"));
+    fixture.act(vec![on(EventKind::Retract, &[claim], "an agent did")]);
+    notice(&mut fixture, local::RETRACTED, claim);
+    let waiting = |fixture: &Fixture| fixture.store.reader().notices(None, false, 10, None).unwrap().total;
+    assert_eq!(waiting(&fixture), 1);
+    fixture.act(vec![on(EventKind::Reinstate, &[claim], "it holds")]);
+    chunk(&mut fixture, "the end");
+    fixture.add(decision("queue", "on"));
+    assert_eq!(waiting(&fixture), 0);
+    assert_eq!(compact(&mut fixture, LATER), Vec::<EventId>::new());
+    fixture.act(vec![on(EventKind::Retract, &[claim], "again")]);
+    assert_eq!(waiting(&fixture), 1);
 }
 
 #[test]
 fn what_is_young_stays() {
     let mut fixture = Fixture::new();
     let claim = fixture.add(decision("port", "80"));
-    let old = notice(&mut fixture, local::WARNED, claim);
+    let old = notice(&mut fixture, local::FORCED, claim);
     seen(&mut fixture, &[old]);
     let from = fixture.now() + 1;
-    let young = notice(&mut fixture, local::WARNED, claim);
+    let young = notice(&mut fixture, local::FORCED, claim);
     seen(&mut fixture, &[young]);
     chunk(&mut fixture, "the end");
     fixture.add(decision("queue", "on"));
@@ -100,7 +133,7 @@ fn what_is_young_stays() {
 fn an_undo_and_what_it_undid_stay() {
     let mut fixture = Fixture::new();
     let claim = fixture.add(decision("port", "80"));
-    let notice = notice(&mut fixture, local::WARNED, claim);
+    let notice = notice(&mut fixture, local::FORCED, claim);
     let marked = fixture.act(vec![on(local_kind(local::SEEN), &[notice], "r")]);
     let taken_back = undo(&fixture.store, &marked.op);
     fixture.act(taken_back);
@@ -119,7 +152,7 @@ fn an_undo_and_what_it_undid_stay() {
 fn a_mark_stays_while_one_of_its_notices_does() {
     let mut fixture = Fixture::new();
     let claim = fixture.add(decision("port", "80"));
-    let (one, other) = (notice(&mut fixture, local::WARNED, claim), notice(&mut fixture, local::WARNED, claim));
+    let (one, other) = (notice(&mut fixture, local::FORCED, claim), notice(&mut fixture, local::FORCED, claim));
     seen(&mut fixture, &[one, other]);
     // Something that stays refers to one of them.
     fixture.act(vec![on(local_kind(local::REDACT), &[one], "r")]);
@@ -134,7 +167,7 @@ fn a_mark_stays_while_one_of_its_notices_does() {
 fn the_last_act_of_a_writer_stays_to_be_undone() {
     let mut fixture = Fixture::new();
     let claim = fixture.add(decision("port", "80"));
-    let notice = notice(&mut fixture, local::WARNED, claim);
+    let notice = notice(&mut fixture, local::FORCED, claim);
     seen(&mut fixture, &[notice]);
     let before = fixture.store.reader().last_op("ada", None, None).unwrap();
     compact(&mut fixture, LATER);
@@ -158,7 +191,7 @@ fn cards_keep_their_events_and_the_shared_log_is_never_touched() {
 fn a_gap_that_no_compaction_made_is_reported() {
     let mut fixture = Fixture::new();
     let claim = fixture.add(decision("port", "80"));
-    let notice = notice(&mut fixture, local::WARNED, claim);
+    let notice = notice(&mut fixture, local::FORCED, claim);
     seen(&mut fixture, &[notice]);
     for text in ["one", "two", "the end"] {
         chunk(&mut fixture, text);
@@ -202,7 +235,7 @@ fn the_kinds_of_data_add_up_to_the_file() {
     let claim = fixture.add(decision("port", "80"));
     let small = fixture.store.reader().size_by_kind().unwrap()[&DataKind::LocalLog];
     for n in 0..200 {
-        notice(&mut fixture, local::WARNED, claim);
+        notice(&mut fixture, local::FORCED, claim);
         chunk(&mut fixture, &format!("{n} {}", "text ".repeat(100)));
     }
     fixture.store.shrink(None).unwrap();
