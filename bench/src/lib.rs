@@ -14,6 +14,7 @@ pub mod normalise;
 pub mod notes;
 pub mod recall;
 pub mod store;
+pub mod store_growth;
 pub mod store_models;
 mod store_synth;
 pub mod story;

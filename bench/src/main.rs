@@ -70,6 +70,9 @@ enum What {
         /// Active claims in the scope; several sizes are measured one after the other.
         #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1_000, 10_000, 100_000])]
         claims: Vec<usize>,
+        /// With --speed: scopes of the store, a tenth of the claims in the one that is asked.
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        scopes: u32,
         /// Questions that are timed.
         #[arg(long, value_name = "N", default_value_t = 300)]
         samples: usize,
@@ -128,6 +131,9 @@ enum What {
         /// Writes and reads of each sort that are timed.
         #[arg(long, value_name = "N", default_value_t = 200)]
         samples: usize,
+        /// Scopes of the store, a tenth of the claims in one of them: what things cost as such a store grows.
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "models")]
+        scopes: u32,
         /// Measure writes with models instead: the embedded ones, unless others are named.
         #[arg(long)]
         models: bool,
@@ -275,25 +281,36 @@ fn run(what: What, out: &mut Output) -> Result<()> {
     match what {
         What::Guard(args) => guard_command::run(*args, out),
         What::Normalise { llm, explain } => normalise(llm.as_deref(), explain, out),
-        What::Recall { data, explain, examples, cache, fit, fit_known, speed, claims, samples, sample, named } => {
-            match (data, speed) {
-                (Some(data), false) => {
-                    let options = ergo_bench::recall::Options {
-                        data,
-                        folder: PathBuf::new(),
-                        models: None,
-                        explain,
-                        examples,
-                        cache,
-                        fit,
-                        fit_known,
-                        sample,
-                    };
-                    recall(options, &named, out)
-                }
-                _ => recall_speed(claims, samples, &named, out),
+        What::Recall {
+            data,
+            explain,
+            examples,
+            cache,
+            fit,
+            fit_known,
+            speed,
+            claims,
+            scopes,
+            samples,
+            sample,
+            named,
+        } => match (data, speed) {
+            (Some(data), false) => {
+                let options = ergo_bench::recall::Options {
+                    data,
+                    folder: PathBuf::new(),
+                    models: None,
+                    explain,
+                    examples,
+                    cache,
+                    fit,
+                    fit_known,
+                    sample,
+                };
+                recall(options, &named, out)
             }
-        }
+            _ => recall_speed(claims, scopes as usize, samples, &named, out),
+        },
         What::Import { data } => {
             let report = ergo_bench::import::run(&data).context("`--data` names the folder with the rule files")?;
             Ok(out.report(&report, &report.to_string())?)
@@ -315,7 +332,8 @@ fn run(what: What, out: &mut Output) -> Result<()> {
             })
         }
         What::Ingest { chunks, embed, named } => ingest(chunks, embed, &named, out),
-        What::Store { claims, samples, models, named } => store(claims, samples, models.then_some(&named), out),
+        What::Store { claims, samples, scopes: scopes @ 2.., .. } => growth(claims, samples, scopes, out),
+        What::Store { claims, samples, models, named, .. } => store(claims, samples, models.then_some(&named), out),
         What::Sync { claims, samples, idle } => sync(claims, samples, idle, out),
         What::Notes { data, explain, workspace: false, named, .. } => note_pairs(&data, explain, &named, out),
         What::Notes { projects, fragments, samples, .. } => workspace(projects, fragments, samples, out),
@@ -404,12 +422,12 @@ fn recall(options: ergo_bench::recall::Options, named: &Named, out: &mut Output)
 }
 
 /// Measures how long recall takes.
-fn recall_speed(claims: Vec<usize>, samples: usize, named: &Named, out: &mut Output) -> Result<()> {
+fn recall_speed(claims: Vec<usize>, scopes: usize, samples: usize, named: &Named, out: &mut Output) -> Result<()> {
     let rows = aside("recall", out, |folder, progress| {
         let options = ergo_bench::store::Options { sizes: claims, samples, ..ergo_bench::store::Options::new(folder) };
         with_models(named, |models| {
             let models = models.context("there is no embedder to measure recall with")?;
-            Ok(ergo_bench::recall::speed::run(&options, &models, progress)?)
+            Ok(ergo_bench::recall::speed::run(&options, scopes, &models, progress)?)
         })
     })?;
     Ok(out.report(&rows, &ergo_bench::recall::speed::table(&rows))?)
@@ -424,6 +442,17 @@ fn ingest(chunks: usize, embed: usize, named: &Named, out: &mut Output) -> Resul
         })
     })?;
     Ok(out.report(&report, &report.to_string())?)
+}
+
+/// Measures a store of many scopes as it grows.
+fn growth(sizes: Vec<usize>, samples: usize, scopes: u32, out: &mut Output) -> Result<()> {
+    let program = std::env::current_exe()?;
+    let report = aside("grow", out, |folder, progress| {
+        let (folder, scopes) = (folder.into(), scopes as usize);
+        let options = ergo_bench::store_growth::GrowthOptions { sizes, scopes, samples, folder, program };
+        Ok(ergo_bench::store_growth::run(&options, progress)?)
+    })?;
+    Ok(out.report(&report, &report.table())?)
 }
 
 /// Measures the store: without models, or writes with those that are named.

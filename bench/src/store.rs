@@ -191,17 +191,17 @@ pub(super) fn scope() -> Scope {
 
 /// Fills a store with claims that do not contradict each other, and with their vectors.
 pub(super) fn fill(
-    store: Store,
+    mut store: Store,
     claims: usize,
     model: &VectorModel,
     vector: &dyn Fn(usize) -> Vec<f32>,
 ) -> Result<(), BenchError> {
-    fill_in(store, &scope(), 0..claims, model, vector)
+    fill_in(&mut store, &scope(), 0..claims, model, vector)
 }
 
 /// [`fill`] with the claims of these numbers, in a scope.
-fn fill_in(
-    mut store: Store,
+pub(super) fn fill_in(
+    store: &mut Store,
     scope: &Scope,
     numbers: std::ops::Range<usize>,
     model: &VectorModel,
@@ -287,8 +287,11 @@ fn measure(path: &Path, claims: usize, fill_s: f64, samples: usize) -> Result<Ro
     let durable = open(path, true)?;
     let write_fsync_ms = writes(&durable, claims + samples, samples, "stored", synth::statement)?;
     drop(durable);
-    let store = Store::open_with(path, key(), Arc::new(StructuralPairCheck), StoreOptions { durable: false })?;
-    fill_in(store, &scope.organisation(), 10 * claims..10 * claims + claims / 10, &model(), &|n| synth::vector(n, 0))?;
+    let mut store = Store::open_with(path, key(), Arc::new(StructuralPairCheck), StoreOptions { durable: false })?;
+    fill_in(&mut store, &scope.organisation(), 10 * claims..10 * claims + claims / 10, &model(), &|n| {
+        synth::vector(n, 0)
+    })?;
+    drop(store);
     let fast = open(path, false)?;
     let write_leveled_ms = writes(&fast, claims + 2 * samples, samples, "stored", synth::statement)?;
     drop(fast);
@@ -359,7 +362,10 @@ fn writes(
 }
 
 /// Times a call, a few calls after the first ones, which warm the caches.
-fn timed(samples: usize, mut call: impl FnMut(usize) -> Result<(), ApiError>) -> Result<Quantiles, BenchError> {
+pub(super) fn timed(
+    samples: usize,
+    mut call: impl FnMut(usize) -> Result<(), ApiError>,
+) -> Result<Quantiles, BenchError> {
     let mut times = Vec::with_capacity(samples);
     for n in 0..samples {
         let begun = Instant::now();

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::{
     store::{self, BenchError, Options, Quantiles},
-    store_synth as synth,
+    store_growth, store_synth as synth,
 };
 use ergo::{
     api::{ApiError, Caller, RememberRequest, UndoRequest, WriteOutcome},
@@ -137,12 +137,27 @@ pub(super) fn fill(path: &Path, claims: usize, real: &[Vec<f32>], models: &Arc<d
     let options = StoreOptions { durable: false };
     let store = Store::open_with(path, store::key(), Arc::new(StructuralPairCheck), options)?;
     let model = store.reader().vector_model()?.ok_or(InferError::NoModel { role: ModelRole::Embedder })?;
-    let vector = |n: usize| -> Vec<f32> {
-        let near = &real[n % real.len()];
-        let away = synth::direction(n, near.len());
-        near.iter().zip(away).map(|(x, y)| x + MOVED * y).collect()
-    };
-    store::fill(store, claims, &model, &vector)
+    store::fill(store, claims, &model, &|n| moved(n, real))
+}
+
+/// Spreads claims over further scopes of a store that [`fill`] made.
+pub(super) fn fill_others(
+    path: &Path,
+    scopes: usize,
+    numbers: std::ops::Range<usize>,
+    real: &[Vec<f32>],
+) -> Result<(), BenchError> {
+    let options = StoreOptions { durable: false };
+    let mut store = Store::open_with(path, store::key(), Arc::new(StructuralPairCheck), options)?;
+    let model = store.reader().vector_model()?.ok_or(InferError::NoModel { role: ModelRole::Embedder })?;
+    store_growth::fill_others(&mut store, scopes, numbers, &model, &|n| moved(n, real))
+}
+
+/// A vector near a real one.
+fn moved(n: usize, real: &[Vec<f32>]) -> Vec<f32> {
+    let near = &real[n % real.len()];
+    let away = synth::direction(n, near.len());
+    near.iter().zip(away).map(|(x, y)| x + MOVED * y).collect()
 }
 
 pub(super) fn open(path: &Path, models: &Arc<dyn Models>) -> Result<Engine, BenchError> {

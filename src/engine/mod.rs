@@ -80,7 +80,7 @@ use crate::{
     guard::{Guard, StructuralPairCheck},
     infer::{ModelRole, Models, NoModels},
     recall::answer_model::AnswerFeatures,
-    store::{AgentTally, ContactRow, Store, StoreError, StoreOptions, VectorModel},
+    store::{AgentTally, ContactRow, EventTally, Store, StoreError, StoreOptions, VectorModel},
     story,
 };
 
@@ -133,6 +133,7 @@ pub struct Engine {
     deep_queue: deep_stage::DeepQueue,
     answer_cache: answer_cache::AnswerCache,
     unembeddable: embed_backlog::Unembeddable,
+    event_tally: Mutex<EventTally>,
     past: past_reads::PastCache,
     pages: reads::Pages,
     vocabularies: calibrate::Vocabularies,
@@ -196,6 +197,7 @@ impl Engine {
             deep_queue: deep_stage::DeepQueue::default(),
             answer_cache: answer_cache::AnswerCache::default(),
             unembeddable: embed_backlog::Unembeddable::default(),
+            event_tally: Mutex::default(),
             past: past_reads::PastCache::default(),
             pages: reads::Pages::default(),
             vocabularies: calibrate::Vocabularies::default(),
@@ -434,7 +436,7 @@ impl Engine {
     /// Sizes and counts for `GET /diagnose`.
     pub fn counts(&self) -> Result<EngineCounts, ApiError> {
         let reader = self.readers.lend();
-        let counts = reader.counts()?;
+        let counts = reader.counts(&mut self.event_tally.lock().unwrap_or_else(PoisonError::into_inner))?;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Ok(EngineCounts {
             schema: reader.schema()?,

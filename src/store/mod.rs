@@ -58,6 +58,7 @@ pub use row::{
     KindAndStatus, LogFilter, Lookup, NearbyQuery, Neighbour, NeighbourQuery, NoticeRow, Page, PromotedFrom, RowNumber,
     ScopeRow, StoreCounts, WordList, WordLists, WordQuery,
 };
+pub use scopes::EventTally;
 pub use size_by_kind::DataKind;
 pub use story_pass::{StoryMarkRow, StoryNeighbour, StoryPlace, StoryReader, StoryStep, WrittenMark, WrittenMarks};
 pub use story_reading_mark::{StoryOutlineRow, StoryPage, UnreadStory};

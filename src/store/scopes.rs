@@ -5,6 +5,16 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{Reader, Result, ScopeRow, log};
 use crate::domain::{Scope, Status};
 
+/// How many events both logs have, as far as they were counted: what is written later is added to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EventTally {
+    events: usize,
+    /// The place of the last event that was counted.
+    last: i64,
+    /// How often events had left the log, or changed their scope.
+    moved: i64,
+}
+
 /// How many names `name-2`, `name-3`, … are tried. A machine with more clones of one name than this shares the last.
 const MAX_NAMESAKES: usize = 1000;
 
@@ -77,10 +87,28 @@ impl Reader {
         Ok(read.query_row([&scope.org_id, &scope.project], |row| row.get(0)).optional()?.flatten())
     }
 
-    /// Counts over the whole store, rosters left out.
-    pub fn counts(&self) -> Result<super::StoreCounts> {
+    /// Counts over the whole store, rosters left out. Events are counted from where the tally ends.
+    pub fn counts(&self, tally: &mut EventTally) -> Result<super::StoreCounts> {
+        self.snapshot(|reader| {
+            reader.count_events(tally)?;
+            reader.counts_with(tally.events)
+        })
+    }
+
+    fn count_events(&self, tally: &mut EventTally) -> Result<()> {
+        let moved = log::moved(&self.db)?;
+        if moved != tally.moved {
+            *tally = EventTally { moved, ..EventTally::default() };
+        }
+        let mut read = self.db.prepare_cached("SELECT count(*), coalesce(max(n), ?1) FROM events WHERE n > ?1")?;
+        let (more, last): (usize, i64) = read.query_row([tally.last], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        (tally.events, tally.last) = (tally.events + more, last);
+        Ok(())
+    }
+
+    fn counts_with(&self, events: usize) -> Result<super::StoreCounts> {
         let mut read = self.db.prepare_cached(
-            "SELECT (SELECT count(*) FROM events) - (SELECT coalesce(sum(events), 0) FROM team_scopes WHERE roster = 1),
+            "SELECT (SELECT coalesce(sum(events), 0) FROM team_scopes WHERE roster = 1),
                 (SELECT coalesce(sum(claims), 0) FROM lanes),
                 (SELECT coalesce(sum(claims), 0) FROM lanes WHERE status = 0),
                 (SELECT count(*) FROM cards WHERE open = 1),
@@ -88,7 +116,7 @@ impl Reader {
         )?;
         Ok(read.query_row([], |row| {
             Ok(super::StoreCounts {
-                events: row.get(0)?,
+                events: events.saturating_sub(row.get(0)?),
                 claims: row.get(1)?,
                 active: row.get(2)?,
                 open_cards: row.get(3)?,

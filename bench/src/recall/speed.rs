@@ -1,11 +1,12 @@
 //! How long recall takes, the embedder included, by the number of claims in the scope.
 
-use std::{fmt::Write as _, sync::Arc, time::Instant};
+use std::{fmt::Write as _, path::Path, sync::Arc, time::Instant};
 
 use serde::Serialize;
 
 use crate::{
     store::{self, BenchError, Options, Quantiles},
+    store_growth::shares,
     store_models, store_synth as synth,
 };
 use ergo::{api::RecallRequest, infer::Models};
@@ -22,14 +23,17 @@ pub struct Row {
     pub recall_ms: Quantiles,
     /// Of it: the embedder alone.
     pub embed_ms: Quantiles,
+    /// With further scopes: one question while the scope was alone in the store.
+    pub alone_ms: Option<Quantiles>,
 }
 
-/// Fills a store at each size and asks it.
+/// Fills a store at each size and asks it. With several scopes, a tenth of the claims is in the one that is asked.
 ///
 /// # Errors
 /// Where a file, the store or a model fails.
 pub fn run(
     options: &Options,
+    scopes: usize,
     models: &Arc<dyn Models>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Row>, BenchError> {
@@ -37,53 +41,72 @@ pub fn run(
     let most = options.sizes.iter().copied().max().unwrap_or_default();
     progress("embedding claims");
     let real = store_models::embed(models, most)?;
-    let scope = store::scope();
     let mut rows = Vec::new();
     for &claims in &options.sizes {
         let path = options.folder.join(format!("bench-recall-{claims}.db"));
         store::remove(&path)?;
-        progress(&format!("filling a store with {claims} claims"));
-        store_models::fill(&path, claims, &real, models)?;
-        progress(&format!("asking {claims} claims"));
-        let engine = store_models::open(&path, models)?;
-        let (mut recall, mut embed) = (Vec::new(), Vec::new());
-        for n in 0..WARM + options.samples {
-            let query = synth::question(n * 7919 % claims.max(1));
-            let begun = Instant::now();
-            models.embed(std::slice::from_ref(&query), store_models::CALL)?;
-            let embedded = begun.elapsed();
-            // Another question: what the caches know of this one would flatter.
-            let query = synth::question((n * 7919 + claims / 2) % claims.max(1));
-            let request = RecallRequest {
-                org_id: scope.org_id.clone(),
-                project: scope.project.clone(),
-                query,
-                ..RecallRequest::default()
-            };
-            let begun = Instant::now();
-            engine.recall(&request)?;
-            let took = begun.elapsed();
-            if n >= WARM {
-                recall.push(took.as_secs_f64() * 1000.0);
-                embed.push(embedded.as_secs_f64() * 1000.0);
-            }
-        }
-        drop(engine);
+        let [large, rest] = if scopes > 1 { shares(claims) } else { [0..claims, claims..claims] };
+        progress(&format!("filling a scope with {} claims", large.len()));
+        store_models::fill(&path, large.len(), &real, models)?;
+        progress(&format!("asking {} claims", large.len()));
+        let [recall_ms, embed_ms] = ask(&path, large.len(), options.samples, models)?;
+        let row = if rest.is_empty() {
+            Row { claims, recall_ms, embed_ms, alone_ms: None }
+        } else {
+            progress(&format!("filling {} more scopes with {} claims", scopes - 1, rest.len()));
+            store_models::fill_others(&path, scopes - 1, rest, &real)?;
+            progress("asking the same scope beside the others");
+            let alone_ms = Some(recall_ms);
+            let [recall_ms, embed_ms] = ask(&path, large.len(), options.samples, models)?;
+            Row { claims, recall_ms, embed_ms, alone_ms }
+        };
         store::remove(&path)?;
-        rows.push(Row { claims, recall_ms: store::quantiles(recall), embed_ms: store::quantiles(embed) });
+        rows.push(row);
     }
     Ok(rows)
 }
 
+/// Asks a scope of so many claims: the times of recall, and of the embedder alone.
+fn ask(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>) -> Result<[Quantiles; 2], BenchError> {
+    let scope = store::scope();
+    let engine = store_models::open(path, models)?;
+    let (mut recall, mut embed) = (Vec::new(), Vec::new());
+    for n in 0..WARM + samples {
+        let query = synth::question(n * 7919 % claims.max(1));
+        let begun = Instant::now();
+        models.embed(std::slice::from_ref(&query), store_models::CALL)?;
+        let embedded = begun.elapsed();
+        // Another question: what the caches know of this one would flatter.
+        let query = synth::question((n * 7919 + claims / 2) % claims.max(1));
+        let request = RecallRequest {
+            org_id: scope.org_id.clone(),
+            project: scope.project.clone(),
+            query,
+            ..RecallRequest::default()
+        };
+        let begun = Instant::now();
+        engine.recall(&request)?;
+        let took = begun.elapsed();
+        if n >= WARM {
+            recall.push(took.as_secs_f64() * 1000.0);
+            embed.push(embedded.as_secs_f64() * 1000.0);
+        }
+    }
+    Ok([store::quantiles(recall), store::quantiles(embed)])
+}
+
 /// As a table for people, one line a size; the last column is how many times longer it takes than the size before, for ten times the claims.
 pub fn table(rows: &[Row]) -> String {
-    let mut text = String::from("    claims   recall p50/p95/max ms   embedder p50/p95 ms   times the size before\n");
+    let mut text = String::from(
+        "    claims   recall p50/p95/max ms   embedder p50/p95 ms   times the size before   scope alone p95 ms\n",
+    );
     for (at, row) in rows.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| rows.get(before));
         let times = before.map_or_else(|| "-".to_owned(), |b| format!("{:.2}", row.recall_ms.p95 / b.recall_ms.p95));
         let recall = format!("{:.1}/{:.1}/{:.1}", row.recall_ms.p50, row.recall_ms.p95, row.recall_ms.max);
         let embed = format!("{:.1}/{:.1}", row.embed_ms.p50, row.embed_ms.p95);
-        let _ = writeln!(text, "{:>10}   {recall:>21}   {embed:>19}   {times:>21}", row.claims);
+        let alone = row.alone_ms.map_or_else(|| "-".to_owned(), |alone| format!("{:.1}", alone.p95));
+        let _ = writeln!(text, "{:>10}   {recall:>21}   {embed:>19}   {times:>21}   {alone:>18}", row.claims);
     }
     text
 }

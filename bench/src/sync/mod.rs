@@ -5,7 +5,7 @@
 //! stores are opened and every event is counted.
 
 mod laptop;
-mod proc;
+pub(crate) mod proc;
 mod report;
 mod steps;
 mod team;

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 /// The most memory that a process has had so far, in bytes; 0 where the system does not say.
-pub(super) fn peak(pid: u32) -> u64 {
+pub(crate) fn peak(pid: u32) -> u64 {
     line(format!("/proc/{pid}/status"), "VmHWM:").unwrap_or(0) * 1024
 }
 

@@ -13,9 +13,21 @@ use crate::store::{
     project::{kind_of, status_code},
 };
 
-/// Up to this many lanes, a page is merged from the head of each; beyond, rows are read in order and filtered, since
-/// many lanes hold a good share of all claims.
+/// Up to this many lanes, a page is merged from the head of each.
 const MERGED_LANES: usize = 64;
+
+/// What finding the head of a lane costs, in rows that are read in order instead.
+const SEEK: usize = 8;
+
+/// Whether a page is merged from the heads of its lanes, each of so many claims; else rows are read in order, of which `all` are in the store,
+/// until enough of them are of these lanes. Of a store of a thousand scopes, many lanes may hold a tiny share.
+fn merges(lanes: &[Lane], limit: usize, all: usize) -> bool {
+    let heads: usize = lanes.iter().map(|lane| SEEK + lane.claims.min(limit)).sum();
+    let picked: usize = lanes.iter().map(|lane| lane.claims).sum();
+    // How many rows hold `limit` of those that are picked, if these are spread evenly.
+    let in_order = limit.saturating_mul(all) / picked.max(1);
+    heads < in_order.min(all)
+}
 
 /// A lane that a filter picks.
 struct Lane {
@@ -80,7 +92,8 @@ fn places(
 ) -> Result<Vec<ListPosition>> {
     let read = |row: &rusqlite::Row<'_>| Ok(ListPosition { wall: row.get(0)?, tick: row.get(1)?, n: row.get(2)? });
     let mut found: Vec<ListPosition> = Vec::new();
-    if lanes.len() <= MERGED_LANES {
+    let all = || total(db, &ClaimFilter::default());
+    if lanes.len() <= MERGED_LANES || merges(lanes, limit, all()?) {
         let mut heads = db.prepare_cached(
             "SELECT wall, tick, n FROM claims WHERE lane = ?1 AND (wall, tick, n) < (?2, ?3, ?4) AND wall >= ?5
              ORDER BY wall DESC, tick DESC, n DESC",
@@ -217,4 +230,25 @@ impl Reader {
 /// The lanes that a filter picks.
 pub(super) fn picked(db: &Connection, filter: &ClaimFilter) -> Result<HashSet<i64>> {
     Ok(lanes(db, filter)?.iter().map(|lane| lane.n).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lanes(count: usize, claims: usize) -> Vec<Lane> {
+        (0..count).map(|n| Lane { n: i64::try_from(n).unwrap(), claims }).collect()
+    }
+
+    #[test]
+    fn a_page_of_few_claims_in_many_scopes_does_not_read_all_claims() {
+        // One retracted claim in each of 200 scopes, among a million: in order, every fourth claim would be read.
+        assert!(merges(&lanes(200, 1), 50, 1_000_000));
+        // All claims of a thousand scopes: the newest fifty are the first fifty rows.
+        assert!(!merges(&lanes(1_000, 1_000), 50, 1_000_000));
+        // Half of all claims.
+        assert!(!merges(&lanes(500, 1_000), 50, 1_000_000));
+        // A small store is read whole before many heads are looked for.
+        assert!(!merges(&lanes(100, 1), 50, 300));
+    }
 }

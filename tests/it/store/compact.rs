@@ -2,7 +2,7 @@
 
 use ergo::{
     domain::{Body, ClaimId, EventId, EventKind, derive::local},
-    store::{ClaimFilter, CompactedLog, DataKind, EventDraft, FileShrink, GuardOutcome},
+    store::{ClaimFilter, CompactedLog, DataKind, EventDraft, EventTally, FileShrink, GuardOutcome},
 };
 
 use super::support::{Fixture, decision, local_kind, on, open, undo};
@@ -227,6 +227,28 @@ fn the_file_shrinks_if_more_than_half_of_it_is_free_and_writes_go_on() {
     let path = fixture.dir.path().join("ergo.db");
     drop(fixture.store);
     assert_eq!(open(&path).check().unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
+fn events_that_were_counted_once_are_counted_right_after_more_and_after_fewer() {
+    let mut fixture = Fixture::new();
+    let mut tally = EventTally::default();
+    let mut counted = |fixture: &Fixture| {
+        let [kept, anew] =
+            [&mut tally, &mut EventTally::default()].map(|tally| fixture.store.reader().counts(tally).unwrap().events);
+        assert_eq!(kept, anew);
+        assert_eq!(kept, fixture.events().len());
+        kept
+    };
+    assert_eq!(counted(&fixture), 0);
+    let old = chunk(&mut fixture, "the old text");
+    assert_eq!(counted(&fixture), 1);
+    gone(&mut fixture, &[old]);
+    chunk(&mut fixture, "the end");
+    fixture.add(decision("queue", "on"));
+    assert_eq!(counted(&fixture), 4);
+    assert_eq!(compact(&mut fixture, LATER).len(), 2);
+    assert_eq!(counted(&fixture), 2);
 }
 
 #[test]

@@ -1,0 +1,367 @@
+//! `ergo-bench store --scopes N`: what things cost in a store of many scopes, as it grows.
+//!
+//! A tenth of the claims is in one scope, the others are spread evenly over the rest. What is asked of the large scope is measured twice: while
+//! it is alone in the store, and then beside the others.
+
+use std::{
+    fmt::Write as _,
+    ops::Range,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde::Serialize;
+
+use crate::{
+    daemon::Daemon,
+    store::{self, BenchError, Quantiles, quantiles},
+    store_synth as synth,
+    sync::proc,
+};
+use ergo::{
+    api::{ApiError, Caller, ClaimsQuery, RecallRequest, RememberRequest, WriteOutcome},
+    config::{Paths, write_private},
+    domain::Scope,
+    engine::{Engine, EngineConfig},
+    guard::StructuralPairCheck,
+    store::{Store, StoreOptions, VectorModel},
+};
+
+/// How long a daemon that has started is left alone before its memory is read.
+const REST: Duration = Duration::from_secs(1);
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct GrowthOptions {
+    /// Claims of the store, ascending; each size is a row.
+    pub sizes: Vec<usize>,
+    /// Scopes, at least two.
+    pub scopes: usize,
+    /// Calls of each sort that are timed.
+    pub samples: usize,
+    /// Where the homes are made; the caller removes it. The path must be short: sockets lie in it.
+    pub folder: PathBuf,
+    /// The program that is the daemon.
+    pub program: PathBuf,
+}
+
+/// One size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GrowthRow {
+    /// Claims of the store.
+    pub claims: usize,
+    /// Claims of the large scope.
+    pub in_scope: usize,
+    /// Scopes.
+    pub scopes: usize,
+    /// Seconds that filling the store took.
+    pub fill_s: f64,
+    /// A guarded write into the large scope, the disk not waited for.
+    pub write_ms: Quantiles,
+    /// One into a small scope.
+    pub write_small_ms: Quantiles,
+    /// A question to the large scope while the store had no other, by words alone.
+    pub recall_alone_ms: Quantiles,
+    /// The same beside the other scopes.
+    pub recall_ms: Quantiles,
+    /// Every scope with its counts, as the app's scope tree shows them.
+    pub tree_ms: Quantiles,
+    /// A page of a search over all scopes.
+    pub search_ms: Quantiles,
+    /// A page of all scopes' claims.
+    pub page_ms: Quantiles,
+    /// A page of what few claims of all scopes are: retracted ones.
+    pub rare_page_ms: Quantiles,
+    /// The counts of `ergo status`.
+    pub counts_ms: Quantiles,
+    /// From the start of the daemon until it answers.
+    pub start_ms: f64,
+    /// The most memory that the daemon had until it was idle, in MiB; 0 where the system does not say.
+    pub daemon_mib: f64,
+    /// The file, its log included, in MiB.
+    pub file_mib: f64,
+}
+
+/// All sizes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct GrowthReport {
+    /// By size.
+    pub rows: Vec<GrowthRow>,
+}
+
+/// Fills a store at each size and measures it. `progress` is told in words what goes on.
+///
+/// # Errors
+/// If a file, a store or the daemon fails.
+pub fn run(options: &GrowthOptions, progress: &mut dyn FnMut(&str)) -> Result<GrowthReport, BenchError> {
+    let mut report = GrowthReport::default();
+    for &claims in &options.sizes {
+        report.rows.push(measure(options, claims, progress)?);
+    }
+    Ok(report)
+}
+
+/// The claims of the large scope, and of all others, by their numbers.
+pub(super) fn shares(claims: usize) -> [Range<usize>; 2] {
+    let large = (claims / 10).max(1);
+    [0..large, large..claims.max(large)]
+}
+
+/// A scope beside the large one.
+fn other(number: usize) -> Scope {
+    Scope { org_id: "bench".into(), project: format!("project-{number}") }
+}
+
+/// Spreads claims evenly over scopes beside the large one.
+pub(super) fn fill_others(
+    store: &mut Store,
+    scopes: usize,
+    numbers: Range<usize>,
+    model: &VectorModel,
+    vector: &dyn Fn(usize) -> Vec<f32>,
+) -> Result<(), BenchError> {
+    let (scopes, many) = (scopes.max(1), numbers.len());
+    for scope in 0..scopes {
+        let of = |scope: usize| numbers.start + many * scope / scopes;
+        store::fill_in(store, &other(scope), of(scope)..of(scope + 1), model, vector)?;
+    }
+    Ok(())
+}
+
+fn measure(options: &GrowthOptions, claims: usize, progress: &mut dyn FnMut(&str)) -> Result<GrowthRow, BenchError> {
+    let (samples, others) = (options.samples, options.scopes.saturating_sub(1));
+    let paths = Paths::under(options.folder.join(format!("growth-{claims}")));
+    paths.make()?;
+    let key = store::key();
+    write_private(&paths.device_key(), format!("{}\n", hex::encode(key.to_bytes())).as_bytes())?;
+    let config = "who = \"bench\"\n[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\nllm = \"none\"\n\
+                  [sync]\nmode = \"off\"\n";
+    write_private(&paths.config, config.as_bytes())?;
+    let model = VectorModel { name: "made up".into(), dimension: synth::DIMENSION };
+    let made = || {
+        Store::open_with(&paths.store(), key.clone(), Arc::new(StructuralPairCheck), StoreOptions { durable: false })
+    };
+    let vector = |n: usize| synth::vector(n, 0);
+    let [large, rest] = shares(claims);
+    progress(&format!("filling one scope with {} claims", large.len()));
+    let begun = Instant::now();
+    store::fill_in(&mut made()?, &store::scope(), large.clone(), &model, &vector)?;
+    let mut fill_s = begun.elapsed().as_secs_f64();
+    let open = || {
+        let mut config = EngineConfig::new(paths.store(), key.clone());
+        config.durable = false;
+        Engine::open(config)
+    };
+    let recall_alone_ms = recall(&open()?, large.len(), samples)?;
+    progress(&format!("filling {others} more scopes with {} claims", rest.len()));
+    let begun = Instant::now();
+    fill_others(&mut made()?, others, rest, &model, &vector)?;
+    fill_s += begun.elapsed().as_secs_f64();
+    progress(&format!("measuring at {claims} claims"));
+    let engine = open()?;
+    let everywhere = ClaimsQuery::default();
+    let search = |n: usize| ClaimsQuery { q: Some(synth::question(n * 7919 % claims)), ..everywhere.clone() };
+    let retracted = ClaimsQuery { status: Some("retracted".to_owned()), ..everywhere.clone() };
+    let recall_ms = recall(&engine, large.len(), samples)?;
+    let tree_ms = store::timed(samples, |_| engine.scopes().map(drop))?;
+    let search_ms = store::timed(samples, |n| engine.claims(&search(n)).map(drop))?;
+    let page_ms = store::timed(samples, |_| engine.claims(&everywhere).map(drop))?;
+    let counts_ms = store::timed(samples, |_| engine.counts().map(drop))?;
+    let file_mib = engine.counts()?.store_bytes as f64 / f64::from(1 << 20);
+    let write_ms = writes(&engine, |_| store::scope(), claims, samples)?;
+    let write_small_ms = writes(&engine, |n| other(n % others.max(1)), claims + samples, samples)?;
+    retract(&engine, others, claims + samples, samples)?;
+    let rare_page_ms = store::timed(samples, |_| engine.claims(&retracted).map(drop))?;
+    drop(engine);
+    let (start_ms, daemon_mib) = daemon(paths.clone(), options)?;
+    // Room for the next size.
+    std::fs::remove_dir_all(&paths.data).map_err(|error| BenchError::Io { path: paths.data.clone(), error })?;
+    Ok(GrowthRow {
+        claims,
+        in_scope: large.len(),
+        scopes: options.scopes,
+        fill_s,
+        write_ms,
+        write_small_ms,
+        recall_alone_ms,
+        recall_ms,
+        tree_ms,
+        search_ms,
+        page_ms,
+        rare_page_ms,
+        counts_ms,
+        start_ms,
+        daemon_mib,
+        file_mib,
+    })
+}
+
+fn recall(engine: &Engine, claims: usize, samples: usize) -> Result<Quantiles, BenchError> {
+    let Scope { org_id, project } = store::scope();
+    store::timed(samples, |n| {
+        let query = synth::question(n * 7919 % claims);
+        let request =
+            RecallRequest { org_id: org_id.clone(), project: project.clone(), query, ..RecallRequest::default() };
+        engine.recall(&request).map(drop)
+    })
+}
+
+fn caller(scope: Scope) -> Caller {
+    let Scope { org_id, project } = scope;
+    Caller { org_id, project, who: "bench".into(), ..Caller::default() }
+}
+
+/// Writes claims from a number on, each into the scope that is named for it.
+fn writes(
+    engine: &Engine,
+    scope: impl Fn(usize) -> Scope,
+    first: usize,
+    samples: usize,
+) -> Result<Quantiles, BenchError> {
+    let mut refused = None;
+    let times = store::timed(samples, |n| {
+        let statement = synth::statement(first + n);
+        let request = RememberRequest {
+            caller: caller(scope(n)),
+            statement: statement.clone(),
+            reason: Some(synth::reason(first + n)),
+            ..RememberRequest::default()
+        };
+        if !matches!(engine.remember(request)?, WriteOutcome::Stored(_)) {
+            refused.get_or_insert(statement);
+        }
+        Ok(())
+    })?;
+    match refused {
+        Some(statement) => Err(BenchError::Unexpected { statement, expected: "stored" }),
+        None => Ok(times),
+    }
+}
+
+/// Retracts one claim in each of some small scopes.
+fn retract(engine: &Engine, others: usize, first: usize, samples: usize) -> Result<(), ApiError> {
+    for n in 0..samples.min(others) {
+        let Scope { org_id, project } = other(n);
+        let (org_id, project) = (Some(org_id), Some(project));
+        let newest = engine.claims(&ClaimsQuery { org_id, project, limit: Some(1), ..ClaimsQuery::default() })?;
+        let Some(claim) = newest.items.first() else { continue };
+        engine.retract(ergo::api::ActRequest {
+            caller: caller(other(n)),
+            target: claim.id.to_string(),
+            reason: synth::reason(first + n),
+            ..ergo::api::ActRequest::default()
+        })?;
+    }
+    Ok(())
+}
+
+/// The milliseconds that a daemon takes to start, and its memory in MiB once it rests.
+fn daemon(paths: Paths, options: &GrowthOptions) -> Result<(f64, f64), BenchError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| BenchError::Io { path: PathBuf::from("the runtime"), error })?;
+    runtime.block_on(async {
+        let mut daemon = Daemon::new(paths, options.program.clone())?;
+        let begun = Instant::now();
+        daemon.start().await?;
+        let start_ms = begun.elapsed().as_secs_f64() * 1000.0;
+        tokio::time::sleep(REST).await;
+        let bytes = daemon.pid().map_or(0, proc::peak);
+        daemon.stop().await?;
+        Ok((start_ms, bytes as f64 / f64::from(1 << 20)))
+    })
+}
+
+/// A column of the table: its head and its figure in milliseconds.
+type Column = (&'static str, fn(&GrowthRow) -> f64);
+
+const COLUMNS: [Column; 10] = [
+    ("write", |row| row.write_ms.p95),
+    ("write, small scope", |row| row.write_small_ms.p95),
+    ("recall, scope alone", |row| row.recall_alone_ms.p95),
+    ("recall", |row| row.recall_ms.p95),
+    ("scope tree", |row| row.tree_ms.p95),
+    ("search, all scopes", |row| row.search_ms.p95),
+    ("page, all scopes", |row| row.page_ms.p95),
+    ("page of few", |row| row.rare_page_ms.p95),
+    ("counts", |row| row.counts_ms.p95),
+    ("daemon start", |row| row.start_ms),
+];
+
+impl GrowthReport {
+    /// As a table for people: one line a size, and under it by how much each figure grew since the size before.
+    pub fn table(&self) -> String {
+        let mut text = String::from(
+            "p95 in ms; in parentheses the factor since the size before\n\n| claims | in the large scope | scopes |",
+        );
+        for (head, _) in COLUMNS {
+            let _ = write!(text, " {head} |");
+        }
+        text += " daemon MiB | file MiB | filled in s |\n";
+        let _ = writeln!(text, "|{}", "---:|".repeat(COLUMNS.len() + 6));
+        for (at, row) in self.rows.iter().enumerate() {
+            let _ = write!(text, "| {} | {} | {} |", row.claims, row.in_scope, row.scopes);
+            let before = at.checked_sub(1).and_then(|before| self.rows.get(before));
+            for (_, figure) in COLUMNS {
+                let now = figure(row);
+                let factor = before
+                    .map_or_else(String::new, |before| format!(" ({:.1})", now / figure(before).max(f64::EPSILON)));
+                let _ = write!(text, " {now:.1}{factor} |");
+            }
+            let _ = writeln!(text, " {:.0} | {:.0} | {:.0} |", row.daemon_mib, row.file_mib, row.fill_s);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_of_the_claims_is_in_one_scope_and_the_others_are_spread_evenly() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ergo.db");
+        let options = StoreOptions { durable: false };
+        let mut store = Store::open_with(&path, store::key(), Arc::new(StructuralPairCheck), options).unwrap();
+        let model = VectorModel { name: "made up".into(), dimension: synth::DIMENSION };
+        let [large, rest] = shares(100);
+        store::fill_in(&mut store, &store::scope(), large, &model, &|n| synth::vector(n, 0)).unwrap();
+        fill_others(&mut store, 4, rest, &model, &|n| synth::vector(n, 0)).unwrap();
+        let mut sizes: Vec<_> = store.reader().scopes().unwrap().iter().map(|row| row.active).collect();
+        sizes.sort_unstable();
+        assert_eq!(sizes, [10, 22, 22, 23, 23]);
+    }
+
+    #[test]
+    fn the_table_says_by_how_much_each_figure_grew() {
+        let row = |claims, p95| GrowthRow {
+            claims,
+            in_scope: claims / 10,
+            scopes: 10,
+            fill_s: 1.0,
+            write_ms: Quantiles { p95, ..Quantiles::default() },
+            write_small_ms: Quantiles::default(),
+            recall_alone_ms: Quantiles::default(),
+            recall_ms: Quantiles::default(),
+            tree_ms: Quantiles::default(),
+            search_ms: Quantiles::default(),
+            page_ms: Quantiles::default(),
+            rare_page_ms: Quantiles::default(),
+            counts_ms: Quantiles::default(),
+            start_ms: 3.0 * p95,
+            daemon_mib: 30.0,
+            file_mib: 8.0,
+        };
+        let table = GrowthReport { rows: vec![row(1_000, 2.0), row(10_000, 3.0)] }.table();
+        let last = table.lines().last().unwrap();
+        assert!(
+            last.starts_with("| 10000 | 1000 | 10 | 3.0 (1.5) |") && last.contains("| 9.0 (1.5) | 30 |"),
+            "{table}"
+        );
+        let columns: Vec<usize> = table.lines().skip(2).map(|line| line.matches('|').count()).collect();
+        assert_eq!(columns, [17; 4], "{table}");
+    }
+}
