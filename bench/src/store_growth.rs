@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::{
     daemon::Daemon,
-    store::{self, BenchError, Quantiles, quantiles},
+    store::{self, BenchError, Quantiles},
     store_synth as synth,
     sync::proc,
 };
@@ -30,6 +30,9 @@ use ergo::{
 
 /// How long a daemon that has started is left alone before its memory is read.
 const REST: Duration = Duration::from_secs(1);
+
+/// Questions that fill the caches, and are not counted.
+const WARM: usize = 20;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -199,12 +202,14 @@ fn measure(options: &GrowthOptions, claims: usize, progress: &mut dyn FnMut(&str
 
 fn recall(engine: &Engine, claims: usize, samples: usize) -> Result<Quantiles, BenchError> {
     let Scope { org_id, project } = store::scope();
-    store::timed(samples, |n| {
+    let ask = |n: usize| {
         let query = synth::question(n * 7919 % claims);
         let request =
             RecallRequest { org_id: org_id.clone(), project: project.clone(), query, ..RecallRequest::default() };
         engine.recall(&request).map(drop)
-    })
+    };
+    (0..WARM).try_for_each(|n| ask(samples + n))?;
+    store::timed(samples, ask)
 }
 
 fn caller(scope: Scope) -> Caller {

@@ -128,7 +128,7 @@ pub(super) enum Command {
     Reembed(super::reembed::Args),
     Doctor(super::doctor::Args),
     Backup(super::backup::Args),
-    Compact(super::compact::Args),
+    Compact(super::compact_log::Args),
     /// Try ergo on its own decisions, in a temporary store.
     Demo(super::demo::Args),
     Tour(super::tour::Args),

@@ -403,7 +403,7 @@ fn examine_file(file: &Path, rebuild: bool, ui: &mut Ui) -> Vec<Finding> {
             Err(error) => out.push(problem("rebuild", error.to_string(), None)),
         }
     }
-    let checked = store.reader().check(&mut progress).and_then(|mut report| {
+    let checked = store.reader().check_shown(&mut progress).and_then(|mut report| {
         check_stories(store.reader(), &Guard::default(), Context::now(), &mut report)?;
         Ok(report)
     });

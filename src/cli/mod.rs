@@ -20,7 +20,7 @@ mod backup;
 mod calibrate;
 mod claims;
 mod commit_check;
-mod compact;
+mod compact_log;
 mod completions;
 mod conflicts;
 mod context;
@@ -190,7 +190,7 @@ fn dispatch(command: Command, cx: &mut Context) -> Result<Exit, CliError> {
         Command::Models(args) => models::run(args, cx),
         Command::Sync(args) => cx.block_on(async |cx| sync::run(args, cx).await),
         Command::Doctor(args) => doctor::run(args, cx),
-        Command::Compact(args) => compact::run(args, cx),
+        Command::Compact(args) => compact_log::run(args, cx),
         Command::Backup(args) => cx.block_on(async |cx| backup::run(args, cx).await),
         Command::Completions(args) => completions::run(args, cx),
         Command::Man(args) => man::run(args, cx),

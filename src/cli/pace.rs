@@ -1,6 +1,9 @@
 //! Progress of long tasks: one line on a terminal that is overwritten; without one, a line now and then once it takes long.
 
-use std::time::{Duration, Instant};
+use std::{
+    fmt::Write as _,
+    time::{Duration, Instant},
+};
 
 use super::ui::Ui;
 use crate::{api::LongTask, client::Client};
@@ -43,11 +46,11 @@ impl ProgressPace {
         let (_, begun, before) = self.step.as_ref()?;
         let mut line = task.doing.clone();
         if task.total > 0 {
-            line += &format!(": {} of {} {}", grouped(task.done), grouped(task.total), task.unit);
-            let (seconds, done) = ((at - *begun).as_secs_f64(), task.done.saturating_sub(*before));
+            let _ = write!(line, ": {} of {} {}", grouped(task.done), grouped(task.total), task.unit);
+            let (seconds, done) = (at.saturating_sub(*begun).as_secs_f64(), task.done.saturating_sub(*before));
             // Within the first moments it says nothing.
             if seconds >= 0.5 && done > 0 {
-                line += &format!(" ({} a second)", grouped((done as f64 / seconds) as u64));
+                let _ = write!(line, " ({} a second)", grouped((done as f64 / seconds) as u64));
             }
         }
         Some(line)

@@ -42,8 +42,8 @@ pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError>
     ui.field("daemon", &format!("ergo {}, process {}, up {up}", health.version, health.pid));
     let listens: Vec<_> = [&diagnose.socket, &diagnose.tcp].into_iter().flatten().map(String::as_str).collect();
     ui.field("listens", &listens.join(", "));
-    let size = bytes(diagnose.store_bytes);
-    ui.field("store", &format!("{} ({size}, {})", diagnose.store, count(diagnose.events, "event", "events")));
+    let whole = bytes(diagnose.store_bytes);
+    ui.field("store", &format!("{} ({whole}, {})", diagnose.store, count(diagnose.events, "event", "events")));
     let parts = size.parts.iter().filter(|part| part.bytes > 0);
     ui.field("size", &parts.map(|part| format!("{} {}", part.kind, bytes(part.bytes))).collect::<Vec<_>>().join(", "));
     if size.compact_events > 0 {

@@ -4,6 +4,7 @@ pub mod app;
 pub mod daemon_record;
 pub mod disk;
 pub mod judge_settings;
+mod level_settings;
 pub mod lock;
 mod machine;
 mod notes;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 pub use app::AppMemory;
 pub use daemon_record::DaemonRecord;
 pub use judge_settings::JudgeSettings;
+pub use level_settings::{LevelSettings, PromoteSetting};
 pub use lock::{Owner, StoreLock};
 pub use machine::machine_name;
 pub use notes::NotesSettings;
@@ -27,8 +29,8 @@ pub use paths::Paths;
 pub use private_file::write_private;
 pub use recall::{CogitoSettings, CompatSettings, RecallSettings};
 pub use settings::{
-    AgentsMaySetting, Config, DaemonSettings, DeepStage, GuardSettings, LevelSettings, ModelSettings, PromoteSetting,
-    SyncModeSetting, SyncSettings, TuiSettings, TuiTheme,
+    AgentsMaySetting, Config, DaemonSettings, DeepStage, GuardSettings, ModelSettings, SyncModeSetting, SyncSettings,
+    TuiSettings, TuiTheme,
 };
 pub use store_file::StoreFile;
 pub use store_settings::StoreSettings;

@@ -8,7 +8,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{CompatSettings, ConfigError, JudgeSettings, NotesSettings, Paths, RecallSettings, StoreSettings};
+use super::{
+    CompatSettings, ConfigError, JudgeSettings, LevelSettings, NotesSettings, Paths, RecallSettings, StoreSettings,
+};
 use crate::files;
 
 /// The default organisation.
@@ -231,43 +233,6 @@ pub struct GuardSettings {
     /// When the language model checks a write, if one is chosen: by default in the background, and inline with a GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deep: Option<DeepStage>,
-}
-
-/// The `[levels]` section: what follows if projects of an organisation say the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LevelSettings {
-    /// How many projects must say the same before a promotion to the organisation's level is proposed; at least 2.
-    pub promote_at: usize,
-    /// Whether it is proposed, done, or neither.
-    pub promote: PromoteSetting,
-}
-
-impl Default for LevelSettings {
-    fn default() -> Self {
-        Self { promote_at: 3, promote: PromoteSetting::default() }
-    }
-}
-
-impl LevelSettings {
-    /// Returns the first invalid setting, and why it is invalid.
-    fn invalid(&self) -> Option<(&'static str, String)> {
-        (self.promote_at < 2)
-            .then(|| ("promote_at", format!("invalid `promote_at` {}: expected at least 2", self.promote_at)))
-    }
-}
-
-/// What follows if enough projects say the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PromoteSetting {
-    /// A promotion is proposed.
-    #[default]
-    Ask,
-    /// It becomes a claim of the organisation at once.
-    Auto,
-    /// Nothing.
-    Never,
 }
 
 /// When the language model checks a write that the small models let pass.

@@ -21,12 +21,12 @@ impl Default for StoreSettings {
 
 impl StoreSettings {
     /// Returns the time before which events are old, in milliseconds since the Unix epoch.
-    pub fn old_before(&self, now: u64) -> u64 {
+    pub fn old_before(self, now: u64) -> u64 {
         now.saturating_sub(u64::from(self.keep_local_days) * 24 * 60 * 60 * 1000)
     }
 
     /// Returns the first invalid setting, and why it is invalid.
-    pub(super) fn invalid(&self) -> Option<(&'static str, String)> {
+    pub(super) fn invalid(self) -> Option<(&'static str, String)> {
         (!DAYS.contains(&self.keep_local_days)).then(|| {
             let days = self.keep_local_days;
             let expected = format!("expected {} to {} days", DAYS.start(), DAYS.end());

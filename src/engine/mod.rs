@@ -44,12 +44,9 @@ mod validate;
 mod view;
 mod wording;
 
-use std::{
-    path::Path,
-    sync::{
-        Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, PoisonError, RwLock,
+    atomic::{AtomicU64, Ordering},
 };
 
 pub use config::{AgentPolicy, ClockFn, EngineConfig, LevelPolicy, PromoteMode, system_clock};
@@ -436,7 +433,7 @@ impl Engine {
     /// Sizes and counts for `GET /diagnose`.
     pub fn counts(&self) -> Result<EngineCounts, ApiError> {
         let reader = self.readers.lend();
-        let counts = reader.counts(&mut self.event_tally.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let counts = reader.counts_since(&mut self.event_tally.lock().unwrap_or_else(PoisonError::into_inner))?;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Ok(EngineCounts {
             schema: reader.schema()?,

@@ -125,7 +125,7 @@ impl Engine {
     pub(super) fn checked(&self, progress: &mut dyn StoreProgress) -> Result<CheckReport, ApiError> {
         self.catch_up_with_stories()?;
         let reader = self.readers.lend();
-        let mut report = reader.check(progress)?;
+        let mut report = reader.check_shown(progress)?;
         check_stories(&reader, &self.guard, (self.config.clock)(), &mut report)?;
         Ok(report)
     }

@@ -17,13 +17,13 @@ impl Store {
     /// The file has its name only once it is whole. A backup that fails leaves nothing behind; one that is killed leaves a file with `.partial-` in
     /// its name, which the next backup to the same file removes.
     pub fn backup(&self, to: &Path) -> Result<u64> {
-        self.reader.backup(to, &mut ())
+        self.reader.backup_shown(to, &mut ())
     }
 }
 
 impl super::Reader {
-    /// [`Store::backup`], from a connection that does not hold the writer up.
-    pub fn backup(&self, to: &Path, progress: &mut dyn StoreProgress) -> Result<u64> {
+    /// [`Store::backup`], from a connection that does not hold the writer up; says how far it is.
+    pub fn backup_shown(&self, to: &Path, progress: &mut dyn StoreProgress) -> Result<u64> {
         let io = |what| {
             move |error: std::io::Error| match error.kind() {
                 ErrorKind::AlreadyExists => StoreError::Exists(to.to_owned()),

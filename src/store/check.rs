@@ -18,13 +18,18 @@ impl Store {
     /// Checks the whole file: SQLite's own checks, signatures, chains, bodies, and whether the projections are what
     /// a rebuild would make. Changes nothing.
     pub fn check(&self) -> Result<CheckReport> {
-        self.reader.check(&mut ())
+        self.reader.check()
     }
 }
 
 impl Reader {
     /// [`Store::check`], on a connection that only reads.
-    pub fn check(&self, progress: &mut dyn StoreProgress) -> Result<CheckReport> {
+    pub fn check(&self) -> Result<CheckReport> {
+        self.check_shown(&mut ())
+    }
+
+    /// [`Reader::check`] that says how far it is.
+    pub fn check_shown(&self, progress: &mut dyn StoreProgress) -> Result<CheckReport> {
         self.in_place()?;
         self.snapshot(|reader| {
             let mut report = CheckReport::default();

@@ -11,10 +11,7 @@ use std::{
 use rusqlite::{Connection, params};
 
 use super::{Reader, Result, Store, commit, log, project::Projector, team, vectors};
-use crate::domain::{
-    DeviceId, Scope,
-    derive::{self, local},
-};
+use crate::domain::{DeviceId, Scope};
 
 /// The kinds that may be removed, once they are old enough and nothing needs them.
 const KINDS: &str = "('local.forced', 'local.retracted', 'local.seen', 'local.chunk', 'local.chunk_gone')";
@@ -93,7 +90,8 @@ impl Reader {
         Ok(found)
     }
 
-    fn page_bytes(&self) -> Result<[u64; 2]> {
+    /// The bytes of the pages that hold nothing, and of all others.
+    pub(super) fn page_bytes(&self) -> Result<[u64; 2]> {
         let read = |name| self.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let page = read("page_size")?.unsigned_abs();
         let free = read("freelist_count")?.unsigned_abs();

@@ -18,10 +18,11 @@ mod file;
 mod file_check;
 mod levels;
 mod log;
+mod long_step;
 mod open;
 mod past;
 mod peer_progress;
-mod progress;
+
 mod project;
 mod read;
 mod readings;
@@ -49,8 +50,8 @@ pub use chunks::{ChunkMark, ChunkRow, IngestedRow, StoredChunk};
 pub use compact_log::{CompactedLog, FileShrink};
 pub use doubt_rows::{DoubtRow, NewDoubt, QueuedDoubts};
 pub use error::StoreError;
+pub use long_step::{StoreProgress, StoreStep};
 pub use past::PastMark;
-pub use progress::{StoreProgress, StoreStep};
 pub use read::{AgentTally, ClaimLink, ClaimNews, JudgedWords, NearbyLists, RecordedPromotion, Sightings};
 pub use requests::RequestHash;
 pub use row::{

@@ -87,8 +87,13 @@ impl Reader {
         Ok(read.query_row([&scope.org_id, &scope.project], |row| row.get(0)).optional()?.flatten())
     }
 
-    /// Counts over the whole store, rosters left out. Events are counted from where the tally ends.
-    pub fn counts(&self, tally: &mut EventTally) -> Result<super::StoreCounts> {
+    /// Counts over the whole store, rosters left out.
+    pub fn counts(&self) -> Result<super::StoreCounts> {
+        self.counts_since(&mut EventTally::default())
+    }
+
+    /// [`Reader::counts`] that counts events from where the tally ends.
+    pub fn counts_since(&self, tally: &mut EventTally) -> Result<super::StoreCounts> {
         self.snapshot(|reader| {
             reader.count_events(tally)?;
             reader.counts_with(tally.events)

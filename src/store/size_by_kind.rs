@@ -45,7 +45,7 @@ impl Reader {
     pub fn size_by_kind(&self) -> Result<BTreeMap<DataKind, u64>> {
         self.snapshot(|reader| {
             let db = &reader.db;
-            let [mut logs, mut sizes] = [0, 0].map(|_| BTreeMap::new());
+            let mut sizes = BTreeMap::new();
             let mut read = db.prepare(
                 "SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name
                  WHERE d.aggregate = 1 GROUP BY 1",
@@ -69,11 +69,12 @@ impl Reader {
             let mut read = db.prepare(
                 "SELECT log, sum(length(header) + 64 + coalesce(length(salt) + length(body), 0)) FROM events GROUP BY log",
             )?;
+            let mut logs = [0; 2];
             for row in read.query_map([], |row| Ok((row.get::<_, bool>(0)?, row.get::<_, i64>(1)?.unsigned_abs())))? {
                 let (local, bytes) = row?;
-                logs.insert(local, bytes);
+                logs[usize::from(local)] = bytes;
             }
-            let [shared, local] = [false, true].map(|log| logs.get(&log).copied().unwrap_or(0));
+            let [shared, local] = logs;
             let share = u128::from(of_logs) * u128::from(local) / u128::from((shared + local).max(1));
             let local = u64::try_from(share).unwrap_or(of_logs);
             let [free, _] = reader.page_bytes()?;

@@ -23,6 +23,7 @@ const SHARED_FILES: &[(&str, &str)] = &[
     ("chunks", "the pieces of files that were ingested"),
     ("claim", "one claim"),
     ("claims", "the list of claims"),
+    ("compact_log", "removing old events of the local log"),
     ("conflicts", "cards, as the API and the app list them"),
     ("depend", "a claim that depends on others"),
     ("documents", "the documents of the replication index"),

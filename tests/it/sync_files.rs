@@ -205,7 +205,7 @@ fn kill_nine_in_the_middle_of_an_import_costs_nothing_but_the_time() {
             Store::open(&bob.home.paths().store(), bob.key.clone(), std::sync::Arc::new(StructuralPairCheck)).unwrap();
         let report = store.check().unwrap();
         assert!(report.problems.is_empty(), "{report:?}");
-        store.reader().counts(&mut ergo::store::EventTally::default()).unwrap().claims
+        store.reader().counts().unwrap().claims
     };
     assert!(part > 0 && part < FACTS, "{part} of {FACTS}");
     let _daemon = bob.home.daemon();

@@ -54,7 +54,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> Js
 #[utoipa::path(post, path = "/check", tag = "daemon", responses((status = 200, body = StoreCheck)))]
 pub(in crate::daemon) async fn check(State(shared): State<SharedState>) -> JsonResult<StoreCheck> {
     let mut task = shared.tasks.begin("check");
-    value(shared.engine(move |engine| engine.check_store(&mut task)).await)
+    value(shared.engine(move |engine| engine.check_store_shown(&mut task)).await)
 }
 
 /// The bytes of each kind of data in the store, and what `ergo compact` would remove. Reads the whole file.
@@ -108,7 +108,7 @@ pub(in crate::daemon) async fn backup(
     let bytes = {
         let path = request.path.clone();
         let mut task = shared.tasks.begin("backup");
-        shared.engine(move |engine| engine.backup(Path::new(&path), &mut task)).await?
+        shared.engine(move |engine| engine.backup_shown(Path::new(&path), &mut task)).await?
     };
     Ok(Json(BackupOutcome { path: request.path, bytes }))
 }

@@ -112,7 +112,7 @@ impl Store {
         let tx = commit::begin(&mut self.reader)?;
         let team = Team::find(&tx, team)?;
         if scopes::rebind(&tx, &team, name, to)? > 0 {
-            rebuild::rebuild(&tx, &*self.check)?;
+            rebuild::rebuild(&tx, &*self.check, &mut ())?;
         }
         tx.commit()?;
         Ok(())

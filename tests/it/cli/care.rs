@@ -92,3 +92,37 @@ fn an_embedder_that_was_switched_off_is_no_problem_and_its_price_is_said() {
     assert!(output.stdout.contains("found and compared by words only; 1 claim"), "{output:?}");
     assert!(output.stdout.contains("ergo models use embedder default"), "{output:?}");
 }
+
+#[test]
+fn the_local_log_is_compacted_while_no_daemon_has_the_store_and_status_shows_what_there_is() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    remember(&home, "Deploys run at noon.", "Everyone is there.");
+    let told = home.run(["status", "--json"]).ok().json();
+    let parts = told["size"]["parts"].as_array().unwrap();
+    let of = |kind: &str| parts.iter().find(|part| part["kind"] == kind).unwrap()["bytes"].as_u64().unwrap();
+    assert!(of("shared log") > 0 && of("local log") == 0 && of("projections") > 0, "{told}");
+    assert!(home.run(["status"]).ok().stdout.contains("projections"), "people see it too");
+    // Looking needs no lock; removing does.
+    assert_eq!(home.run(["compact", "--dry-run", "--json"]).ok().json()["events"], 0);
+    let refused = home.run(["compact"]);
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    assert!(refused.stderr.contains("ergo daemon stop && ergo compact"), "{refused:?}");
+    assert_eq!(daemon.terminate(), Some(0));
+    let done = home.run(["compact"]).ok();
+    assert!(done.stdout.contains("Removed 0 events of the local log"), "{done:?}");
+    assert!(done.stdout.contains("The file keeps its size"), "{done:?}");
+    assert_eq!(home.run(["claims", "--all", "--json"]).ok().json()["total"], 1);
+}
+
+#[test]
+fn a_short_check_and_a_short_backup_say_nothing_of_their_progress_without_a_terminal() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    remember(&home, "Deploys run at noon.", "Everyone is there.");
+    for args in [&["backup", "copy.db"][..], &["doctor"]] {
+        assert_eq!(home.run(args).ok().stderr, "", "{args:?}");
+    }
+    daemon.terminate();
+    assert_eq!(home.run(["doctor", "--rebuild"]).ok().stderr, "");
+}

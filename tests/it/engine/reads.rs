@@ -195,8 +195,8 @@ fn a_backup_is_a_whole_store_and_never_overwrites() {
     let bed = Bed::new();
     let id = bed.remember("Logs are kept for 30 days", "disk");
     let copy = bed.dir.path().join("copy.db");
-    assert!(bed.engine.backup(&copy, &mut ()).unwrap() > 0);
-    assert_eq!(bed.engine.backup(&copy, &mut ()).unwrap_err().code, ErrorCode::BadRequest);
+    assert!(bed.engine.backup(&copy).unwrap() > 0);
+    assert_eq!(bed.engine.backup(&copy).unwrap_err().code, ErrorCode::BadRequest);
     let restored = Engine::open(EngineConfig::new(&copy, SigningKey::from_bytes(&[8; 32]))).unwrap();
     assert_eq!(restored.claim(&id.to_hex()).unwrap().statement, "Logs are kept for 30 days");
 }

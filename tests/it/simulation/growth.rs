@@ -31,7 +31,7 @@ const CLAIMS: usize = 10;
 const ROUNDS: usize = 60;
 
 /// A team of devices that have written what no other has.
-struct Team {
+struct GrowingTeam {
     peers: Vec<Peer>,
     team: EventId,
     meetings: Meetings,
@@ -56,10 +56,13 @@ struct Row {
     all: Convergence,
     /// One more claim on one device.
     news: Convergence,
+    /// Everything, where at first a device knows only who joined before it: it talks to no other.
+    strangers: Convergence,
 }
 
-impl Team {
-    fn new(devices: usize) -> Self {
+impl GrowingTeam {
+    /// With `roster_is_known`, every device knows all others from the beginning; else only those that joined before it.
+    fn new(devices: usize, roster_is_known: bool) -> Self {
         let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let mut founder = Peer::new(1, home.path(), 0);
         let (person, device_name) = ("ada".to_owned(), founder.name());
@@ -71,8 +74,13 @@ impl Team {
             let grant = Grant { role: Role::Writer, scopes: Granted::All };
             let (person, name) = (peer.name(), peer.name());
             peers[0].change(Some(team), RosterChange::Add { device: peer.device(), person, name, grant });
-            peer.join(team, &peers[0]);
+            if !roster_is_known {
+                peer.join(team, &peers[0]);
+            }
             peers.push(peer);
+        }
+        if roster_is_known {
+            peers[1..].iter().for_each(|peer| peer.join(team, &peers[0]));
         }
         let mut all = Self { peers, team, meetings: Meetings::new(), random: Random::new(7), _home: home };
         for one in 0..devices {
@@ -118,7 +126,7 @@ impl Team {
 }
 
 fn measure(devices: usize) -> Row {
-    let mut team = Team::new(devices);
+    let mut team = GrowingTeam::new(devices, true);
     let all = team.converge();
     let (claims, _) = team.peers[0].set(team.team, &scope("api"));
     assert_eq!(claims, devices * CLAIMS, "each has what all wrote");
@@ -126,20 +134,21 @@ fn measure(devices: usize) -> Row {
     let news = team.converge();
     let projection = team.peers[0].projection();
     assert!(team.peers.iter().all(|peer| peer.projection() == projection), "the same events, the same meaning");
-    Row { devices, all, news }
+    let strangers = GrowingTeam::new(devices, false).converge();
+    Row { devices, all, news, strangers }
 }
 
 fn table(rows: &[Row]) -> String {
     let mut text = String::from(
-        "| devices | claims | rounds | sessions | kB | kB a device | s | rounds, one more claim | kB a device |\n\
-         |---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        "| devices | claims | rounds | sessions | kB | kB a device | s | rounds, one more claim | kB a device | rounds, roster unknown |\n\
+         |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
-    for Row { devices, all, news } in rows {
+    for Row { devices, all, news, strangers } in rows {
         let kb = |bytes: u64| bytes as f64 / 1e3;
         let each = |bytes: u64| kb(bytes) / *devices as f64;
         let _ = writeln!(
             text,
-            "| {devices} | {} | {} | {} | {:.0} | {:.1} | {:.1} | {} | {:.1} |",
+            "| {devices} | {} | {} | {} | {:.0} | {:.1} | {:.1} | {} | {:.1} | {} |",
             devices * CLAIMS,
             all.rounds,
             all.sessions,
@@ -148,6 +157,7 @@ fn table(rows: &[Row]) -> String {
             all.seconds,
             news.rounds,
             each(news.bytes),
+            strangers.rounds,
         );
     }
     text
@@ -164,7 +174,7 @@ fn a_team_agrees_after_rounds_that_grow_with_its_logarithm() {
         devices *= 2;
     }
     println!("{}", table(&rows));
-    for Row { devices, all, news } in &rows {
+    for Row { devices, all, news, .. } in &rows {
         // Spreading at random takes log2 n rounds until most have it, and about ln n more until the last has it.
         let most = 2 + 3 * devices.ilog2() as usize;
         assert!(all.rounds <= most && news.rounds <= most, "{devices} devices: {all:?} {news:?}");

@@ -1,11 +1,12 @@
 //! The store: the log, its projections, and what they survive.
 
-mod compact;
+mod compact_log;
 mod files;
 mod forged;
 mod laws;
 mod lists;
-mod progress;
+mod long_step;
+
 mod readings;
 mod rules;
 mod support;

@@ -26,7 +26,7 @@ fn each_long_task_tells_its_steps_and_counts_what_is_done() {
     for batch in 0..5 {
         fixture.act((0..500).map(|n| decision(&format!("subject-{batch}-{n}"), "on")).collect());
     }
-    let checked = steps(|mut progress| drop(fixture.store.reader().check(&mut progress).unwrap()));
+    let checked = steps(|mut progress| drop(fixture.store.reader().check_shown(&mut progress).unwrap()));
     assert_eq!(
         checked,
         [("checking the file", 0), ("checking signatures", 2_500), ("comparing claims and cards with the events", 0)]
@@ -34,7 +34,9 @@ fn each_long_task_tells_its_steps_and_counts_what_is_done() {
     let rebuilt = steps(|mut progress| fixture.store.rebuild_shown(&mut progress).unwrap());
     assert_eq!(rebuilt, [("dropping what was computed", 0), ("rebuilding claims and cards", 2_500)]);
     let file = fixture.dir.path().join("copy.db");
-    let copied = steps(|mut progress| drop(fixture.store.reader().backup(&file, &mut progress).unwrap()));
+    let copied = steps(|mut progress| {
+        fixture.store.reader().backup_shown(&file, &mut progress).unwrap();
+    });
     let pages = std::fs::metadata(&file).unwrap().len() / 4096;
     assert_eq!(copied, [("copying", pages), ("waiting for the disk", 0)]);
 }
