@@ -14,6 +14,8 @@ pub(super) struct Seen {
     pub(super) narrates_change: bool,
     /// The scores against all unrelated rows.
     pub(super) scores: Vec<f32>,
+    /// Why it was refused, if it was.
+    pub(super) refused_by: Option<String>,
 }
 
 /// Replays a corpus, one fresh project a unit, and looks at every answer.
@@ -61,6 +63,7 @@ pub(super) fn replay(
             score: strongest.map_or(0.0, |o| o.score),
             narrates_change: row.narrates_change,
             scores,
+            refused_by: strongest.filter(|o| o.tier == Tier::Block).map(|o| o.why.clone()),
         });
         project.push(row);
     }

@@ -57,6 +57,8 @@ pub struct Row {
     pub adr_narrating_blocked: usize,
     /// Real decisions that were replaced.
     pub adr_supersede: Supersede,
+    /// What each rule of the guard refused.
+    pub by_rule: BTreeMap<String, RuleCounts>,
     /// Predicted probabilities beside what was observed, over all pairs that were weighed.
     pub calibration: Bins,
     /// Time of one write: read, find nearby claims, compare.
@@ -96,6 +98,17 @@ pub struct Phenomenon {
     pub(super) accepted_rows: usize,
     #[serde(skip)]
     pub(super) blocked_rows: usize,
+}
+
+/// What a rule of the guard refused, by the rule that the refusal names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RuleCounts {
+    /// Contradictions among the labelled pairs.
+    pub found: usize,
+    /// Labelled pairs that are none.
+    pub wrong_pairs: usize,
+    /// Rows of the corpora.
+    pub false_blocks: usize,
 }
 
 /// Recall on pairs where the threshold is chosen by the corpora.
@@ -349,6 +362,12 @@ impl fmt::Display for Report {
                 write!(f, "  {} {share:.2}", row.name)?;
             }
             writeln!(f)?;
+        }
+        for row in self.rows.iter().filter(|row| !row.by_rule.is_empty()) {
+            writeln!(f, "\n{}: refused, by rule: contradictions, other pairs, rows of the corpora", row.name)?;
+            for (rule, counts) in &row.by_rule {
+                writeln!(f, "  {rule:<28} {:>4} {:>4} {:>4}", counts.found, counts.wrong_pairs, counts.false_blocks)?;
+            }
         }
         for row in self.rows.iter().filter(|row| row.calibration.0.iter().any(|bin| bin.pairs > 0)) {
             write!(f, "\n{}: probability of a contradiction, predicted and observed\n{}", row.name, row.calibration)?;

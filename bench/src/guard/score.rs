@@ -9,7 +9,7 @@ use super::{
     data::Data,
     path::GuardPath,
     replay::{Seen, replay},
-    report::{FalseRate, Found, Millis, Pairs, Phenomenon, RecallAt, Row, Supersede},
+    report::{FalseRate, Found, Millis, Pairs, Phenomenon, RecallAt, Row, RuleCounts, Supersede},
 };
 use ergo::domain::{ClaimKind, Tier};
 
@@ -39,6 +39,11 @@ fn tier_name(tier: Tier) -> &'static str {
         Tier::Warn => "warn",
         Tier::Block => "block",
     }
+}
+
+/// The rule of a guard's answer, which [`super::path::why`] puts first.
+fn rule_of(why: &str) -> &str {
+    why.split_once(':').map_or("", |(rule, _)| rule)
 }
 
 /// Writes `a`, then `b` in a fresh project: the tier and score of `b`, and why.
@@ -79,6 +84,7 @@ pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bo
     let (mut hits, mut blocks, mut wanted, mut accepted) = (0, 0, 0, 0);
     let mut scores = Vec::new();
     let mut calibration = Bins::default();
+    let mut by_rule: BTreeMap<String, RuleCounts> = BTreeMap::new();
     for row in &data.pairs {
         let (tier, score, why) = pair(path, &row.a, &row.b, &mut took);
         let is_contradiction = row.label == "contradiction";
@@ -102,6 +108,10 @@ pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bo
         entry.rows += 1;
         entry.accepted_rows += usize::from(fits);
         entry.blocked_rows += usize::from(blocked);
+        if blocked {
+            let counts = by_rule.entry(rule_of(&why).to_owned()).or_default();
+            *(if is_contradiction { &mut counts.found } else { &mut counts.wrong_pairs }) += 1;
+        }
         if explain && (blocked != is_contradiction) {
             let what = if blocked { format!("false block ({})", row.label) } else { "miss".into() };
             wrong.push(Wrong { id: row.id.clone(), what, a: row.a.clone(), b: row.b.clone(), why, score });
@@ -124,6 +134,9 @@ pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bo
         for score in &seen.scores {
             calibration.add(*score, false);
         }
+        if let Some(why) = &seen.refused_by {
+            by_rule.entry(rule_of(why).to_owned()).or_default().false_blocks += 1;
+        }
     }
     let adr_supersede = supersede(path, data, &mut took, explain.then_some(&mut wrong));
     Row {
@@ -137,6 +150,7 @@ pub(super) fn row(name: &str, path: &mut dyn GuardPath, data: &Data, explain: bo
         warns_per_1000: FalseRate { rules: per_1000(&rules, Tier::Warn), adr: per_1000(&adr, Tier::Warn) },
         adr_narrating_blocked: adr.iter().filter(|s| s.narrates_change && s.tier == Tier::Block).count(),
         adr_supersede,
+        by_rule,
         calibration,
         write_ms: Millis::of(took),
         wrong,
