@@ -31,14 +31,20 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// After so long an embedder that failed is asked again.
 const RETRY: Duration = Duration::from_mins(1);
 
-/// The share of one core that the reading of stories uses, in percent.
-const STORY_PERCENT: u8 = 50;
+/// The share of one core that the reading of stories uses, and that the background pass over stored claims uses, the processes of the models
+/// included, in percent.
+const PERCENT: u8 = 50;
 
-/// The share of one core that the background pass over stored claims uses, the processes of the models included, in percent.
-const PASS_PERCENT: u8 = 50;
+/// The same while clients write: they need the processor themselves.
+const PERCENT_BESIDE_WRITES: u8 = 20;
 
 /// After so long without a change it does what can wait for that.
 const QUIET: Duration = Duration::from_secs(2);
+
+/// The share of one core that the background uses.
+fn percent(quiet: bool) -> u8 {
+    if quiet { PERCENT } else { PERCENT_BESIDE_WRITES }
+}
 
 impl Background {
     /// Starts it: what waits from earlier is done at once.
@@ -94,8 +100,41 @@ impl PassBudget {
     }
 
     /// Notes processor time that was used.
-    fn spend(&mut self, used: Duration, now: Instant) {
-        self.from = now + rest_after(used, PASS_PERCENT);
+    fn spend(&mut self, used: Duration, percent: u8, now: Instant) {
+        self.from = now + rest_after(used, percent);
+    }
+}
+
+/// Writes that wait for verdicts. All of them are looked at to find the next one that is due, so not after each change.
+#[derive(Default)]
+struct HeldWrites {
+    /// When they were looked at.
+    looked: Option<Instant>,
+    /// When the next one was due then, in milliseconds since the Unix epoch.
+    due: Option<u64>,
+}
+
+impl HeldWrites {
+    /// Stores one whose time is over; whether there was one.
+    fn store_due(&mut self, engine: &Engine) -> Result<bool, ApiError> {
+        if self.looked.is_some_and(|at| at.elapsed() < QUIET) {
+            return Ok(false);
+        }
+        if engine.store_unanswered()? {
+            return Ok(true);
+        }
+        (self.looked, self.due) = (Some(Instant::now()), engine.next_unanswered()?);
+        Ok(false)
+    }
+
+    /// Returns how long nothing is due, at most until they are to be looked at again since something has changed: at least a moment, so that
+    /// what cannot be stored is not tried without pause.
+    fn pause(&self, engine: &Engine, changed: Instant) -> Option<Duration> {
+        if self.looked.is_none_or(|looked| looked < changed) {
+            return Some(QUIET);
+        }
+        let now = (engine.config().clock)();
+        self.due.map(|due| Duration::from_millis(due.saturating_sub(now)).max(QUIET))
     }
 }
 
@@ -105,7 +144,7 @@ fn cpu_time(engine: &Engine) -> Option<Duration> {
 }
 
 /// Reads the newest claim that waits for the background pass, unless the pass rests.
-fn read_claim(engine: &Engine, budget: &mut PassBudget) -> Result<bool, ApiError> {
+fn read_claim(engine: &Engine, quiet: bool, budget: &mut PassBudget) -> Result<bool, ApiError> {
     if budget.rest(Instant::now()).is_some() {
         return Ok(false);
     }
@@ -113,7 +152,7 @@ fn read_claim(engine: &Engine, budget: &mut PassBudget) -> Result<bool, ApiError
         return engine.deepen_next();
     }
     let (worked, used) = measured(|| cpu_time(engine), || engine.deepen_next());
-    budget.spend(used, Instant::now());
+    budget.spend(used, percent(quiet), Instant::now());
     worked
 }
 
@@ -128,6 +167,7 @@ fn measured<T>(clock: impl Fn() -> Option<Duration>, work: impl FnOnce() -> T) -
 fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     let mut changed = Instant::now();
     let mut budget = PassBudget { from: changed };
+    let mut held = HeldWrites::default();
     loop {
         let mut quiet = false;
         while !ending.load(Ordering::Relaxed) {
@@ -137,7 +177,7 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
             }
             quiet = changed.elapsed() >= QUIET;
             let Some(engine) = engine.upgrade() else { return };
-            match step(&engine, quiet, &mut budget) {
+            match step(&engine, quiet, &mut held, &mut budget) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -151,7 +191,7 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
         }
         let Some((failed, later, due, rest)) = engine.upgrade().map(|engine| {
             let rest = budget.rest(Instant::now()).filter(|_| engine.deep_stage_has_work());
-            (engine.embedder_failed(), engine.reasons_wait(), until_due(&engine), rest)
+            (engine.embedder_failed(), engine.reasons_wait(), held.pause(&engine, changed), rest)
         }) else {
             return;
         };
@@ -171,29 +211,22 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     }
 }
 
-/// How long a write that waits for verdicts still waits, if there is one.
-fn until_due(engine: &Engine) -> Option<Duration> {
-    let due = engine.next_unanswered().ok()??;
-    // At least a moment, so that what cannot be stored is not tried without pause.
-    Some(Duration::from_millis(due.saturating_sub((engine.config().clock)())).max(QUIET))
-}
-
 /// One piece of work; whether there was any. `quiet`: nothing has changed for a while, and what can wait for that may be done.
-fn step(engine: &Engine, quiet: bool, budget: &mut PassBudget) -> Result<bool, ApiError> {
-    Ok(engine.store_unanswered()?
-        || read_stories(engine)?
+fn step(engine: &Engine, quiet: bool, held: &mut HeldWrites, budget: &mut PassBudget) -> Result<bool, ApiError> {
+    Ok(held.store_due(engine)?
+        || read_stories(engine, quiet)?
         || engine.fill_vectors()? > 0
         || engine.refresh_unrelated_baseline()?
         || (quiet && engine.fill_reasons()?)
-        || read_claim(engine, budget)?)
+        || read_claim(engine, quiet, budget)?)
 }
 
 /// Reads a few claims of stories, then rests: each step takes the write lock, and whoever waits for it must get it in between.
-fn read_stories(engine: &Engine) -> Result<bool, ApiError> {
+fn read_stories(engine: &Engine, quiet: bool) -> Result<bool, ApiError> {
     let (worked, used) = measured(thread_cpu_time, || engine.read_stories());
     let worked = worked?;
     if worked {
-        thread::sleep(rest_after(used, STORY_PERCENT));
+        thread::sleep(rest_after(used, percent(quiet)));
     }
     Ok(worked)
 }
@@ -215,7 +248,7 @@ mod tests {
         let now = Instant::now();
         let mut budget = PassBudget { from: now };
         assert_eq!(budget.rest(now), None);
-        budget.spend(Duration::from_secs(3), now);
+        budget.spend(Duration::from_secs(3), PERCENT, now);
         assert_eq!(budget.rest(now + Duration::from_secs(1)), Some(Duration::from_secs(2)));
         assert_eq!(budget.rest(now + Duration::from_secs(3)), None);
     }

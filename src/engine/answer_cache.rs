@@ -66,51 +66,41 @@ impl Engine {
         Ok(vector)
     }
 
-    /// What the cross-encoder says of pairs (stored, incoming): of `pairs` in both orders where the first leaves it open, of `one_way` in one
-    /// order. Those that are new are asked together.
-    pub(super) fn inferences(
+    /// What the cross-encoder says of pairs (stored, incoming), in both orders where the first leaves it open.
+    pub(super) fn inferences(&self, pairs: &[(&str, &str)], call: Call) -> Result<Vec<Inference>, InferError> {
+        let cache = &self.answer_cache.inferences;
+        known_or_asked(
+            pairs,
+            |pair| self.known_inference(pair),
+            |pair, inference| cache.put(self.pair_key(pair), turned(pair, inference)),
+            |new| self.infer(new, &[], call),
+        )
+    }
+
+    /// What it says of pairs (stored, incoming) in that order alone.
+    pub(super) fn inferences_in_one_order(
         &self,
         pairs: &[(&str, &str)],
-        one_way: &[(&str, &str)],
         call: Call,
-    ) -> Result<(Vec<Inference>, Vec<Inference>), InferError> {
-        // The answer about a pair is that about its reverse, turned. Where one order decided, it stands for both.
-        let turned = |(stored, incoming): &(&str, &str)| stored > incoming;
-        let key = |pair: &(&str, &str)| {
-            let texts = if turned(pair) { [pair.1, pair.0] } else { [pair.0, pair.1] };
-            self.key(ModelRole::Nli, &texts)
-        };
-        let turn = |inference: Inference, turned: bool| if turned { inference.turned() } else { inference };
-        let one_way_key = |pair: &(&str, &str)| self.key(ModelRole::Nli, &[pair.0, pair.1, "one way"]);
+    ) -> Result<Vec<Inference>, InferError> {
         let cache = &self.answer_cache.inferences;
-        let known: Vec<_> = pairs.iter().map(|pair| Some(turn(cache.get(&key(pair))?, turned(pair)))).collect();
-        let known_one_way: Vec<_> =
-            one_way.iter().map(|pair| cache.get(&one_way_key(pair)).or_else(|| cache.get(&key(pair)))).collect();
-        let new = |pairs: &[(&'_ str, &'_ str)], known: &[Option<Inference>]| -> Vec<usize> {
-            (0..pairs.len()).filter(|at| known[*at].is_none()).collect()
-        };
-        let (asked, asked_one_way) = (new(pairs, &known), new(one_way, &known_one_way));
-        let mut fresh = if asked.is_empty() && asked_one_way.is_empty() {
-            Vec::new()
-        } else {
-            let texts: Vec<_> = asked.iter().map(|at| pairs[*at]).collect();
-            let texts_one_way: Vec<_> = asked_one_way.iter().map(|at| one_way[*at]).collect();
-            self.infer(&texts, &texts_one_way, call)?
-        }
-        .into_iter();
-        let mut judged = Vec::with_capacity(pairs.len());
-        for (pair, known) in pairs.iter().zip(known) {
-            let Some(inference) = known.or_else(|| fresh.next()) else { break };
-            cache.put(key(pair), turn(inference, turned(pair)));
-            judged.push(inference);
-        }
-        let mut gated = Vec::with_capacity(one_way.len());
-        for (pair, known) in one_way.iter().zip(known_one_way) {
-            let Some(inference) = known.or_else(|| fresh.next()) else { break };
-            cache.put(one_way_key(pair), inference);
-            gated.push(inference);
-        }
-        Ok((judged, gated))
+        let key = |pair: &(&str, &str)| self.key(ModelRole::Nli, &[pair.0, pair.1, "one way"]);
+        known_or_asked(
+            pairs,
+            |pair| cache.get(&key(pair)).or_else(|| self.known_inference(pair)),
+            |pair, inference| cache.put(key(pair), inference),
+            |new| self.infer(&[], new, call),
+        )
+    }
+
+    fn known_inference(&self, pair: &(&str, &str)) -> Option<Inference> {
+        Some(turned(pair, self.answer_cache.inferences.get(&self.pair_key(pair))?))
+    }
+
+    /// The key of a pair and of its reverse: the answer about one is that about the other, turned. Where one order decided, it stands for both.
+    fn pair_key(&self, pair: &(&str, &str)) -> Key {
+        let texts = if is_turned(pair) { [pair.1, pair.0] } else { [pair.0, pair.1] };
+        self.key(ModelRole::Nli, &texts)
     }
 
     fn key(&self, role: ModelRole, texts: &[&str]) -> Key {
@@ -122,6 +112,35 @@ impl Engine {
         }
         hasher.finalize()
     }
+}
+
+/// One answer for each pair: what is known, and of the others what `ask` says of them together.
+fn known_or_asked<'p>(
+    pairs: &[(&'p str, &'p str)],
+    known: impl Fn(&(&'p str, &'p str)) -> Option<Inference>,
+    keep: impl Fn(&(&'p str, &'p str), Inference),
+    ask: impl FnOnce(&[(&'p str, &'p str)]) -> Result<Vec<Inference>, InferError>,
+) -> Result<Vec<Inference>, InferError> {
+    let known: Vec<Option<Inference>> = pairs.iter().map(known).collect();
+    let new: Vec<_> = pairs.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(pair, _)| *pair).collect();
+    let mut fresh = if new.is_empty() { Vec::new() } else { ask(&new)? }.into_iter();
+    let mut inferences = Vec::with_capacity(pairs.len());
+    for (pair, known) in pairs.iter().zip(known) {
+        let Some(inference) = known.or_else(|| fresh.next()) else { break };
+        keep(pair, inference);
+        inferences.push(inference);
+    }
+    Ok(inferences)
+}
+
+/// Whether a pair is kept in the other order.
+fn is_turned((stored, incoming): &(&str, &str)) -> bool {
+    stored > incoming
+}
+
+/// The answer about a pair as it is kept, or one that is kept as the pair has it.
+fn turned(pair: &(&str, &str), inference: Inference) -> Inference {
+    if is_turned(pair) { inference.turned() } else { inference }
 }
 
 #[cfg(test)]

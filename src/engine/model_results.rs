@@ -7,7 +7,7 @@ use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, atomic::Ordering},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -30,9 +30,12 @@ use crate::{
 /// How long a write waits for one answer of the small models, loading included. A healthy answer takes a tenth of a second.
 pub(super) const INLINE: Duration = Duration::from_secs(4);
 
-/// How long a write that a client waits for queues with others for one answer of the small models; after that the background compares the claim.
-/// A choice: with ten agents a write still takes more than a second (`ergo-bench agents`).
+/// How long an act that a client waits for queues with others for the small models; after that the background compares the claim. A choice:
+/// the pairs of two other writes are read in this time (`ergo-bench agents`).
 const LONGEST_QUEUE: Duration = Duration::from_millis(100);
+
+/// A call of an act that a client waits for.
+const WRITE: Call = Call::foreground(INLINE).queueing_at_most(LONGEST_QUEUE);
 
 /// What the models returned before the lock was taken.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +84,7 @@ impl Engine {
     /// Asks the models about a write. Never fails: what could not be asked is named in the answer.
     pub(super) fn ask_models(&self, incoming: &IncomingClaim<'_>) -> ModelResults {
         let deeply = (self.config.deep == DeepMode::Inline).then_some(Call::foreground(deep_stage::BEFORE));
-        self.ask_models_within(incoming, Call::foreground(INLINE), deeply, false)
+        self.ask_models_within(incoming, WRITE, deeply, false)
     }
 
     /// [`Engine::ask_models`] with what the small models get, and the language model, if it is asked at all. `gate`: the cross-encoder is asked
@@ -148,12 +151,7 @@ impl Engine {
             normalised,
             exclude: &exclude,
         };
-        let mut results = self.ask_models_within(
-            &incoming,
-            Call::foreground(INLINE).queueing_at_most(LONGEST_QUEUE),
-            deeply,
-            consider,
-        );
+        let mut results = self.ask_models_within(&incoming, WRITE, deeply, consider);
         if let Some(error) = unread {
             results.skip(self, "the language model's parse of the statement", &error);
         }
@@ -172,6 +170,7 @@ impl Engine {
             into.skip(self, "NLI model", &InferError::NoModel { role: ModelRole::Nli });
             return Ok(());
         }
+        let begun = Instant::now();
         // The embedder is another process: it computes while the words are looked up.
         let (vector, by_words) = thread::scope(|threads| {
             let embedding = threads.spawn(|| self.vector(incoming.statement, call));
@@ -197,7 +196,7 @@ impl Engine {
         let Ok(rulings) = into.rulings(&self.guard, &ours, &against) else { return Ok(()) };
         let under = JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };
         let worth = guard_calls::select_for_inference(&self.guard, &ours, &against, under);
-        // The gate looks at more pairs than the judge: in the same batch, and the judge goes on as if they had not been asked about.
+        // The gate looks at more pairs than the judge, which goes on as if they had not been asked about.
         let more = if gate && self.nli_is_fitted() {
             guard_calls::select_for_gate(&self.guard, &ours, &against, under, &worth)
         } else {
@@ -210,14 +209,20 @@ impl Engine {
         let pair = |at: &usize| (against[*at].claim().statement.as_str(), incoming.statement);
         let (for_judge, for_gate): (Vec<_>, Vec<_>) =
             (worth.iter().map(pair).collect(), more.iter().map(pair).collect());
-        match self.inferences(&for_judge, &for_gate, call) {
-            Ok((judged, gated)) => {
+        match self.inferences(&for_judge, call.having_queued(begun.elapsed())) {
+            Ok(judged) => {
                 into.infers = true;
                 for (at, inference) in worth.into_iter().zip(judged) {
                     into.scores.entry(rows[at].id).or_default().inference = Some(inference);
                 }
-                for (at, inference) in more.into_iter().zip(gated) {
-                    into.scores.entry(rows[at].id).or_default().gate_inference = Some(inference);
+                // If the models are busy, these wait for the background, and the judge's do not.
+                match self.inferences_in_one_order(&for_gate, call.having_queued(begun.elapsed())) {
+                    Ok(gated) => {
+                        for (at, inference) in more.into_iter().zip(gated) {
+                            into.scores.entry(rows[at].id).or_default().gate_inference = Some(inference);
+                        }
+                    }
+                    Err(error) => into.skip(self, "the search for claims that it may contradict", &error),
                 }
             }
             Err(error) => into.skip(self, "NLI model", &error),
@@ -430,6 +435,9 @@ impl ModelResults {
         let failed: Vec<&SkippedStage> = self.skipped.iter().filter(|stage| stage.failed).collect();
         let message = if failed.is_empty() {
             return None;
+        } else if failed.iter().all(|stage| stage.busy) && self.infers {
+            "stored, but the models were too busy to look for every claim that it may contradict; the background does"
+                .to_owned()
         } else if failed.iter().all(|stage| stage.busy) {
             "stored, but compared by rules alone, since the models are busy; the background compares it again"
                 .to_owned()

@@ -45,7 +45,8 @@ pub fn infer_pairs(
     let first = classify(models, pairs.iter().chain(one_way).map(forward).collect(), call)?;
     let open: Vec<usize> = (0..pairs.len()).filter(|at| Inference::needs_second_order(first[*at].logits)).collect();
     // What was begun is brought to its end, however many wait.
-    let rest = Call { deadline: until.saturating_duration_since(Instant::now()), longest_queue: None, ..call };
+    let deadline = until.saturating_duration_since(Instant::now());
+    let rest = Call { deadline, longest_queue: None, resumes: true, ..call };
     let second = classify(models, open.iter().map(|at| backward(&pairs[*at])).collect(), rest)?;
     let mut inferences: Vec<Inference> =
         first.iter().map(|answer| Inference::one_way(answer.logits, answer.gate)).collect();

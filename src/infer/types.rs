@@ -75,17 +75,19 @@ pub struct Call {
     pub deadline: Duration,
     /// If it still queues after this, with several others, the call fails with [`super::InferError::Busy`]; `None` waits for the deadline.
     pub longest_queue: Option<Duration>,
+    /// It goes on with a call that was served: before others of its priority.
+    pub resumes: bool,
 }
 
 impl Call {
     /// A call that a read or a hook waits for.
     pub const fn interactive(deadline: Duration) -> Self {
-        Self { priority: Priority::Interactive, deadline, longest_queue: None }
+        Self { priority: Priority::Interactive, deadline, longest_queue: None, resumes: false }
     }
 
     /// A call that a write waits for.
     pub const fn foreground(deadline: Duration) -> Self {
-        Self { priority: Priority::Foreground, deadline, longest_queue: None }
+        Self { priority: Priority::Foreground, deadline, longest_queue: None, resumes: false }
     }
 
     /// The same call, which gives up if it has to queue for longer than this with others.
@@ -94,9 +96,15 @@ impl Call {
         Self { longest_queue: Some(longest), ..self }
     }
 
+    /// The same call, whose caller has waited this long for another answer.
+    #[must_use]
+    pub fn having_queued(self, waited: Duration) -> Self {
+        Self { longest_queue: self.longest_queue.map(|longest| longest.saturating_sub(waited)), ..self }
+    }
+
     /// A call that nobody waits for.
     pub const fn background(deadline: Duration) -> Self {
-        Self { priority: Priority::Background, deadline, longest_queue: None }
+        Self { priority: Priority::Background, deadline, longest_queue: None, resumes: false }
     }
 }
 

@@ -12,7 +12,8 @@ use super::{
     Options,
     bridge::{Bridge, Told},
     home::Home,
-    report::Crowd,
+    hooks,
+    report::{Crowd, Hook},
 };
 use crate::{
     store::{self, BenchError, quantiles},
@@ -36,18 +37,20 @@ pub(super) struct CrowdAnswers {
     /// What was acknowledged as stored: the claim's id as it was told, and its statement.
     stored: Vec<(String, String)>,
     conflicts: usize,
+    by_rules: usize,
     failures: Vec<String>,
 }
 
-/// Lets all agents write and ask until the time is over.
-pub(super) fn all(home: &Home, options: &Options) -> Result<CrowdAnswers, BenchError> {
+/// Lets all agents write and ask until the time is over, and runs each hook beside them.
+pub(super) fn all(home: &Home, options: &Options) -> Result<(CrowdAnswers, Vec<Hook>), BenchError> {
     let clients = (0..options.clients).map(|n| Bridge::start(home, &format!("agent-{n}")));
     let clients = clients.collect::<Result<Vec<_>, _>>()?;
     let begun = Instant::now();
-    let each = thread::scope(|threads| {
+    let (each, hooks) = thread::scope(|threads| {
         let agent = |(at, bridge)| threads.spawn(move || one(bridge, at, options, begun + options.time));
         let agents: Vec<_> = clients.into_iter().enumerate().map(agent).collect();
-        agents.into_iter().map(ScopedJoinHandle::join).collect::<Vec<_>>()
+        let hooks = hooks::measure(home, options.claims, options.samples, "beside agents");
+        (agents.into_iter().map(ScopedJoinHandle::join).collect::<Vec<_>>(), hooks)
     });
     let mut all =
         CrowdAnswers { clients: options.clients, seconds: begun.elapsed().as_secs_f64(), ..CrowdAnswers::default() };
@@ -59,9 +62,10 @@ pub(super) fn all(home: &Home, options: &Options) -> Result<CrowdAnswers, BenchE
         all.recalls.extend(answers.recalls);
         all.stored.extend(answers.stored);
         all.conflicts += answers.conflicts;
+        all.by_rules += answers.by_rules;
         all.failures.extend(answers.failures);
     }
-    Ok(all)
+    Ok((all, hooks?))
 }
 
 /// One agent: it stores a claim of its own, then asks for it, and so on.
@@ -79,11 +83,15 @@ fn one(mut bridge: Bridge, at: usize, options: &Options, end: Instant) -> Result
         let told = judged(&mut bridge, told)?;
         answers.writes.push(millis(begun.elapsed()));
         match told {
-            Told::Result(value) => match (value["result"].as_str(), value["claim_id"].as_str()) {
-                (Some("stored"), Some(id)) => answers.stored.push((id.to_owned(), statement)),
-                (Some("conflict"), _) => answers.conflicts += 1,
-                _ => answers.failures.push(value.to_string()),
-            },
+            Told::Result(value) => {
+                let warnings = value["warnings"].as_array().into_iter().flatten();
+                answers.by_rules += usize::from(warnings.into_iter().any(|warning| warning["code"] == "stage_skipped"));
+                match (value["result"].as_str(), value["claim_id"].as_str()) {
+                    (Some("stored"), Some(id)) => answers.stored.push((id.to_owned(), statement)),
+                    (Some("conflict"), _) => answers.conflicts += 1,
+                    _ => answers.failures.push(value.to_string()),
+                }
+            }
             Told::Failed(said) => answers.failures.push(said),
         }
         let begun = Instant::now();
@@ -141,6 +149,7 @@ impl CrowdAnswers {
             seconds: self.seconds,
             stored: self.stored.len(),
             conflicts: self.conflicts,
+            by_rules: self.by_rules,
             lost,
             doubled,
             failed: self.failures.len(),

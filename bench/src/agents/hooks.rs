@@ -19,8 +19,11 @@ const WARM: usize = 3;
 /// How long a long prompt is, in characters.
 const LONG: usize = 1_500;
 
-/// Measures every hook, so often, where so many claims are known. Each run is a session of its own: what was given once would not be given again.
-pub(super) fn measure(home: &Home, claims: usize, samples: usize) -> Result<Vec<Hook>, BenchError> {
+/// Measures every hook, so often, where so many claims are known. Each run is a session of its own, since what was given once is not given again:
+/// `sessions` tells those of two measurements apart.
+pub(super) fn measure(home: &Home, claims: usize, samples: usize, sessions: &str) -> Result<Vec<Hook>, BenchError> {
+    let one =
+        |moment: &str, name: &str, input: &dyn Fn(usize) -> Value| one(home, moment, (name, sessions), input, samples);
     let question = |n: usize| synth::question(n * 7919 % claims.max(1));
     let long = |n: usize| {
         let mut text = String::new();
@@ -39,25 +42,25 @@ pub(super) fn measure(home: &Home, claims: usize, samples: usize) -> Result<Vec<
     let read = |_: usize| json!({"tool_input": {"file_path": FILE}, "hook_event_name": "PostToolUse"});
     let end = |_: usize| json!({"hook_event_name": "Stop"});
     Ok(vec![
-        one(home, "session-start", "session-start", &start, samples)?,
-        one(home, "user-prompt", "user-prompt, a sentence", &asked, samples)?,
-        one(home, "user-prompt", "user-prompt, a page", &told, samples)?,
-        one(home, "post-tool", "post-tool", &read, samples)?,
-        one(home, "stop", "stop", &end, samples)?,
+        one("session-start", "session-start", &start)?,
+        one("user-prompt", "user-prompt, a sentence", &asked)?,
+        one("user-prompt", "user-prompt, a page", &told)?,
+        one("post-tool", "post-tool", &read)?,
+        one("stop", "stop", &end)?,
     ])
 }
 
 fn one(
     home: &Home,
     moment: &str,
-    name: &str,
+    (name, sessions): (&str, &str),
     input: &dyn Fn(usize) -> Value,
     samples: usize,
 ) -> Result<Hook, BenchError> {
     let (mut times, mut spoke) = (Vec::with_capacity(samples), 0);
     for n in 0..WARM + samples {
         let mut input = input(n);
-        input["session_id"] = json!(format!("{name} {n}"));
+        input["session_id"] = json!(format!("{sessions} {name} {n}"));
         let (took, said) = run(home, moment, &input)?;
         if n >= WARM {
             times.push(took);

@@ -46,13 +46,14 @@ pub fn run(options: &Options, models: &Arc<dyn Models>, progress: &mut dyn FnMut
     let mut home = Home::make(options, models)?;
     runtime.block_on(home.start())?;
     progress("running hooks");
-    let hooks = hooks::measure(&home, options.claims, options.samples)?;
+    let hooks = hooks::measure(&home, options.claims, options.samples, "alone")?;
     progress("starting bridges");
     let (bridge_ms, first_call_ms) = bridge::starts(&home, options.samples)?;
     progress(&format!("{} agents at once, for {} s", options.clients, options.time.as_secs()));
-    let answers = crowd::all(&home, options)?;
+    let (answers, hooks_in_crowd) = crowd::all(&home, options)?;
     progress("counting what they wrote");
     let crowd = runtime.block_on(answers.counted(&home))?;
     runtime.block_on(home.daemon.stop())?;
-    Ok(Report { claims: options.claims, hooks, bridge_ms, first_call_ms, crowd, bars: Vec::new() }.judged())
+    let claims = options.claims;
+    Ok(Report { claims, hooks, bridge_ms, first_call_ms, crowd, hooks_in_crowd, bars: Vec::new() }.judged())
 }

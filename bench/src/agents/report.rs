@@ -19,6 +19,8 @@ pub struct Report {
     pub first_call_ms: Quantiles,
     /// Several agents at once.
     pub crowd: Crowd,
+    /// Each hook beside them.
+    pub hooks_in_crowd: Vec<Hook>,
     /// The bars, each beside its figure.
     pub bars: Vec<Bar>,
 }
@@ -53,6 +55,8 @@ pub struct Crowd {
     pub doubled: usize,
     /// Calls that were answered by an error.
     pub failed: usize,
+    /// Writes that were compared by the rules alone at first, since the models were busy.
+    pub by_rules: usize,
     /// The first of those errors.
     pub failures: Vec<String>,
     /// A guarded write, from the call to its result, in milliseconds.
@@ -73,6 +77,10 @@ impl Report {
         let hook = |hook: &Hook| Bar::new(&format!("hook {}, p95", hook.name), hook.ms.p95, 100.0, "ms");
         self.bars = self.hooks.iter().map(hook).collect();
         self.bars.push(Bar::new("bridge, until it shook hands, p95", self.bridge_ms.p95, 60.0, "ms"));
+        let hook = |hook: &Hook| Bar::new(&format!("beside agents: {}, p95", hook.name), hook.ms.p95, 60.0, "ms");
+        self.bars.extend(self.hooks_in_crowd.iter().map(hook));
+        self.bars.push(Bar::new("beside agents: a write, p95", self.crowd.write_ms.p95, 300.0, "ms"));
+        self.bars.push(Bar::new("beside agents: a recall, p95", self.crowd.recall_ms.p95, 60.0, "ms"));
         self
     }
 }
@@ -113,6 +121,7 @@ impl fmt::Display for Report {
             crowd.recall_ms.p95,
             crowd.recall_ms.max
         )?;
+        writeln!(f, "  {} writes were compared by the rules alone at first", crowd.by_rules)?;
         let whole = if crowd.whole() { "nothing lost, nothing twice" } else { "NOT WHOLE" };
         writeln!(f, "  {} lost, {} twice, {} errors: {whole}", crowd.lost, crowd.doubled, crowd.failed)?;
         crowd.failures.iter().try_for_each(|failure| writeln!(f, "  {failure}"))
@@ -129,7 +138,16 @@ mod tests {
         let hook = |name: &str, ms| Hook { name: name.into(), ms, runs: 50, spoke: 49 };
         let crowd = Crowd { clients: 10, seconds: 2.0, stored: 90, conflicts: 10, write_ms: times, ..Crowd::default() };
         let hooks = vec![hook("session-start", times), hook("user-prompt, a page", slow)];
-        Report { claims: 7, hooks, bridge_ms: times, first_call_ms: slow, crowd, bars: vec![] }.judged()
+        Report {
+            claims: 7,
+            hooks,
+            bridge_ms: times,
+            first_call_ms: slow,
+            crowd,
+            hooks_in_crowd: vec![hook("stop", slow)],
+            bars: vec![],
+        }
+        .judged()
     }
 
     #[test]
@@ -138,6 +156,7 @@ mod tests {
         let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{text}"));
         assert!(line("hook session-start").ends_with("20.00     100.00 ms"), "{text}");
         assert!(line("hook user-prompt, a page").ends_with("120.00     100.00 ms  missed"), "{text}");
+        assert!(line("beside agents: stop").ends_with("120.00      60.00 ms  missed"), "{text}");
         assert!(line("10 agents for 2 s").ends_with("50.0 a second."), "{text}");
         assert!(text.contains("nothing lost, nothing twice"), "{text}");
     }

@@ -1,5 +1,5 @@
-//! A lane: a worker process and its queues. Reads go before writes, and writes before the background; a generation in
-//! the background gives way to both. A thread owns the process while there is work, and for a while after.
+//! A lane: a worker process and its queues. Reads go before writes, the texts of writes before their pairs, and writes
+//! before the background; a generation in the background gives way to both. A thread owns the process while there is work, and for a while after.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -128,10 +128,26 @@ impl LaneState {
         }
     }
 
-    /// Takes the next call: the oldest of the highest priority.
+    /// Takes the next call: the oldest of the highest priority. Of writes, those that embed go first: a text takes a fraction of the time that
+    /// the pairs of a write take, and whoever waits for it has these still to come.
     pub(super) fn pop(&mut self) -> Option<QueuedCall> {
-        let next = self.interactive.pop_front().or_else(|| self.foreground.pop_front());
-        next.or_else(|| self.background.pop_front())
+        let next = self.interactive.pop_front().or_else(|| self.pop_text_of_write());
+        next.or_else(|| self.foreground.pop_front()).or_else(|| self.background.pop_front())
+    }
+
+    /// Takes a call that goes between two passes of one with this priority.
+    pub(super) fn pop_between_passes(&mut self, priority: Priority) -> Option<QueuedCall> {
+        match priority {
+            Priority::Interactive => None,
+            Priority::Foreground => self.interactive.pop_front().or_else(|| self.pop_text_of_write()),
+            Priority::Background if self.is_wanted() => self.pop(),
+            Priority::Background => None,
+        }
+    }
+
+    fn pop_text_of_write(&mut self) -> Option<QueuedCall> {
+        let at = self.foreground.iter().position(|call| call.texts().is_some())?;
+        self.foreground.remove(at)
     }
 
     /// Whether the background must give way.
@@ -215,7 +231,12 @@ impl WorkerLane {
                 .map_err(|error| InferError::Crashed { role, why: format!("cannot get a thread: {error}") })?;
             state.running = true;
         }
-        state.queue(job.call.priority).push_back(job);
+        let queue = state.queue(job.call.priority);
+        if job.call.resumes {
+            queue.push_front(job);
+        } else {
+            queue.push_back(job);
+        }
         drop(state);
         self.shared.wake.notify_all();
         Ok(())
@@ -266,6 +287,70 @@ impl Drop for WorkerLane {
         let begin = Instant::now();
         while state.running && begin.elapsed() < Duration::from_secs(5) {
             state = self.shared.wait(state, Duration::from_millis(100));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(name: &str, priority: Call, command: InferCommand) -> (String, QueuedCall) {
+        let job = QueuedCall {
+            role: ModelRole::Nli,
+            command: Some(command),
+            call: priority,
+            until: Instant::now(),
+            abandoned_flag: Arc::default(),
+            reply: mpsc::channel().0,
+        };
+        (name.to_owned(), job)
+    }
+
+    /// Queues calls, and returns the function that names what is taken.
+    fn queued(calls: Vec<(String, QueuedCall)>) -> (LaneState, impl Fn(Option<QueuedCall>) -> Option<String>) {
+        let mut state = LaneState::default();
+        let mut names = Vec::new();
+        for (name, call) in calls {
+            names.push((name, Arc::clone(&call.abandoned_flag)));
+            state.queue(call.call.priority).push_back(call);
+        }
+        let name = move |taken: Option<QueuedCall>| {
+            let flag = taken?.abandoned_flag;
+            names.iter().find(|(_, known)| Arc::ptr_eq(known, &flag)).map(|(name, _)| name.clone())
+        };
+        (state, name)
+    }
+
+    fn calls() -> Vec<(String, QueuedCall)> {
+        let minute = Duration::from_mins(1);
+        let pairs = || InferCommand::Classify(vec![("a".into(), "b".into())]);
+        let text = || InferCommand::Embed(vec!["a".into()]);
+        vec![
+            call("text in the background", Call::background(minute), text()),
+            call("pairs of a write", Call::foreground(minute), pairs()),
+            call("text of a write", Call::foreground(minute), text()),
+            call("pairs of a read", Call::interactive(minute), pairs()),
+        ]
+    }
+
+    #[test]
+    fn reads_go_before_writes_and_texts_of_writes_before_their_pairs() {
+        let (mut state, name) = queued(calls());
+        let order: Vec<String> = std::iter::from_fn(|| name(state.pop())).collect();
+        assert_eq!(order, ["pairs of a read", "text of a write", "pairs of a write", "text in the background"]);
+    }
+
+    #[test]
+    fn between_two_passes_goes_what_would_go_before_them() {
+        for (priority, expected) in [
+            (Priority::Interactive, vec![]),
+            (Priority::Foreground, vec!["pairs of a read", "text of a write"]),
+            (Priority::Background, vec!["pairs of a read", "text of a write", "pairs of a write"]),
+        ] {
+            let (mut state, name) = queued(calls());
+            let taken: Vec<String> = std::iter::from_fn(|| name(state.pop_between_passes(priority))).collect();
+            assert_eq!(taken, expected, "{priority:?}");
         }
     }
 }

@@ -159,17 +159,10 @@ impl Runner {
         }
     }
 
-    /// Serves the calls of higher priorities that wait.
+    /// Serves the calls that go before the next pass of one with this priority.
     fn serve_before(&mut self, priority: Priority) {
         loop {
-            let next = match priority {
-                Priority::Interactive => return,
-                Priority::Foreground => self.shared.state().interactive.pop_front(),
-                Priority::Background => {
-                    let mut state = self.shared.state();
-                    if state.is_wanted() { state.pop() } else { None }
-                }
-            };
+            let next = self.shared.state().pop_between_passes(priority);
             let Some(call) = next else { return };
             self.serve(call);
         }
