@@ -24,7 +24,9 @@ fn hooks_bridges_and_a_crowd_are_measured_and_every_write_is_counted() {
     let report = measured(&args);
     let hooks = report["hooks"].as_array().unwrap();
     assert_eq!(hooks.len(), 5, "{report}");
-    for hook in hooks {
+    let beside = report["hooks_in_crowd"].as_array().unwrap();
+    assert_eq!(beside.len(), 5, "{report}");
+    for hook in hooks.iter().chain(beside) {
         // Nothing was written in these sessions by the time that they end, and they did not begin.
         let spoke = if hook["name"] == "stop" { 0 } else { 2 };
         assert_eq!((&hook["runs"], &hook["spoke"]), (&2.into(), &spoke.into()), "{hook}");
@@ -39,7 +41,7 @@ fn hooks_bridges_and_a_crowd_are_measured_and_every_write_is_counted() {
     for nothing in ["lost", "doubled", "failed"] {
         assert_eq!(crowd[nothing], 0, "{report}");
     }
-    assert_eq!(report["bars"].as_array().unwrap().len(), 6, "{report}");
+    assert_eq!(report["bars"].as_array().unwrap().len(), 13, "{report}");
 }
 
 #[test]

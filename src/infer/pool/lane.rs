@@ -145,6 +145,17 @@ impl LaneState {
         }
     }
 
+    /// Counts the calls that go between two passes of one with this priority.
+    pub(super) fn waiting_between_passes(&self, priority: Priority) -> usize {
+        match priority {
+            Priority::Interactive => 0,
+            Priority::Foreground => {
+                self.interactive.len() + self.foreground.iter().filter(|call| call.texts().is_some()).count()
+            }
+            Priority::Background => self.interactive.len() + self.foreground.len(),
+        }
+    }
+
     fn pop_text_of_write(&mut self) -> Option<QueuedCall> {
         let at = self.foreground.iter().position(|call| call.texts().is_some())?;
         self.foreground.remove(at)
@@ -349,6 +360,7 @@ mod tests {
             (Priority::Background, vec!["pairs of a read", "text of a write", "pairs of a write"]),
         ] {
             let (mut state, name) = queued(calls());
+            assert_eq!(state.waiting_between_passes(priority), expected.len(), "{priority:?}");
             let taken: Vec<String> = std::iter::from_fn(|| name(state.pop_between_passes(priority))).collect();
             assert_eq!(taken, expected, "{priority:?}");
         }

@@ -159,9 +159,11 @@ impl Runner {
         }
     }
 
-    /// Serves the calls that go before the next pass of one with this priority.
+    /// Serves the calls that wait and go before the next pass of one with this priority. What comes meanwhile goes before the pass after it,
+    /// since clients that return at once would stop this one for as long as they do.
     fn serve_before(&mut self, priority: Priority) {
-        loop {
+        let waiting = self.shared.state().waiting_between_passes(priority);
+        for _ in 0..waiting {
             let next = self.shared.state().pop_between_passes(priority);
             let Some(call) = next else { return };
             self.serve(call);
