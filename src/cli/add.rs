@@ -14,7 +14,7 @@ Examples:
   ergo add - <notes.txt
 
 Each selected sentence becomes a fact, unchanged. Without a language model the whole text is stored, unless it only asks a
-question. `ergo remember` stores a claim in your own words and checks it.")]
+question. The guard does not check facts; to store a decision or a rule, which it checks, use `ergo remember`.")]
 pub(crate) struct Args {
     /// The text; - reads it from stdin.
     #[arg(required = true, value_name = "TEXT")]

@@ -29,8 +29,11 @@ fn version() -> &'static str {
 }
 
 const AFTER: &str = "\
+A claim is a stored statement: a decision, a rule or a fact, with its source and its reason. The guard is the check that every new
+decision or rule passes: it refuses one that contradicts an active claim, and opens a conflict card for a person to settle.
+
 Exit codes: 0 done; 1 refused by the guard, or a person must decide; 2 invalid usage, or not found; 3 the daemon or another
-server cannot be reached; 4 a bug or a disk error; 5 stale: it changed in the meantime.
+server cannot be reached; 4 a bug or a disk error; 5 the claim or card changed after it was read.
 
 Environment: ERGO_HOME puts all files into one folder; ERGO_API_URL and ERGO_API_TOKEN select another daemon;
 ERGO_AGENT names the agent that acts for you; NO_COLOR turns colour off.";
@@ -42,10 +45,10 @@ pub struct Globals {
     /// Print the answer as JSON.
     #[arg(long, global = true)]
     pub json: bool,
-    /// The organisation [default: from the configuration, else claude-code].
+    /// The organisation, the first part of a scope [default: `org_id` in config.toml, else `claude-code`].
     #[arg(long, global = true, value_name = "ORG")]
     pub org: Option<String>,
-    /// The project [default: the name of the repository, the same for all its worktrees].
+    /// The project, the second part of a scope [default: the name of the repository, the same for all its worktrees].
     #[arg(long, global = true, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub project: Option<String>,
     /// The scope: organisation and project together.

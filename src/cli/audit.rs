@@ -18,19 +18,20 @@ const BAR: usize = 24;
 /// Compare all active claims of a project and open a conflict card for each contradiction.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-If [judge] in config.toml or a chosen language model can judge pairs in doubt, it prints an estimate and judges them, newest first.
-Ctrl-C stops; the next `ergo audit` continues. To judge them yourself: `ergo judge`.
+If the guard is unsure about a pair of claims, a judge of [judge] in config.toml or the chosen language model can decide. The audit
+prints how long that will take and has these pairs judged, newest first. Ctrl-C stops; the next `ergo audit` continues. To judge
+them yourself: `ergo judge`.
 
-With --deep the language model also reads the whole story of the project, and opens a question wherever it is unclear what holds.
-It prints an estimate first; Ctrl-C stops, and the next `ergo audit --deep` continues.")]
+With --deep a language model also reads all claims of the project by date, and opens a card with a question wherever it is unclear
+which claim is in force. It prints an estimate first; Ctrl-C stops, and the next `ergo audit --deep` continues.")]
 pub(crate) struct Args {
-    /// Only report the contradictions and the estimate; open no cards.
+    /// Only report the contradictions, and how long judging the unsure pairs would take; open no cards.
     #[arg(long)]
     dry_run: bool,
-    /// Also have a language model read the whole story.
+    /// Also have a language model read all claims of the project by date.
     #[arg(long)]
     deep: bool,
-    /// Judge pairs in doubt without asking first, even if [judge] in config.toml sends them to an endpoint or a command.
+    /// Have the pairs about which the guard is unsure judged without asking first, even if [judge] in config.toml sends them to an endpoint or a command.
     #[arg(long, conflicts_with = "dry_run")]
     judge: bool,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{CliError, Context, Exit, pace, status::bytes};
 
-/// Copy the store into a file, also while it is in use.
+/// Copy the store into a file. This works while the daemon is running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 To restore a backup: `ergo daemon stop`, copy it over ergo.db (`ergo daemon status` names the file), `ergo daemon start`.

@@ -6,7 +6,7 @@ use crate::{
     domain::text::sanitize_line,
 };
 
-/// Tune recall to a project: learn synonyms for its jargon, and how similar unrelated claims are.
+/// Tune recall to a project: learn synonyms for its jargon, and measure how similar its unrelated claims are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only show the result; keep the previous calibration.

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Only by this person or agent.
     #[arg(long, value_name = "NAME")]
     who: Option<String>,
-    /// Only claims that need review, because a premise changed.
+    /// Only claims that need review, because a claim that they depend on changed.
     #[arg(long)]
     needs_review: bool,
     /// Only claims written since then: a date, a time, or a span such as 3d.
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Only claims whose source does not contain this.
     #[arg(long, value_name = "SOURCE")]
     not_source: Option<String>,
-    /// What the guard found: disputed, warned or clean.
+    /// disputed (on an open conflict card), warned (stored with a warning of the guard) or clean (neither).
     #[arg(long, value_name = "VERDICT")]
     verdict: Option<String>,
     /// The state at this time: a date, a time, or a span such as 3d.
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Maximum number of claims, up to 200.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     limit: usize,
-    /// Continue after this cursor of the previous page.
+    /// Continue after the cursor that the previous page printed.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }

@@ -17,8 +17,8 @@ use crate::{
 /// Remove old events of the local log that nothing needs any more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The daemon must be stopped, except with --dry-run. Removed are, once they are older than `[store] keep_local_days`:
-notices that a person has seen, chunks that are no longer in their file, and the records of sessions that ended.
+The daemon must be stopped, except with --dry-run. What is removed, once it is older than `[store] keep_local_days`:
+notices that a person has seen, passages that are no longer in their file, and the records of sessions that ended.
 Claims, their history, cards and what can be undone stay as they are, and so does everything that syncs.
 The file gets smaller only if more than half of it is free; otherwise new claims use the free part.")]
 pub(crate) struct Args {

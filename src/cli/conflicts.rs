@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// The state at this time: a date, a time, or a span such as 3d.
     #[arg(long, value_name = "WHEN")]
     as_of: Option<String>,
-    /// Continue after this cursor of the previous page.
+    /// Continue after the cursor that the previous page printed.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }

@@ -4,7 +4,7 @@ use super::{CliError, Context, Exit, act};
 
 /// Withdraw a claim that was promoted to the organisation's level.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "`ergo recall` shows the claims of the projects again. `ergo undo` undoes it.")]
+#[command(after_help = "`ergo recall` shows the claims of the projects again. `ergo undo` reverses the demotion.")]
 pub(crate) struct Args {
     #[command(flatten)]
     act: act::ClaimActArgs,

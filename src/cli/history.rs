@@ -3,7 +3,7 @@
 use super::{CliError, Context, Exit, log, show::time, ui::Style};
 use crate::api::AsOf;
 
-/// Show all acts on a claim, what it replaced and what replaced it.
+/// Show all changes of a claim, what it replaced and what replaced it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The claim's id.

@@ -15,7 +15,7 @@ use crate::{
     domain::{Scope, text::escape},
 };
 
-/// List what needs attention: conflicts, reviews, warnings, agents' proposals, quarantined events, join requests.
+/// List what needs attention: conflicts, reviews, warnings, agents' proposals, events that the team does not accept (quarantine), join requests.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Without a flag it lists all scopes, as the app does; `--here`, `--project` or `--scope` selects one. `ergo tui` opens the same list."

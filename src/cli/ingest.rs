@@ -22,7 +22,7 @@ use crate::{
 /// The width of the progress bar, in columns.
 const BAR: usize = 24;
 
-/// Ingest files for reference: recall finds their passages beside claims.
+/// Ingest files for reference: `ergo recall` finds their passages as well as claims.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,8 +30,8 @@ Examples:
   ergo ingest src
 
 Markdown is split at headings, prose at paragraphs, source code at definitions. The passages stay on this device unless `--sync` is
-given. They are not checked by the guard and do not answer `ergo why`; to make one a claim, use `ergo learn`. Ingesting again updates
-changed files and removes deleted ones. Hidden files, build folders and binary files are skipped.")]
+given. The guard does not check them, and `ergo why` does not use them; to make one a claim, use `ergo learn`. Ingesting again
+updates changed files and removes deleted ones. Hidden files, build folders and binary files are skipped.")]
 pub(crate) struct Args {
     /// Files or folders.
     #[arg(required = true, value_name = "PATH")]
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 /// Whether passages leave this device.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct Sharing {
-    /// Share the passages with everybody in the team that has this scope. Files that are already shared stay shared.
+    /// Share the passages with everybody in the team who has access to this scope. Files that are already shared stay shared.
     #[arg(long)]
     sync: bool,
 }

@@ -21,9 +21,9 @@ use crate::{
 /// Judge pairs of stored claims that may contradict each other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without arguments it shows the pairs one by one and asks: k keep both, r the newer claim replaces the older one, s same,
-c contradicts (opens a conflict card), n next pair, q quit. `--json` lists the pairs.
-A person's verdicts take effect; an agent's open cards. `ergo undo` undoes them.")]
+Without arguments it shows the pairs one by one and asks: k compatible (keep both), r the newer claim replaces the older
+one, s same, c contradicts (opens a conflict card), n next pair, q quit. `--json` lists the pairs.
+A person's verdict takes effect at once; an agent's verdict that would change a claim opens a card. `ergo undo` reverses both.")]
 pub(crate) struct Args {
     /// A pair's id or unique prefix.
     #[arg(value_name = "PAIR", requires = "verdict")]
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         return Ok(Exit::Ok);
     }
     if doubts.total == 0 {
-        cx.ui.line("No pair of claims waits for a verdict.");
+        cx.ui.line("No pairs to judge.");
         cx.ui.commands(&[("ergo audit".to_owned(), "compare all active claims".to_owned())]);
         return Ok(Exit::Ok);
     }
@@ -183,9 +183,9 @@ fn side(cx: &mut Context, label: &str, claim: &ClaimView, apart: bool) {
 /// Says what followed from a verdict.
 fn effect(cx: &mut Context, pair: &JudgedPair) {
     let said = match pair.effect {
-        PairEffect::Kept => "both stay active; the pair is not asked about again".to_owned(),
+        PairEffect::Kept => "both stay active; you are not asked about this pair again".to_owned(),
         PairEffect::Replaced => "the newer claim superseded the older one".to_owned(),
-        PairEffect::Merged => "the older claim superseded the newer one".to_owned(),
+        PairEffect::Merged => "only the older claim stays active".to_owned(),
         PairEffect::Card => format!("card {} opened: settle it with `ergo resolve`", pair.pair.short()),
         PairEffect::Stale => "this pair was already judged, or one of its claims is no longer active".to_owned(),
     };

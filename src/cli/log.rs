@@ -10,10 +10,10 @@ use crate::{
     domain::text::{escape, sanitize_line},
 };
 
-/// List acts, newest first. Each can be undone by its id.
+/// List changes, newest first. Each can be undone by its id.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Maximum number of acts.
+    /// Maximum number of changes.
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     limit: usize,
     /// In all scopes.
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Only writes that the guard refused.
     #[arg(long)]
     refused: bool,
-    /// Continue after this cursor of the previous page.
+    /// Continue after the cursor that the previous page printed.
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }

@@ -69,7 +69,7 @@ enum What {
         #[arg(value_name = "PATH")]
         path: Option<PathBuf>,
     },
-    /// List insights: equal rules of several projects, by rank.
+    /// List insights: rules found in one or more projects, highest rank first.
     Insights {
         /// Only what may be promoted to the organisation.
         #[arg(long)]

@@ -6,17 +6,17 @@ use crate::{
     domain::text::escape,
 };
 
-/// Promote a claim that several projects state to the whole organisation.
+/// Promote a claim that several projects share to a claim of the whole organisation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without an id, lists the claims that enough projects state (`promote_at` under [levels] in config.toml). The claims of the projects
-stay; `ergo recall` shows the claim of the organisation instead of them. `ergo demote` undoes it.
+Without an id, lists the claims that at least `promote_at` projects share (under [levels] in config.toml). The claims of the projects
+stay; `ergo recall` shows the claim of the organisation instead of them. `ergo demote` reverses a promotion.
 
 Examples:
   ergo promote
   ergo promote 3f2a91bc04 --reason 'agreed by all teams'")]
 pub(crate) struct Args {
-    /// The claims of projects. Equal claims of other projects are recorded with them.
+    /// The claims to promote. Claims of other projects that say the same are recorded as support.
     #[arg(value_name = "ID")]
     claims: Vec<String>,
     /// Why it holds in the whole organisation [default: the first claim's reason].

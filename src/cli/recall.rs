@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// Include superseded and retracted claims, after the active ones.
     #[arg(long)]
     history: bool,
-    /// Let the language model select among the results; takes seconds.
+    /// Let the language model select among the results. This takes several seconds.
     #[arg(long)]
     filter: bool,
     /// The state at this time: a date, a time, or a span such as 3d.

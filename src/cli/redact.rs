@@ -2,9 +2,9 @@
 
 use super::{CliError, Context, Exit, act, ask};
 
-/// Remove a claim's text, reason and source everywhere, such as a pasted secret. The claim's record stays.
+/// Remove a claim's text, reason and source from all devices, for example if a secret was pasted into them. The record of the claim stays.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "This cannot be undone. Peers remove the text when they sync next.")]
+#[command(after_help = "This cannot be undone. Peers remove the text the next time they sync.")]
 pub(crate) struct Args {
     #[command(flatten)]
     act: act::ClaimActArgs,

@@ -4,7 +4,9 @@ use super::{CliError, Context, Exit, act};
 
 /// Make a superseded or retracted claim active again.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The claim that superseded it stays active, too: supersede or retract it if it should not.")]
+#[command(
+    after_help = "The claim that replaced it also stays active. If only one should, supersede or retract the other."
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     act: act::ClaimActArgs,

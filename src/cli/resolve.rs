@@ -14,8 +14,8 @@ use crate::{
 /// Settle a conflict: keep one side, merge, retract, narrow, make an exception, answer yes or no, dismiss, discard or snooze.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A side is named by its number on the card (1, 2) or by the claim's id. Several cards are settled by one act, which one
-`ergo undo` takes back.
+A side is named by its number on the card (1, 2) or by the claim's id. Several cards are settled together: a single
+`ergo undo` reopens them all.
 
 Examples:
   ergo resolve 5ad0c0ffee --keep 1 --reason 'The cluster moved in June.'
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// The cards' ids [default: the only open card of this project].
     #[arg(value_name = "CARD")]
     cards: Vec<String>,
-    /// Settle every open card of this project by one act.
+    /// Settle every open card of this project together.
     #[arg(long, conflicts_with_all = ["cards", "interactive"])]
     all: bool,
     /// Show what would happen to several cards; change nothing.
@@ -64,10 +64,10 @@ pub(crate) struct CardActArgs {
     /// On each card, keep the side of this person or agent.
     #[arg(long, value_name = "NAME")]
     keep_writer: Option<String>,
-    /// Supersede this side by the other one.
+    /// Replace this side with the other one.
     #[arg(long, value_name = "SIDE")]
     supersede: Option<String>,
-    /// Supersede all sides by a new statement.
+    /// Replace all sides with a new statement.
     #[arg(long, value_name = "STATEMENT")]
     merge: Option<String>,
     /// Retract this side: it was never right.
@@ -79,16 +79,16 @@ pub(crate) struct CardActArgs {
     /// Keep both: this side is an exception to the other [default: the new claim].
     #[arg(long, value_name = "SIDE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     exception: Option<String>,
-    /// Dismiss: it is no contradiction, and this pair is never refused again.
+    /// Dismiss: there is no contradiction. Keep both, store a refused claim, and never report this pair again.
     #[arg(long)]
     dismiss: bool,
     /// Discard the refused claim.
     #[arg(long)]
     discard: bool,
-    /// Answer the question of a story card with yes; the card says what that does.
+    /// Answer yes to a card that asks a question; the card says what that does.
     #[arg(long)]
     yes: bool,
-    /// Answer the question of a story card with no; the card says what that does.
+    /// Answer no to a card that asks a question; the card says what that does.
     #[arg(long)]
     no: bool,
     /// Snooze until then (3d, 2 weeks, 2026-12-01).
@@ -123,10 +123,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         None => only_card(cx, &client).await?,
     };
     let Some(mut request) = request(&args.act, &card)? else {
-        return Err(CliError::usage("no decision given")
+        return Err(CliError::usage("no action given")
             .hint(format_args!("`ergo resolve {} --interactive` shows both sides and asks", card.summary.id.short()))
             .hint("or say how to settle it: --keep, --merge, --retract, --narrow, --exception, --dismiss, --discard or --snooze")
-            .hint("a question of the story is answered with --yes or --no"));
+            .hint("if the card asks a question: --yes or --no"));
     };
     request.caller = cx.anyone()?;
     if request.act == CardAct::Narrow {
@@ -174,7 +174,7 @@ fn bulk_resolution(args: &Args) -> Result<resolve_many::BulkResolution, CliError
     } else if let Some(when) = &act.snooze {
         (CardAct::Snooze, None, Some(time::moment(when, 1)?))
     } else {
-        return Err(CliError::usage("no decision given").hint(
+        return Err(CliError::usage("no action given").hint(
             "say how to settle them: --keep 1, --keep 2, --keep-source, --keep-writer, --exception, --dismiss, --discard or --snooze",
         ));
     };

@@ -3,11 +3,11 @@
 use super::{CliError, Context, Exit, show};
 use crate::api::ActRequest;
 
-/// Confirm that a claim still holds after a premise changed, or the guard warned.
+/// Confirm that a claim still holds after a claim that it depends on changed, or after the guard warned about it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "`ergo claims --needs-review` lists the claims to confirm.")]
 pub(crate) struct Args {
-    /// The claims' ids or unique prefixes. Claims of one scope are confirmed by one act.
+    /// The claims' ids or unique prefixes. They must be in one scope, and one `ergo undo` undoes all.
     #[arg(value_name = "ID", required = true)]
     targets: Vec<String>,
     /// The reason.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::api::SupersedeRequest;
 
-/// Replace a claim by a newer one, because something changed. The old claim stays in the history.
+/// Replace a claim with a newer one, because something changed. The old claim stays in the history.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -17,10 +17,10 @@ use crate::{
     },
 };
 
-/// Undo an act, by default your last one. To redo it, undo the undo.
+/// Undo a change, by default your last one. To redo it, undo the undo.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The id of the act, or of a claim that it stored, or a prefix of either; `ergo log` lists acts.
+    /// The id of the change, or of a claim that it stored, or a prefix of either; `ergo log` lists changes.
     #[arg(value_name = "ACT", conflicts_with = "import")]
     act: Option<String>,
     /// Undo a whole import, by the id that it printed.
@@ -83,7 +83,13 @@ pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Aske
     };
     let what = event.statement.as_deref().or(event.about.as_deref()).map(sanitize_line).unwrap_or_default();
     let when = ago(event.at, Context::now());
-    cx.ui.line(text!("Your last act, {}: {} “{}” in {}", when, event.verb(), what, escape(&event.scope.to_string())));
+    cx.ui.line(text!(
+        "Your last change, {}: {} “{}” in {}",
+        when,
+        event.verb(),
+        what,
+        escape(&event.scope.to_string())
+    ));
     if !asker.yes(cx, "Undo it?")? {
         cx.ui.line("Nothing was changed.");
         return Ok(false);

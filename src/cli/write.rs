@@ -51,13 +51,13 @@ pub(crate) struct NewClaimArgs {
     /// The id of a claim that this one depends on; may be given several times.
     #[arg(long = "depends-on", value_name = "ID")]
     pub(crate) depends_on: Vec<String>,
-    /// Store it although it contradicts an active claim, with this justification on record.
+    /// Store the claim even if it contradicts an active one, and record this justification.
     #[arg(long, value_name = "WHY")]
     pub(crate) force_exception: Option<String>,
     /// The id of the claim to which this one is an exception; may be given several times [default: those that the guard finds].
     #[arg(long, value_name = "ID")]
     pub(crate) exception_to: Vec<String>,
-    /// Only run the guard: store nothing, create no card.
+    /// Only run the guard: store nothing, open no conflict card.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

@@ -113,7 +113,7 @@ fn a_person_judges_by_the_command_line() {
     assert!(wrong.contains("contradicts, replaces, same or compatible"), "{wrong}");
     let judged = run(&["judge", &pair.short(), "replaces", "--because", "the report is a draft since March"]);
     assert!(judged.contains("the newer claim superseded the older one"), "{judged}");
-    assert!(run(&["judge", "--scope", "acme/api"]).contains("No pair of claims waits"));
+    assert!(run(&["judge", "--scope", "acme/api"]).contains("No pairs to judge"));
     let claims = run(&["claims", "--scope", "acme/api"]);
     assert!(claims.contains(NEW) && !claims.contains(OLD), "{claims}");
 }

@@ -29,6 +29,7 @@ const MAX_DEPTH: usize = 8;
 
 /// Import Markdown decision records in the formats of Nygard and MADR. Superseded records become history.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("dry_run", |arg| arg.help("Show what would be imported; store nothing")))]
 pub(super) struct Args {
     /// Folders with records, or single records.
     #[arg(value_name = "DIR", required = true)]

@@ -20,7 +20,7 @@ use crate::{
 /// The maximum size of a chat export, in bytes.
 const MAX_CHATS: u64 = 512 * 1024 * 1024;
 
-/// Extract proposed decisions from a chat export (ChatGPT, Claude: conversations.json) into a list to tick.
+/// Extract proposed decisions from a chat export (ChatGPT, Claude: conversations.json) into a checklist: tick what to import.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The export.

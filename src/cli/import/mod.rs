@@ -33,9 +33,9 @@ const MAX_FILE: u64 = 1024 * 1024;
 /// Import decision records, rule files, an export, another tool's memories, or decisions from chats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The guard checks every row. A row that contradicts an active claim opens a conflict card, and the import continues with exit
-code 0. Running an import again stores nothing twice. When a rule file is imported again, changed lines supersede their old
-versions, and the claims of removed lines are retracted.")]
+The guard checks every imported decision or rule. One that contradicts an active claim opens a conflict card, and the import
+continues with exit code 0. Running an import again stores nothing twice. When a rule file is imported again, changed lines
+supersede their old versions, and the claims of removed lines are retracted.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
@@ -54,7 +54,7 @@ enum What {
 /// The options of every import.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct How {
-    /// Show what would be imported; store nothing. Rules, memories and proposals are also checked by the guard.
+    /// Show what would be imported, and what the guard finds; store nothing.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask before a large import.

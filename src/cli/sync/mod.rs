@@ -74,7 +74,7 @@ enum Act {
     Leave(leave::Args),
     Adopt(adopt::Args),
     Map(map::Args),
-    /// List, accept or discard quarantined events.
+    /// List, accept or discard quarantined events: received ones that the team does not accept.
     #[command(subcommand)]
     Quarantine(quarantine::QuarantineCommand),
     Mode(mode::Args),

@@ -9,7 +9,7 @@ use crate::{
     domain::text::escape,
 };
 
-/// List, accept or discard quarantined events.
+/// List, accept or discard quarantined events: received ones that the team does not accept.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum QuarantineCommand {
     /// List quarantined events, newest first.
