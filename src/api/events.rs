@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::EventView;
 use crate::domain::{CardId, ClaimId, OpId, Scope};
 
 /// A change in the daemon. Sent as the JSON `data` of a server-sent event named `change`. The first event after
@@ -32,6 +33,18 @@ pub struct Change {
     pub summary: String,
 }
 
+impl EventView {
+    /// Returns what the act was about, in a line: the statement that it stored, else the claim or the act that it changed.
+    pub fn subject(&self) -> Option<String> {
+        let text = self.statement.as_deref().or(self.about.as_deref())?;
+        Some(match (self.kind.as_str(), &self.statement) {
+            ("supersede", Some(_)) => format!("new: {text}"),
+            ("undo" | "local.undo", None) => format!("change: {text}"),
+            _ => text.to_owned(),
+        })
+    }
+}
+
 /// Describes what an event of this kind did, as a verb in the past of at most 11 characters: people read this instead of the kind.
 pub fn event_verb(kind: &str) -> &'static str {
     match kind {
@@ -50,7 +63,7 @@ pub fn event_verb(kind: &str) -> &'static str {
         "resolve.dismiss" => "dismissed",
         "resolve.reviewed" | "local.seen" => "reviewed",
         "chunk" | "local.chunk" => "ingested",
-        "local.refused" => "refused",
+        "local.refused" => "was refused",
         "local.held" => "held",
         "local.found" | "local.asked" => "opened card",
         "local.proposed" => "proposed",

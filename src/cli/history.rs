@@ -31,7 +31,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if let Some(signed) = history.claim.signed_words() {
         cx.ui.field("signed by", &signed);
     }
-    heading(cx, "Acts, oldest first");
+    heading(cx, "Changes, oldest first");
     for event in &history.events {
         log::row(&mut cx.ui, event, now);
     }

@@ -59,15 +59,15 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if page.items.is_empty() {
         let place = scope.map_or_else(|| "any scope".to_owned(), |scope| escape(&scope.to_string()));
         if filtered {
-            cx.ui.line(text!("No act in {} matches.", place));
-            cx.ui.commands(&[("ergo log".to_owned(), "list all acts".to_owned())]);
+            cx.ui.line(text!("No change in {} matches.", place));
+            cx.ui.commands(&[("ergo log".to_owned(), "list all changes".to_owned())]);
         } else {
-            cx.ui.line(text!("There are no acts in {} yet.", place));
+            cx.ui.line(text!("There are no changes in {} yet.", place));
             cx.ui.commands(&[("ergo remember '…' --reason '…'".to_owned(), "store a first claim".to_owned())]);
         }
     }
     if page.items.iter().any(|event| event.can_undo().is_ok()) {
-        cx.ui.note("To undo an act: ergo undo ID");
+        cx.ui.note("To undo a change: ergo undo ID");
     }
     if let Some(next) = page.next {
         cx.ui.note(text!("More: {}", paging::next_page(&next)));
@@ -85,7 +85,7 @@ pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
     }
     let undone = if event.undone { ui.paint(Style::Warn, " [undone]") } else { SafeText::default() };
     let targets: Vec<_> = event.targets.iter().take(4).map(|id| id.short()).collect();
-    let mut what = event.statement.as_deref().or(event.about.as_deref()).map(sanitize_line).unwrap_or_default();
+    let mut what = event.subject().as_deref().map(sanitize_line).unwrap_or_default();
     if what.is_empty() {
         // Its text was redacted, if it names no claim either.
         what = if targets.is_empty() { "(redacted)".to_owned() } else { targets.join(", ") };

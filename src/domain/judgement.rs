@@ -240,7 +240,12 @@ impl AgentJudgements {
             said.iter().filter(|(many, _)| *many > 0).map(|(many, verdict)| format!("{many} {verdict}")).collect();
         let said = if said.is_empty() { "no verdict".to_owned() } else { said.join(", ") };
         let writes = if self.asked == 1 { "write" } else { "writes" };
-        let mut line = format!("asked about {} {writes}: {said}", self.asked);
+        let verdicts = match self.verdicts() {
+            0 => String::new(),
+            1 => "1 verdict: ".to_owned(),
+            many => format!("{many} verdicts: "),
+        };
+        let mut line = format!("{verdicts}{said}; asked about {} {writes}", self.asked);
         if self.overturned > 0 {
             line = format!("{line}; {} overturned by a person", self.overturned);
         }
@@ -316,7 +321,7 @@ mod tests {
             AgentJudgements { asked: 3, replaces: 1, compatible: 2, overturned: 1, ..AgentJudgements::default() };
         assert_eq!(
             some.words().as_deref(),
-            Some("asked about 3 writes: 1 replaces, 2 compatible; 1 overturned by a person")
+            Some("3 verdicts: 1 replaces, 2 compatible; asked about 3 writes; 1 overturned by a person")
         );
     }
 }

@@ -178,7 +178,7 @@ pub(crate) fn card(n: u8) -> CardView {
                 prefill: (act == CardAct::Supersede).then(|| "Red is what the dashboards alert on.".to_owned()),
             })
             .collect(),
-        advice: "If the decision changed, keep the new claim. If both hold in different places or times, narrow one. If the \
+        advice: "If the decision changed, keep the new claim. If both hold, but in different environments or periods, limit one (narrow). If the \
                  new claim is a mistake, discard it."
             .into(),
         settled: None,

@@ -155,7 +155,7 @@ impl SearchWords {
                 Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
                 _ => places.concat(),
             };
-            said.push(format!("{} in its {places}", words.join(", ")));
+            said.push(format!("“{}” in its {places}", words.join("”, “")));
             named.extend(words);
         }
         if let Some(hit) = hit {
@@ -163,7 +163,7 @@ impl SearchWords {
                 hit.words.iter().map(String::as_str).filter(|word| !named.contains(word)).collect();
             if !through.is_empty() {
                 let related = if through.len() == 1 { "a related word" } else { "related words" };
-                said.push(format!("{} through {related}", through.join(", ")));
+                said.push(format!("“{}” by {related}", through.join("”, “")));
             }
             match hit.cosine {
                 Some(cosine) if cosine >= LIKE => said.push(format!("similarity {cosine:.2}")),
@@ -247,20 +247,20 @@ mod tests {
     fn what_was_found_says_why() {
         let claim = claim(1, "The canary is blue");
         let words = SearchWords::of("canary users tenth");
-        assert_eq!(words.why(&claim, None), "canary in its statement and source; tenth, users in its reason");
-        assert_eq!(SearchWords::of("canary ").why(&claim, None), "canary in its statement and source");
+        assert_eq!(words.why(&claim, None), "“canary” in its statement and source; “tenth”, “users” in its reason");
+        assert_eq!(SearchWords::of("canary ").why(&claim, None), "“canary” in its statement and source");
         assert_eq!(words.elsewhere(&claim), "");
         assert_eq!(SearchWords::of("tenth").elsewhere(&claim), "in its reason");
         assert_eq!(SearchWords::of("adr").elsewhere(&claim), "in its source");
         let hit = RecallHit { claim: claim.clone(), score: 1.0, cosine: Some(0.814), words: vec!["rollout".into()] };
         let said = SearchWords::of("rollout").why(&claim, Some(&hit));
-        assert_eq!(said, "rollout through a related word; similarity 0.81");
+        assert_eq!(said, "“rollout” by a related word; similarity 0.81");
         let far = |words: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             SearchWords::of("zebra").why(&claim, Some(&RecallHit { cosine: Some(-0.04), words, ..hit.clone() }))
         };
         assert_eq!(far(&[]), "closest match, but similarity only 0.00");
-        assert_eq!(far(&["zebra"]), "zebra through a related word");
+        assert_eq!(far(&["zebra"]), "“zebra” by a related word");
     }
 
     #[test]

@@ -72,7 +72,7 @@ fn a_search_from_the_inbox_leads_to_a_why_chain_and_back() {
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.sees("1 of 2");
     app.keys("/fire");
-    app.until(|screen| screen.contains("1 found") && screen.contains("fire in its reason"));
+    app.until(|screen| screen.contains("1 found") && screen.contains("“fire” in its reason"));
     app.enter();
     app.keys("w");
     app.sees("(this claim)");

@@ -74,12 +74,12 @@ fn what_an_earlier_session_did_is_named_before_it_is_undone() {
     let mut app = App::open(&home, &[], USUAL, &[]);
     app.sees("1 of 2");
     app.keys("u");
-    app.sees("Undo your last act?");
+    app.sees("Undo your last change?");
     app.sees("Never deploy on Fridays");
     app.enter();
-    app.until(|screen| !screen.contains("Undo your last act?"));
+    app.until(|screen| !screen.contains("Undo your last change?"));
     app.keys("u");
-    app.sees("Undo your last act?");
+    app.sees("Undo your last change?");
     app.key(Key::Tab);
     app.enter();
     app.sees("Undid: remembered “Never deploy on Fridays”");

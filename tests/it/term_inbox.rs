@@ -33,7 +33,7 @@ fn what_needs_review_is_said_with_its_cause_and_settled_in_two_keys() {
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.sees("Need review");
     app.sees("Hotfixes need one review as well");
-    app.sees("A premise of this claim changed");
+    app.sees("A claim that this one depends on changed");
     app.sees("a green build was bad");
     app.keys("v");
     app.sees("It still holds, although");

@@ -37,7 +37,7 @@ const ON_CARDS: [(Action, &str, &str, &str); 9] = [
 const ON_CLAIMS: [(Action, &str, &str, &str, &str); 5] = [
     (Action::ClaimSupersede, "Tabs", "e", "The new claim replaces it", "!⇥why⏎"),
     (Action::ClaimRetract, "Spaces", "r", "It was never right: it", "why⏎"),
-    (Action::ClaimReviewed, "Rests", "v", "although a premise changed", "why⏎"),
+    (Action::ClaimReviewed, "Rests", "v", "although a claim that it depends on", "why⏎"),
     (Action::ClaimRedact, "Secret", "X", "Its text is deleted", "leak⏎"),
     (Action::ClaimReinstate, "Premises", "i", "becomes active again", "why⏎"),
 ];

@@ -177,7 +177,7 @@ async fn session_brief(
     add(&mut brief, "Constraints", &constraints, if above.total == 0 { 50 } else { 60 });
     add(&mut brief, "Decisions, conventions and rejections, newest first", &decisions, 85);
     brief.cards(&cards);
-    add(&mut brief, "Needs review: a premise changed", &review, 100);
+    add(&mut brief, "Needs review: a claim that it depends on changed", &review, 100);
     let Some(text) = brief.finish() else { return Ok(None) };
     session.give(Context::now(), "session-start", scope, &given)?;
     Ok(Some(text))

@@ -261,7 +261,7 @@ impl ImportReport {
         }
         let mut ways = Vec::new();
         if !self.refused.is_empty() {
-            ways.push(("ergo conflicts".to_owned(), "settle the refused rows".to_owned()));
+            ways.push(("ergo conflicts".to_owned(), "settle the conflicts".to_owned()));
         }
         if let Some(number) = self.undo_number() {
             ways.push((format!("ergo undo --import {number}"), "undo this import".to_owned()));

@@ -29,7 +29,7 @@ pub(super) async fn settle(
     let mut request = ResolveRequest { caller: cx.anyone()?, ..blank(card, act) };
     match act {
         CardAct::Supersede if named.is_none() => {
-            let text = asker.ask(cx, "New statement (empty: cancel): ")?.unwrap_or_default();
+            let text = asker.ask(cx, "New statement (leave empty to cancel): ")?.unwrap_or_default();
             if text.is_empty() {
                 return Ok(After::Unchanged);
             }

@@ -45,7 +45,7 @@ const CARD_ANSWERS: [(&str, CardAct, &str, &str); 11] = [
     ("b", CardAct::Supersede, "b", "keep side 2; b 3 keeps side 3"),
     ("m", CardAct::Supersede, "m", "merge: a new statement supersedes both"),
     ("r", CardAct::Retract, "r 1", "retract side 1: it was never right"),
-    ("o", CardAct::Narrow, "o 1", "narrow side 1 to a condition"),
+    ("o", CardAct::Narrow, "o 1", "narrow side 1 to an environment, team, tenant or period"),
     ("x", CardAct::Exception, "x", "exception: keep both"),
     ("d", CardAct::Dismiss, "d", "dismiss: no contradiction"),
     ("D", CardAct::Discard, "D", "discard the refused claim"),
@@ -90,7 +90,7 @@ pub(super) fn help(item: &InboxItem, card: Option<&CardView>) -> SafeText {
         }
         None => lines.extend(answers(item)),
     }
-    lines.extend([("u", "undo my last act"), ("n", "next item (or Enter)"), ("q", "quit")]);
+    lines.extend([("u", "undo my last change"), ("n", "next item (or Enter)"), ("q", "quit")]);
     let lines: Vec<SafeText> =
         lines.into_iter().map(|(letter, meaning)| text!("{}{}", format_args!("{letter:6}"), meaning)).collect();
     SafeText::join(&lines, "\n")

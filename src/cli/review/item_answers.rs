@@ -58,7 +58,7 @@ async fn act(
 ) -> Result<After, CliError> {
     let mut statement = None;
     if *command == ReviewCommand::Supersede {
-        let text = asker.ask(cx, "New statement (empty: cancel): ")?.unwrap_or_default();
+        let text = asker.ask(cx, "New statement (leave empty to cancel): ")?.unwrap_or_default();
         if text.is_empty() {
             return Ok(After::Unchanged);
         }

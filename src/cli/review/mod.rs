@@ -236,7 +236,7 @@ async fn review(
 fn ask_reason(cx: &mut Context, asker: &mut Asker, default: Option<String>) -> Result<Option<String>, CliError> {
     let prompt = match &default {
         Some(default) => text!("Why? [Enter: {}] ", default),
-        None => "Why? (empty: cancel) ".into(),
+        None => "Why? (leave empty to cancel) ".into(),
     };
     let answer = asker.ask(cx, prompt)?.unwrap_or_default();
     let reason = if answer.is_empty() { default.unwrap_or_default() } else { answer };

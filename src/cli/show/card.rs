@@ -21,7 +21,7 @@ pub(crate) fn origin(kind: CardKind) -> &'static str {
         CardKind::Found => "contradiction found later",
         CardKind::Proposed => "proposed by an agent",
         CardKind::Held => "write that waits for verdicts",
-        CardKind::Story => "question of the story",
+        CardKind::Story => "open question",
     }
 }
 

@@ -18,7 +18,7 @@ impl Ui {
                     (Some(who), None) => format!(" ({who}{})", on(link)),
                     _ => String::new(),
                 };
-                self.rail("|    ", &format!("replaced: {reason}{by}"), Some(Style::Dim));
+                self.rail("|    ", &format!("replaced because: {reason}{by}"), Some(Style::Dim));
             }
             let id = self.paint(Style::Code, c.id.short());
             let text = self.fit(claim::statement(c), 5 + 10 + 2);

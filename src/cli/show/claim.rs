@@ -107,7 +107,7 @@ impl Ui {
             self.field("holds", &holds);
         }
         if let Some(reason) = &claim.closing_reason {
-            self.field(claim.status.as_str(), reason);
+            self.field(claim.status.as_str(), &format!("because: {reason}"));
         }
         self.seen_in(claim);
         self.beside(claim);

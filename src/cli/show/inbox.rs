@@ -66,7 +66,11 @@ pub(crate) fn ways(item: &InboxItem) -> Vec<(String, String)> {
 /// Describes what an event did to a premise of a claim.
 fn change(cause: &EventView, now: u64) -> String {
     let did = cause.verb();
-    let mut out = format!("{} {did} a premise, {}", author(&cause.who, cause.agent.as_deref()), ago(cause.at, now));
+    let mut out = format!(
+        "{} {did} a claim that it depends on, {}",
+        author(&cause.who, cause.agent.as_deref()),
+        ago(cause.at, now)
+    );
     if let Some(new) = &cause.statement {
         out = format!("{out}: “{new}”");
     }
@@ -96,7 +100,8 @@ impl Ui {
                 (card.id.short(), card.headline.clone(), rest)
             }
             InboxItem::Review(item) => {
-                let rest = item.causes.first().map_or_else(|| "a premise changed".into(), |c| change(c, now));
+                let rest =
+                    item.causes.first().map_or_else(|| "a claim that it depends on changed".into(), |c| change(c, now));
                 (item.claim.id.short(), item.claim.statement.clone(), rest)
             }
             InboxItem::Notice(item) => {
@@ -133,7 +138,7 @@ impl Ui {
     }
 
     fn review_item(&mut self, item: &ReviewItem, now: u64) {
-        self.line("A premise of this claim changed. Does the claim still hold?");
+        self.line("A claim that this one depends on changed. Does this one still hold?");
         for cause in &item.causes {
             let text = change(cause, now);
             self.field("change", &text);

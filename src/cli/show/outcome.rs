@@ -146,7 +146,7 @@ impl Ui {
         match refused.card_id {
             Some(card) => {
                 let id = self.paint(Style::Code, card.short());
-                self.line(text!("It is kept on card {}. To settle the conflict:", id));
+                self.line(text!("The new claim is kept on card {}. To settle the conflict:", id));
                 self.line("");
                 let card = card.short();
                 let old = refused.conflicts.first().map(|conflict| conflict.claim.id.short()).unwrap_or_default();

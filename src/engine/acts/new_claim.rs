@@ -357,7 +357,7 @@ impl ActContext<'_> {
                 more => format!(" and {more} more"),
             };
             let to = format!("{} ({}){more}", wording::quote(&first.statement), first.id.short());
-            (format!("stored as an exception to {to}, with its justification"), rules.to_vec())
+            (format!("recorded as an exception to {to}, with the justification"), rules.to_vec())
         } else if !self.may_except() {
             (
                 "stored as an ordinary claim: no contradicting claim was found, and agents may not record exceptions \

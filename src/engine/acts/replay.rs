@@ -123,8 +123,8 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
                 (None, Some(id)) => reader.claim(&id)?.map(|row| row.statement),
                 (None, None) => None,
             };
-            let by = new.map(|new| format!(" by {}", wording::quote(&new))).unwrap_or_default();
-            format!("{}{by}", wording::summary("superseded", &targets))
+            let by = new.map(|new| format!(" with {}", wording::quote(&new))).unwrap_or_default();
+            format!("{}{by}", wording::summary("replaced", &targets))
         }
         (EventKind::Assert | EventKind::FactSet, own) => {
             format!("remembered {}", wording::quote(&own.unwrap_or_default()))

@@ -146,7 +146,7 @@ pub(in crate::engine) fn replaced_by(replaces: &[ClaimRow], successor: ClaimId, 
 /// What happened, in one sentence.
 pub(in crate::engine) fn summary(replaces: &[ClaimRow], successor: &ClaimRow) -> String {
     let old: Vec<&str> = replaces.iter().map(|row| row.statement.as_str()).collect();
-    format!("{} by {}", wording::summary("Superseded", &old), wording::quote(&successor.statement))
+    format!("{} with {}", wording::summary("Replaced", &old), wording::quote(&successor.statement))
 }
 
 /// A fact passes no guard and may change at any time: were it to replace a decision, that would be a way around both.

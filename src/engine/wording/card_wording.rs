@@ -103,7 +103,7 @@ const SHOWN: usize = 200;
 /// What the guard makes of the card and what a person can do, in a sentence or two.
 pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
     if facts.status == CardStatus::Settled {
-        return "Settled. Undo the act to open it again.".into();
+        return "Settled. Undo the change to open it again.".into();
     }
     match facts.kind {
         CardKind::Refused | CardKind::Held if facts.moot() => {
@@ -112,8 +112,8 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
         CardKind::Refused => {
             let asked = if facts.proposed.is_some() { "The agent asks for an exception. " } else { "" };
             format!(
-                "{asked}If the decision changed, keep the new claim. If both hold in different places or times, narrow one. If \
-                 the new claim is a mistake, discard it."
+                "{asked}If the decision changed, keep the new claim. If both hold, but in different environments or periods, \
+                 limit one (narrow). If the new claim is a mistake, discard it."
             )
         }
         CardKind::Held => {
@@ -122,8 +122,8 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
                 .into()
         }
         CardKind::Contradiction | CardKind::Found => between_projects(facts).unwrap_or_else(|| {
-            "Keep the one that still holds, and retract one that was never right. If both hold in different places or \
-                times, narrow one."
+            "Keep the one that still holds, and retract one that was never right. If both hold, but in different environments or \
+                periods, limit one (narrow)."
                 .into()
         }),
         CardKind::Proposed => {

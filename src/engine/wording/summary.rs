@@ -86,7 +86,7 @@ pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<
     let mut ways = vec![
         "Cancel: keep what is stored and follow it.".to_owned(),
         supersede,
-        "Narrow: if both hold in different places or times, store it again with `env`, `team`, `tenant`, `valid_from` \
+        "Narrow: if both hold, but in different environments or periods, store it again with `env`, `team`, `tenant`, `valid_from` \
             or `valid_until`."
             .to_owned(),
     ];

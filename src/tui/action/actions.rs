@@ -22,7 +22,7 @@ macro_rules! for_each_action {
         Merge: Undoable in Card by ["m"], "Merge" "merge", also ["combine", "rewrite", "edit"];
             "Write one claim that replaces both.";
             if merge => |state, key, _| conflicts::form(state, CardAct::Supersede, None, key);
-        Retract: Undoable in Card by ["r"], "Retract one" "retract", also ["delete", "remove", "wrong"];
+        Retract: Undoable in Card by ["r"], "Retract a claim" "retract", also ["delete", "remove", "wrong"];
             "Retract the claim that was never right, with a reason.";
             if retract_side => |state, key, _| conflicts::form(state, CardAct::Retract, None, key);
         Narrow: Undoable in Card by ["o"], "Narrow to a condition" "narrow", also ["limit", "scope", "environment"];
@@ -47,12 +47,12 @@ macro_rules! for_each_action {
             "Go to the previous card.";
             if has_cards => |state, _, _| conflicts::step(state, -1);
         CardDetails: None in Card by ["i"], "The guard's evidence" "details", also ["evidence", "figures", "probability"];
-            "Show or hide the guard's explanation, the norms of both claims, and the probability.";
+            "Show or hide the guard's explanation, how it reads both claims, and the probability.";
             if card_details => |state, _, _| conflicts::toggle_details(state);
         CardWhy: None in Card by ["w"], "Why" "why";
             "Show the history of the existing claim: its reason, what it replaced, what depends on it.";
             if card_why => |state, _, _| conflicts::why(state);
-        CompareNext: None in Card by ["v"], "Compare with another claim";
+        CompareNext: None in Card by ["v"], "Compare the next claim";
             "If a card has several existing claims, compare the new one with the next of them.";
             if other_side => |state, _, _| conflicts::compare_next(state);
         HighlightWords: None in Card by ["W"], "Change the highlighting";
@@ -70,7 +70,7 @@ macro_rules! for_each_action {
             "Show what would be written into ergo's section of the file under the cursor; asks before it writes.";
             if note_file => |state, _, out| note_files::preview(state, out);
         NotesPromote: Undoable in Notes by ["p"], "Promote" "promote", also ["organisation", "principle"];
-            "Make the rule under the cursor, which several projects state, a claim of the organisation; asks first.";
+            "Make the rule under the cursor, which several projects share, a claim of the organisation; asks first.";
             if promotable => |state, key, _| note_files::promote(state, key);
 
         // Answer
@@ -200,7 +200,7 @@ macro_rules! for_each_action {
 
         // Global
         Undo: Undoable in Global by ["u"], "Undo" "undo", also ["revert", "take back", "cancel"];
-            "Undo your last act. Asks first if it is older than this session or in another scope. {redo} redoes it.";
+            "Undo your last change. Asks first if it is older than this session or in another scope. {redo} redoes it.";
             if undo => undo::undo;
         Redo: Undoable in Global by ["U"], "Redo", also ["again"];
             "Redo what was undone last.";

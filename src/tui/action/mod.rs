@@ -189,7 +189,7 @@ impl KeyScope {
             Self::Notes => "Notes",
             Self::Matches => "Search matches (on Claims, Why and Timeline)",
             Self::Page => "On a text page (snapshot, preview of setup)",
-            Self::Answer => "A question of the story in the Inbox",
+            Self::Answer => "A card with a question in the Inbox",
             Self::Verdict => "Where two claims are compared",
             Self::Judging => "Among the pairs to judge",
             Self::Card => "A card in the Inbox",

@@ -70,7 +70,7 @@ fn act_listed(state: &AppState) -> Can {
 fn story_row(state: &AppState) -> Can {
     match state.story().and_then(super::story::StoryState::current) {
         Some(_) => Ok(()),
-        None => Err(state.keys.say("the story is not shown: {story} shows it")),
+        None => Err(state.keys.say("press {story} to show the story")),
     }
 }
 
@@ -151,7 +151,7 @@ fn past_claim(state: &AppState) -> Can {
     if claim.flags.undone {
         return Err(state.keys.say("the act that made this claim was undone; {redo} redoes it"));
     }
-    if claim.status == Status::Active { Err("this claim is active".to_owned()) } else { idle(state) }
+    if claim.status == Status::Active { Err("this claim is already active".to_owned()) } else { idle(state) }
 }
 
 /// The claim under the cursor needs review, or several are marked.

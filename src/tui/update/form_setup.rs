@@ -67,9 +67,10 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> ActForm {
             (format!("Retract {id}"), rests(claim, "It was never right: it becomes inactive and stays in the history."))
         }
         ClaimAct::Reinstate => (format!("Reinstate {id}"), "It becomes active again.".to_owned()),
-        ClaimAct::Reviewed => {
-            (format!("Mark {id} as reviewed"), "The claim still holds although a premise changed.".to_owned())
-        }
+        ClaimAct::Reviewed => (
+            format!("Mark {id} as reviewed"),
+            "The claim still holds, although a claim that it depends on changed.".to_owned(),
+        ),
         ClaimAct::Redact => (
             format!("Redact {id}"),
             "Its text is deleted everywhere, for good. The record without the text stays. You are asked once more."
@@ -201,9 +202,10 @@ fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
         (CardAct::Retract, _) if proposed => {
             ("Accept: retract the claim", format!("{} was never right: it becomes inactive.", quoted(0)))
         }
-        (CardAct::Retract, _) => {
-            ("Retract one", "The chosen claim was never right and becomes inactive; the other one is kept.".to_owned())
-        }
+        (CardAct::Retract, _) => (
+            "Retract a claim",
+            "The chosen claim was never right and becomes inactive; the other one is kept.".to_owned(),
+        ),
         (CardAct::Narrow, _) => {
             ("Narrow to a condition", "The chosen claim gets these conditions, so that both hold.".to_owned())
         }

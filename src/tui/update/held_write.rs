@@ -85,7 +85,7 @@ pub(super) fn found(state: &mut AppState, questions: Questions, out: &mut Vec<Ef
 fn open(state: &mut AppState, question: Consider, reason: &str, key: Option<KeyPress>) {
     let until = times::clock(question.until, &state.settings.zone);
     let effect = format!(
-        "Not stored yet: “{}”. What is it to each of these claims? Without an answer it is stored at {until}, with a card.",
+        "Not stored yet: “{}”. How does it relate to each of these claims? If you do not answer by {until}, it is stored and a conflict card opens.",
         text::fit(&question.statement, 100)
     );
     let mut fields: Vec<Field> = Vec::new();

@@ -190,7 +190,10 @@ pub(super) fn prefilled_reason(state: &AppState) -> Option<String> {
     }
     let cause = state.inbox.review()?.causes.first()?;
     let did = cause.verb();
-    Some(format!("It still holds, although {} {did} a premise.", writer(&cause.who, cause.agent.as_deref())))
+    Some(format!(
+        "It still holds, although {} {did} a claim that it depends on.",
+        writer(&cause.who, cause.agent.as_deref())
+    ))
 }
 
 /// The item that the cursor holds on to, for a link.

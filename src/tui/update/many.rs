@@ -80,8 +80,8 @@ fn form(state: &mut AppState, act: CardAct, keep: KeepSide, keeps: Vec<(Keep, us
 fn elsewhere(state: &AppState, count: usize) -> String {
     match state.conflicts.marks.len().saturating_sub(count) {
         0 => String::new(),
-        1 => "Another marked item, in another scope or of another kind, stays marked. ".to_owned(),
-        n => format!("{n} other marked items, in another scope or of another kind, stay marked. "),
+        1 => "1 marked item of another scope or kind is left out and stays marked. ".to_owned(),
+        n => format!("{n} marked items of other scopes or kinds are left out and stay marked. "),
     }
 }
 
@@ -93,7 +93,7 @@ fn words(act: CardAct, keep: KeepSide, count: usize) -> (String, String) {
         (CardAct::Supersede, KeepSide::Second) => {
             ("keep existing", "On each, the existing claim stays; the new one is discarded or superseded.")
         }
-        (CardAct::Supersede, _) => ("keep one source", "On each, the claim of that source or writer stays."),
+        (CardAct::Supersede, _) => ("keep one source", "Choose below whose claim to keep on each card."),
         (CardAct::Exception, _) => ("keep both as exceptions", "On each, both stay; the reason is stored with them."),
         (CardAct::Dismiss, _) => {
             ("dismiss", "None of these is a contradiction: you are not asked about these pairs again.")

@@ -156,7 +156,7 @@ fn difference(written: &NotesWritten) -> String {
         let card = conflict.card.map_or_else(String::new, |card| format!(" (card {})", card.short()));
         let _ = writeln!(out, "Conflict, {line}“{}” against “{}”{card}", conflict.says, conflict.against);
     }
-    let counts = [(written.said, "that the file says itself"), (written.left_out, "that did not fit the budget")];
+    let counts = [(written.said, "that the file already contains"), (written.left_out, "that did not fit the budget")];
     for (count, what) in counts.iter().filter(|(count, _)| *count > 0) {
         let _ = writeln!(out, "Left out: {} {what}", text::count(*count, "claim", "claims"));
     }

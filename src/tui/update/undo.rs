@@ -77,7 +77,7 @@ pub(super) fn found(state: &mut AppState, page: LogPage, out: &mut Vec<Effect>) 
         }
         let place = state.scope.as_ref().map_or_else(String::new, |scope| format!(" in {scope}"));
         let how = state.keys.say("{show_timeline} lists what others did");
-        return out.push(state.toast(Tone::Info, format!("You have no act{place} to undo; {how}.")));
+        return out.push(state.toast(Tone::Info, format!("You have no change{place} to undo; {how}.")));
     };
     // Something was opened, or done, since it was asked.
     if state.overlay.is_some() || !state.done.is_empty() || state.acting.is_some() {
@@ -85,13 +85,13 @@ pub(super) fn found(state: &mut AppState, page: LogPage, out: &mut Vec<Effect>) 
     }
     let quote = |words: &str| format!(" “{}”", text::fit(words, 90));
     let what = match (&event.about, &event.statement) {
-        (Some(old), Some(new)) if event.kind == "supersede" => format!("{} by{}", quote(old), quote(new)),
+        (Some(old), Some(new)) if event.kind == "supersede" => format!("{} with{}", quote(old), quote(new)),
         (about, statement) => statement.as_ref().or(about.as_ref()).map(|words| quote(words)).unwrap_or_default(),
     };
     let ago = times::ago(event.at, state.now);
     let effect = format!("You {}{what} in {}, {ago}. That was before this session.", event.verb(), event.scope);
     let write = request(state, event.op_id, &event.scope);
-    let question = "Undo your last act?";
+    let question = "Undo your last change?";
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, "Undo", write, None)));
 }
 

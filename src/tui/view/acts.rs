@@ -125,8 +125,10 @@ fn list(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
 
 fn nothing(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
     let (heading, step) = match acts.span {
-        Period::LastHere => ("Nothing happened since your last visit", "{timeline_period} goes further back."),
-        Period::Yesterday | Period::Week => ("Nothing happened in that time", "{timeline_period} goes further back."),
+        Period::LastHere => ("Nothing happened since your last visit", "Press {timeline_period} to go further back."),
+        Period::Yesterday | Period::Week => {
+            ("Nothing happened in that time", "Press {timeline_period} to go further back.")
+        }
         Period::All => ("Nothing happened yet", "Write the first claim: ergo remember '…' --reason '…'"),
     };
     empty::card(paint, area, heading, &[paint.state.keys.say(step)]);
@@ -176,8 +178,8 @@ fn row(
 
 /// What an act was about, in a line.
 fn about(event: &EventView) -> String {
-    let what = event.statement.as_deref().or(event.about.as_deref()).or(event.reason.as_deref());
-    let what = what.map_or_else(|| event.targets.first().map(|id| id.short()).unwrap_or_default(), str::to_owned);
+    let what = event.subject().or_else(|| event.reason.clone());
+    let what = what.unwrap_or_else(|| event.targets.first().map(|id| id.short()).unwrap_or_default());
     match event.kind.strip_prefix("judgement.") {
         Some(verdict) => format!("{verdict}: {what}"),
         None => what,

@@ -173,12 +173,12 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
     told.push((label.to_owned(), words, style));
     match &entry.wrote {
         Some(wrote) => {
-            let acts = if wrote.wrote == 1 { "act" } else { "acts" };
+            let changes = if wrote.wrote == 1 { "change" } else { "changes" };
             let people: Vec<&str> =
                 wrote.people.iter().map(String::as_str).filter(|who| *who != wrote.agent.as_str()).collect();
             let whom = if people.is_empty() { String::new() } else { format!(" for {}", people.join(", ")) };
-            let words = format!("{} {acts}{whom}", group(wrote.wrote));
-            told.push(("wrote".to_owned(), words, theme.text));
+            let words = format!("{} {changes}{whom}", group(wrote.wrote));
+            told.push(("made".to_owned(), words, theme.text));
             let refused = match wrote.refused {
                 0 => ("nothing".to_owned(), theme.dim),
                 1 => ("one write".to_owned(), theme.warn),
@@ -285,7 +285,7 @@ fn row(paint: &Paint<'_>, event: &EventView, day: &mut String, width: usize, cur
     let own = times::spoken_day(event.at, state.now, zone);
     let named = if *day == own { String::new() } else { own.clone() };
     *day = own;
-    let what = event.statement.as_deref().or(event.about.as_deref()).or(event.reason.as_deref()).unwrap_or_default();
+    let what = event.subject().or_else(|| event.reason.clone()).unwrap_or_default();
     let style = if event.kind == "local.refused" { theme.warn } else { theme.ok };
     let room = width.saturating_sub(2 + 11 + 6 + 13);
     Line::from(vec![
@@ -295,7 +295,7 @@ fn row(paint: &Paint<'_>, event: &EventView, day: &mut String, width: usize, cur
         span(text::pad(&times::clock(event.at, zone), 6), theme.dim),
         span(text::pad(event.verb(), 12), if event.undone { theme.dim } else { style }),
         Span::raw(" "),
-        span(text::pad(what, room), if event.undone { theme.dim } else { theme.text }),
+        span(text::pad(&what, room), if event.undone { theme.dim } else { theme.text }),
     ])
 }
 

@@ -101,7 +101,7 @@ fn heading(card: &Card) -> String {
         CardKind::Proposed => "An agent proposes to retract this claim".to_owned(),
         CardKind::Held => "The new claim waits for its writer's verdict".to_owned(),
         CardKind::Contested => "Two writers changed this claim concurrently".to_owned(),
-        CardKind::Story => "The story leaves open what holds".to_owned(),
+        CardKind::Story => "It is unclear which claim is in force".to_owned(),
         _ if judged == Some((RuleId::Judged, Relation::Contradiction)) => {
             "A judge says that these contradict".to_owned()
         }

@@ -296,7 +296,7 @@ fn detail(paint: &mut Paint<'_>, area: Rect) {
     let mut lines = Vec::new();
     let why = if words.is_empty() { String::new() } else { words.why(current, claims.related.hit(current.id)) };
     if !why.is_empty() {
-        let label = "matched by  ";
+        let label = "matches     ";
         let body = text::wrap(&why, width.saturating_sub(label.len()), paint.theme.text);
         lines.extend(labelled(label.trim_end(), body, label.len(), paint.theme.accent));
     }

@@ -53,11 +53,17 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     paint.hits.add_pane(inner, Pane::Cards, 1);
     let (heading, step) = match state.conflicts.filter {
         CardListFilter::Open => {
-            (format!("No open cards {scope}"), "{audit} compares the active claims with each other.")
+            (format!("No open cards {scope}"), "Press {audit} to compare the active claims with each other.")
         }
-        CardListFilter::Snoozed => (format!("No card is snoozed {scope}"), "{card_filter} shows the settled ones."),
-        CardListFilter::Settled => (format!("No card was settled yet {scope}"), "{card_filter} shows all cards."),
-        CardListFilter::All => (format!("No cards {scope}"), "{audit} compares the active claims with each other."),
+        CardListFilter::Snoozed => {
+            (format!("No card is snoozed {scope}"), "Press {card_filter} to see the settled ones.")
+        }
+        CardListFilter::Settled => {
+            (format!("No card was settled yet {scope}"), "Press {card_filter} to see all cards.")
+        }
+        CardListFilter::All => {
+            (format!("No cards {scope}"), "Press {audit} to compare the active claims with each other.")
+        }
     };
     empty::card(paint, inner, &heading, &[state.keys.say(step)]);
 }

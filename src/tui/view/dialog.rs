@@ -58,7 +58,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, confirm: &Confirm) {
 fn listed(paint: &Paint<'_>, item: &Listed, columns: usize) -> Line<'static> {
     let theme = paint.theme;
     let (mark, word, style) =
-        if item.done { (theme.glyphs.done, "", theme.ok) } else { (theme.glyphs.alert, "left: ", theme.warn) };
+        if item.done { (theme.glyphs.done, "", theme.ok) } else { (theme.glyphs.alert, "not settled: ", theme.warn) };
     let of = if item.done { String::new() } else { format!(" ({})", item.about) };
     let words = text::fit(&format!("{word}{}{of}", item.text), columns.saturating_sub(2));
     Line::from(vec![span(format!("{mark} "), style), span(words, theme.text)])

@@ -43,7 +43,7 @@ fn quoted(words: &[String]) -> String {
 /// What found the contradiction.
 fn stage(stage: Stage) -> &'static str {
     match stage {
-        Stage::Normalise | Stage::Structural => "by the norms",
+        Stage::Normalise | Stage::Structural => "by rules",
         Stage::Nli => "by the NLI model",
         Stage::Judge => "by the combined score",
     }

@@ -86,11 +86,8 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
         body.push("There are no claims yet. Write the first: ergo remember '…' --reason '…'".to_owned());
     } else {
         body.push("Refused writes, contradictions, warnings and claims to review appear here.".to_owned());
-        let ways = [
-            "{audit} compares the active claims",
-            "{card_filter} shows settled cards",
-            "{show_claims} shows the claims",
-        ];
+        let ways =
+            ["{audit}: compare the active claims", "{card_filter}: see settled cards", "{show_claims}: see the claims"];
         body.push(state.keys.say(&ways.join(&format!(" {} ", paint.theme.glyphs.dot))));
     }
     empty::card(paint, inner, &format!("Nothing needs your attention {scope}"), &body);
@@ -244,7 +241,7 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
         InboxRow::Pairs(count) => {
             let words =
                 if *count == 1 { "1 pair to judge".to_owned() } else { format!("{} pairs to judge", group(*count)) };
-            let how = paint.state.keys.say("{judge} judges them");
+            let how = paint.state.keys.say("press {judge}");
             let words = text::fit(&format!("{} {words}: {how}", theme.glyphs.pair), room);
             vec![before.into_iter().chain([span(words, theme.title)]).collect()]
         }
@@ -257,7 +254,7 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
             let [closed, open] = theme.glyphs.fold;
             let glyph = if import.open { open } else { closed };
             let files = sources(&items);
-            let head = format!("{glyph} {} imported from {files}", group(import.count));
+            let head = format!("{glyph} {} from the import of {files}", group(import.count));
             let age = times::age(at(import.first), paint.state.now);
             let place = import.first.scope().filter(|_| paint.state.scope.is_none());
             let place = place.map_or_else(String::new, |scope| scope.project.clone());
@@ -423,7 +420,8 @@ fn summary(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, gone: bool) ->
     if kind == InboxKind::Quarantined
         && let InboxItem::Quarantined(item) = thing
     {
-        meta.push(item.refusal.replace('_', " "));
+        let refusal = if item.refusal == "after_cut" { "no longer a member" } else { &item.refusal };
+        meta.push(refusal.replace('_', " "));
     }
     if gone {
         meta.insert(0, "already settled".to_owned());

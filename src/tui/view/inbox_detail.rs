@@ -42,7 +42,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         }
         Some(row @ InboxRow::Import(kind, import)) => {
             let lines = imported(paint, &row, width);
-            let title = format!("{}: {} imported", kind.title(), group(import.count));
+            let title = format!("{}: {} from an import", kind.title(), group(import.count));
             paint.document(area, Pane::Item, &title, &lines, inbox.scroll, focused);
         }
         Some(InboxRow::Item(kind, thing)) => {
@@ -70,7 +70,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             };
             let body = [
                 "They were imported, synced or written before the guard could compare them. One key per pair says how the two relate.".to_owned(),
-                paint.state.keys.say("{judge} judges them. Until then they stay as they are."),
+                paint.state.keys.say("Press {judge} to judge them. Until then they stay as they are."),
             ];
             empty::card(paint, inner, &heading, &body);
         }
@@ -78,8 +78,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
             let inner = paint.pane(area, "Rules to promote", "", focused);
             paint.hits.add_pane(inner, Pane::Item, usize::from(inner.height));
             let body = [
-                "Several projects state the same rule. If it is promoted, it holds in all projects of the organisation.".to_owned(),
-                paint.state.keys.say("{open} lists them, each with its supporting claims."),
+                "Several projects share the same rule. If it is promoted, it holds in all projects of the organisation.".to_owned(),
+                paint.state.keys.say("Press {open} to see them, each with its supporting claims."),
             ];
             empty::card(paint, inner, &super::inbox::rules_to_promote(count), &body);
         }
@@ -95,9 +95,9 @@ fn imported(paint: &Paint<'_>, row: &InboxRow<'_>, width: usize) -> Vec<Line<'st
     let (theme, keys) = (paint.theme, &paint.state.keys);
     let InboxRow::Import(kind, _) = row else { return Vec::new() };
     let how = if *kind == InboxKind::Refused {
-        "{open} lists them. {keep_new}, {keep_existing}, {dismiss} or {discard} settles all, after a preview."
+        "Press {open} to see each. {keep_new}, {keep_existing}, {dismiss} or {discard} settles all, after a preview."
     } else {
-        "{open} lists them. {claim_reviewed} marks all as reviewed."
+        "Press {open} to see each, {claim_reviewed} to mark all as reviewed."
     };
     let mut out = text::wrap(&keys.say(how), width, theme.dim);
     for thing in paint.state.inbox.items(row) {

@@ -14,7 +14,7 @@ use crate::{
     api::{ClaimView, EventView, InboxItem, InboxKind, NoticeItem, NoticeKind, QuarantinedView, ReviewItem},
     domain::text::escape,
     tui::{
-        action::{self, Danger, KeyScope},
+        action::{self, Action, ActionSpec, Danger, KeyScope},
         text::{self, writer},
         times,
         word_diff::{self, Run},
@@ -45,13 +45,13 @@ pub(super) fn lines(paint: &Paint<'_>, kind: InboxKind, thing: &InboxItem, width
         _ => &[KeyScope::Claim],
     };
     out.push(Line::default());
-    out.extend(acts(paint, scopes, width));
+    out.extend(acts(paint, thing, scopes, width));
     out
 }
 
 fn review(paint: &Paint<'_>, item: &ReviewItem, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
-    let mut out = text::wrap("A premise of this claim changed. Does the claim still hold?", width, theme.warn);
+    let mut out = text::wrap("A claim that this one depends on changed. Does this one still hold?", width, theme.warn);
     out.push(Line::default());
     for cause in &item.causes {
         out.extend(change(paint, cause, width));
@@ -63,11 +63,12 @@ fn review(paint: &Paint<'_>, item: &ReviewItem, width: usize) -> Vec<Line<'stati
     out
 }
 
-/// An act on a premise.
+/// An act on a claim on which another depends.
 fn change(paint: &Paint<'_>, cause: &EventView, width: usize) -> Vec<Line<'static>> {
     let theme = paint.theme;
     let who = writer(&cause.who, cause.agent.as_deref());
-    let mut words = format!("{who} {} a premise, {}", cause.verb(), times::ago(cause.at, paint.state.now));
+    let mut words =
+        format!("{who} {} a claim that it depends on, {}", cause.verb(), times::ago(cause.at, paint.state.now));
     if let Some(new) = &cause.statement {
         words = format!("{words}: “{new}”");
     }
@@ -156,7 +157,8 @@ fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<L
     let mut field = |label: &str, value: &str| {
         out.extend(labelled(label, text::wrap(value, width.saturating_sub(LABEL), theme.text), LABEL, theme.dim));
     };
-    field("act", item.verb());
+    let change = if item.kind == "supersede" { "replaced another claim with this one" } else { item.verb() };
+    field("change", change);
     field("by", &escape(&item.who));
     field("written on", &item.author_name.as_deref().map_or_else(|| item.author.short(), escape));
     if let Some(from) = item.from_name.clone().or_else(|| item.from.map(crate::domain::DeviceId::short)) {
@@ -167,12 +169,24 @@ fn quarantined(paint: &Paint<'_>, item: &QuarantinedView, width: usize) -> Vec<L
     out
 }
 
+/// The title and the help of an action, for this kind of item: a device is admitted or denied, an event accepted or discarded.
+fn pending_words(thing: &InboxItem, spec: &ActionSpec) -> (&'static str, &'static str) {
+    match (spec.id, thing) {
+        (Action::AdmitPending, InboxItem::Joining(_)) => ("Admit", "Admit the device to the team; asks first."),
+        (Action::RejectPending, InboxItem::Joining(_)) => ("Deny", "Deny the device; asks first."),
+        (Action::AdmitPending, _) => ("Accept", "Accept the event for the whole team; asks first."),
+        (Action::RejectPending, _) => ("Discard", "Discard the event on this device; asks first."),
+        _ => (spec.title, spec.help),
+    }
+}
+
 /// The actions that can be done now.
-fn acts(paint: &Paint<'_>, scopes: &[KeyScope], width: usize) -> Vec<Line<'static>> {
+fn acts(paint: &Paint<'_>, thing: &InboxItem, scopes: &[KeyScope], width: usize) -> Vec<Line<'static>> {
     let (theme, state) = (paint.theme, paint.state);
     let mut out = vec![Line::from(span("What you can do", theme.accent))];
     for spec in action::in_chain(scopes).filter(|spec| state.check(spec).is_ok()) {
-        let words = state.keys.say(spec.help);
+        let (title, help) = pending_words(thing, spec);
+        let words = state.keys.say(help);
         let mark = if spec.danger == Danger::Final { theme.glyphs.alert } else { " " };
         let lines = text::wrap(&words, width.saturating_sub(24), theme.dim);
         for (row, line) in lines.into_iter().enumerate() {
@@ -180,7 +194,7 @@ fn acts(paint: &Paint<'_>, scopes: &[KeyScope], width: usize) -> Vec<Line<'stati
                 vec![
                     span(text::pad(&state.keys.first(spec.id), 3), theme.key),
                     span(format!("{mark} "), theme.warn),
-                    span(text::pad(spec.title, 18), theme.text),
+                    span(text::pad(title, 18), theme.text),
                     Span::raw(" "),
                 ]
             } else {

@@ -33,9 +33,9 @@ const LABEL: usize = 9;
 
 /// What each verdict does, as a person's.
 const EFFECTS: [(Action, PairVerdict, &str); 4] = [
-    (Action::Compatible, PairVerdict::Compatible, "both hold; the pair is not asked about again"),
+    (Action::Compatible, PairVerdict::Compatible, "both hold; you are not asked again"),
     (Action::Replaces, PairVerdict::Replaces, "the newer claim supersedes the older one"),
-    (Action::Same, PairVerdict::Same, "the older claim supersedes the newer one"),
+    (Action::Same, PairVerdict::Same, "only the older claim stays active"),
     (Action::Contradicts, PairVerdict::Contradicts, "a card asks which of the two holds"),
 ];
 
@@ -66,7 +66,6 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
     let upper = Rect { height: area.height.saturating_sub(answers), ..area };
     let width = usize::from(area.width.saturating_sub(4));
     let lines = pair(paint, shown, width);
-    let title = format!("{title} ({} of {})", group(judging.at + 1), group(judging.pairs.len().max(judging.at + 1)));
     paint.document(upper, Pane::Pair, &title, &lines, judging.scroll, true);
     let lower = Rect { y: upper.y + upper.height, height: area.height - upper.height, ..area };
     let inner = paint.pane(lower, "How does the newer claim relate to the older one?", &note, false);
@@ -96,7 +95,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect, judging: &JudgingState) {
         "Pairs of claims that may contradict each other come here after an import, a sync, or an audit.".to_owned(),
         back,
     ];
-    empty::card(paint, area, "No pair waits for a verdict", &body);
+    empty::card(paint, area, "No pairs to judge", &body);
 }
 
 /// A verdict's key, what it does, and whether it was given.

@@ -79,7 +79,7 @@ fn problems(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<
 
 /// The roles, with what each is for.
 const ROLES: [(&str, &str); 3] =
-    [("embedder", "finds similar claims"), ("nli", "compares two claims"), ("llm", "reads norms, judges pairs")];
+    [("embedder", "finds similar claims"), ("nli", "compares two claims"), ("llm", "reads and judges claims")];
 
 fn roles(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Line<'static>>) {
     let theme = paint.theme;
@@ -146,8 +146,8 @@ fn guard(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
         ("unchecked", counts.ungated, theme.bad),
         ("NLI pairs", counts.inferred, theme.text),
         ("LLM pairs", counts.deepened, theme.text),
-        ("LLM norms", counts.refined, theme.text),
-        ("LLM queue", counts.waiting, theme.text),
+        ("parsed by LLM", counts.refined, theme.text),
+        ("wait for LLM", counts.waiting, theme.text),
         ("model failures", counts.skipped, theme.bad),
     ];
     // Beside what became of the writes only what happened is shown.
@@ -160,6 +160,7 @@ fn guard(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
                 format!("{:>8} ", group(usize::try_from(*count).unwrap_or(usize::MAX))),
                 if *count == 0 { theme.dim } else { *style },
             ));
+            let label = if *count == 1 { label.strip_suffix('s').unwrap_or(label) } else { label };
             spans.push(span(text::pad(label, 15), theme.dim));
         }
         out.push(Line::from(spans));

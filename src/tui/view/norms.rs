@@ -19,7 +19,7 @@ const NAME: usize = 11;
 pub(super) fn table(theme: &Theme, evidence: &Evidence, statements: [&str; 2], width: usize) -> Vec<Line<'static>> {
     let cell = width.saturating_sub(NAME + 11).max(4) / 2;
     let heading = vec![
-        span(text::pad("Norms", NAME), theme.accent),
+        span(text::pad("Parsed", NAME), theme.accent),
         span(text::pad("new", cell), theme.dim),
         Span::raw(" "),
         span(text::pad("existing", cell), theme.dim),

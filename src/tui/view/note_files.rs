@@ -66,7 +66,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     let body = [
         "The rules in files such as CLAUDE.md become claims, and active claims can be written back into a section of each file.".to_owned(),
         "To follow a file, a repository, or a folder of them: ergo notes add PATH".to_owned(),
-        state.keys.say("{notes_list} shows the insights."),
+        state.keys.say("Press {notes_list} to see the insights."),
     ];
     empty::card(paint, inner, "No file is followed", &body);
 }
@@ -95,8 +95,8 @@ fn list(paint: &mut Paint<'_>, area: Rect) {
             return empty::card(paint, inner, "Loading…", &[]);
         }
         let body = [
-            "An insight is a rule, with the equal rules of other projects.".to_owned(),
-            keys.say("{notes_list} shows the files."),
+            "An insight is a rule that is found in one or more projects.".to_owned(),
+            keys.say("Press {notes_list} to see the files."),
         ];
         return empty::card(paint, inner, "No insights yet", &body);
     }
@@ -218,8 +218,8 @@ fn file_in_full(paint: &Paint<'_>, file: &NoteFileView, width: usize) -> Vec<Lin
     if let Some(scope) = &file.scope {
         field("scope", &scope.to_string());
     }
-    let fragments = if file.fragments == 1 { "fragment" } else { "fragments" };
-    field("claims", &format!("{} in {} {fragments}", group(file.claims), group(file.fragments)));
+    let parts = if file.fragments == 1 { "part" } else { "parts" };
+    field("claims", &format!("{} in {} {parts} of the file", group(file.claims), group(file.fragments)));
     let ago = |at: Option<u64>| at.map_or_else(|| "never".to_owned(), |at| times::ago(at, state.now));
     field("read", &ago(file.scanned_at));
     field("written", &ago(file.written_at));
@@ -264,7 +264,7 @@ fn principle_in_full(paint: &Paint<'_>, insight: &InsightView, width: usize) -> 
     field("rank", &share(insight.rank));
     let parts = [("confidence", insight.confidence), ("recency", insight.recency), ("sources", insight.quality)];
     let parts: Vec<String> = parts.iter().map(|(name, value)| format!("{name} {}", share(*value))).collect();
-    field("by", &parts.join(", "));
+    field("based on", &parts.join(", "));
     let (first, last) = (times::ago(insight.first_seen, state.now), times::ago(insight.last_seen, state.now));
     let many = |n: usize, one: &str, many: &str| format!("{} {}", group(n), if n == 1 { one } else { many });
     let times = many(insight.sightings, "time", "times");
@@ -273,7 +273,7 @@ fn principle_in_full(paint: &Paint<'_>, insight: &InsightView, width: usize) -> 
     let tags = std::iter::once(insight.domain.as_str()).chain(insight.tags.iter().map(String::as_str));
     field("about", &tags.filter(|tag| !tag.is_empty()).collect::<Vec<_>>().join(", "));
     out.push(Line::default());
-    out.push(Line::from(span("Supported by", theme.accent)));
+    out.push(Line::from(span("Supported by, with weights", theme.accent)));
     for derivation in &insight.derivations {
         let head = format!("{:>4}  ", share(derivation.weight));
         let column = text::width(&head);

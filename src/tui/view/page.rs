@@ -75,9 +75,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: &TextPage) {
 
 /// What the difference is, and how it is written, or why it is not.
 fn what_becomes(paint: &Paint<'_>) -> String {
-    let say = "Nothing is written yet. Lines with + would be added to these files, lines with - removed";
+    let say = "Nothing is written yet. Lines with + will be added, lines with - removed";
     match paint.state.check(Action::PageApply.spec()) {
-        Ok(()) => paint.state.keys.say(&format!("{say}: {{page_apply}} applies this, and asks first.")),
+        Ok(()) => paint.state.keys.say(&format!("{say}. Press {{page_apply}} to apply this; you are asked first.")),
         Err(why) => format!("{say}. Not possible: {why}."),
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, palette: &Palette) {
         let check = state.check(spec);
         let (style, words) = match &check {
             Ok(()) => (theme.text, state.keys.say(spec.help)),
-            Err(reason) => (theme.dim, format!("not now: {reason}")),
+            Err(reason) => (theme.dim, format!("not possible: {reason}")),
         };
         let title = text::pad(spec.title, 26);
         let line = Line::from(vec![

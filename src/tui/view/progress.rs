@@ -38,7 +38,7 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
         out.push(field(paint, "vectors", "none: no embedder is chosen, so search is by words only", width));
     } else if waiting > 0 {
         let mut parts = Vec::new();
-        for (count, one, many) in [(waits.claims, "claim", "claims"), (waits.chunks, "reference", "references")] {
+        for (count, one, many) in [(waits.claims, "claim", "claims"), (waits.chunks, "passage", "passages")] {
             if count > 0 {
                 parts.push(format!("{} {}", group(count), if count == 1 { one } else { many }));
             }
@@ -63,7 +63,7 @@ pub(super) fn lines(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &
     }
     let Some(files) = files else { return };
     let scope = paint.state.shown_scope();
-    let words = format!("{} with {} references, in {scope}", many(files.items.len(), "file"), group(files.chunks));
+    let words = format!("{} with {} passages, in {scope}", many(files.items.len(), "file"), group(files.chunks));
     out.push(field(paint, "ingested", &words, width));
     let mut items: Vec<_> = files.items.iter().collect();
     items.sort_by(|a, b| b.chunks.cmp(&a.chunks).then_with(|| a.path.cmp(&b.path)));

@@ -121,7 +121,7 @@ fn nothing(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
     }
     let (heading, step) = match story.span {
         Period::All => ("No claims yet", "Write the first: ergo remember '…' --reason '…'"),
-        _ => ("No claims in that time", "{timeline_period} goes further back; {story} shows the acts."),
+        _ => ("No claims in that time", "Press {timeline_period} to go further back, {story} to see the changes."),
     };
     empty::card(paint, area, heading, &[keys.say(step)]);
 }
@@ -131,7 +131,7 @@ pub(super) fn title(confusion: Confusion) -> &'static str {
     match confusion {
         Confusion::Reversal => "Reversal: an abandoned choice came back",
         Confusion::Ambiguity => "Ambiguity: two claims contradict each other",
-        Confusion::Stale => "Stale: an old claim was overtaken",
+        Confusion::Stale => "Stale: an old claim may be out of date",
     }
 }
 
@@ -267,6 +267,6 @@ fn claim_in_full(paint: &Paint<'_>, story: &StoryState, claim: &ClaimView, width
         out.extend(text::wrap(&mark.question, width, paint.theme.text));
     }
     out.push(Line::default());
-    out.extend(text::wrap(&paint.state.keys.say("{story_card} opens its history."), width, paint.theme.dim));
+    out.extend(text::wrap(&paint.state.keys.say("Press {story_card} to open its history."), width, paint.theme.dim));
     out
 }

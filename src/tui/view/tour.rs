@@ -27,21 +27,21 @@ const PAGES: [TourPage; 3] = [
         ],
     ),
     (
-        "A card is settled with one key and a reason",
+        "A conflict card is settled with one key and a reason",
         &["The new claim and the existing one stand next to each other, the words that differ highlighted. \
              {card_details} shows the guard's evidence."],
         &[
             ("{keep_new} {keep_existing}", "keep the new claim, or the existing one"),
             ("{merge} {narrow} {exception}", "merge both, narrow one, or keep both as an exception"),
-            ("{mark} {mark_all}", "mark several, to settle them by one act"),
+            ("{mark} {mark_all}", "mark several to settle them together"),
             ("{undo}", "undo; {redo} redoes"),
         ],
     ),
     (
         "Every change is kept, and most can be undone",
         &[
-            "A replaced claim stays in the history with its reason: {claim_why} shows it. {show_timeline} lists what happened \
-             while you were away; acts can be undone there.",
+            "A replaced claim stays in the history with its reason: {claim_why} shows it. Press {show_timeline} to see what \
+             happened while you were away, and to undo changes.",
         ],
         &[
             ("{palette}", "every command by name, with its key"),

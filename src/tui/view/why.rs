@@ -29,15 +29,15 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         let waiting = paint.state.waits(Slot::Why);
         match &why.error {
             Some(error) => {
-                let how = paint.state.keys.say("{ask} asks another question; {back} goes back.");
+                let how = paint.state.keys.say("Press {ask} to ask another question, {back} to go back.");
                 empty::card(paint, inner, error, &[how]);
             }
             None if waiting => empty::card(paint, inner, "Loading…", &[]),
             None => {
                 let keys = &paint.state.keys;
                 let body = [
-                    keys.say("{ask} asks a question in words; the answer is a claim with its reasons and its history."),
-                    keys.say("{claim_why} on a claim shows its history. {show_claims} shows the claims."),
+                    keys.say("Press {ask} to ask a question in words; the answer is a claim with its reasons and its history."),
+                    keys.say("Press {claim_why} on a claim to see its history, {show_claims} to see the claims."),
                 ];
                 empty::card(paint, inner, "Ask why something was decided", &body);
             }
@@ -56,7 +56,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
     let inner = paint.pane(area, &title, &note, true);
     paint.hits.add_pane(inner, Pane::Chain, 3);
     if let Some(note) = chain.note.as_ref().filter(|_| chain.answer.is_none() && nodes == 0) {
-        let how = paint.state.keys.say("{ask} asks another question; {show_claims} shows the claims.");
+        let how = paint.state.keys.say("Press {ask} to ask another question, {show_claims} to see the claims.");
         return empty::card(paint, inner, note, &[how]);
     }
     let (mut line, mut index) = (0, 0);

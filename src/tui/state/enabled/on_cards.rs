@@ -30,7 +30,7 @@ pub(super) fn act(state: &AppState, act: CardAct) -> Can {
 /// An act on all marked cards; what it does to each is looked at by the daemon, and shown first.
 fn many(state: &AppState) -> Can {
     match state.marked_cards().len() {
-        0 => Err(state.keys.say("no card is marked: {mark} marks one")),
+        0 => Err(state.keys.say("no card is marked ({mark} marks one)")),
         n if n > MAX_CARDS => Err(format!("{n} cards are marked; one act settles at most {MAX_CARDS}")),
         _ => idle(state),
     }
@@ -106,7 +106,7 @@ fn held_card(state: &AppState) -> Can {
     };
     match under {
         Some(card) if card.kind == CardKind::Held && card.status != CardStatus::Settled => idle(state),
-        _ => Err("neither a held claim nor a pair waits for a verdict".to_owned()),
+        _ => Err("there is nothing to judge here".to_owned()),
     }
 }
 

@@ -147,7 +147,7 @@ fn a_review_has_its_reason_prefilled_and_is_one_act() {
     let mut state = opened();
     go_to(&mut state, &ItemId::Review(id(40)));
     press(&mut state, "v");
-    assert_eq!(reason(&state), "It still holds, although max via claude-code superseded a premise.");
+    assert_eq!(reason(&state), "It still holds, although max via claude-code superseded a claim that it depends on.");
     let out = press(&mut state, "ctrl-s");
     let (ticket, WriteRequest::Reviewed(request)) = written(&out).unwrap() else { panic!() };
     assert_eq!(request.target, id(40).to_hex());
@@ -377,7 +377,7 @@ fn cards_and_claims_are_marked_in_the_inbox_and_an_act_is_about_those_of_its_kin
     press(&mut state, "b");
     let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
     assert_eq!((form.title.as_str(), form.scope.project.as_str()), ("3 cards: keep existing", "api"));
-    assert!(form.effect.contains("3 other marked items, in another scope or of another kind"), "{}", form.effect);
+    assert!(form.effect.contains("3 marked items of other scopes or kinds"), "{}", form.effect);
     press(&mut state, "esc g");
     assert_eq!(state.marked_cards().len(), 1, "of the other scope there is one");
     press(&mut state, "G");

@@ -163,7 +163,7 @@ fn listed(state: &mut AppState, typed: &str) -> Vec<&'static str> {
 fn acts_are_found_by_other_words_and_with_slips() {
     let mut state = cards();
     for (typed, title) in [
-        ("delete", "Retract one"),
+        ("delete", "Retract a claim"),
         ("ignore", "Dismiss"),
         ("dismis", "Dismiss"),
         ("dimsiss", "Dismiss"),

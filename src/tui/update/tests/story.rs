@@ -41,7 +41,7 @@ fn acts_are_not_acted_on_while_the_story_is_shown() {
     assert!(written(&press(&mut state, "x")).is_none());
     assert!(toasts(&state).contains("no act is under the cursor"));
     press(&mut state, "v o");
-    assert!(toasts(&state).contains("the story is not shown"));
+    assert!(toasts(&state).contains("to show the story"));
 }
 
 #[test]

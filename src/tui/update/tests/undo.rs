@@ -73,10 +73,10 @@ fn beyond_the_session_it_is_said_what_would_be_undone() {
     let out = press(&mut state, "u");
     assert!(written(&out).is_none(), "nothing is undone unseen");
     let (question, effect) = question(&state).unwrap();
-    assert_eq!(question, "Undo your last act?");
+    assert_eq!(question, "Undo your last change?");
     assert!(
         effect.starts_with(
-            "You superseded “Deploy every Friday” by “Deploy on green CI and an approved review” in acme/api"
+            "You superseded “Deploy every Friday” with “Deploy on green CI and an approved review” in acme/api"
         ),
         "{effect}"
     );
@@ -91,7 +91,7 @@ fn what_an_agent_did_is_not_undone_by_that_key() {
     page.items = vec![event(3, "assert", Some("x"))];
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Log(page))));
     assert!(question(&state).is_none());
-    assert!(toasts(&state).contains("You have no act to undo"), "{}", toasts(&state));
+    assert!(toasts(&state).contains("You have no change to undo"), "{}", toasts(&state));
 }
 
 #[test]

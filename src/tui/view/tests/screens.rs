@@ -304,7 +304,7 @@ fn what_an_agent_was_refused_and_was_given() {
     let answer = crate::api::Agents { items: vec![own], ..crate::api::Agents::default() };
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Agents(answer))));
     let shown = text(&frame(&mut state, &Theme::mono(false)));
-    assert!(shown.contains("built in") && shown.contains("part of ergo") && !shown.contains("not now"), "{shown}");
+    assert!(shown.contains("built in") && shown.contains("part of ergo") && !shown.contains("not possible"), "{shown}");
 }
 
 #[test]
