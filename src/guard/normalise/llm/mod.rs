@@ -47,12 +47,24 @@ struct Example {
 
 static NORM_PROMPT: LazyLock<NormPrompt> = LazyLock::new(|| toml::from_str(PROMPT).unwrap_or_default());
 
-/// Twelve hexadecimal digits of the prompt and the grammar together.
-static EDITION: LazyLock<String> = LazyLock::new(|| {
+/// The edition of the built-in prompt and grammar.
+static EDITION: LazyLock<String> = LazyLock::new(|| edition(&NORM_PROMPT, GRAMMAR));
+
+/// Returns twelve hexadecimal digits of what determines an answer: the prompt as the model sees it, and the grammar's rules. Comments
+/// in the two files do not count, because stored answers are found by the edition: after a change, the model is asked again about
+/// each statement. Answers of another edition stay in the store and are not used.
+fn edition(prompt: &NormPrompt, grammar: &str) -> String {
+    let rules = grammar.lines().filter(|line| !line.starts_with('#'));
+    let parts = std::iter::once(prompt.system.as_str())
+        .chain(prompt.examples().flat_map(|(statement, norm)| [statement, norm]))
+        .chain(rules);
     let mut hasher = blake3::Hasher::new();
-    hasher.update(PROMPT.as_bytes()).update(GRAMMAR.as_bytes());
+    for part in parts {
+        // With its length, so that text cannot move from one part to the next unnoticed.
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
     hasher.finalize().to_hex().chars().take(12).collect()
-});
+}
 
 /// Returns the built-in prompt.
 pub fn norm_prompt() -> &'static NormPrompt {

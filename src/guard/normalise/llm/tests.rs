@@ -71,6 +71,22 @@ fn a_version_names_rules_prompt_model_and_file() {
     assert!(version("own", "").ends_with(":own@"));
 }
 
+#[test]
+fn the_edition_depends_on_what_the_model_sees_and_not_on_comments() {
+    let prompt: NormPrompt = toml::from_str(&format!("# Another comment.\n{PROMPT}")).unwrap();
+    let ours = edition(norm_prompt(), GRAMMAR);
+    assert_eq!(edition(&prompt, &format!("# Another comment.\n{GRAMMAR}")), ours);
+    assert_eq!(ours.len(), 12);
+
+    let mut changed = prompt.clone();
+    changed.system.push('.');
+    assert_ne!(edition(&changed, GRAMMAR), ours);
+    let mut changed = prompt.clone();
+    changed.examples.pop();
+    assert_ne!(edition(&changed, GRAMMAR), ours);
+    assert_ne!(edition(&prompt, &GRAMMAR.replace("may_not", "need_not")), ours);
+}
+
 #[rstest]
 #[case::refusal("I'm sorry, but I can't help with that.")]
 #[case::chatter("Sure! {\"modality\": \"must\", \"subject\": \"a\", \"object\": null, \"value\": null}")]
