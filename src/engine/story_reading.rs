@@ -234,3 +234,52 @@ impl StoryReader for StoryPass<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::EventId;
+
+    fn id(number: usize) -> ClaimId {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&number.to_le_bytes());
+        EventId(bytes)
+    }
+
+    fn text() -> StoryText {
+        StoryText::new(crate::guard::NormedClaim::default(), None)
+    }
+
+    fn is_kept(kept: &KeptTexts, number: usize) -> bool {
+        kept.newer.contains_key(&id(number)) || kept.older.contains_key(&id(number))
+    }
+
+    #[test]
+    fn the_texts_that_were_not_used_for_longest_leave_at_the_bound() {
+        let mut kept = KeptTexts::default();
+        for number in 0..KEPT {
+            kept.insert(id(number), text());
+        }
+        assert!((0..KEPT).all(|number| is_kept(&kept, number)), "all fit");
+        kept.insert(id(KEPT), text());
+        assert!(!is_kept(&kept, 0) && !is_kept(&kept, KEPT / 2 - 1), "the older half left");
+        assert!(is_kept(&kept, KEPT / 2) && is_kept(&kept, KEPT), "the newer half stays");
+        assert!(kept.newer.len() + kept.older.len() <= KEPT);
+        assert!(kept.get(&id(0)).is_none() && kept.get(&id(KEPT)).is_some());
+    }
+
+    #[test]
+    fn a_text_in_use_stays_however_many_are_added() {
+        let mut kept = KeptTexts::default();
+        kept.insert(id(0), text());
+        for number in 1..3 * KEPT {
+            kept.insert(id(number), text());
+            // Used once while half of the texts are replaced, which is as seldom as keeps it.
+            if number % (KEPT / 2) == 0 {
+                assert!(kept.get(&id(0)).is_some(), "it is used after {number} others");
+            }
+            assert!(kept.newer.len() + kept.older.len() <= KEPT);
+        }
+        assert!(is_kept(&kept, 0) && !is_kept(&kept, 1));
+    }
+}
