@@ -313,9 +313,14 @@ impl Work<'_> {
 
     /// A claim as the present normaliser reads it, and the language model if it was asked.
     fn fresh(&self, row: &ClaimRow) -> Result<NormedClaim, ApiError> {
+        let stored = || refine::as_read(self.reader, row, self.second.as_deref());
+        // To normalise is to parse: a claim that has the norms of the present rules is not parsed for them once more.
+        if row.normaliser.as_deref().is_some_and(llm::is_current) {
+            return stored();
+        }
         let normalised = guard_calls::normalise(&self.engine.guard, row.kind, &row.statement, &row.qualifiers);
-        if normalised.warning.is_some() || row.normaliser.as_deref().is_some_and(llm::is_current) {
-            return refine::as_read(self.reader, row, self.second.as_deref());
+        if normalised.warning.is_some() {
+            return stored();
         }
         Ok(NormedClaim { norms: normalised.norms, normaliser: normalised.version, ..new_claim(row) })
     }

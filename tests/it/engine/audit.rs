@@ -3,7 +3,7 @@
 use ergo::{
     api::{AuditOutcome, AuditRequest, CardKind},
     domain::{Norm, Qualifiers, Status, norm::SubjectKind},
-    guard::{Guard, Normalised, Normaliser},
+    guard::{Guard, Normalised, Normaliser, RuleNormaliser},
 };
 
 use super::*;
@@ -71,4 +71,27 @@ fn what_an_older_guard_let_in_is_found_by_the_present_rules_once() {
     assert_eq!((bed.claim(red).status, bed.open_cards()), (Status::Active, 1));
     done(bed.resolve(card, order(CardAct::Dismiss, "two fleets")));
     assert_eq!((audit(&bed, false).opened.len(), bed.open_cards()), (0, 0));
+}
+
+/// The rules, with the number of statements that they normalised.
+struct Counting(Arc<AtomicU64>);
+
+impl Normaliser for Counting {
+    fn normalise(&self, statement: &str, qualifiers: &Qualifiers) -> Normalised {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        RuleNormaliser.normalise(statement, qualifiers)
+    }
+}
+
+#[test]
+fn only_claims_of_an_older_normaliser_are_normalised_again() {
+    let bed = Bed::new().reopen_with(Guard::default().with_normaliser(Box::new(Blind)));
+    bed.remember("Deployments must use a blue canary", "safe");
+    let bed = bed.reopen();
+    bed.remember("The billing service logs to its own file", "order");
+    let normalised = Arc::new(AtomicU64::new(0));
+    let guard = Guard::default().with_normaliser(Box::new(Counting(Arc::clone(&normalised))));
+    let bed = bed.reopen_with(guard);
+    assert_eq!(audit(&bed, true).claims, 2);
+    assert_eq!(normalised.load(Ordering::Relaxed), 1);
 }
