@@ -9,6 +9,11 @@ pub fn count(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }
 
+/// Returns the pronoun for a number of things: “both”, or “all 3”.
+pub fn all_of(count: usize) -> String {
+    if count > 2 { format!("all {count}") } else { "both".to_owned() }
+}
+
 /// Makes text safe for a terminal: control, bidirectional and zero-width characters are dropped (a tab becomes a space),
 /// line breaks are kept. The stored bytes stay as they were written.
 pub fn sanitize(text: &str) -> String {

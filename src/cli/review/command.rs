@@ -1,9 +1,14 @@
 //! The answers of the review: letters, which are those of the app, and words.
 
+use std::borrow::Cow;
+
 use crate::{
     api::{ActOption, CardAct, CardKind, CardView, InboxItem},
     cli::ui::SafeText,
-    domain::{Status, text::sanitize_line},
+    domain::{
+        Status,
+        text::{all_of, sanitize_line},
+    },
 };
 
 /// The meaning of an answer.
@@ -37,16 +42,16 @@ pub(in crate::cli) enum ReviewCommand {
     Unknown(String),
 }
 
-/// The answers that settle a card: the letter, its act, an example, and what it does.
+/// The answers that settle a card: the letter, its act, an example, and what it does. `{all}` and `{others}` stand for the sides.
 const CARD_ANSWERS: [(&str, CardAct, &str, &str); 11] = [
     ("y", CardAct::Yes, "y", "yes; the card says what that does"),
     ("no", CardAct::No, "no", "no; the card says what that does"),
-    ("a", CardAct::Supersede, "a", "keep side 1: it supersedes the other"),
+    ("a", CardAct::Supersede, "a", "keep side 1: it supersedes {others}"),
     ("b", CardAct::Supersede, "b", "keep side 2; b 3 keeps side 3"),
-    ("m", CardAct::Supersede, "m", "merge: a new statement supersedes both"),
+    ("m", CardAct::Supersede, "m", "merge: a new statement supersedes {all}"),
     ("r", CardAct::Retract, "r 1", "retract side 1: it was never right"),
     ("o", CardAct::Narrow, "o 1", "narrow side 1 to an environment, team, tenant or period"),
-    ("x", CardAct::Exception, "x", "exception: keep both"),
+    ("x", CardAct::Exception, "x", "exception: keep {all}"),
     ("d", CardAct::Dismiss, "d", "dismiss: no contradiction"),
     ("D", CardAct::Discard, "D", "discard the refused claim"),
     ("z", CardAct::Snooze, "z 3d", "snooze"),
@@ -62,6 +67,12 @@ fn card_answers(acts: &[ActOption]) -> impl Iterator<Item = (&'static str, &'sta
         .iter()
         .filter(move |(_, act, ..)| possible(*act))
         .map(|(letter, _, example, meaning)| (*letter, *example, *meaning))
+}
+
+/// Returns what an answer to a card does, in the words for that many sides.
+fn with_sides(meaning: &str, sides: usize) -> String {
+    let others = if sides > 2 { "the others" } else { "the other" };
+    meaning.replace("{all}", &all_of(sides)).replace("{others}", others)
 }
 
 /// Returns the letters that an item takes; `card` is the item in full if it is a card.
@@ -81,18 +92,22 @@ pub(super) fn letters(item: &InboxItem, card: Option<&CardView>) -> Vec<&'static
 
 /// Returns the answers that an item takes, each with its meaning; `card` is the item in full if it is a card.
 pub(super) fn help(item: &InboxItem, card: Option<&CardView>) -> SafeText {
-    let mut lines: Vec<(&str, &str)> = Vec::new();
+    let mut lines: Vec<(&str, Cow<'_, str>)> = Vec::new();
     match card {
         Some(card) => {
-            lines.extend((card.summary.kind == CardKind::Held).then_some(("j", HELD_HELP)));
-            lines.extend(card_answers(&card.acts).map(|(_, example, meaning)| (example, meaning)));
-            lines.push(("w 1", "why: the history of side 1"));
+            lines.extend((card.summary.kind == CardKind::Held).then_some(("j", HELD_HELP.into())));
+            let sides = card.sides.len();
+            lines.extend(
+                card_answers(&card.acts).map(|(_, example, meaning)| (example, with_sides(meaning, sides).into())),
+            );
+            lines.push(("w 1", "why: the history of side 1".into()));
         }
-        None => lines.extend(answers(item)),
+        None => lines.extend(answers(item).iter().map(|(letter, meaning)| (*letter, (*meaning).into()))),
     }
-    lines.extend([("u", "undo my last change"), ("n", "next item (or Enter)"), ("q", "quit")]);
+    let always = [("u", "undo my last change"), ("n", "next item (or Enter)"), ("q", "quit")];
+    lines.extend(always.map(|(letter, meaning)| (letter, meaning.into())));
     let lines: Vec<SafeText> =
-        lines.into_iter().map(|(letter, meaning)| text!("{}{}", format_args!("{letter:6}"), meaning)).collect();
+        lines.into_iter().map(|(letter, meaning)| text!("{}{}", format_args!("{letter:6}"), &*meaning)).collect();
     SafeText::join(&lines, "\n")
 }
 
@@ -200,6 +215,17 @@ mod tests {
         assert_eq!(all.len(), CARD_ANSWERS.len());
         for letter in all {
             assert!(matches!(parse(letter, true), ReviewCommand::Card(..)), "{letter}");
+        }
+    }
+
+    #[test]
+    fn an_answer_says_how_many_sides_it_is_about() {
+        let meanings = |sides| CARD_ANSWERS.map(|(.., meaning)| with_sides(meaning, sides)).join("\n");
+        for (sides, merge, keep) in
+            [(2, "supersedes both", "supersedes the other\n"), (3, "supersedes all 3", "supersedes the others\n")]
+        {
+            let meanings = meanings(sides);
+            assert!(meanings.contains(merge) && meanings.contains(keep) && !meanings.contains('{'), "{meanings}");
         }
     }
 

@@ -9,7 +9,10 @@ use super::{
 use crate::{
     api::{CardAct, CardKind, CardSummary, CardView},
     cli::ui::{Style, Ui},
-    domain::{guard_report::Evidence, text::escape},
+    domain::{
+        guard_report::Evidence,
+        text::{all_of, escape},
+    },
 };
 
 /// Describes where a card comes from.
@@ -100,6 +103,7 @@ impl Ui {
     /// Shows the possible acts on a card as commands, each with its meaning.
     pub(crate) fn card_ways(&mut self, card: &CardView) {
         let id = card.summary.id.short();
+        let all = all_of(card.sides.len());
         let mut ways = Vec::new();
         for option in card.acts.iter().filter(|option| option.disabled.is_none()) {
             let why = reason_flag(option.prefill.as_deref());
@@ -112,7 +116,7 @@ impl Ui {
                         let why = reason_flag(side.claim.own_reason());
                         ways.push((format!("--keep {}{why}", at + 1), format!("[{}]: {what}", at + 1)));
                     }
-                    ways.push((merge, "a new statement supersedes both".into()));
+                    ways.push((merge, format!("a new statement supersedes {all}")));
                 }
                 CardAct::Retract => {
                     for (at, side) in card.sides.iter().enumerate().filter(|(_, side)| !side.new_claim) {
@@ -124,10 +128,13 @@ impl Ui {
                     }
                 }
                 CardAct::Narrow => {
-                    ways.push((format!("--narrow 1 --env ENV{why}"), "both hold, under different conditions".into()));
+                    ways.push((
+                        format!("--narrow 1 --env ENV{why}"),
+                        format!("{all} hold, under different conditions"),
+                    ));
                 }
                 CardAct::Exception => {
-                    ways.push((format!("--exception{why}"), "keep both, as an exception".into()));
+                    ways.push((format!("--exception{why}"), format!("keep {all}, as an exception")));
                 }
                 CardAct::Dismiss if card.summary.kind == CardKind::Proposed => {
                     ways.push((format!("--dismiss{why}"), "reject: keep the claim".into()));

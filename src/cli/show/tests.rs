@@ -162,6 +162,18 @@ fn a_card_shows_both_sides_and_the_ways_on() {
 }
 
 #[test]
+fn the_ways_on_count_the_sides_of_a_card() {
+    let mut card = card();
+    let third = CardSide { claim: claim(0x22, "Deploy on any day."), new_claim: false, bears: vec![], now: vec![] };
+    card.sides.push(third);
+    let (mut ui, out, _) = ui(None, false);
+    ui.card_ways(&card);
+    let text = out.text();
+    assert!(text.contains("a new statement supersedes all 3"), "{text}");
+    assert!(text.contains("keep all 3, as an exception") && !text.contains("both"), "{text}");
+}
+
+#[test]
 fn a_claim_and_its_chain_read_as_a_timeline() {
     both("why", |ui| {
         ui.claim(&claim(0x3f, "Never deploy on Fridays."), NOW);

@@ -37,7 +37,7 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
         FormSubject::Card { id, act, merged, winner } => {
             let statement = form.text(FieldId::Statement);
             if merged && statement.is_empty() {
-                return Err((Some(FieldId::Statement), "write the claim that replaces both".to_owned()));
+                return Err((Some(FieldId::Statement), "write the claim that replaces them".to_owned()));
             }
             let qualifiers = if act == CardAct::Narrow { qualifiers(form)? } else { Qualifiers::default() };
             let target = matches!(act, CardAct::Retract | CardAct::Narrow).then(|| chosen_target(form)).flatten();

@@ -27,7 +27,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm 
     }
     if merged {
         let text = card.a().map_or("", |side| side.claim.statement.as_str());
-        fields.push(text_field(FieldId::Statement, "Merged claim", "one claim that replaces both", text));
+        fields.push(text_field(FieldId::Statement, "Merged claim", "one claim that replaces them", text));
     }
     if act == CardAct::Narrow {
         fields.extend([
