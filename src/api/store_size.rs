@@ -11,12 +11,15 @@ pub struct SizeQuery {
     /// Count what `ergo compact` would remove from before this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
+    /// Divide what is in use by kind of data, which reads the whole file.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_kind: bool,
 }
 
 /// The answer to `GET /size`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SizeByKind {
-    /// The bytes of each kind of data, the largest first; together the file and its write-ahead log.
+    /// The parts of the store, the largest first; together the file and its write-ahead log.
     pub parts: Vec<KindSize>,
     /// Events of the local log that `ergo compact` would remove; 0 unless `before` was given.
     pub compact_events: usize,
@@ -27,7 +30,8 @@ pub struct SizeByKind {
 /// The size of one kind of data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct KindSize {
-    /// `shared log`, `local log`, `vectors`, `projections`, `sync`, `free` or `write-ahead log`.
+    /// `in use`, `free` or `write-ahead log`; by kind of data, `shared log`, `local log`, `vectors`, `projections` and `sync` instead of
+    /// `in use`.
     pub kind: String,
     /// Its bytes; those of the two logs are an estimate.
     pub bytes: u64,

@@ -52,7 +52,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let mut done = Compacted { dry_run: args.dry_run, before, ..Compacted::default() };
     match StoreLock::owner(&paths) {
         Some(_) if args.dry_run => {
-            let query = SizeQuery { before: Some(before) };
+            let query = SizeQuery { before: Some(before), by_kind: false };
             let size = cx.block_on(async |cx| Ok(cx.client().await?.size_by_kind(&query).await?))?;
             (done.events, done.bytes) = (size.compact_events, size.compact_bytes);
         }

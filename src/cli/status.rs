@@ -12,7 +12,11 @@ use crate::{
 
 /// Show the daemon, the store and this project. Does not start the daemon.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Show the size of each kind of data, which reads the whole file of the store
+    #[arg(long)]
+    sizes: bool,
+}
 
 /// The status as JSON.
 #[derive(serde::Serialize)]
@@ -23,12 +27,12 @@ struct StatusView<'a> {
 }
 
 /// Runs the verb.
-pub(crate) async fn run(_args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     cx.globals.no_spawn = true;
     let client = cx.client().await?;
     let diagnose = client.diagnose().await?;
     let old_before = cx.config()?.store.old_before(Context::now());
-    let size = client.size_by_kind(&SizeQuery { before: Some(old_before) }).await?;
+    let size = client.size_by_kind(&SizeQuery { before: Some(old_before), by_kind: args.sizes }).await?;
     if cx.ui.json {
         cx.ui.value(&StatusView { diagnose: &diagnose, size: &size });
         return Ok(Exit::Ok);

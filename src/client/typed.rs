@@ -82,7 +82,7 @@ impl Client {
         self.get("/diagnose", "").await
     }
 
-    /// `GET /size`: the bytes of each kind of data. Reads the whole store.
+    /// `GET /size`: the size of the store. By kind of data, it reads the whole file.
     pub async fn size_by_kind(&self, query: &SizeQuery) -> ClientResult<SizeByKind> {
         let deadline = LONG_DEADLINE;
         self.value(Request { query: encode(query)?, deadline, ..Request::new(Method::GET, "/size") }).await

@@ -17,6 +17,8 @@ pub enum DataKind {
     Projections,
     /// Documents, peers and what is in quarantine.
     Sync,
+    /// All of these together.
+    InUse,
     /// Pages that hold nothing: the next writes use them.
     Free,
     /// The write-ahead log beside the file.
@@ -39,6 +41,20 @@ const SYNC: [&str; 11] = [
 ];
 
 impl Reader {
+    /// The bytes in use, those that are free, and the write-ahead log; together the size of the file and its write-ahead log. Takes as long for
+    /// a large file as for a small one: SQLite counts its pages.
+    pub fn size_in_use(&self) -> Result<BTreeMap<DataKind, u64>> {
+        self.snapshot(|reader| {
+            let [free, used] = reader.page_bytes()?;
+            let wal = reader.wal_bytes();
+            Ok(BTreeMap::from([(DataKind::InUse, used), (DataKind::Free, free), (DataKind::WriteAheadLog, wal)]))
+        })
+    }
+
+    fn wal_bytes(&self) -> u64 {
+        std::fs::metadata(super::open::wal_of(&self.path)).map_or(0, |file| file.len())
+    }
+
     /// The bytes of each kind of data; together the size of the file and its write-ahead log. Reads every page: a second for a gigabyte.
     ///
     /// The two logs share their tables, and the bytes of these are divided by the lengths of headers and bodies.
@@ -78,12 +94,11 @@ impl Reader {
             let share = u128::from(of_logs) * u128::from(local) / u128::from((shared + local).max(1));
             let local = u64::try_from(share).unwrap_or(of_logs);
             let [free, _] = reader.page_bytes()?;
-            let wal = std::fs::metadata(super::open::wal_of(&reader.path)).map_or(0, |file| file.len());
             sizes.extend([
                 (DataKind::SharedLog, of_logs - local),
                 (DataKind::LocalLog, local),
                 (DataKind::Free, free),
-                (DataKind::WriteAheadLog, wal),
+                (DataKind::WriteAheadLog, reader.wal_bytes()),
             ]);
             Ok(sizes)
         })

@@ -57,7 +57,7 @@ pub(in crate::daemon) async fn check(State(shared): State<SharedState>) -> JsonR
     value(shared.engine(move |engine| engine.check_store_shown(&mut task)).await)
 }
 
-/// The bytes of each kind of data in the store, and what `ergo compact` would remove. Reads the whole file.
+/// The size of the store, and what `ergo compact` would remove. By kind of data, it reads the whole file.
 #[utoipa::path(get, path = "/size", tag = "daemon", params(SizeQuery), responses((status = 200, body = SizeByKind)))]
 pub(in crate::daemon) async fn size(
     State(shared): State<SharedState>,

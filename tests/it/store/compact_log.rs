@@ -267,6 +267,9 @@ fn the_kinds_of_data_add_up_to_the_file() {
     let store = open(&path);
     let sizes = store.reader().size_by_kind().unwrap();
     assert_eq!(sizes.values().sum::<u64>(), store.reader().size().unwrap(), "{sizes:?}");
+    let in_use = store.reader().size_in_use().unwrap();
+    assert_eq!(in_use.values().sum::<u64>(), store.reader().size().unwrap(), "{in_use:?}");
+    assert_eq!(in_use[&DataKind::Free], sizes[&DataKind::Free], "{in_use:?} {sizes:?}");
     assert!(sizes[&DataKind::LocalLog] > small + 100_000, "{small} {sizes:?}");
     assert!(sizes[&DataKind::LocalLog] > 50 * sizes[&DataKind::SharedLog], "{sizes:?}");
 }
