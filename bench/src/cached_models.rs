@@ -217,15 +217,15 @@ mod tests {
         let call = Call::foreground(Duration::from_secs(1));
         let pairs = [("a".to_owned(), "b".to_owned())];
         let fake = FakeModels::new().classifying(|a, _| Ok([a.len() as f32, 0.0, 1.5])).gating(|_, _| 0.5);
-        let said = Classification { logits: [1.0, 0.0, 1.5], gate: Some(0.5) };
+        let answer = Classification { logits: [1.0, 0.0, 1.5], gate: Some(0.5) };
         let fake = Arc::new(fake);
         let heard = Arc::new(CachedModels::new(Arc::clone(&fake) as Arc<dyn Models>, Some(&file)).unwrap());
         for _ in 0..2 {
-            assert_eq!(heard.timed().classify(&pairs, call).unwrap(), [said]);
+            assert_eq!(heard.timed().classify(&pairs, call).unwrap(), [answer]);
         }
         assert_eq!(fake.asked().len(), 1);
         let silent = Arc::new(FakeModels::new().classifying(|_, _| Ok([9.0; 3])));
         let again = Arc::new(CachedModels::new(silent, Some(&file)).unwrap());
-        assert_eq!(again.cached().classify(&pairs, call).unwrap(), [said]);
+        assert_eq!(again.cached().classify(&pairs, call).unwrap(), [answer]);
     }
 }

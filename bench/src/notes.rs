@@ -94,14 +94,14 @@ pub fn pairs(data: &Path, models: &dyn Models, explain: bool) -> anyhow::Result<
         scored.push((row, [norms(&row.a), norms(&row.b)], cosine, mutual, entailment));
     }
     let at = |from: SameThresholds| {
-        let (mut hits, mut said, mut all) = (0_usize, 0_usize, 0_usize);
+        let (mut hits, mut reported, mut all) = (0_usize, 0_usize, 0_usize);
         for (row, [a, b], cosine, mutual, entailment) in &scored {
             let found = is_same((&row.a, a), (&row.b, b), *cosine, *entailment, from.of_pair(*mutual));
             hits += usize::from(found && row.same);
-            said += usize::from(found);
+            reported += usize::from(found);
             all += usize::from(row.same);
         }
-        (hits as f64 / said.max(1) as f64, hits as f64 / all.max(1) as f64)
+        (hits as f64 / reported.max(1) as f64, hits as f64 / all.max(1) as f64)
     };
     let shipped = SameThresholds::default();
     let (precision, recall) = at(shipped);

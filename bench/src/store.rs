@@ -73,8 +73,8 @@ pub enum BenchError {
     #[error("the replication index cannot be made: {0}")]
     Index(String),
     /// An agent's way in answered otherwise than it should.
-    #[error("`ergo {verb}` answered: {said}")]
-    Answer { verb: String, said: String },
+    #[error("`ergo {verb}` answered: {message}")]
+    Answer { verb: String, message: String },
     /// Something that was waited for did not happen.
     #[error("it was waited in vain until {what}\n{log}")]
     Late {
@@ -446,9 +446,9 @@ mod tests {
     fn a_small_store_is_measured_end_to_end() {
         let folder = tempfile::tempdir().unwrap();
         let options = Options { sizes: vec![40], samples: 10, folder: folder.path().join("new") };
-        let mut said = Vec::new();
-        let report = run(&options, &mut |line| said.push(line.to_owned())).unwrap();
-        assert_eq!((report.rows.len(), report.rows[0].claims, said.len()), (1, 40, 2));
+        let mut lines = Vec::new();
+        let report = run(&options, &mut |line| lines.push(line.to_owned())).unwrap();
+        assert_eq!((report.rows.len(), report.rows[0].claims, lines.len()), (1, 40, 2));
         // The head, the row, and what two levels cost.
         assert!(report.table().lines().count() == 3 && report.rows[0].file_mib > 0.0);
         // Nothing is left behind.

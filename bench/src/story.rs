@@ -158,7 +158,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     let by_rules = |story: &StoryRow| marks(&guard, &story.claims);
     if let Some(models) = options.models.as_deref().filter(|models| models.info().role(ModelRole::Llm).is_some()) {
         let answers = story_judged::ask(models, &stories, progress);
-        let by_model = |at: usize, story: &StoryRow| answers.marks(at, story, &lines(&guard, &told(&story.claims)));
+        let by_model = |at: usize, story: &StoryRow| answers.marks(at, story, &lines(&guard, &dated(&story.claims)));
         let (model, missed) = score("model", &stories, by_model);
         report.misses.extend(missed.into_iter().map(|miss| format!("model: {miss}")));
         let both = |at: usize, story: &StoryRow| story_judged::both(by_rules(story), by_model(at, story));
@@ -167,7 +167,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     if let Some(path) = &options.verdicts {
         let answers = story_judged::read_verdicts(path, &stories)?;
         let judged = |at: usize, story: &StoryRow| {
-            let by_judge = answers.marks(at, story, &lines(&guard, &told(&story.claims)));
+            let by_judge = answers.marks(at, story, &lines(&guard, &dated(&story.claims)));
             story_judged::both(by_rules(story), by_judge)
         };
         let (judged, missed) = score("judged", &stories, judged);
@@ -200,23 +200,24 @@ pub(crate) fn rows<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, BenchErro
 /// The marks of a story, each with the ids of its claims.
 fn marks(guard: &Guard, claims: &[ClaimRow]) -> FoundMarks {
     let ids = |mark: &Mark| mark.claims.iter().map(|at| claims[*at].id.clone()).collect();
-    read(guard, &told(claims)).iter().map(|mark| (mark.confusion, ids(mark))).collect()
+    read(guard, &dated(claims)).iter().map(|mark| (mark.confusion, ids(mark))).collect()
 }
 
 /// The claims of a story as (time, writer, statement).
-fn told(claims: &[ClaimRow]) -> Vec<(u64, &str, &str)> {
-    let told = |claim: &ClaimRow| claim.at.as_millisecond().try_into().unwrap_or_default();
-    claims.iter().map(|claim| (told(claim), claim.scope.as_str(), claim.text.as_str())).collect()
+fn dated(claims: &[ClaimRow]) -> Vec<(u64, &str, &str)> {
+    let time = |claim: &ClaimRow| claim.at.as_millisecond().try_into().unwrap_or_default();
+    claims.iter().map(|claim| (time(claim), claim.scope.as_str(), claim.text.as_str())).collect()
 }
 
 /// The story of (time, writer, statement), all of them in force.
-fn read(guard: &Guard, told: &[(u64, &str, &str)]) -> Vec<Mark> {
-    story::read(guard, &lines(guard, told))
+fn read(guard: &Guard, dated: &[(u64, &str, &str)]) -> Vec<Mark> {
+    story::read(guard, &lines(guard, dated))
 }
 
 /// [`read`], the claims alone.
-fn lines(guard: &Guard, told: &[(u64, &str, &str)]) -> Vec<StoryClaim> {
-    told.iter()
+fn lines(guard: &Guard, dated: &[(u64, &str, &str)]) -> Vec<StoryClaim> {
+    dated
+        .iter()
         .map(|&(written, who, statement)| StoryClaim {
             written,
             recorded: written,
@@ -299,9 +300,9 @@ fn idle(guard: &Guard, name: &'static str, rows: impl Iterator<Item = (String, S
     let (mut found, mut asked) = (0_u32, 0_u32);
     for texts in units.values() {
         out.claims += texts.len();
-        let told: Vec<(u64, &str, &str)> =
+        let dated: Vec<(u64, &str, &str)> =
             texts.iter().zip(0..).map(|(text, week)| (week * WEEK, "a writer", text.as_str())).collect();
-        let marks = read(guard, &told);
+        let marks = read(guard, &dated);
         found += u32::try_from(marks.len()).unwrap_or(u32::MAX);
         let mut answers: BTreeMap<(Confusion, StoryRule), MarkAnswers> = BTreeMap::new();
         for mark in &marks {

@@ -182,12 +182,12 @@ fn side(cx: &mut Context, label: &str, claim: &ClaimView, apart: bool) {
 
 /// Says what followed from a verdict.
 fn effect(cx: &mut Context, pair: &JudgedPair) {
-    let said = match pair.effect {
+    let outcome = match pair.effect {
         PairEffect::Kept => "both stay active; you are not asked about this pair again".to_owned(),
         PairEffect::Replaced => "the newer claim superseded the older one".to_owned(),
         PairEffect::Merged => "only the older claim stays active".to_owned(),
         PairEffect::Card => format!("card {} opened: settle it with `ergo resolve`", pair.pair.short()),
         PairEffect::Stale => "this pair was already judged, or one of its claims is no longer active".to_owned(),
     };
-    cx.ui.line(text!("  {}", said));
+    cx.ui.line(text!("  {}", outcome));
 }

@@ -100,7 +100,7 @@ pub(crate) async fn shown<T>(ui: &mut Ui, client: &Client, task: &str, call: imp
         tokio::select! {
             done = &mut call => return done,
             // A daemon that does not tell is waited for all the same.
-            told = asked => if let Some(state) = told.ok().and_then(|all| all.items.into_iter().rev().find(|one| one.task == task)) {
+            tasks = asked => if let Some(state) = tasks.ok().and_then(|all| all.items.into_iter().rev().find(|one| one.task == task)) {
                 shown.at(&state);
             }
         }
@@ -150,10 +150,10 @@ mod tests {
     #[test]
     fn without_a_terminal_a_short_task_says_nothing_and_a_long_one_a_line_now_and_then() {
         let mut pace = ProgressPace::new(false);
-        let told: Vec<u64> = (0..40)
+        let shown: Vec<u64> = (0..40)
             .filter(|second| pace.tell(millis(second * 1_000), &task("checking", *second, 40)).is_some())
             .collect();
-        assert_eq!(told, [5, 15, 25, 35]);
+        assert_eq!(shown, [5, 15, 25, 35]);
     }
 
     #[test]

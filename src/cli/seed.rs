@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn a_text_is_divided_at_empty_lines_and_headings_are_no_facts() {
         let text = "# Title\n\nThe port is 8080\non every host.\n---\nLogs stay.\n\n\n## More\nKafka carries events.\n";
-        let said = paragraphs(text);
-        let said: Vec<(usize, &str)> = said.iter().map(|(line, text)| (*line, text.as_str())).collect();
-        assert_eq!(said, [(3, "The port is 8080\non every host."), (6, "Logs stay."), (10, "Kafka carries events.")]);
+        let found = paragraphs(text);
+        let found: Vec<(usize, &str)> = found.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        assert_eq!(found, [(3, "The port is 8080\non every host."), (6, "Logs stay."), (10, "Kafka carries events.")]);
     }
 }

@@ -87,12 +87,12 @@ fn drifted<'a>(cx: &Context, claims: &'a [ClaimView]) -> Vec<(&'a ClaimView, Dri
     if !cx.is_in_project() {
         return Vec::new();
     }
-    let told = drifts(claims).into_iter().filter(|(_, drift)| matches!(drift, Drift::Changed | Drift::Gone));
+    let changed = drifts(claims).into_iter().filter(|(_, drift)| matches!(drift, Drift::Changed | Drift::Gone));
     let claim = |(id, drift)| {
         let claim = claims.iter().find(|claim| claim.id == id)?;
         (claim.status == Status::Active).then_some((claim, drift))
     };
-    told.filter_map(claim).collect()
+    changed.filter_map(claim).collect()
 }
 
 /// A claim of the story on a line: its day, its id, what it says, who wrote it.

@@ -140,8 +140,8 @@ mod tests {
             "http://127.0.0.1.example.com:8788",
             "http://[2001:db8::1]:8788",
         ] {
-            let said = DaemonAddress::parse(far).unwrap_err();
-            assert!(said.contains("https://") && said.contains("ssh -L"), "{far}: {said}");
+            let error = DaemonAddress::parse(far).unwrap_err();
+            assert!(error.contains("https://") && error.contains("ssh -L"), "{far}: {error}");
         }
     }
 

@@ -244,11 +244,11 @@ impl Api for HttpApi {
             let response = timeout(request.deadline, self.open(&request))
                 .await
                 .map_err(|_| self.timed_out(request.deadline))??;
-            let said = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+            let header_text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
             Ok(Download {
                 status: response.status().as_u16(),
-                summary: said(SUMMARY_HEADER).map(str::to_owned),
-                length: said(header::CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok()),
+                summary: header_text(SUMMARY_HEADER).map(str::to_owned),
+                length: header_text(header::CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok()),
                 body: BodyStream::new(response.into_body())
                     .filter_map(|frame| {
                         std::future::ready(match frame {

@@ -484,7 +484,7 @@ mod tests {
         let client = client(&fake);
         assert_eq!(client.skew(), None);
         client.scopes().await.unwrap();
-        let said = client.skew().unwrap();
-        assert!(said.contains("0.0.1") && said.contains("ergo daemon stop"), "{said}");
+        let warning = client.skew().unwrap();
+        assert!(warning.contains("0.0.1") && warning.contains("ergo daemon stop"), "{warning}");
     }
 }

@@ -459,9 +459,9 @@ mod tests {
         ];
         for (text, line, word) in cases {
             let error = parse(text).unwrap_err();
-            let said = error.to_string();
-            assert!(said.starts_with(&format!("/c/config.toml:{line}: ")), "{said}");
-            assert!(said.contains(word), "{said}");
+            let message = error.to_string();
+            assert!(message.starts_with(&format!("/c/config.toml:{line}: ")), "{message}");
+            assert!(message.contains(word), "{message}");
         }
     }
 }

@@ -95,11 +95,11 @@ mod tests {
         assert_eq!(present.sessions(), [session("codex")]);
         drop(second);
         assert!(present.sessions().is_empty());
-        let mut told = Vec::new();
+        let mut acts = Vec::new();
         while let Ok(change) = changes.try_recv() {
-            told.push(change.act);
+            acts.push(change.act);
         }
-        assert_eq!(told, ["agent.came", "agent.came", "agent.left", "agent.left"]);
+        assert_eq!(acts, ["agent.came", "agent.came", "agent.left", "agent.left"]);
     }
 
     #[test]

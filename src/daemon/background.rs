@@ -55,10 +55,10 @@ impl Background {
         let ending = Arc::new(AtomicBool::new(false));
         let (wake, woken) = wake_on_change(engine);
         // The engine goes when the daemon ends, not when this thread does.
-        let (engine, told) = (Arc::downgrade(engine), Arc::clone(&ending));
+        let (engine, stop) = (Arc::downgrade(engine), Arc::clone(&ending));
         let (done, over) = channel::<()>();
         thread::Builder::new().name("background".into()).spawn(move || {
-            work(&engine, &told, &woken);
+            work(&engine, &stop, &woken);
             drop(done);
         })?;
         Ok(Self { ending, wake, over })

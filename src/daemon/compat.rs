@@ -132,8 +132,8 @@ async fn pass(State(cogito): State<Cogito>, request: Request<Body>, next: Next) 
     let body = match timeout(request_checks::LIMIT, Limited::new(body, MAX_BODY).collect()).await {
         Ok(Ok(whole)) => whole.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let said = format!("the body is larger than {MAX_BODY} bytes");
-            return Refused(StatusCode::PAYLOAD_TOO_LARGE, said).into_response();
+            let message = format!("the body is larger than {MAX_BODY} bytes");
+            return Refused(StatusCode::PAYLOAD_TOO_LARGE, message).into_response();
         }
         Ok(Err(error)) => {
             return Refused(StatusCode::BAD_REQUEST, format!("the body ended early: {error}")).into_response();

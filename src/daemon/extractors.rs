@@ -204,14 +204,15 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_id_is_shown_as_it_was_written() {
-        for (path, said) in [("/claims/zz%1b%5b31mz", "invalid id “zz[31mz”"), ("/claims/%20", "the id is empty")] {
+        for (path, message) in [("/claims/zz%1b%5b31mz", "invalid id “zz[31mz”"), ("/claims/%20", "the id is empty")]
+        {
             let request = http::Request::builder().uri(path).body(Body::empty()).unwrap();
             let ask = |IdInPath(id): IdInPath| async move { id };
             let mut router = axum::Router::new().route("/claims/{id}", axum::routing::get(ask));
             let response = tower_service::Service::call(&mut router, request).await.unwrap();
             let body = response.into_body().collect().await.unwrap().to_bytes();
             let error: ApiError = serde_json::from_slice(&body).unwrap();
-            assert_eq!((error.message.as_str(), error.field.as_deref()), (said, Some("id")));
+            assert_eq!((error.message.as_str(), error.field.as_deref()), (message, Some("id")));
             assert!(error.hint.unwrap().contains("hexadecimal"));
         }
     }

@@ -37,8 +37,8 @@ impl JudgeThread {
         }
         let ending = Arc::new(AtomicBool::new(false));
         let (wake, woken) = wake_on_change(engine);
-        let (weak, told) = (Arc::downgrade(engine), Arc::clone(&ending));
-        thread::Builder::new().name("judging".into()).spawn(move || work(&weak, &told, &woken))?;
+        let (weak, stop) = (Arc::downgrade(engine), Arc::clone(&ending));
+        thread::Builder::new().name("judging".into()).spawn(move || work(&weak, &stop, &woken))?;
         Ok(Some(Self { engine: Arc::downgrade(engine), ending, wake }))
     }
 }

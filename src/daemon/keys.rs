@@ -33,9 +33,9 @@ pub(super) fn device(paths: &Paths) -> Result<SigningKey, DaemonError> {
     keep_private(&path)?;
     let mut seed = [0; 32];
     hex::decode_to_slice(text.trim(), &mut seed).map_err(|_| {
-        let said = "the file does not contain 64 hexadecimal digits; restore a copy of it, or delete it to continue \
+        let problem = "the file does not contain 64 hexadecimal digits; restore a copy of it, or delete it to continue \
             as a new device (teams must then admit this device again)";
-        DaemonError::from(ConfigError::io("use the device's key", &path, said))
+        DaemonError::from(ConfigError::io("use the device's key", &path, problem))
     })?;
     Ok(SigningKey::from_bytes(&seed))
 }

@@ -63,12 +63,12 @@ pub(super) async fn tcp(address: SocketAddr, problems: &mut Vec<String>) -> Opti
     match TcpListener::bind(address).await {
         Ok(listener) => Some(listener),
         Err(error) => {
-            let said = format!(
+            let problem = format!(
                 "cannot listen on {address} ({error}), so only the socket is available; set `address` in [daemon] of \
                     config.toml to a free port, or set `tcp = false`"
             );
-            tracing::warn!("{said}");
-            problems.push(said);
+            tracing::warn!("{problem}");
+            problems.push(problem);
             None
         }
     }

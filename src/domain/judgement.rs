@@ -230,22 +230,22 @@ impl AgentJudgements {
         if self.asked == 0 && self.verdicts() == 0 {
             return None;
         }
-        let said = [
+        let counts = [
             (self.contradicts, "contradicts"),
             (self.replaces, "replaces"),
             (self.same, "same"),
             (self.compatible, "compatible"),
         ];
-        let said: Vec<String> =
-            said.iter().filter(|(many, _)| *many > 0).map(|(many, verdict)| format!("{many} {verdict}")).collect();
-        let said = if said.is_empty() { "no verdict".to_owned() } else { said.join(", ") };
+        let counts: Vec<String> =
+            counts.iter().filter(|(many, _)| *many > 0).map(|(many, verdict)| format!("{many} {verdict}")).collect();
+        let counts = if counts.is_empty() { "no verdict".to_owned() } else { counts.join(", ") };
         let writes = if self.asked == 1 { "write" } else { "writes" };
         let verdicts = match self.verdicts() {
             0 => String::new(),
             1 => "1 verdict: ".to_owned(),
             many => format!("{many} verdicts: "),
         };
-        let mut line = format!("{verdicts}{said}; asked about {} {writes}", self.asked);
+        let mut line = format!("{verdicts}{counts}; asked about {} {writes}", self.asked);
         if self.overturned > 0 {
             line = format!("{line}; {} overturned by a person", self.overturned);
         }

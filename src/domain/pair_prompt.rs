@@ -249,8 +249,8 @@ mod tests {
         "Here:\n```json\n[{\"pair\":1,\"verdict\":\"Replaces\",\"because\":\"newer\",\"sure\":true}]\n```\nDone."
     )]
     fn an_answer_is_read_with_what_stands_around_it(#[case] answer: &str) {
-        let said = PairAnswer { verdict: PairVerdict::Replaces, because: "newer".to_owned() };
-        assert_eq!(read(answer, 2), Some(vec![Some(said), None]));
+        let expected = PairAnswer { verdict: PairVerdict::Replaces, because: "newer".to_owned() };
+        assert_eq!(read(answer, 2), Some(vec![Some(expected), None]));
     }
 
     #[rstest]

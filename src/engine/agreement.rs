@@ -98,17 +98,17 @@ pub(super) fn once<T>(
     found: &mut Vec<T>,
     row: impl Fn(&T) -> &ClaimRow,
 ) -> Result<(), ApiError> {
-    let (mut said, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    let (mut stated, mut seen) = (BTreeSet::new(), BTreeSet::new());
     for above in found.iter().map(&row).filter(|row| row.scope != *project && row.status == Status::Active) {
-        said.insert(words(above));
+        stated.insert(words(above));
         seen.extend(reader.promoted_from(&above.id)?.claims);
     }
-    if !said.is_empty() {
+    if !stated.is_empty() {
         found.retain(|one| {
             let row = row(one);
             row.scope != *project
                 || row.status != Status::Active
-                || !(seen.contains(&row.id) || said.contains(&words(row)))
+                || !(seen.contains(&row.id) || stated.contains(&words(row)))
         });
     }
     Ok(())

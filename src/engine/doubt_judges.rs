@@ -269,8 +269,8 @@ impl Engine {
             let verdict = match weighed {
                 Some(weighed) => {
                     let prompt = prompt_pair(newer, older);
-                    let said = judge.verdicts(&[prompt], call).map_err(unavailable)?.pop().flatten();
-                    borne_out(&weighed, said)
+                    let answer = judge.verdicts(&[prompt], call).map_err(unavailable)?.pop().flatten();
+                    borne_out(&weighed, answer)
                 }
                 None => None,
             };
@@ -368,9 +368,9 @@ const REPLACES_FROM: f32 = 0.3;
 
 /// Returns the verdict of the local model if the guard bears it out, with the reason; a contradiction that the deep stage finds is one whatever
 /// the model says.
-fn borne_out(weighed: &WeighedPair, said: Option<PairAnswer>) -> Option<(PairVerdict, String)> {
-    let word = said.as_ref().map(|said| said.verdict);
-    let its = said.map(|said| said.because).unwrap_or_default();
+fn borne_out(weighed: &WeighedPair, answer: Option<PairAnswer>) -> Option<(PairVerdict, String)> {
+    let word = answer.as_ref().map(|answer| answer.verdict);
+    let its = answer.map(|answer| answer.because).unwrap_or_default();
     match word {
         Some(PairVerdict::Replaces) if weighed.contradicts || weighed.probability >= REPLACES_FROM => {
             Some((PairVerdict::Replaces, its))
@@ -427,9 +427,9 @@ mod tests {
             entails,
             because: "opposed words".to_owned(),
         };
-        let verdict = |weighed: &WeighedPair, said: Option<PairVerdict>| {
-            let said = said.map(|verdict| PairAnswer { verdict, because: "read".to_owned() });
-            borne_out(weighed, said).map(|(verdict, because)| (verdict, because == "read"))
+        let verdict = |weighed: &WeighedPair, verdict: Option<PairVerdict>| {
+            let answer = verdict.map(|verdict| PairAnswer { verdict, because: "read".to_owned() });
+            borne_out(weighed, answer).map(|(verdict, because)| (verdict, because == "read"))
         };
         let (sure, open, apart, alike) = (
             weighed(true, 0.9, false),

@@ -77,9 +77,9 @@ mod tests {
     #[case(ffi::SQLITE_MISUSE, ErrorCode::Internal)]
     fn what_sqlite_calls_corrupt_is_damage_and_no_defect(#[case] code: i32, #[case] expected: ErrorCode) {
         let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-        let told = ApiError::from(StoreError::from(error));
-        assert_eq!(told.code, expected, "{told:?}");
-        let hint = told.hint.unwrap_or_default();
+        let api_error = ApiError::from(StoreError::from(error));
+        assert_eq!(api_error.code, expected, "{api_error:?}");
+        let hint = api_error.hint.unwrap_or_default();
         assert_eq!(hint.contains("a backup"), expected == ErrorCode::Damaged, "{hint}");
         assert_eq!(hint.contains("bug in ergo"), expected == ErrorCode::Internal, "{hint}");
     }

@@ -53,7 +53,7 @@ impl Engine {
         if !all.is_empty() && all.iter().all(|sentence| sentence.ends_with('?')) {
             return nothing("question", "the text contains only questions");
         }
-        match self.worth_keeping(&all) {
+        match self.sentences_to_keep(&all) {
             Ok(chosen) if chosen.is_empty() => {
                 nothing("extract", "the language model found nothing in it that is worth keeping")
             }
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     /// The sentences that the model would rather keep than not, in their order.
-    fn worth_keeping(&self, all: &[&str]) -> Result<Vec<String>, Fallback> {
+    fn sentences_to_keep(&self, all: &[&str]) -> Result<Vec<String>, Fallback> {
         if let Some(judge) = self.remote_model().filter(|_| self.models.info().role(ModelRole::Llm).is_none()) {
             return chosen_by(judge, all);
         }

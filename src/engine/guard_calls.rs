@@ -113,9 +113,9 @@ pub(super) fn shortlist(
     incoming: &NormedClaim,
     found: &[NormedClaim],
     by_words: usize,
-    said: &[PairScores],
+    scores: &[PairScores],
 ) -> Vec<usize> {
-    catch_unwind(AssertUnwindSafe(|| guard::shortlist(incoming, found, by_words, said)))
+    catch_unwind(AssertUnwindSafe(|| guard::shortlist(incoming, found, by_words, scores)))
         .unwrap_or_else(|_| (0..found.len().min(MAX_CANDIDATES)).collect())
 }
 

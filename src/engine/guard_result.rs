@@ -293,19 +293,19 @@ fn skipped(
     results: &ModelResults,
     report: &GuardReport,
     rows: &[ClaimRow],
-    worth: impl Fn() -> Vec<usize>,
+    selected: impl Fn() -> Vec<usize>,
 ) -> Vec<String> {
     if results.failed() {
         return results.skipped();
     }
     if !results.infers() {
-        let matters = report.tier != Tier::Clean && !worth().is_empty();
+        let matters = report.tier != Tier::Clean && !selected().is_empty();
         return if matters { results.skipped() } else { Vec::new() };
     }
     if rows.iter().all(|row| results.has_scores_of(&row.id)) {
         return Vec::new();
     }
-    let late = worth().into_iter().map(|at| rows[at].id).filter(|id| !results.has_scores_of(id));
+    let late = selected().into_iter().map(|at| rows[at].id).filter(|id| !results.has_scores_of(id));
     late.map(|id| {
         format!(
             "claim {} was written at the same moment and was compared by the rules only, without the models",
@@ -324,17 +324,21 @@ pub(super) fn new_claim(row: &ClaimRow) -> NormedClaim {
 
 /// What a writer is told of a claim that a write of some kind may contradict.
 fn softer(kind: ClaimKind, conflict: &Conflict) -> Warning {
-    let said = conflict.evidence.sentence.trim();
+    let sentence = conflict.evidence.sentence.trim();
     let theirs = &conflict.claim;
     let message = if !kind.is_guarded() || !theirs.kind.is_guarded() {
         // Which of the two is out of date, only a person can say.
-        format!("this may contradict the {} {}. {said}", theirs.kind.as_str(), super::wording::quote(&theirs.statement))
-            .trim_end()
-            .to_owned()
-    } else if said.is_empty() {
+        format!(
+            "this may contradict the {} {}. {sentence}",
+            theirs.kind.as_str(),
+            super::wording::quote(&theirs.statement)
+        )
+        .trim_end()
+        .to_owned()
+    } else if sentence.is_empty() {
         format!("this may contradict {}", super::wording::quote(&conflict.claim.statement))
     } else {
-        said.to_owned()
+        sentence.to_owned()
     };
     Warning { conflict: Some(conflict.clone()), ..Warning::new("softer_conflict", message) }
 }

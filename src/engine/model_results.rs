@@ -195,24 +195,24 @@ impl Engine {
         let today = guard_calls::day((self.config.clock)());
         let Ok(rulings) = into.rulings(&self.guard, &ours, &against) else { return Ok(()) };
         let under = JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };
-        let worth = guard_calls::select_for_inference(&self.guard, &ours, &against, under);
+        let selected = guard_calls::select_for_inference(&self.guard, &ours, &against, under);
         // The gate looks at more pairs than the judge, which goes on as if they had not been asked about.
         let more = if gate && self.nli_is_fitted() {
-            guard_calls::select_for_gate(&self.guard, &ours, &against, under, &worth)
+            guard_calls::select_for_gate(&self.guard, &ours, &against, under, &selected)
         } else {
             Vec::new()
         };
-        if worth.is_empty() && more.is_empty() {
+        if selected.is_empty() && more.is_empty() {
             into.infers = true;
             return Ok(());
         }
         let pair = |at: &usize| (against[*at].claim().statement.as_str(), incoming.statement);
         let (for_judge, for_gate): (Vec<_>, Vec<_>) =
-            (worth.iter().map(pair).collect(), more.iter().map(pair).collect());
+            (selected.iter().map(pair).collect(), more.iter().map(pair).collect());
         match self.inferences(&for_judge, call.having_queued(begun.elapsed())) {
             Ok(judged) => {
                 into.infers = true;
-                for (at, inference) in worth.into_iter().zip(judged) {
+                for (at, inference) in selected.into_iter().zip(judged) {
                     into.scores.entry(rows[at].id).or_default().inference = Some(inference);
                 }
                 // If the models are busy, these wait for the background, and the judge's do not.

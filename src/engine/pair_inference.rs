@@ -101,7 +101,8 @@ mod tests {
         });
         let call = Call::foreground(Duration::from_secs(1));
         let all = infer_pairs(&models, &[("far", "new"), ("near", "new")], &[("near", "new")], call).unwrap();
-        let margins: Vec<[bool; 2]> = all.iter().map(|said| said.contradiction().map(|margin| margin > 5.0)).collect();
+        let margins: Vec<[bool; 2]> =
+            all.iter().map(|inference| inference.contradiction().map(|margin| margin > 5.0)).collect();
         assert_eq!(margins, [[false, false], [false, true], [false, false]]);
         assert_eq!(models.asked().len(), 2, "one batch for the first order, one for the second");
         let far = infer_pairs(&models, &[("far", "new")], &[], call).unwrap();

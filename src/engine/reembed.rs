@@ -58,8 +58,8 @@ impl Engine {
                 Ok(waiting.into_iter().zip(vectors.into_iter().map(Some)).collect())
             }
             Ok(vectors) => {
-                let told = format!("the embedder gave {} vectors for {} texts", vectors.len(), texts.len());
-                Err(ApiError::new(ErrorCode::Unavailable, told))
+                let message = format!("the embedder gave {} vectors for {} texts", vectors.len(), texts.len());
+                Err(ApiError::new(ErrorCode::Unavailable, message))
             }
             // One of them is refused: each by itself, and the refused one is found by its words.
             Err(InferError::Refused(_)) => waiting

@@ -348,13 +348,13 @@ fn is_known(reader: &Reader, ids: &[ClaimId]) -> Result<bool, ApiError> {
         }
     }
     for id in ids {
-        let told = |card: &crate::store::CardRow| {
+        let has_card = |card: &crate::store::CardRow| {
             let members = &card.members;
             !matches!(card.kind, CardKind::Refused | CardKind::Held | CardKind::Proposed)
                 && members.len() > 1
                 && (ids.iter().all(|id| members.contains(id)) || members.iter().all(|id| ids.contains(id)))
         };
-        if reader.cards_of(id)?.iter().any(told) {
+        if reader.cards_of(id)?.iter().any(has_card) {
             return Ok(true);
         }
     }

@@ -245,7 +245,7 @@ impl Guard {
         most: usize,
         score: impl Fn(&ParsedClaim, PairScores, &Ruling) -> Option<f32>,
     ) -> Vec<usize> {
-        let mut worth: Vec<(f32, usize)> = against
+        let mut scored: Vec<(f32, usize)> = against
             .iter()
             .enumerate()
             .filter(|(_, theirs)| {
@@ -255,9 +255,9 @@ impl Guard {
                 Some((score(theirs, under.scores(at), &self.ruling(incoming, theirs, under, at))?, at))
             })
             .collect();
-        worth.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        worth.truncate(most);
-        worth.into_iter().map(|(_, at)| at).collect()
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        scored.truncate(most);
+        scored.into_iter().map(|(_, at)| at).collect()
     }
 
     /// Returns the ruling on one pair, whatever its tier; for measurements.

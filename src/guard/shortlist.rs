@@ -25,18 +25,18 @@ pub fn shortlist(incoming: &NormedClaim, found: &[NormedClaim], by_words: usize,
     let cosine = |at: usize| scores.get(at).and_then(|pair| pair.cosine);
     let mut near: Vec<(f32, usize)> = (0..found.len()).filter_map(|at| Some((cosine(at)?, at))).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let worth = |rank: usize| 1.0 / (RANK_OFFSET + 1.0 + rank as f32);
+    let rank_score = |rank: usize| 1.0 / (RANK_OFFSET + 1.0 + rank as f32);
     let mut ranked: Vec<(bool, f32, usize)> = found
         .iter()
         .enumerate()
         .map(|(at, new_claim)| {
             let opposed = judge::strongest(&incoming.norms, &new_claim.norms)
                 .is_some_and(|(comparison, ..)| comparison.relation == Relation::Contradiction);
-            (opposed, if at < by_words { worth(at) } else { 0.0 }, at)
+            (opposed, if at < by_words { rank_score(at) } else { 0.0 }, at)
         })
         .collect();
     for (rank, (_, at)) in near.into_iter().take(MAX_BY_MEANING).enumerate() {
-        ranked[at].1 += worth(rank);
+        ranked[at].1 += rank_score(rank);
     }
     ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
     ranked.into_iter().take(MAX_CANDIDATES).map(|(.., at)| at).collect()

@@ -190,8 +190,8 @@ fn inference_decides_pairs_that_the_rules_leave_open() {
         new_claim("Merging comes first, somebody looks at it later."),
     );
     let guard = guard_by_inference();
-    let with = |said: PairScores| {
-        judge(&guard, &second, std::slice::from_ref(&first), JudgeContext { scores: &[said], ..under("2026-01-01") })
+    let with = |scores: PairScores| {
+        judge(&guard, &second, std::slice::from_ref(&first), JudgeContext { scores: &[scores], ..under("2026-01-01") })
     };
     assert_eq!(with(PairScores::default()).tier, Tier::Clean);
     assert_eq!(with(inferred(-4.0)).tier, Tier::Clean);
@@ -206,8 +206,8 @@ fn inference_decides_pairs_that_the_rules_leave_open() {
 #[test]
 fn inference_overrules_no_norm() {
     let guard = guard_by_inference();
-    let with = |first: &str, second: &str, said: f32| {
-        let under = JudgeContext { scores: &[inferred(said)], ..under("2026-01-01") };
+    let with = |first: &str, second: &str, margin: f32| {
+        let under = JudgeContext { scores: &[inferred(margin)], ..under("2026-01-01") };
         judge(&guard, &new_claim(second), &[new_claim(first)], under).tier
     };
     assert_eq!(with("Deploys must use a blue canary.", "Deploys must use a red canary.", -9.0), Tier::Block);
@@ -222,8 +222,8 @@ fn inference_overrules_no_norm() {
 fn rules_and_inference_give_one_probability() {
     let (first, second) =
         (new_claim("Use tabs for the indentation of code."), new_claim("Never indent code with tabs."));
-    let with = |said: PairScores| {
-        let under = JudgeContext { scores: &[said], ..under("2026-01-01") };
+    let with = |scores: PairScores| {
+        let under = JudgeContext { scores: &[scores], ..under("2026-01-01") };
         let report = judge(&Guard::default(), &second, std::slice::from_ref(&first), under);
         (report.tier, report.findings.first().map_or(0.0, |finding| finding.score))
     };
@@ -241,8 +241,8 @@ fn a_refusal_follows_from_the_probability_alone() {
     let seconds =
         ["Never indent code with tabs.", "Deploys must use a red canary.", "Reviews come late, after the merge."];
     for (first, second) in firsts.into_iter().zip(seconds) {
-        for said in [PairScores::default(), inferred(-5.0), inferred(1.0), inferred(3.0), inferred(9.0)] {
-            let under = JudgeContext { scores: &[said], ..under("2026-01-01") };
+        for scores in [PairScores::default(), inferred(-5.0), inferred(1.0), inferred(3.0), inferred(9.0)] {
+            let under = JudgeContext { scores: &[scores], ..under("2026-01-01") };
             for finding in judge(&Guard::default(), &new_claim(second), &[new_claim(first)], under).findings {
                 assert_eq!(finding.tier == Tier::Block, finding.score >= limit(&finding), "{finding:?}");
                 assert!((finding.score - finding.evidence.features["probability"]).abs() < 1e-6);

@@ -290,11 +290,11 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..200), length in 0_u32..60) {
-            let _told = read::<InferResponse>(&mut &*bytes);
+            let _result = read::<InferResponse>(&mut &*bytes);
             let mut framed = length.to_le_bytes().to_vec();
             framed.extend(&bytes);
-            let _told = read::<InferResponse>(&mut &*framed);
-            let _told = read::<InferRequest>(&mut &*framed);
+            let _result = read::<InferResponse>(&mut &*framed);
+            let _result = read::<InferRequest>(&mut &*framed);
         }
 
         #[test]

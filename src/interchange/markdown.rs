@@ -367,7 +367,7 @@ impl LineIndex {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<(usize, String)> {
+    fn lines_of(text: &str) -> Vec<(usize, String)> {
         MarkdownDocument::parse(text).blocks.into_iter().map(|block| (block.line, block.text)).collect()
     }
 
@@ -376,7 +376,7 @@ mod tests {
         let text =
             "# Top\n\nIntro *here*\nand on.\n\n- one `x`\n  - two\n\n    ```\n    code\n    ```\n- ~~gone~~ three\n";
         assert_eq!(
-            told(text),
+            lines_of(text),
             [
                 (1, "Top".into()),
                 (3, "Intro here and on.".into()),

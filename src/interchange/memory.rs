@@ -279,9 +279,9 @@ mod tests {
                     {\"type\":\"relation\",\"from\":\"Billing\",\"to\":\"Postgres\",\"relationType\":\"depends_on\"}\n\
                     {\"type\":\"entity\",\"name\":\"Empty\",\"entityType\":\"x\",\"observations\":[]}\nnonsense\n";
         let read = read(text).unwrap();
-        let said: Vec<_> = read.memories.iter().map(|memory| (memory.line, memory.statement.as_str())).collect();
+        let statements: Vec<_> = read.memories.iter().map(|memory| (memory.line, memory.statement.as_str())).collect();
         assert_eq!(
-            said,
+            statements,
             [(1, "Billing runs on port 81"), (1, "Billing: owned by Ada"), (2, "Billing depends on Postgres.")]
         );
         let keys: std::collections::BTreeSet<_> = read.memories.iter().map(|memory| memory.key.clone()).collect();
@@ -312,9 +312,9 @@ mod tests {
             {"content": "We use REST.", "created_at": 1767225600},
             {"content": "It holds later.", "created_at": "2026-03-02", "valid_from": "2026-04-01"}]"#;
         let read = read(text).unwrap();
-        let told: Vec<_> = read.memories.iter().map(|memory| (memory.line, memory.valid_from.as_deref())).collect();
+        let dates: Vec<_> = read.memories.iter().map(|memory| (memory.line, memory.valid_from.as_deref())).collect();
         let expected = [(3, "2026-01-01"), (2, "2026-03-01"), (1, "2026-03-01"), (4, "2026-04-01")];
-        assert_eq!(told, expected.map(|(line, day)| (line, Some(day))));
+        assert_eq!(dates, expected.map(|(line, day)| (line, Some(day))));
         // Without a time for each there is no order but that of the list.
         let text = r#"[{"content": "b", "created_at": "2026-03-02"}, {"content": "a"}]"#;
         let read = super::read(text).unwrap();

@@ -43,23 +43,23 @@ pub(super) struct ToolError(pub(super) String);
 
 impl From<ClientError> for ToolError {
     fn from(error: ClientError) -> Self {
-        let mut said = error.to_string();
+        let mut message = error.to_string();
         if let ClientError::Api(api) = &error
             && !api.candidates.is_empty()
         {
             let ids: Vec<_> = api.candidates.iter().map(|id| id.get(..16).unwrap_or(id)).collect();
-            said = format!("{said}: {}", ids.join(", "));
+            message = format!("{message}: {}", ids.join(", "));
         }
         if let Some(hint) = error.hint() {
-            said = format!("{said}. Next: {hint}");
+            message = format!("{message}. Next: {hint}");
         }
-        Self(sanitize(&tool_hints::as_tools(&said)))
+        Self(sanitize(&tool_hints::as_tools(&message)))
     }
 }
 
 impl ToolError {
-    pub(super) fn new(said: impl Into<String>) -> Self {
-        Self(said.into())
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
     }
 
     /// As an error of the protocol, if there is no other way to say it.
@@ -91,12 +91,12 @@ impl<'a> ToolCall<'a> {
     ) -> Result<CallToolResponse, ErrorData> {
         let _pass = match self.inner.gate.pass().await {
             Ok(pass) => pass,
-            Err(said) => return Ok(CallToolResult::error(vec![ContentBlock::text(said)]).into()),
+            Err(message) => return Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into()),
         };
         let arguments = request.arguments.clone().unwrap_or_default();
         Ok(match self.run(tool, arguments, &request, context).await {
             Ok(response) => response,
-            Err(ToolError(said)) => CallToolResult::error(vec![ContentBlock::text(said)]).into(),
+            Err(ToolError(message)) => CallToolResult::error(vec![ContentBlock::text(message)]).into(),
         })
     }
 
@@ -194,8 +194,8 @@ impl<'a> ToolCall<'a> {
             }
             McpTool::Diagnose => {
                 only_of(tool, &arguments)?;
-                let told = self.get::<Diagnose>("/diagnose", "").await?;
-                shape::diagnose(&told, self.list_scopes().await?)
+                let diagnose = self.get::<Diagnose>("/diagnose", "").await?;
+                shape::diagnose(&diagnose, self.list_scopes().await?)
             }
             McpTool::Scopes => {
                 only_of(tool, &arguments)?;

@@ -192,10 +192,10 @@ mod tests {
             };
             shape::outcome(WriteOutcome::Stored(stored.clone()), Some(&stored.scope))
         };
-        let told = stored((3..=5).map(|n| doubt(n, &"Use tabs. ".repeat(40), Some("Habit."))).collect());
-        assert_eq!(told["doubts"].as_array().unwrap().len(), 2, "{told}");
-        assert!(told["message"].as_str().unwrap().contains("ergo_supersede"), "{told}");
-        assert!(counted(&told) < 200, "{told}");
+        let answer = stored((3..=5).map(|n| doubt(n, &"Use tabs. ".repeat(40), Some("Habit."))).collect());
+        assert_eq!(answer["doubts"].as_array().unwrap().len(), 2, "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains("ergo_supersede"), "{answer}");
+        assert!(counted(&answer) < 200, "{answer}");
         assert_eq!(stored(Vec::new()), json!({"result": "stored", "claim_id": "0505050505"}));
     }
 }

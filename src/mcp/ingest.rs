@@ -63,9 +63,9 @@ impl ToolCall<'_> {
         let request = Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/ingest") };
         let done: Ingested = self.ask(Request { body: Some(Value::Object(body)), ..request }).await?;
         if file.text.is_none() && done.retired == 0 {
-            let said =
+            let message =
                 format!("there is no file {}. Next: give its path relative to the project's root", shown(&done.path));
-            return Err(ToolError::new(said));
+            return Err(ToolError::new(message));
         }
         Ok(done)
     }
@@ -167,8 +167,8 @@ mod tests {
             ("image", "binary"),
         ];
         for (given, word) in cases {
-            let said = format!("{:?}", read(&top, given).unwrap_err());
-            assert!(said.contains(word), "{given}: {said}");
+            let error = format!("{:?}", read(&top, given).unwrap_err());
+            assert!(error.contains(word), "{given}: {error}");
         }
     }
 }

@@ -51,8 +51,8 @@ impl ToolCall<'_> {
             verdicts.into_iter().map(|(pair, verdict)| json!({"pair": pair, "verdict": verdict})).collect();
         arguments.insert("verdicts".to_owned(), Value::Array(verdicts));
         let body = self.judging(arguments)?;
-        let judged: JudgedPairs = self.post("/doubts", &body).await.map_err(|ToolError(said)| {
-            ToolError::new(format!("{said}. To answer a result \"consider\", pass its `token`"))
+        let judged: JudgedPairs = self.post("/doubts", &body).await.map_err(|ToolError(message)| {
+            ToolError::new(format!("{message}. To answer a result \"consider\", pass its `token`"))
         })?;
         Ok(effects(&judged))
     }
@@ -76,14 +76,14 @@ impl ToolCall<'_> {
         match sampling::ask(consider, request, context).await {
             SamplingReply::None => {}
             SamplingReply::Wait(wait) => return Ok(ConsideredWrite::Wait((*wait).into())),
-            SamplingReply::Judged(said) => {
-                let order = json!({"token": consider.token, "verdicts": said.verdicts, "because": said.because, "model": said.model});
+            SamplingReply::Judged(judged) => {
+                let order = json!({"token": consider.token, "verdicts": judged.verdicts, "because": judged.because, "model": judged.model});
                 let body = self.judging(order.as_object().cloned().unwrap_or_default())?;
                 match self.post("/judge", &body).await {
                     Ok(outcome) => return Ok(ConsideredWrite::Outcome(Box::new(outcome))),
                     // An answer that cannot be used is no answer.
-                    Err(ToolError(said)) => {
-                        tracing::debug!("the verdicts of the client's model were not taken: {said}");
+                    Err(ToolError(message)) => {
+                        tracing::debug!("the verdicts of the client's model were not taken: {message}");
                     }
                 }
             }

@@ -90,8 +90,8 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
             } else if !fits {
                 self.line.clear();
                 self.skipping = !whole;
-                let said = format!("message too long: at most {MAX_LINE} bytes are allowed; it was not read");
-                return Ok(Some(Err(ErrorData::invalid_request(said, None))));
+                let message = format!("message too long: at most {MAX_LINE} bytes are allowed; it was not read");
+                return Ok(Some(Err(ErrorData::invalid_request(message, None))));
             } else if whole {
                 return Ok(Some(Ok(())));
             }
@@ -131,7 +131,7 @@ struct Parsed {
 fn parse(text: &[u8]) -> Result<Option<Parsed>, Refusal> {
     let value: Value = serde_json::from_slice(text)
         .map_err(|error| (None, ErrorData::parse_error(format!("invalid JSON: {error}"), None)))?;
-    let wrong = |id, said: String| (id, ErrorData::invalid_request(said, None));
+    let wrong = |id, message: String| (id, ErrorData::invalid_request(message, None));
     let Value::Object(fields) = &value else {
         let what = if value.is_array() { "several messages at once" } else { "not an object" };
         return Err(wrong(None, format!("invalid message: expected one JSON object, got {what}")));
@@ -155,12 +155,12 @@ fn parse(text: &[u8]) -> Result<Option<Parsed>, Refusal> {
         // Nobody waits for an answer to a notification.
         Err(_) if id.is_none() && method.is_some() => Ok(None),
         Err(_) => {
-            let said = match &method {
+            let message = match &method {
                 Some(method) => format!("invalid parameters for `{}`", shown(method)),
                 None => "this is neither a request nor a response".to_owned(),
             };
             let code = if method.is_some() { ErrorCode::INVALID_PARAMS } else { ErrorCode::INVALID_REQUEST };
-            Err((id, ErrorData::new(code, said, None)))
+            Err((id, ErrorData::new(code, message, None)))
         }
     }
 }
@@ -262,7 +262,7 @@ mod tests {
     async fn a_line_that_is_too_long_costs_an_error_and_the_next_is_read() {
         let mut input = vec![b'x'; MAX_LINE + 10];
         input.extend_from_slice(b"\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n");
-        let (write, mut said) = tokio::io::duplex(4096);
+        let (write, mut replies) = tokio::io::duplex(4096);
         let (mut pipe, writer) = Pipe::new(std::io::Cursor::new(input), write);
         let got = pipe.receive().await.unwrap().into_request().unwrap();
         assert_eq!(got.1, RequestId::Number(7));
@@ -270,7 +270,7 @@ mod tests {
         pipe.close().await.unwrap();
         writer.end().await;
         let mut text = String::new();
-        tokio::io::AsyncReadExt::read_to_string(&mut said, &mut text).await.unwrap();
+        tokio::io::AsyncReadExt::read_to_string(&mut replies, &mut text).await.unwrap();
         let answer: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(answer["error"]["code"], -32600);
         assert!(answer["error"]["message"].as_str().unwrap().contains("at most"), "{text}");

@@ -32,8 +32,8 @@ pub(super) async fn get(call: &ToolCall<'_>, name: &str) -> Result<GetPromptResu
         REVIEW => review(call).await,
         JUDGE => judge(call).await,
         _ => {
-            let said = format!("unknown prompt `{}`; expected {REVIEW} or {JUDGE}", shown(name));
-            Err(ErrorData::invalid_params(said, None))
+            let message = format!("unknown prompt `{}`; expected {REVIEW} or {JUDGE}", shown(name));
+            Err(ErrorData::invalid_params(message, None))
         }
     }
 }

@@ -80,9 +80,9 @@ pub(super) async fn list(call: &ToolCall<'_>, cursor: Option<String>) -> Result<
 /// The resource of this name.
 pub(super) async fn read(call: &ToolCall<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let unknown = || {
-        let said =
+        let message =
             format!("unknown resource {}; expected {CLAIM}ID, {WHY}ID or {SNAPSHOT}?scope=ORG/PROJECT", shown(uri));
-        ErrorData::resource_not_found(said, None)
+        ErrorData::resource_not_found(message, None)
     };
     let part = |prefix: &str| uri.strip_prefix(prefix).filter(|text| id::is_prefix(text)).map(str::to_ascii_lowercase);
     if let Some(query) = uri.strip_prefix(SNAPSHOT) {
@@ -105,8 +105,8 @@ pub(super) async fn read(call: &ToolCall<'_>, uri: &str) -> Result<ReadResourceR
 async fn whose(call: &ToolCall<'_>, query: &str) -> Result<Option<Scope>, ErrorData> {
     if query.is_empty() {
         let own = call.own().await.map_err(ToolError::protocol)?;
-        let said = format!("this connection has no default project. Next: read {SNAPSHOT}?scope=ORG/PROJECT");
-        return own.map(Some).ok_or_else(|| ErrorData::resource_not_found(said, None));
+        let message = format!("this connection has no default project. Next: read {SNAPSHOT}?scope=ORG/PROJECT");
+        return own.map(Some).ok_or_else(|| ErrorData::resource_not_found(message, None));
     }
     let named: Option<Whose> = query.strip_prefix('?').and_then(|query| serde_urlencoded::from_str(query).ok());
     let scope = named.and_then(|named| {

@@ -124,11 +124,11 @@ fn read(question: &Consider, answer: &CreateMessageResult) -> Option<SampledVerd
     let parts = answer.message.content.clone().into_vec();
     let text: String =
         parts.iter().filter_map(SamplingMessageContentBlock::as_text).map(|part| part.text.as_str()).collect();
-    let said = pair_prompt::read(&text, question.doubts.len())?;
+    let answers = pair_prompt::read(&text, question.doubts.len())?;
     let mut verdicts = BTreeMap::new();
     let mut because = Vec::new();
-    for (doubt, said) in question.doubts.iter().zip(said) {
-        match said {
+    for (doubt, answer) in question.doubts.iter().zip(answers) {
+        match answer {
             Some(PairAnswer { verdict, because: why }) => {
                 if !why.is_empty() {
                     because.push(format!("{}: {why}", doubt.id.short()));
@@ -203,8 +203,8 @@ mod tests {
     #[test]
     fn an_answer_needs_a_verdict_on_what_is_asked_about() {
         let question = question(&["Use tabs.", "Use spaces."]);
-        let said = r#"[{"pair": 1, "verdict": "replaces", "because": "a later decision"}]"#;
-        let read_one = read(&question, &answer(said)).unwrap();
+        let reply = r#"[{"pair": 1, "verdict": "replaces", "because": "a later decision"}]"#;
+        let read_one = read(&question, &answer(reply)).unwrap();
         assert_eq!(read_one.verdicts, BTreeMap::from([(EventId([1; 32]).to_hex(), PairVerdict::Replaces)]));
         assert_eq!((read_one.because.as_str(), read_one.model.as_str()), ("0101010101: a later decision", "a-model"));
         for unusable in [

@@ -150,8 +150,8 @@ impl ServerHandler for McpBridge {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = tools::named(&request.name) else {
             let names: Vec<_> = tools::names(self.inner.settings.profile).collect();
-            let said = format!("unknown tool `{}`; expected one of {}", shown(&request.name), names.join(", "));
-            return Err(ErrorData::invalid_params(said, None));
+            let message = format!("unknown tool `{}`; expected one of {}", shown(&request.name), names.join(", "));
+            return Err(ErrorData::invalid_params(message, None));
         };
         let response = self.call(&context).tool(tool, request, &context).await;
         // After it: the daemon is there now, if it can be.
@@ -210,11 +210,11 @@ impl ServerHandler for McpBridge {
     ) -> Result<CustomResult, ErrorData> {
         let method = shown(&request.method);
         let known = ["tools/call", "resources/read", "prompts/get", "initialize"].contains(&&*method);
-        let (code, said) = if known {
+        let (code, message) = if known {
             (ErrorCode::INVALID_PARAMS, format!("invalid parameters for `{method}`"))
         } else {
             (ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"))
         };
-        Err(ErrorData::new(code, said, None))
+        Err(ErrorData::new(code, message, None))
     }
 }

@@ -391,17 +391,17 @@ pub(super) fn undone(done: &UndoOutcome) -> Value {
 }
 
 /// How the daemon is, beside what [`scopes`] says.
-pub(super) fn diagnose(told: &Diagnose, scopes: Value) -> Value {
+pub(super) fn diagnose(diagnose: &Diagnose, scopes: Value) -> Value {
     let mut value = json!({
-        "version": told.health.version,
-        "claims": told.claims,
-        "active": told.active,
-        "open_conflicts": told.open_cards,
-        "needs_review": told.needs_review,
-        "guard": told.guard,
-        "nli": told.health.nli,
-        "embedder": told.health.embedder,
-        "problems": told.problems.iter().map(|problem| safe(problem)).collect::<Value>(),
+        "version": diagnose.health.version,
+        "claims": diagnose.claims,
+        "active": diagnose.active,
+        "open_conflicts": diagnose.open_cards,
+        "needs_review": diagnose.needs_review,
+        "guard": diagnose.guard,
+        "nli": diagnose.health.nli,
+        "embedder": diagnose.health.embedder,
+        "problems": diagnose.problems.iter().map(|problem| safe(problem)).collect::<Value>(),
     });
     if let (Value::Object(fields), Value::Object(scopes)) = (&mut value, scopes) {
         fields.extend(scopes);

@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_hint_names_tools_where_there_are_some() {
-        for (hint, told) in [
+        for (hint, expected) in [
             ("`ergo conflicts` shows the claims on a card", "ergo_conflicts shows the claims on a card"),
             ("`ergo claims` and `ergo conflicts` show ids", "ergo_recall and ergo_conflicts show ids"),
             ("propose it with `ergo retract 3f2a`, or leave it", "propose it with ergo_retract, or leave it"),
@@ -60,7 +60,7 @@ mod tests {
             ("`reason` is empty", "`reason` is empty"),
             ("a lone ` stays", "a lone ` stays"),
         ] {
-            assert_eq!(as_tools(hint), told);
+            assert_eq!(as_tools(hint), expected);
         }
     }
 }

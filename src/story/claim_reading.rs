@@ -281,9 +281,9 @@ fn tells_change(words: &[Word<'_>]) -> bool {
     let is_past = |word: &Word<'_>| word.text.len() > 4 && word.text.ends_with("ed");
     let is_be = |word: &Word<'_>| matches!(word.text.as_str(), "is" | "are" | "be" | "been" | "being" | "was" | "were");
     (1..words.len()).any(|at| {
-        let told = matches!(words[at - 1].text.as_str(), "we" | "they" | "i" | "team");
+        let people_act = matches!(words[at - 1].text.as_str(), "we" | "they" | "i" | "team");
         let ends = at + 1 < words.len() && words[at].mark.is_some_and(|mark| mark != "(");
-        is_past(&words[at]) && (told || ends && !words[at.saturating_sub(2)..at].iter().any(is_be))
+        is_past(&words[at]) && (people_act || ends && !words[at.saturating_sub(2)..at].iter().any(is_be))
     })
 }
 

@@ -91,10 +91,10 @@ mod tests {
     #[case::nothing_in_common(&[(0, "The cache holds a thousand pages."), (9, "Invoices are blue.")], None)]
     #[case::one(&[(0, "The cache holds a thousand pages.")], None)]
     fn the_rules_say_what_is_left_to_ask(
-        #[case] told: &[(u64, &str)],
+        #[case] dated: &[(u64, &str)],
         #[case] expected: Option<(Confusion, Vec<usize>)>,
     ) {
-        let claims: Vec<StoryClaim> = told
+        let claims: Vec<StoryClaim> = dated
             .iter()
             .zip(1..)
             .map(|((days, statement), n)| claim(n, day(*days), &format!("writer {n}"), statement))
@@ -104,17 +104,17 @@ mod tests {
 
     #[test]
     fn what_no_longer_holds_or_was_said_in_one_session_is_not_asked_about() {
-        let mut told = [
+        let mut claims = [
             claim(1, 0, "ada", "The cache holds a thousand pages."),
             claim(2, day(9), "bob", "Pages stay in the cache for good."),
         ];
-        assert!(asked(&told).is_some());
-        told[0].standing.in_force = false;
-        assert_eq!(asked(&told), None);
-        let told = [
+        assert!(asked(&claims).is_some());
+        claims[0].standing.in_force = false;
+        assert_eq!(asked(&claims), None);
+        let claims = [
             claim(1, 0, "ada", "The cache holds a thousand pages."),
             claim(2, 12, "ada", "Pages stay in the cache for good."),
         ];
-        assert_eq!(asked(&told), None);
+        assert_eq!(asked(&claims), None);
     }
 }

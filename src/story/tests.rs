@@ -108,8 +108,8 @@ fn what_the_latest_claim_settles_is_not_marked(#[case] story: &[(&str, &str, &st
 #[test]
 fn steps_of_a_session_are_not_compared_unless_one_superseded_another() {
     let guard = Guard::default();
-    let told = [(1, "09:00", "We use REST."), (2, "09:08", "We use GraphQL."), (3, "09:16", "The API is REST-based.")];
-    let mut lines: Vec<StoryClaim> = told
+    let steps = [(1, "09:00", "We use REST."), (2, "09:08", "We use GraphQL."), (3, "09:16", "The API is REST-based.")];
+    let mut lines: Vec<StoryClaim> = steps
         .iter()
         .map(|(n, at, statement)| {
             let norms = guard.normalise(statement, &Qualifiers::default()).norms;

@@ -352,11 +352,12 @@ mod tests {
         let id = ticket().endpoint().unwrap().id;
         let all = ips.iter().map(|ip| TransportAddr::Ip(ip.parse().unwrap())).chain([TransportAddr::Relay(relay)]);
         let endpoint = EndpointAddr::from_parts(id, all);
-        let told = |lan| Ticket::addresses_of(&endpoint, lan).iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+        let addresses =
+            |lan| Ticket::addresses_of(&endpoint, lan).iter().map(ToString::to_string).collect::<BTreeSet<_>>();
         let lan: BTreeSet<_> =
             ["192.168.1.2:1", "10.0.0.1:1", "100.100.0.1:1", "[fe80::1]:1", "127.0.0.1:1"].map(str::to_owned).into();
-        assert_eq!(told(true), lan);
-        assert_eq!(told(false).len(), ips.len() + 1);
+        assert_eq!(addresses(true), lan);
+        assert_eq!(addresses(false).len(), ips.len() + 1);
         let whole = Ticket { addresses: Ticket::addresses_of(&endpoint, false), ..ticket() };
         assert_eq!(
             Ticket::parse(&whole.to_text(), NOW).unwrap().endpoint().unwrap(),

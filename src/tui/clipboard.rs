@@ -167,8 +167,8 @@ mod tests {
             (&["DISPLAY"], "install xclip or xsel"),
             (&[], "allow OSC 52 in the terminal"),
         ] {
-            let said = copied(None, true, variables);
-            assert_eq!(said, format!("Sent to the terminal: the page. If the clipboard is empty, {advice}."));
+            let message = copied(None, true, variables);
+            assert_eq!(message, format!("Sent to the terminal: the page. If the clipboard is empty, {advice}."));
         }
     }
 

@@ -134,7 +134,7 @@ impl SearchWords {
     /// Why a claim was found, in one sentence: its words and where they stand, others that led to it, and how near it is in
     /// meaning. Empty if there is nothing to say.
     pub fn why(&self, claim: &ClaimView, hit: Option<&RecallHit>) -> String {
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         let mut named = Vec::new();
         let places = [
             ("statement", Some(claim.statement.as_str())),
@@ -155,7 +155,7 @@ impl SearchWords {
                 Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
                 _ => places.concat(),
             };
-            said.push(format!("“{}” in its {places}", words.join("”, “")));
+            parts.push(format!("“{}” in its {places}", words.join("”, “")));
             named.extend(words);
         }
         if let Some(hit) = hit {
@@ -163,17 +163,17 @@ impl SearchWords {
                 hit.words.iter().map(String::as_str).filter(|word| !named.contains(word)).collect();
             if !through.is_empty() {
                 let related = if through.len() == 1 { "a related word" } else { "related words" };
-                said.push(format!("“{}” by {related}", through.join("”, “")));
+                parts.push(format!("“{}” by {related}", through.join("”, “")));
             }
             match hit.cosine {
-                Some(cosine) if cosine >= LIKE => said.push(format!("similarity {cosine:.2}")),
-                Some(cosine) if said.is_empty() => {
-                    said.push(format!("closest match, but similarity only {:.2}", cosine.max(0.0)));
+                Some(cosine) if cosine >= LIKE => parts.push(format!("similarity {cosine:.2}")),
+                Some(cosine) if parts.is_empty() => {
+                    parts.push(format!("closest match, but similarity only {:.2}", cosine.max(0.0)));
                 }
                 _ => {}
             }
         }
-        said.join("; ")
+        parts.join("; ")
     }
 }
 
@@ -253,8 +253,8 @@ mod tests {
         assert_eq!(SearchWords::of("tenth").elsewhere(&claim), "in its reason");
         assert_eq!(SearchWords::of("adr").elsewhere(&claim), "in its source");
         let hit = RecallHit { claim: claim.clone(), score: 1.0, cosine: Some(0.814), words: vec!["rollout".into()] };
-        let said = SearchWords::of("rollout").why(&claim, Some(&hit));
-        assert_eq!(said, "“rollout” by a related word; similarity 0.81");
+        let explanation = SearchWords::of("rollout").why(&claim, Some(&hit));
+        assert_eq!(explanation, "“rollout” by a related word; similarity 0.81");
         let far = |words: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             SearchWords::of("zebra").why(&claim, Some(&RecallHit { cosine: Some(-0.04), words, ..hit.clone() }))

@@ -46,7 +46,7 @@ fn redacted(text: &str) -> String {
 }
 
 /// Exit code, stdout and stderr in one text, as a snapshot holds them.
-fn told(output: &Output) -> String {
+fn transcript(output: &Output) -> String {
     let code = output.code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
     let err = if output.stderr.is_empty() { String::new() } else { format!("--- stderr\n{}", output.stderr) };
     redacted(&format!("exit {code}\n{}{err}", output.stdout))

@@ -42,20 +42,20 @@ fn silence_is_silent_unless_comments_are_asked_for() {
     let mut chatty = open("/events?keep_alive=1");
     let mut buffer = [0; 1024];
     let mut read_until = |stream: &mut UnixStream, holds: fn(&str) -> bool| {
-        let mut said = String::new();
-        while !holds(&said) {
+        let mut received = String::new();
+        while !holds(&received) {
             let count = stream.read(&mut buffer).unwrap();
-            assert!(count > 0, "closed: {said}");
-            said.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+            assert!(count > 0, "closed: {received}");
+            received.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
         }
-        said
+        received
     };
-    let mut said = read_until(&mut silent, |said| said.contains("event: hello"));
+    let mut received = read_until(&mut silent, |received| received.contains("event: hello"));
     // Two comments: by then the silent one has had the time to say something, too.
-    read_until(&mut chatty, |said| said.matches("\n:").count() >= 2);
+    read_until(&mut chatty, |received| received.matches("\n:").count() >= 2);
     silent.set_nonblocking(true).unwrap();
     while let Ok(count @ 1..) = silent.read(&mut buffer) {
-        said.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+        received.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
     }
-    assert!(!said.contains("\n:"), "{said}");
+    assert!(!received.contains("\n:"), "{received}");
 }

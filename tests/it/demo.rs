@@ -41,15 +41,15 @@ impl Stage {
 fn three_writes_are_refused_a_reversal_is_found_and_nothing_is_left_behind() {
     let stage = Stage::new();
     let output = stage.demo(&["--plain"]).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
-    let (writes, review) = told.split_once("A person settles").expect("the review is announced");
-    assert_eq!(writes.matches("Refused:").count(), 3, "{told}");
-    assert_eq!(writes.lines().filter(|line| line.starts_with("Stored ")).count(), 2, "{told}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{stdout}\n{}", String::from_utf8_lossy(&output.stderr));
+    let (writes, review) = stdout.split_once("A person settles").expect("the review is announced");
+    assert_eq!(writes.matches("Refused:").count(), 3, "{stdout}");
+    assert_eq!(writes.lines().filter(|line| line.starts_with("Stored ")).count(), 2, "{stdout}");
     assert!(review.contains("4 items need attention.") && review.contains("Refused writes: 3"), "{review}");
     let marks = writes.split_once("story --marks").expect("the story is shown").1;
-    assert_eq!(marks.matches("\nreversal  Does “The nightly build runs on the office server").count(), 1, "{told}");
-    assert!(marks.contains("\n2025-02-03  ") && marks.contains("\n2025-05-12  "), "{told}");
+    assert_eq!(marks.matches("\nreversal  Does “The nightly build runs on the office server").count(), 1, "{stdout}");
+    assert!(marks.contains("\n2025-02-03  ") && marks.contains("\n2025-05-12  "), "{stdout}");
     assert!(review.contains("Open questions: 1"), "{review}");
     assert_eq!(stage.left(), Vec::<String>::new());
     assert!(!stage.home.paths().store().exists(), "the user's own store was made");
@@ -70,9 +70,9 @@ fn on_a_terminal_it_asks_nothing_and_opens_the_app_on_the_first_card() {
 fn its_own_decisions_do_not_contradict_one_another() {
     let stage = Stage::new();
     let output = stage.demo(&["--json"]).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    let answers: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let [records, rules, writes @ .., _why, notes, story, inbox] = answers.as_slice() else { panic!("{told}") };
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [records, rules, writes @ .., _why, notes, story, inbox] = answers.as_slice() else { panic!("{stdout}") };
     assert_eq!(notes["stored"].as_array().map(Vec::len), Some(3), "{notes:#}");
     let marks = story["marks"].as_array().unwrap();
     assert_eq!((marks.len(), marks[0]["confusion"].as_str()), (1, Some("reversal")), "{marks:#?}");

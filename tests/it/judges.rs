@@ -281,11 +281,11 @@ fn a_command_reads_the_story_in_the_background_and_its_question_is_answered() {
     let _daemon = home.daemon();
     block_on(async {
         let client = home.client();
-        let told = [
+        let claims = [
             ("ada", "2025-02-01", "The cache holds a thousand pages."),
             ("bob", "2025-03-01", "Pages stay in the cache for good."),
         ];
-        for (who, day, statement) in told {
+        for (who, day, statement) in claims {
             let mut request = decision(statement);
             request.caller.who = who.into();
             request.qualifiers.valid_from = Some(day.into());

@@ -238,11 +238,11 @@ async fn a_worker_without_memory_costs_that_call() {
 #[tokio::test]
 async fn the_worker_ends_with_the_daemon_and_inherits_nothing() {
     // One whose daemon is gone without a word, as after kill -9; and one that is started by hand.
-    for said in [&b""[..], b"hello\n and more of it"] {
+    for input in [&b""[..], b"hello\n and more of it"] {
         let mut command = Command::new(PROGRAM);
         command.args(["worker", "sync"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        drop(child.stdin.take().unwrap().write_all(said));
+        drop(child.stdin.take().unwrap().write_all(input));
         until("it ends", || child.try_wait().unwrap().is_some());
     }
     let side = Side::new();

@@ -62,8 +62,8 @@ fn programs_that_only_have_the_name_do_not_pass() {
 #[test]
 fn a_failed_build_is_followed_by_the_command_that_installs_everything() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/setup.sh");
-    let told = Command::new("bash").args([script, "--after-failed-build"]).output().unwrap();
-    let told = String::from_utf8(told.stderr).unwrap();
-    let last = told.lines().last().unwrap();
-    assert!(last.contains("apt-get install gcc libc6-dev g++ make cmake libclang-dev git"), "{told}");
+    let output = Command::new("bash").args([script, "--after-failed-build"]).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let last = stderr.lines().last().unwrap();
+    assert!(last.contains("apt-get install gcc libc6-dev g++ make cmake libclang-dev git"), "{stderr}");
 }

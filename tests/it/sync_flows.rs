@@ -38,9 +38,9 @@ fn two_laptops_meet_compare_words_and_share_what_was_there_before() {
     until("both say so", || [&ada, &bob].iter().all(|laptop| laptop.status()["teams"][0]["in_sync"] == true));
     let peer = ada.json(&["sync", "status"])["teams"][0]["peers"][0].clone();
     assert_eq!((peer["connected"].as_bool(), peer["digests_equal"].as_bool()), (Some(true), Some(true)), "{peer}");
-    let told = ada.run(&["sync", "status"]).ok().stdout;
-    assert!(told.contains("LAN only: nothing leaves this network") && told.contains("bob-laptop"), "{told}");
-    assert!(told.contains("In sync with all peers.") && told.contains("you lack 0, they lack 0"), "{told}");
+    let stdout = ada.run(&["sync", "status"]).ok().stdout;
+    assert!(stdout.contains("LAN only: nothing leaves this network") && stdout.contains("bob-laptop"), "{stdout}");
+    assert!(stdout.contains("In sync with all peers.") && stdout.contains("you lack 0, they lack 0"), "{stdout}");
     let why = ada.run(&["why", "Logs are kept for thirty days"]).ok().stdout;
     assert!(why.contains("bob, on bob-laptop"), "{why}");
     let id = ada.json(&["why", "Logs are kept for thirty days"])["answer"]["id"].as_str().unwrap().to_owned();
@@ -97,8 +97,8 @@ fn now_waits_until_it_is_done_and_says_what_came_of_it() {
         "{round}"
     );
     assert!(bob.knows("Deploys run only on green CI."), "what was just written is there once it answers");
-    let said = ada.run(&["sync", "now"]).ok().stdout;
-    assert!(said.contains("In sync with bob-laptop."), "{said}");
+    let stdout = ada.run(&["sync", "now"]).ok().stdout;
+    assert!(stdout.contains("In sync with bob-laptop."), "{stdout}");
     assert_eq!(ada.run(&["sync", "now", "nobody"]).code, Some(2));
     assert_eq!(ada.run(&["sync", "now", "ada-laptop"]).code, Some(2));
     bob.daemon.take().unwrap().terminate();
@@ -160,10 +160,10 @@ fn a_revoked_laptop_keeps_what_it_has_and_is_heard_no_more() {
         let ended = bob.status()["teams"][0]["ended"].clone();
         ended["by"] == "ada (ada-laptop)" && ended["reason"] == "it was lost"
     });
-    let told = bob.run(&["sync", "status"]).ok().stdout;
+    let stdout = bob.run(&["sync", "status"]).ok().stdout;
     assert!(
-        told.contains("revoked this device from platform on ") && told.contains("This device keeps what it has"),
-        "{told}"
+        stdout.contains("revoked this device from platform on ") && stdout.contains("This device keeps what it has"),
+        "{stdout}"
     );
     assert!(bob.knows("Deploys run only on green CI."), "his claims stay");
     bob.remember("Backups are made on Sundays.");
@@ -193,8 +193,8 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
     assert!(bob.knows("Deploys run only on green CI."), "what he has stays");
     let team = bob.status()["teams"][0].clone();
     assert_eq!((team["ended"]["left"].as_bool(), team["in_sync"].as_bool()), (Some(true), Some(false)), "{team}");
-    let told = bob.run(&["sync", "status"]).ok().stdout;
-    assert!(told.contains("You left platform with this device on ") && told.contains("new invitation"), "{told}");
+    let stdout = bob.run(&["sync", "status"]).ok().stdout;
+    assert!(stdout.contains("You left platform with this device on ") && stdout.contains("new invitation"), "{stdout}");
     until("ada has heard of it", || {
         let peers = ada.json(&["sync", "peers", "--all"]);
         peers["items"].as_array().unwrap().iter().any(|peer| peer["name"] == "bob-laptop" && peer["state"] == "left")
@@ -223,9 +223,9 @@ fn a_readers_changes_are_reported_as_not_accepted() {
         (&2.into(), &"reader".into(), &false.into()),
         "{team}"
     );
-    let told = bob.run(&["sync", "status"]).ok().stdout;
-    assert!(told.contains("2 changes of this device") && told.contains("it has the role reader"), "{told}");
-    assert!(told.contains("ergo sync grant bob-laptop --role writer"), "{told}");
+    let stdout = bob.run(&["sync", "status"]).ok().stdout;
+    assert!(stdout.contains("2 changes of this device") && stdout.contains("it has the role reader"), "{stdout}");
+    assert!(stdout.contains("ergo sync grant bob-laptop --role writer"), "{stdout}");
     let adopt = bob.home.run(["sync", "adopt", "acme/api"]);
     assert!(adopt.code != Some(0) && adopt.stderr.contains("--role writer"), "nobody would take it: {adopt:?}");
     assert_eq!(ada.status()["teams"][0]["kept"], serde_json::json!([]));

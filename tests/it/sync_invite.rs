@@ -32,12 +32,12 @@ fn yes_admits_and_anything_else_does_not() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.found();
     // Only enter: the answer is no unless a person says yes.
-    let (well, said, joined) = invite(&ada, &bob, "");
-    assert!(!well && said.contains("Not admitted. The ticket cannot be used again"), "{said}");
+    let (well, screen, joined) = invite(&ada, &bob, "");
+    assert!(!well && screen.contains("Not admitted. The ticket cannot be used again"), "{screen}");
     assert_eq!(joined.code, Some(1), "{joined:?}");
     assert_eq!(ada.json(&["sync", "peers"])["items"].as_array().unwrap().len(), 1, "ada is alone");
-    let (well, said, joined) = invite(&ada, &bob, "y");
-    assert!(well && said.contains("The device was admitted to the team."), "{said}");
+    let (well, screen, joined) = invite(&ada, &bob, "y");
+    assert!(well && screen.contains("The device was admitted to the team."), "{screen}");
     assert_eq!(joined.ok().json()["state"], "joined");
     until("both are in step", || ada.status()["teams"][0]["in_sync"] == true);
 }

@@ -69,6 +69,6 @@ fn over_a_connection_the_terminal_is_told_first() {
     app.keys("C");
     let screen = app.sees("Sent to the terminal, and copied with tmux: ergo tui --conflict ");
     let own = clipboard(&home);
-    assert!(screen.clipboard().is_some_and(|told| told.text() == Some(own.as_str())));
+    assert!(screen.clipboard().is_some_and(|copied| copied.text() == Some(own.as_str())));
     assert_eq!(fs::read_to_string(home.path().join("called")).unwrap().trim(), "load-buffer -w -");
 }

@@ -141,10 +141,10 @@ fn every_way_out_leaves_a_clean_terminal() {
         }
         let screen = app.sees("left the app");
         assert_clean(&screen);
-        let said = screen.full_text();
-        assert!(said.contains(" icanon") && said.contains(" echo "), "{way}: {said}");
-        assert!(!said.contains("-icanon"), "{way}: {said}");
-        assert_eq!(way == "defect", said.contains("asked to stop by a defect"), "{way}: {said}");
+        let text = screen.full_text();
+        assert!(text.contains(" icanon") && text.contains(" echo "), "{way}: {text}");
+        assert!(!text.contains("-icanon"), "{way}: {text}");
+        assert_eq!(way == "defect", text.contains("asked to stop by a defect"), "{way}: {text}");
     }
 }
 

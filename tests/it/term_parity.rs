@@ -195,20 +195,20 @@ fn lines(app: &mut App) -> Vec<String> {
 fn the_inbox_of_the_command_line_is_that_of_the_app() {
     let home = prepared();
     let _daemon = home.daemon();
-    let told = home.run(["inbox", "--json"]).ok().json();
+    let inbox = home.run(["inbox", "--json"]).ok().json();
     let mut app = App::open(&home, &[], HUGE, &[]);
-    app.sees(&format!("1 Inbox {}", told["total"]));
+    app.sees(&format!("1 Inbox {}", inbox["total"]));
     let lines = home.run(["inbox"]).ok().stdout;
-    for group in told["groups"].as_array().unwrap() {
+    for group in inbox["groups"].as_array().unwrap() {
         let kind: InboxKind = serde_json::from_value(group["group"].clone()).unwrap();
         let (title, total) = (kind.title(), &group["total"]);
         app.sees(&format!("{title} {total}"));
         assert!(lines.contains(&format!("{title}: {total}")), "{lines}");
     }
     // What is under the cursor first is what the command line says is next.
-    let first = &told["groups"][0]["items"][0];
+    let first = &inbox["groups"][0]["items"][0];
     let id = &first["id"].as_str().unwrap()[..10];
-    assert!(told["next"]["command"].as_str().unwrap().contains(id), "{told}");
+    assert!(inbox["next"]["command"].as_str().unwrap().contains(id), "{inbox}");
     app.sees(&format!("card {id}"));
 }
 

@@ -68,8 +68,8 @@ async fn reads(client: &Client, rounds: usize) {
     let who = ClaimsQuery { who: Some("codex".into()), ..page.clone() };
     row("  by one agent", rounds, || client.claims(&who)).await;
     for verdict in ["disputed", "warned", "clean"] {
-        let said = ClaimsQuery { verdict: Some(verdict.into()), ..page.clone() };
-        row(format!("  {verdict}"), rounds, || client.claims(&said)).await;
+        let query = ClaimsQuery { verdict: Some(verdict.into()), ..page.clone() };
+        row(format!("  {verdict}"), rounds, || client.claims(&query)).await;
     }
     let without = ClaimsQuery { without: Some("service".into()), ..page.clone() };
     row("  without a common word", rounds, || client.claims(&without)).await;

@@ -26,7 +26,7 @@ pub(super) struct Bridge {
 }
 
 /// What came of a call.
-pub(super) enum Told {
+pub(super) enum CallOutcome {
     /// The tool's data.
     Result(Value),
     /// What it said instead.
@@ -54,13 +54,13 @@ impl Bridge {
     }
 
     /// Calls a tool.
-    pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Result<Told, BenchError> {
+    pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Result<CallOutcome, BenchError> {
         let mut reply = self.ask("tools/call", json!({"name": tool, "arguments": arguments}))?;
         if reply["result"]["isError"] == false && reply["result"]["structuredContent"].is_object() {
-            return Ok(Told::Result(reply["result"]["structuredContent"].take()));
+            return Ok(CallOutcome::Result(reply["result"]["structuredContent"].take()));
         }
-        let said = reply["result"]["content"][0]["text"].as_str();
-        Ok(Told::Failed(said.map_or_else(|| reply.to_string(), str::to_owned)))
+        let message = reply["result"]["content"][0]["text"].as_str();
+        Ok(CallOutcome::Failed(message.map_or_else(|| reply.to_string(), str::to_owned)))
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Result<Value, BenchError> {
@@ -93,8 +93,8 @@ impl Drop for Bridge {
 }
 
 /// What a bridge should not have said.
-fn answer(said: impl ToString) -> BenchError {
-    BenchError::Answer { verb: "mcp".into(), said: said.to_string() }
+fn answer(message: impl ToString) -> BenchError {
+    BenchError::Answer { verb: "mcp".into(), message: message.to_string() }
 }
 
 /// How long bridges take, from their start: until they have shaken hands, and until the first call is answered, which needs the daemon.
@@ -104,8 +104,8 @@ pub(super) fn starts(home: &Home, samples: usize) -> Result<(Quantiles, Quantile
         let begun = Instant::now();
         let mut bridge = Bridge::start(home, "bench")?;
         let hands = begun.elapsed();
-        if let Told::Failed(said) = bridge.call("ergo_scopes", json!({}))? {
-            return Err(answer(said));
+        if let CallOutcome::Failed(message) = bridge.call("ergo_scopes", json!({}))? {
+            return Err(answer(message));
         }
         let first = begun.elapsed();
         if n >= WARM {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     Options,
-    bridge::{Bridge, Told},
+    bridge::{Bridge, CallOutcome},
     home::Home,
     hooks,
     report::{Crowd, Hook},
@@ -56,7 +56,7 @@ pub(super) fn all(home: &Home, options: &Options) -> Result<(CrowdAnswers, Vec<H
         CrowdAnswers { clients: options.clients, seconds: begun.elapsed().as_secs_f64(), ..CrowdAnswers::default() };
     for answers in each {
         let panicked =
-            |_| BenchError::Answer { verb: "mcp".into(), said: "an agent of the measurement panicked".into() };
+            |_| BenchError::Answer { verb: "mcp".into(), message: "an agent of the measurement panicked".into() };
         let answers = answers.map_err(panicked)??;
         all.writes.extend(answers.writes);
         all.recalls.extend(answers.recalls);
@@ -79,11 +79,11 @@ fn one(mut bridge: Bridge, at: usize, options: &Options, end: Instant) -> Result
         let number = options.claims + at + n * options.clients;
         let statement = synth::statement(number);
         let begun = Instant::now();
-        let told = bridge.call("ergo_remember", json!({"statement": statement, "reason": synth::reason(number)}))?;
-        let told = judged(&mut bridge, told)?;
+        let outcome = bridge.call("ergo_remember", json!({"statement": statement, "reason": synth::reason(number)}))?;
+        let outcome = judged(&mut bridge, outcome)?;
         answers.writes.push(millis(begun.elapsed()));
-        match told {
-            Told::Result(value) => {
+        match outcome {
+            CallOutcome::Result(value) => {
                 let warnings = value["warnings"].as_array().into_iter().flatten();
                 answers.by_rules += usize::from(warnings.into_iter().any(|warning| warning["code"] == "stage_skipped"));
                 match (value["result"].as_str(), value["claim_id"].as_str()) {
@@ -92,23 +92,23 @@ fn one(mut bridge: Bridge, at: usize, options: &Options, end: Instant) -> Result
                     _ => answers.failures.push(value.to_string()),
                 }
             }
-            Told::Failed(said) => answers.failures.push(said),
+            CallOutcome::Failed(message) => answers.failures.push(message),
         }
         let begun = Instant::now();
-        let told = bridge.call("ergo_recall", json!({"query": synth::question(number)}))?;
+        let outcome = bridge.call("ergo_recall", json!({"query": synth::question(number)}))?;
         answers.recalls.push(millis(begun.elapsed()));
-        if let Told::Failed(said) = told {
-            answers.failures.push(said);
+        if let CallOutcome::Failed(message) = outcome {
+            answers.failures.push(message);
         }
     }
     Ok(answers)
 }
 
 /// Answers the question of a write that may contradict others: all of them are compatible, as the statements are made so.
-fn judged(bridge: &mut Bridge, told: Told) -> Result<Told, BenchError> {
-    let Told::Result(value) = &told else { return Ok(told) };
+fn judged(bridge: &mut Bridge, outcome: CallOutcome) -> Result<CallOutcome, BenchError> {
+    let CallOutcome::Result(value) = &outcome else { return Ok(outcome) };
     if value["result"] != "consider" {
-        return Ok(told);
+        return Ok(outcome);
     }
     let doubts = value["doubts"].as_array().into_iter().flatten();
     let verdicts: HashMap<&str, &str> =

@@ -38,13 +38,13 @@ pub(super) fn measure(home: &Home, claims: usize, samples: usize, sessions: &str
     };
     let start = |_: usize| json!({"source": "startup", "hook_event_name": "SessionStart"});
     let asked = |n: usize| json!({"prompt": question(n), "hook_event_name": "UserPromptSubmit"});
-    let told = |n: usize| json!({"prompt": long(n), "hook_event_name": "UserPromptSubmit"});
+    let long_prompt = |n: usize| json!({"prompt": long(n), "hook_event_name": "UserPromptSubmit"});
     let read = |_: usize| json!({"tool_input": {"file_path": FILE}, "hook_event_name": "PostToolUse"});
     let end = |_: usize| json!({"hook_event_name": "Stop"});
     Ok(vec![
         one("session-start", "session-start", &start)?,
         one("user-prompt", "user-prompt, a sentence", &asked)?,
-        one("user-prompt", "user-prompt, a page", &told)?,
+        one("user-prompt", "user-prompt, a page", &long_prompt)?,
         one("post-tool", "post-tool", &read)?,
         one("stop", "stop", &end)?,
     ])
@@ -61,10 +61,10 @@ fn one(
     for n in 0..WARM + samples {
         let mut input = input(n);
         input["session_id"] = json!(format!("{sessions} {name} {n}"));
-        let (took, said) = run(home, moment, &input)?;
+        let (took, spoken) = run(home, moment, &input)?;
         if n >= WARM {
             times.push(took);
-            spoke += usize::from(said);
+            spoke += usize::from(spoken);
         }
     }
     Ok(Hook { name: name.to_owned(), ms: quantiles(times), runs: samples, spoke })
@@ -77,11 +77,11 @@ fn run(home: &Home, moment: &str, input: &Value) -> Result<(f64, bool), BenchErr
     command.current_dir(&home.work).stdin(Stdio::piped()).stdout(Stdio::piped());
     let begun = Instant::now();
     let mut child = command.spawn().map_err(|error| home.daemon.not_run(error))?;
-    let told = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().map_err(|error| home.daemon.not_run(error))?;
     let took = begun.elapsed().as_secs_f64() * 1000.0;
-    if told.is_err() || !output.status.success() {
-        return Err(BenchError::Answer { verb: format!("hook {moment}"), said: output.status.to_string() });
+    if written.is_err() || !output.status.success() {
+        return Err(BenchError::Answer { verb: format!("hook {moment}"), message: output.status.to_string() });
     }
     Ok((took, !output.stdout.is_empty()))
 }

@@ -184,7 +184,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
 
     if let Some(path) = &options.examples {
         let failed = |source| BenchError::Cache { path: path.clone(), source };
-        std::fs::write(path, told(&pairs, &writes)).map_err(failed)?;
+        std::fs::write(path, json_lines(&pairs, &writes)).map_err(failed)?;
     }
     let mut judges: Vec<JudgeWeights> = (0..PARTS).map(|part| learn(&pairs, &writes, Some(part), options)).collect();
     let mut weights = learn(&pairs, &writes, None, options);
@@ -310,9 +310,9 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
     }
     if info.role(ModelRole::Llm).is_some() {
         let models = cache.cached();
-        let (deep, said) = fit_deep::fit(&weights, &pairs, &writes, &*models, options, progress)?;
+        let (deep, deep_notes) = fit_deep::fit(&weights, &pairs, &writes, &*models, options, progress)?;
         weights.deep = deep;
-        notes.extend(said);
+        notes.extend(deep_notes);
     }
     weights.provenance = JudgeProvenance {
         command: "ergo-bench guard --fit PAIRS --replay SENTENCES".into(),
@@ -332,7 +332,7 @@ pub fn fit(options: &FitOptions, progress: &mut dyn FnMut(String)) -> Result<Fit
 }
 
 /// Every example as a JSON line.
-fn told(pairs: &[Seen], writes: &[Write]) -> String {
+fn json_lines(pairs: &[Seen], writes: &[Write]) -> String {
     let look = |look: &Look| {
         serde_json::json!({ "heard": look.with_inference.map(|figures| figures.to_vec()), "alone": look.by_rules.to_vec(),
             "stored": look.stored, "incoming": look.incoming })
@@ -455,9 +455,9 @@ fn part(text: &str) -> usize {
 fn look(memory: &mut Memory, statement: &str) -> Vec<Look> {
     let ours = memory.read(ClaimKind::Convention, statement);
     let mut looks = Vec::new();
-    for (number, said) in memory.heard(&ours) {
+    for (number, scores) in memory.heard(&ours) {
         let theirs = &memory.stored[number].claim;
-        let weighed = memory.guard.features(&ours.claim, theirs, &said);
+        let weighed = memory.guard.features(&ours.claim, theirs, &scores);
         looks.extend(weighed.by_rules.map(|by_rules| Look {
             with_inference: weighed.with_inference,
             by_rules,

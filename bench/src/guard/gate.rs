@@ -138,11 +138,11 @@ impl Case {
 
     /// Whether it is refused with the answers.
     fn refused_with(&self, verdicts: &BTreeMap<String, PairVerdict>) -> bool {
-        let said = |look: &Look| {
+        let opposed = |look: &Look| {
             look.band.is_some()
                 && matches!(verdicts.get(&look.id), Some(PairVerdict::Contradicts | PairVerdict::Replaces))
         };
-        self.looks.iter().any(|look| look.counts && (look.blocked || said(look)))
+        self.looks.iter().any(|look| look.counts && (look.blocked || opposed(look)))
     }
 }
 

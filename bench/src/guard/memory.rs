@@ -109,8 +109,8 @@ impl Memory {
             }
         }
         let claims: Vec<NormedClaim> = found.iter().map(|number| self.stored[*number].claim.claim().clone()).collect();
-        let said: Vec<PairScores> = found.iter().map(|number| self.near(ours, *number)).collect();
-        let chosen = guard::shortlist(ours.claim.claim(), &claims, ranked, &said);
+        let scores: Vec<PairScores> = found.iter().map(|number| self.near(ours, *number)).collect();
+        let chosen = guard::shortlist(ours.claim.claim(), &claims, ranked, &scores);
         chosen.into_iter().map(|at| found[at]).collect()
     }
 
@@ -138,15 +138,15 @@ impl Memory {
         let heard = self.heard_by(ours, true);
         let against: Vec<Arc<ParsedClaim>> =
             heard.iter().map(|(number, _)| Arc::clone(&self.stored[*number].claim)).collect();
-        let scores: Vec<PairScores> = heard.iter().map(|(_, said)| *said).collect();
+        let scores: Vec<PairScores> = heard.iter().map(|(_, scores)| *scores).collect();
         let rulings = self.guard.rulings(&ours.claim, &against);
         let infers = self.models.as_ref().is_some_and(|models| models.info().role(ModelRole::Nli).is_some());
         let under = JudgeContext { scores: &scores, rulings: &rulings, infers, ..JudgeContext::default() };
         let doubts = self.guard.doubts(&ours.claim, &against, under);
         let features = self.guard.gate_features(&ours.claim, &against, under);
-        let seen = |(at, (number, said)): (usize, &(usize, PairScores))| Doubted {
+        let seen = |(at, (number, scores)): (usize, &(usize, PairScores))| Doubted {
             number: *number,
-            blocked: self.guard.compare(&ours.claim, &against[at], said).tier == Tier::Block,
+            blocked: self.guard.compare(&ours.claim, &against[at], scores).tier == Tier::Block,
             band: doubts.iter().find(|pair| pair.at == at).map(|pair| pair.band),
             features: features.iter().find(|(of, _)| *of == at).map(|(_, features)| *features),
         };
@@ -160,47 +160,47 @@ impl Memory {
 
     fn heard_by(&mut self, ours: &Stored, gate: bool) -> Vec<(usize, PairScores)> {
         let numbers = self.nearby_claims(ours);
-        let mut said: Vec<PairScores> = numbers.iter().map(|number| self.near(ours, *number)).collect();
+        let mut scores: Vec<PairScores> = numbers.iter().map(|number| self.near(ours, *number)).collect();
         let Some(models) = self.models.clone().filter(|models| models.info().role(ModelRole::Nli).is_some()) else {
-            return numbers.into_iter().zip(said).collect();
+            return numbers.into_iter().zip(scores).collect();
         };
         let against: Vec<Arc<ParsedClaim>> =
             numbers.iter().map(|number| Arc::clone(&self.stored[*number].claim)).collect();
         let rulings = self.guard.rulings(&ours.claim, &against);
-        let under = JudgeContext { scores: &said, rulings: &rulings, ..JudgeContext::default() };
-        let worth = self.guard.select_for_inference(&ours.claim, &against, under);
-        let more = if gate { self.guard.select_for_gate(&ours.claim, &against, under, &worth) } else { Vec::new() };
+        let under = JudgeContext { scores: &scores, rulings: &rulings, ..JudgeContext::default() };
+        let selected = self.guard.select_for_inference(&ours.claim, &against, under);
+        let more = if gate { self.guard.select_for_gate(&ours.claim, &against, under, &selected) } else { Vec::new() };
         let pair = |at: &usize| (against[*at].claim().statement.as_str(), ours.claim.claim().statement.as_str());
-        let (judged, gated): (Vec<_>, Vec<_>) = (worth.iter().map(pair).collect(), more.iter().map(pair).collect());
-        self.pairs += worth.len();
+        let (judged, gated): (Vec<_>, Vec<_>) = (selected.iter().map(pair).collect(), more.iter().map(pair).collect());
+        self.pairs += selected.len();
         self.gate_pairs += more.len();
         match infer_pairs(&*models, &judged, &gated, Call::background(PATIENCE)) {
             Ok(inferences) => {
-                let (judged, gated) = inferences.split_at(worth.len());
-                for (at, inference) in worth.iter().zip(judged) {
-                    said[*at].inference = Some(*inference);
+                let (judged, gated) = inferences.split_at(selected.len());
+                for (at, inference) in selected.iter().zip(judged) {
+                    scores[*at].inference = Some(*inference);
                 }
                 for (at, inference) in more.iter().zip(gated) {
-                    said[*at].gate_inference = Some(*inference);
+                    scores[*at].gate_inference = Some(*inference);
                 }
             }
             Err(error) => self.failures.push(error.to_string()),
         }
-        numbers.into_iter().zip(said).collect()
+        numbers.into_iter().zip(scores).collect()
     }
 
     fn compare(&mut self, ours: &Stored) -> Vec<Opposed> {
         let heard = self.heard(ours);
         let mut opposed: Vec<Opposed> = heard
             .into_iter()
-            .filter_map(|(number, said)| {
+            .filter_map(|(number, scores)| {
                 if self.alone {
-                    let margin = said.inference?.mean();
+                    let margin = scores.inference?.mean();
                     let score = 1.0 / (1.0 + (-margin).exp());
                     let tier = if score >= 0.5 { Tier::Block } else { Tier::Clean };
                     return Some(Opposed { number, tier, score, why: format!("inferred: {margin:.2}") });
                 }
-                let ruling = self.guard.compare(&ours.claim, &self.stored[number].claim, &said);
+                let ruling = self.guard.compare(&ours.claim, &self.stored[number].claim, &scores);
                 Some(Opposed {
                     number,
                     tier: ruling.tier,

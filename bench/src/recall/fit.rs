@@ -61,8 +61,8 @@ pub(super) fn fit(cases: &[Case], start: &QueryLikelihood) -> (LikelihoodWeights
         (likelihood, cases.iter().filter_map(|case| case.log_probability(&weights, sharp)).sum::<f64>())
     });
     // That all fit equally, since no case tells, is no reason for another weight.
-    let told = cases.iter().any(|case| case.log_probability(&start.weights, 1.0).is_some_and(|log| log < 0.0));
-    let best = fits.filter(|_| told).max_by(|a, b| a.1.total_cmp(&b.1));
+    let is_possible = cases.iter().any(|case| case.log_probability(&start.weights, 1.0).is_some_and(|log| log < 0.0));
+    let best = fits.filter(|_| is_possible).max_by(|a, b| a.1.total_cmp(&b.1));
     let weights = LikelihoodWeights {
         likelihood: best.map_or(start.weights.likelihood, |(likelihood, _)| likelihood),
         ..start.weights
@@ -101,7 +101,7 @@ pub(super) fn measure(cases: &[Case], weights: &LikelihoodWeights, known: &Answe
 }
 
 /// The weights fitted on all cases, as the file has them, and as a comment what they bring: there, and where each half is fitted on the other.
-pub(super) fn told(
+pub(super) fn fit_file(
     cases: &[Case],
     start: &QueryLikelihood,
     provenance: FitProvenance,
@@ -193,7 +193,7 @@ mod tests {
         assert!(weights.likelihood > 0.0 && known.gain > 0.0, "{weights:?} {known:?}");
         assert_eq!((gain.before, gain.after, gain.abstains), (0.0, 1.0, 1.0));
         assert!(gain.withheld <= WITHHELD && gain.wrongly <= WITHHELD, "{gain:?}");
-        let text = told(&cases(), start, FitProvenance::default()).unwrap();
+        let text = fit_file(&cases(), start, FitProvenance::default()).unwrap();
         let read: QueryLikelihood = toml::from_str(&text).unwrap();
         assert_eq!((read.prompt, read.weights), (start.prompt.clone(), weights));
     }

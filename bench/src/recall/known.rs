@@ -108,13 +108,13 @@ impl Cases {
     }
 
     /// The fitted weights as a file, and what they are worth.
-    pub(super) fn told(&self, provenance: FitProvenance) -> Result<String, toml::ser::Error> {
+    pub(super) fn fit_file(&self, provenance: FitProvenance) -> Result<String, toml::ser::Error> {
         let model = AnswerModel { by_meaning: fit(&self.by_meaning), by_words: fit(&self.by_words), provenance };
         let mut text = format!("{HEAD}{}", toml::to_string(&model)?);
         for (name, cases, weights) in
             [("by meaning", &self.by_meaning, &model.by_meaning), ("by words", &self.by_words, &model.by_words)]
         {
-            text.push_str(&worth(name, cases, weights));
+            text.push_str(&comment(name, cases, weights));
         }
         Ok(text)
     }
@@ -145,7 +145,7 @@ pub(super) fn fitted(
         date: today(),
         questions: format!("{} of tests/data/recall, {fitted} of tests/data/known, {model}", queries.len()),
     };
-    cases.told(provenance).map_err(|error| BenchError::Engine(ApiError::internal(error.to_string())))
+    cases.fit_file(provenance).map_err(|error| BenchError::Engine(ApiError::internal(error.to_string())))
 }
 
 /// What stands above fitted weights.
@@ -219,7 +219,7 @@ fn point(cases: &[&Case], weights: &AnswerWeights, from: f64) -> Point {
 }
 
 /// What the weights are worth, as lines of comment below the file.
-fn worth(name: &str, cases: &[Case], weights: &AnswerWeights) -> String {
+fn comment(name: &str, cases: &[Case], weights: &AnswerWeights) -> String {
     let all: Vec<&Case> = cases.iter().collect();
     let mut text = format!("\n# {name}                questions  right  abstains  wrongly  withheld\n");
     let other: Vec<&Case> = all.iter().copied().filter(|case| case.part != Part::Usual).collect();
@@ -293,11 +293,11 @@ mod tests {
         assert!(weights.nothing_below < weights.known_from, "{weights:?}");
         let held: Vec<&Case> = cases.by_meaning.iter().filter(|case| case.part == Part::HeldOut).collect();
         assert!((right(&held, &weights, weights.known_from) - 1.0).abs() < 1e-9);
-        let told = cases.told(FitProvenance::default()).unwrap();
+        let text = cases.fit_file(FitProvenance::default()).unwrap();
         // It can be read as it is printed.
-        let read: AnswerModel = toml::from_str(&told).unwrap();
+        let read: AnswerModel = toml::from_str(&text).unwrap();
         assert_eq!(read.by_meaning, weights);
-        assert!(told.contains("held out") && told.contains("0.9 to 1.0"), "{told}");
+        assert!(text.contains("held out") && text.contains("0.9 to 1.0"), "{text}");
     }
 
     #[test]

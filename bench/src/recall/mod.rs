@@ -240,7 +240,7 @@ fn fitted(
         date: today(),
         questions: format!("{} of tests/data/recall, {model}", queries.len()),
     };
-    fit::told(&cases, query_likelihood::built_in(), provenance)
+    fit::fit_file(&cases, query_likelihood::built_in(), provenance)
         .map_err(|error| BenchError::Engine(ApiError::internal(error.to_string())))
 }
 

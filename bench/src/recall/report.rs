@@ -29,7 +29,7 @@ pub struct Tally {
     /// Of them: it was said that nothing is known.
     pub unknown: usize,
     /// Answers that were said to be known.
-    pub said: usize,
+    pub reported: usize,
     /// Of them: the first one answers.
     pub right: usize,
 }
@@ -37,7 +37,7 @@ pub struct Tally {
 impl Tally {
     /// Counts an answer: the place of the first that answers, from 0, and whether it was said to be known.
     pub(super) fn add(&mut self, query: &Query, place: Option<usize>, known: bool) {
-        self.said += usize::from(known);
+        self.reported += usize::from(known);
         self.right += usize::from(known && place == Some(0));
         if query.expected.is_empty() {
             self.unanswerable += 1;
@@ -75,7 +75,7 @@ impl Tally {
 
     /// The share of what was said to be known whose first claim answers.
     pub fn precision(&self) -> f64 {
-        ratio(self.right as f64, self.said)
+        ratio(self.right as f64, self.reported)
     }
 }
 

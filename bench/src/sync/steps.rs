@@ -115,7 +115,7 @@ impl<'a> Meeting<'a> {
             sleep(PAUSE).await;
             let begin = Instant::now();
             let id = self.write(&self.ada.client, synth::statement(self.options.claims + n), &self.ada).await?;
-            let said = begin.elapsed();
+            let written = begin.elapsed();
             let seen = async {
                 while let Some(change) = changes.next().await {
                     if change?.claims.contains(&id) {
@@ -129,7 +129,7 @@ impl<'a> Meeting<'a> {
             }
             let all = begin.elapsed();
             asked.push(millis(all));
-            answered.push(millis(all.saturating_sub(said)));
+            answered.push(millis(all.saturating_sub(written)));
             self.bob.client.claim(&id.to_hex()).await?;
             self.acknowledged.push(id);
             self.written += 1;

@@ -39,8 +39,8 @@ mod tests {
     #[case(899, "15 minutes")]
     #[case(900, "15 minutes")]
     #[case(7_199, "2 hours")]
-    fn what_is_left_counts_the_minute_that_has_begun(#[case] seconds: u64, #[case] told: &str) {
-        assert_eq!(left(1_000 + seconds * 1_000, 1_000), told);
+    fn what_is_left_counts_the_minute_that_has_begun(#[case] seconds: u64, #[case] expected: &str) {
+        assert_eq!(left(1_000 + seconds * 1_000, 1_000), expected);
     }
 
     #[test]

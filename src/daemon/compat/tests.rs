@@ -139,8 +139,8 @@ async fn where_no_model_can_choose_the_text_is_kept_whole_and_the_answer_says_wh
         (Err(refused()), "fallback_error"),
         (Err(ended()), "fallback_unreachable"),
     ];
-    for (said, method) in cases {
-        let (answer, stored) = added(move |_| said.clone()).await;
+    for (reply, method) in cases {
+        let (answer, stored) = added(move |_| reply.clone()).await;
         assert_eq!((&answer["method"], &answer["memories"]), (&json!(method), &json!([CHAT])));
         assert!(
             answer["note"]
@@ -208,8 +208,8 @@ async fn a_question_that_nothing_answers_says_so() {
 async fn what_is_wrong_is_told_as_its_clients_know_it() {
     let mut bed = Bed::new();
     assert_eq!(bed.get("/nothing").await, (404, json!({"error": "not found"})));
-    let (status, told) = bed.send(Request::post("/recall").body(Body::from("{")).unwrap()).await;
-    assert_eq!((status, told), (400, json!({"error": "invalid json"})));
+    let (status, body) = bed.send(Request::post("/recall").body(Body::from("{")).unwrap()).await;
+    assert_eq!((status, body), (400, json!({"error": "invalid json"})));
     assert_eq!(bed.post("/store", json!({"text": "ab"})).await, (400, json!({"error": "no text"})));
     assert_eq!(bed.post("/add", json!({})).await, (400, json!({"error": "no text"})));
     let page = Request::get("/health").header("origin", "https://evil.example").body(Body::empty()).unwrap();

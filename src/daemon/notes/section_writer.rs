@@ -48,9 +48,10 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
     };
     let now = file_reader::parse(&file.shown, &text);
     let plain = Qualifiers::default();
-    let said: HashSet<EventId> = now.rules.iter().map(|rule| words_hash(rule.kind, &rule.statement, &plain)).collect();
+    let present: HashSet<EventId> =
+        now.rules.iter().map(|rule| words_hash(rule.kind, &rule.statement, &plain)).collect();
     let refused: Vec<CardId> = file.rules.iter().filter_map(|rule| rule.card).collect();
-    let proposed = keeper.engine.propose_notes(&scope, &said, &refused)?;
+    let proposed = keeper.engine.propose_notes(&scope, &present, &refused)?;
 
     let format = request.format.unwrap_or_else(|| NoteFormat::of(&file.shown));
     let budget = request.tokens.unwrap_or_else(|| format.budget());
@@ -91,7 +92,7 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
         budget,
         chosen: chosen.len(),
         left_out: proposed.notes.len() - chosen.len(),
-        said: proposed.said,
+        said: proposed.present,
         conflicts,
     })
 }

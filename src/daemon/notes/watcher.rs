@@ -115,14 +115,14 @@ fn work(keeper: &NotesKeeper, woken: &Receiver<Notice>, events: &Sender<Notice>,
 
 /// Begins to watch; without the system's help files are only looked at from time to time.
 fn watch(events: Sender<Notice>) -> Option<RecommendedWatcher> {
-    let told = move |event: notify::Result<notify::Event>| match event {
+    let on_event = move |event: notify::Result<notify::Event>| match event {
         Ok(event) if !event.kind.is_access() => {
             let _ended = events.send(Notice::Changed(event.paths));
         }
         Ok(_) => {}
         Err(error) => tracing::warn!(%error, "cannot watch a rule file"),
     };
-    notify::recommended_watcher(told)
+    notify::recommended_watcher(on_event)
         .inspect_err(|error| tracing::warn!(%error, "cannot watch files: they are checked periodically instead"))
         .ok()
 }

@@ -128,13 +128,13 @@ struct Look {
     ours: Arc<ParsedClaim>,
     rows: Vec<Arc<ClaimRow>>,
     against: Vec<Arc<ParsedClaim>>,
-    said: Vec<PairScores>,
+    scores: Vec<PairScores>,
     rulings: Vec<Ruling>,
 }
 
 impl Look {
     fn context<'a>(&'a self, today: &'a str, threshold_shift: f32) -> JudgeContext<'a> {
-        let (scores, rulings) = (&self.said, &self.rulings);
+        let (scores, rulings) = (&self.scores, &self.rulings);
         JudgeContext { today, scores, rulings, threshold_shift, ..JudgeContext::default() }
     }
 }
@@ -199,8 +199,8 @@ impl Work<'_> {
             }
         }
         let Ok(rulings) = guard_calls::rulings(&self.engine.guard, &ours, &against) else { return Ok(None) };
-        let said = vec![PairScores::default(); against.len()];
-        Ok(Some(Look { row, ours, rows, against, said, rulings }))
+        let scores = vec![PairScores::default(); against.len()];
+        Ok(Some(Look { row, ours, rows, against, scores, rulings }))
     }
 
     /// Asks the cross-encoder about the pairs of a page, some at a time: a write in the foreground gets in between.
@@ -212,12 +212,13 @@ impl Work<'_> {
         let mut for_gate: Vec<(usize, usize)> = Vec::new();
         for (at, look) in looks.iter().enumerate() {
             let under = look.context(self.today, 0.0);
-            let worth = guard_calls::select_for_inference(&self.engine.guard, &look.ours, &look.against, under);
+            let selected = guard_calls::select_for_inference(&self.engine.guard, &look.ours, &look.against, under);
             if self.engine.nli_is_fitted() {
-                let more = guard_calls::select_for_gate(&self.engine.guard, &look.ours, &look.against, under, &worth);
+                let more =
+                    guard_calls::select_for_gate(&self.engine.guard, &look.ours, &look.against, under, &selected);
                 for_gate.extend(more.into_iter().map(|other| (at, other)));
             }
-            wanted.extend(worth.into_iter().map(|other| (at, other)));
+            wanted.extend(selected.into_iter().map(|other| (at, other)));
         }
         for batch in wanted.chunks(BATCH) {
             let pairs: Vec<(&str, &str)> = batch.iter().map(|place| texts(looks, *place)).collect();
@@ -225,7 +226,7 @@ impl Work<'_> {
                 Ok(inferences) => {
                     self.outcome.inferred += inferences.len();
                     for ((at, other), inference) in batch.iter().zip(inferences) {
-                        looks[*at].said[*other].inference = Some(inference);
+                        looks[*at].scores[*other].inference = Some(inference);
                     }
                 }
                 // The rules go on alone.
@@ -240,7 +241,7 @@ impl Work<'_> {
             // Pairs that cannot be read are in no doubt: the audit's own findings do not depend on them.
             let Ok(inferences) = self.engine.infer(&[], &pairs, Call::background(PATIENCE)) else { return };
             for ((at, other), inference) in batch.iter().zip(inferences) {
-                looks[*at].said[*other].gate_inference = Some(inference);
+                looks[*at].scores[*other].gate_inference = Some(inference);
             }
         }
     }
@@ -252,7 +253,7 @@ impl Work<'_> {
             return Ok(());
         };
         if look.row.kind.is_guarded() {
-            let infers = look.said.iter().any(|said| said.inference.is_some() || said.gate_inference.is_some());
+            let infers = look.scores.iter().any(|scores| scores.inference.is_some() || scores.gate_inference.is_some());
             let doubts = guard_calls::doubts(
                 &self.engine.guard,
                 &look.ours,

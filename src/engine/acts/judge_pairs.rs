@@ -181,13 +181,13 @@ impl ActContext<'_> {
                 (PairEffect::Merged, Some(newer.id))
             }
             verdict => {
-                let (said, relation) = match verdict {
+                let (reported, relation) = match verdict {
                     // A project replaces no claim of another one.
                     PairVerdict::Replaces if apart => (PairVerdict::Contradicts, Relation::Contradiction),
                     PairVerdict::Contradicts => (verdict, Relation::Contradiction),
                     verdict => (verdict, Relation::Uncertain),
                 };
-                let sentence = sentence(said, &by, older, apart, because.as_deref());
+                let sentence = sentence(reported, &by, older, apart, because.as_deref());
                 let mut finding = judged_finding(older.id, relation, sentence);
                 if apart {
                     let sides = [newer, older].map(|row| (&*row.statement, &*row.norms));
@@ -207,13 +207,13 @@ fn sentence(verdict: PairVerdict, by: &str, older: &ClaimRow, apart: bool, becau
     } else {
         wording::quote(&older.statement)
     };
-    let said = match verdict {
+    let judgement = match verdict {
         PairVerdict::Contradicts => format!("{by} judged that it contradicts {old}"),
         PairVerdict::Replaces => format!("{by} proposes that it replaces {old}"),
         PairVerdict::Same => format!("{by} proposes to keep only one of both, since it says the same as {old}"),
         PairVerdict::Compatible => format!("{by} judged that it is compatible with {old}"),
     };
-    because.map_or_else(|| format!("{said}."), |because| format!("{said}: {because}"))
+    because.map_or_else(|| format!("{judgement}."), |because| format!("{judgement}: {because}"))
 }
 
 fn summary(pairs: &[JudgedPair]) -> String {

@@ -160,11 +160,11 @@ pub(in crate::engine) fn settled(card: &CardRow, act: &str, became: Option<Ref>,
 
 /// What the refused write on a card wanted besides its text: its last word counts.
 pub(in crate::engine) fn write_intent(reader: &Reader, card: &CardId) -> Result<WriteIntent, ApiError> {
-    let mut said = reader.events_of_card(card)?.into_iter().rev().filter_map(|event| {
+    let mut proposals = reader.events_of_card(card)?.into_iter().rev().filter_map(|event| {
         let data: RefusedData = serde_json::from_str(&event.body?.data?).ok()?;
         data.proposal
     });
-    Ok(said.next().unwrap_or_default())
+    Ok(proposals.next().unwrap_or_default())
 }
 
 /// What is kept with a refused write besides its report.

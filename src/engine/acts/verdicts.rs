@@ -313,12 +313,12 @@ pub(in crate::engine) enum Consequence {
 
 /// What follows from some verdicts. `proposes`: the judge is an agent that may not replace a person's claim, and one is to be replaced.
 pub(in crate::engine) fn consequence(verdicts: impl IntoIterator<Item = PairVerdict>, proposes: bool) -> Consequence {
-    let said: BTreeSet<PairVerdict> = verdicts.into_iter().collect();
-    if said.contains(&PairVerdict::Contradicts) {
+    let given: BTreeSet<PairVerdict> = verdicts.into_iter().collect();
+    if given.contains(&PairVerdict::Contradicts) {
         Consequence::Refuse
     } else if proposes {
         Consequence::Propose
-    } else if said.contains(&PairVerdict::Same) {
+    } else if given.contains(&PairVerdict::Same) {
         Consequence::Observe
     } else {
         Consequence::Store
@@ -349,8 +349,8 @@ impl ActContext<'_> {
             }
         }
         let of = |wanted: PairVerdict| -> Vec<ClaimRow> {
-            let said = in_question.iter().filter(|(row, _)| verdicts.get(&row.id) == Some(&wanted));
-            said.map(|(row, _)| row.clone()).collect()
+            let matching = in_question.iter().filter(|(row, _)| verdicts.get(&row.id) == Some(&wanted));
+            matching.map(|(row, _)| row.clone()).collect()
         };
         let [contradicted, replaced, same] =
             [PairVerdict::Contradicts, PairVerdict::Replaces, PairVerdict::Same].map(of);

@@ -15,7 +15,7 @@ pub struct ProposedNotes {
     /// The claims, the highest rank first.
     pub notes: Vec<NoteProposal>,
     /// How many claims the file says itself.
-    pub said: usize,
+    pub present: usize,
 }
 
 /// A claim that may be written into a file.
@@ -36,12 +36,12 @@ pub struct NoteProposal {
 }
 
 impl Engine {
-    /// Returns what may be written into a file of a scope. `said` are the hashes of the words of the file's own rules, in any kind; `refused` are the
+    /// Returns what may be written into a file of a scope. `present` are the hashes of the words of the file's own rules, in any kind; `refused` are the
     /// cards of those that the guard refused.
     pub fn propose_notes(
         &self,
         scope: &Scope,
-        said: &HashSet<EventId>,
+        present: &HashSet<EventId>,
         refused: &[CardId],
     ) -> Result<ProposedNotes, ApiError> {
         let book = self.notes_book(&scope.org_id)?;
@@ -49,13 +49,13 @@ impl Engine {
         let vectors = reader.organisation_vectors(&scope.org_id)?;
         let own = |at: &usize| book.claims.get(*at).is_some_and(|claim| claim.scope == *scope);
         let level = |at: &usize| book.claims.get(*at).is_some_and(|claim| !claim.scope.level().is_project());
-        let is_said = |at: &usize| book.claims.get(*at).is_some_and(|claim| said.contains(&claim.words));
+        let is_present = |at: &usize| book.claims.get(*at).is_some_and(|claim| present.contains(&claim.words));
 
         let insights = book.insights();
         let mut centre: Vec<f32> = Vec::new();
         let mut domains: BTreeSet<&str> = BTreeSet::new();
         let mut spoken: HashSet<ClaimId> = HashSet::new();
-        for insight in insights.iter().filter(|insight| insight.members.iter().any(is_said)) {
+        for insight in insights.iter().filter(|insight| insight.members.iter().any(is_present)) {
             domains.insert(insight.labels.domain);
             for claim in insight.members.iter().filter(|at| own(at) || level(at)).filter_map(|at| book.claims.get(*at))
             {
@@ -94,7 +94,7 @@ impl Engine {
             let opposing =
                 members().find(|at| book.claims.get(**at).is_some_and(|claim| opposed.contains_key(&claim.id)));
             let shown = opposing.or_else(|| {
-                let hidden = insight.lifecycle == Lifecycle::Pruned || insight.members.iter().any(is_said);
+                let hidden = insight.lifecycle == Lifecycle::Pruned || insight.members.iter().any(is_present);
                 members().find(|at| own(at)).or_else(|| members().next()).filter(|_| !hidden)
             });
             let Some(row) = shown.and_then(|at| book.rows.get(*at)) else { continue };
@@ -122,7 +122,7 @@ impl Engine {
         }
         // A refused line opposes claims of other scopes, too, such as those of the organisation, which the loop has shown already.
         notes.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.claim.cmp(&b.claim)));
-        Ok(ProposedNotes { notes, said: spoken.len() })
+        Ok(ProposedNotes { notes, present: spoken.len() })
     }
 
     /// The open cards among `refused`, and those on which one of these claims stands.

@@ -164,11 +164,11 @@ fn sentence(engine: &Engine, what: NoticeKind, note: &acts::NoticeData, row: &No
     if row.claim.flags.redacted || other.flags.redacted {
         return "The two claims may contradict each other; the text of one of them was redacted.".to_owned();
     }
-    let said = guard_calls::explain(
+    let explanation = guard_calls::explain(
         &engine.guard,
         guard_result::new_claim(&row.claim),
         guard_result::new_claim(other),
         note.stage,
     );
-    said.unwrap_or_else(|| format!("{claim} may contradict {}.", wording::quote(&other.statement)))
+    explanation.unwrap_or_else(|| format!("{claim} may contradict {}.", wording::quote(&other.statement)))
 }

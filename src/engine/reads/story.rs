@@ -54,10 +54,10 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
     let statements: HashMap<ClaimId, &str> = rows.iter().map(|row| (row.id, row.statement.as_str())).collect();
     let mut shown = Vec::new();
     for mark in marks.into_iter().filter(|mark| mark.open && mark.claims.iter().any(|id| asked.contains(id))) {
-        let told: Vec<&str> = mark.claims.iter().filter_map(|id| statements.get(id).copied()).collect();
+        let marked: Vec<&str> = mark.claims.iter().filter_map(|id| statements.get(id).copied()).collect();
         shown.push(StoryMark {
             confusion: mark.confusion,
-            question: question(mark.confusion, mark.rule, &told),
+            question: question(mark.confusion, mark.rule, &marked),
             claims: mark.claims,
             by_model: mark.rule == StoryRule::Model,
             card: Some(mark.card),

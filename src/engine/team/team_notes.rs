@@ -259,16 +259,19 @@ mod tests {
         let roster = Roster::of(team, &[first, second, out, back]).unwrap();
         let forks = BTreeMap::from([((two, Scope::new("acme", "api").unwrap()), 2)]);
         let busy = [BusyAuthor { device: two, events: 6_000 }];
-        let told = notes(&roster, &forks, &busy, DeviceId([9; 32]));
-        let notes = told.says;
-        assert_eq!((notes.len(), told.forks), (3, 2));
+        let found = notes(&roster, &forks, &busy, DeviceId([9; 32]));
+        let notes = found.says;
+        assert_eq!((notes.len(), found.forks), (3, 2));
         assert!(notes[0].contains("adas") && notes[0].contains("bobs") && notes[0].contains("revoked each other"));
         assert!(notes[1].contains("2 places of its chain in acme/api") && notes[1].contains("ergo sync revoke bobs"));
         assert!(notes[2].contains("bobs wrote 6000 events in one hour") && notes[2].contains("5000"));
         let (ada, bob) = (roster.member(&two).unwrap().out.unwrap().by, two);
-        let said = end(&roster, bob, ada, 1_900_000_000_000, Some("it was lost".into())).says;
-        assert!(said.starts_with("ada (adas) revoked this device from acme on 2030-03-17 (“it was lost”)."), "{said}");
-        assert!(said.contains("You revoked each other") && said.contains("new invitation"), "{said}");
+        let sentence = end(&roster, bob, ada, 1_900_000_000_000, Some("it was lost".into())).says;
+        assert!(
+            sentence.starts_with("ada (adas) revoked this device from acme on 2030-03-17 (“it was lost”)."),
+            "{sentence}"
+        );
+        assert!(sentence.contains("You revoked each other") && sentence.contains("new invitation"), "{sentence}");
     }
 
     #[test]

@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_is_no_model_is_told_so() {
-        for (bytes, told) in [
+        for (bytes, expected) in [
             (b"".to_vec(), "not a GGUF"),
             (b"PK\x03\x04 and so on".to_vec(), "not a GGUF"),
             (b"<!doctype html><html>Log in</html>".to_vec(), "not a GGUF"),
@@ -338,7 +338,7 @@ mod tests {
             (file(&[[&[255; 8][..], &[0; 4]].concat()]), "missing"),
         ] {
             let error = read(&bytes).unwrap_err();
-            assert!(error.contains(told), "{told}: {error}");
+            assert!(error.contains(expected), "{expected}: {error}");
         }
     }
 

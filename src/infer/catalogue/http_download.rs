@@ -69,32 +69,32 @@ fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
 }
 
 fn refusal<T>(status: u16, response: &Response<T>, address: &str) -> SourceError {
-    let told = format!("{address} answers HTTP {status}");
+    let message = format!("{address} answers HTTP {status}");
     match status {
         408 | 425 | 429 | 500..=599 => {
             let after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
-            SourceError::Transient(told, after.map(Duration::from_secs))
+            SourceError::Transient(message, after.map(Duration::from_secs))
         }
-        404 | 410 => SourceError::Final(FetchError::Refused(format!("{told}: the file no longer exists there"))),
+        404 | 410 => SourceError::Final(FetchError::Refused(format!("{message}: the file no longer exists there"))),
         401 | 403 => {
-            SourceError::Final(FetchError::Refused(format!("{told}: it cannot be downloaded without signing in")))
+            SourceError::Final(FetchError::Refused(format!("{message}: it cannot be downloaded without signing in")))
         }
-        _ => SourceError::Final(FetchError::Refused(told)),
+        _ => SourceError::Final(FetchError::Refused(message)),
     }
 }
 
 fn failure(error: Error, address: &str) -> SourceError {
-    let told = format!("{address} cannot be reached: {error}");
+    let message = format!("{address} cannot be reached: {error}");
     match error {
-        Error::HostNotFound => SourceError::Final(FetchError::Unreachable(told)),
+        Error::HostNotFound => SourceError::Final(FetchError::Unreachable(message)),
         Error::BadUri(_) | Error::Http(_) | Error::TooManyRedirects | Error::InvalidProxyUrl | Error::Tls(_) => {
-            SourceError::Final(FetchError::Refused(told))
+            SourceError::Final(FetchError::Refused(message))
         }
-        Error::Rustls(_) => SourceError::Final(FetchError::Refused(told)),
+        Error::Rustls(_) => SourceError::Final(FetchError::Refused(message)),
         Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            SourceError::Final(FetchError::Unreachable(told))
+            SourceError::Final(FetchError::Unreachable(message))
         }
-        _ => SourceError::Transient(told, None),
+        _ => SourceError::Transient(message, None),
     }
 }
 
@@ -116,12 +116,12 @@ mod tests {
         let answer = |status: u16| Response::builder().status(status).header("retry-after", "3").body(()).unwrap();
         let cut = |status| refusal(status, &answer(status), "https://example.org/m");
         let passing =
-            |told: &str, after: Option<Duration>| told.contains("503") && after == Some(Duration::from_secs(3));
-        assert!(matches!(cut(503), SourceError::Transient(told, after) if passing(&told, after)));
+            |message: &str, after: Option<Duration>| message.contains("503") && after == Some(Duration::from_secs(3));
+        assert!(matches!(cut(503), SourceError::Transient(message, after) if passing(&message, after)));
         assert!(
-            matches!(cut(404), SourceError::Final(FetchError::Refused(told)) if told.contains("no longer exists there"))
+            matches!(cut(404), SourceError::Final(FetchError::Refused(message)) if message.contains("no longer exists there"))
         );
-        assert!(matches!(cut(403), SourceError::Final(FetchError::Refused(told)) if told.contains("signing in")));
+        assert!(matches!(cut(403), SourceError::Final(FetchError::Refused(message)) if message.contains("signing in")));
         assert!(matches!(failure(Error::HostNotFound, "https://x"), SourceError::Final(FetchError::Unreachable(_))));
         let reset = Error::Io(io::ErrorKind::ConnectionReset.into());
         assert!(matches!(failure(reset, "https://x"), SourceError::Transient(..)));

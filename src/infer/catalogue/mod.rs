@@ -230,7 +230,7 @@ mod tests {
             assert!(one.contains(from));
             Catalogue::parse(&format!("[[model]]{}", one.replacen(from, to, 1))).unwrap_err()
         };
-        for (from, to, told) in [
+        for (from, to, expected) in [
             ("minilm-l6\"", "../x\"", "lower-case"),
             (".gguf\"", ".bin\"", ".gguf"),
             ("https://", "ftp://", "https://"),
@@ -240,7 +240,7 @@ mod tests {
             ("role = \"embedder\"", "role = \"oracle\"", "oracle"),
         ] {
             let error = with(from, to);
-            assert!(error.contains(told), "{to}: {error}");
+            assert!(error.contains(expected), "{to}: {error}");
         }
         let twice = format!("[[model]]{one}[[model]]{one}");
         assert!(Catalogue::parse(&twice).unwrap_err().contains("twice"));

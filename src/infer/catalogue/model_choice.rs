@@ -227,7 +227,7 @@ mod tests {
         let model = install(&model_store, "mine", ModelRole::Embedder, b"mine");
         install(&model_store, "judge", ModelRole::Nli, b"judge");
         fs::write(model_store.path_of(&model.file), b"min").unwrap();
-        for (wanted, told) in [
+        for (wanted, expected) in [
             ("mine", "damaged"),
             ("judge", "for nli"),
             ("nowhere", "no model with this name"),
@@ -237,7 +237,7 @@ mod tests {
         ] {
             let serving = of(&model_store, ModelRole::Embedder, Some(wanted));
             let problem = serving.problem.clone().unwrap();
-            assert!(problem.contains(told) && problem.contains("is used instead"), "{wanted}: {problem}");
+            assert!(problem.contains(expected) && problem.contains("is used instead"), "{wanted}: {problem}");
             assert_eq!(name(&serving), inside);
         }
         fs::remove_file(model_store.path_of(&model.file)).unwrap();

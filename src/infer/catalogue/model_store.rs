@@ -226,8 +226,8 @@ impl ModelStore {
             Err(error) => return (unreadable(error), 0),
         };
         if meta.len() != model.bytes {
-            let told = format!("it has {} bytes; when it was installed it had {}", meta.len(), model.bytes);
-            return (FileCondition::Damaged(told), modified(&meta));
+            let problem = format!("it has {} bytes; when it was installed it had {}", meta.len(), model.bytes);
+            return (FileCondition::Damaged(problem), modified(&meta));
         }
         let condition = match digest::of_file(&path, progress) {
             Ok(hash) if hash == model.sha256 => FileCondition::Good,
@@ -334,10 +334,14 @@ mod tests {
         let touched = InstalledModel { modified: model.modified - 1, ..model.clone() };
         assert_eq!(model_store.condition(&touched), FileCondition::Good, "another time, the same bytes");
         fs::write(&path, b"bytez").unwrap();
-        let told = InstalledModel { modified: 1, ..model.clone() };
-        assert!(matches!(model_store.condition(&told), FileCondition::Damaged(told) if told.contains("SHA-256")));
+        let changed = InstalledModel { modified: 1, ..model.clone() };
+        assert!(
+            matches!(model_store.condition(&changed), FileCondition::Damaged(problem) if problem.contains("SHA-256"))
+        );
         fs::write(&path, b"byte").unwrap();
-        assert!(matches!(model_store.condition(&model), FileCondition::Damaged(told) if told.contains("4 bytes")));
+        assert!(
+            matches!(model_store.condition(&model), FileCondition::Damaged(problem) if problem.contains("4 bytes"))
+        );
         fs::remove_file(&path).unwrap();
         assert_eq!(model_store.condition(&model), FileCondition::Gone);
         fs::create_dir(&path).unwrap();

@@ -93,9 +93,9 @@ fn embedder(models: &dyn Models) -> Result<ProbeResult, String> {
             "it rates unrelated sentences ({far:.2}) as similar as sentences with the same meaning ({near:.2})"
         ));
     }
-    let told =
+    let summary =
         format!("{dimension} dimensions; similarity {near:.2} for the same meaning, {far:.2} for unrelated sentences");
-    Ok(ProbeResult { dimension: Some(dimension), summary: told })
+    Ok(ProbeResult { dimension: Some(dimension), summary })
 }
 
 /// Returns by how much each pair is a contradiction rather than anything else, over both orders.
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::infer::{FakeModels, NoModels};
 
-    fn told(role: ModelRole, models: &dyn Models) -> String {
+    fn problem_of(role: ModelRole, models: &dyn Models) -> String {
         probe(role, models).unwrap_err()
     }
 
@@ -165,12 +165,12 @@ mod tests {
         let probed = probe(ModelRole::Embedder, &good).unwrap();
         assert_eq!(probed.dimension, Some(FakeModels::DIMENSION));
         let same = FakeModels::new().embedding(|_| Ok(vec![1.0, 0.0]));
-        assert!(told(ModelRole::Embedder, &same).contains("unrelated"));
+        assert!(problem_of(ModelRole::Embedder, &same).contains("unrelated"));
         let broken = FakeModels::new().embedding(|_| Ok(vec![f32::NAN, 0.0]));
-        assert!(told(ModelRole::Embedder, &broken).contains("invalid numbers"));
+        assert!(problem_of(ModelRole::Embedder, &broken).contains("invalid numbers"));
         let ragged = FakeModels::new().embedding(|text| Ok(vec![1.0; text.len()]));
-        assert!(told(ModelRole::Embedder, &ragged).contains("lengths"));
-        assert!(told(ModelRole::Embedder, &NoModels).contains("embedder"));
+        assert!(problem_of(ModelRole::Embedder, &ragged).contains("lengths"));
+        assert!(problem_of(ModelRole::Embedder, &NoModels).contains("embedder"));
     }
 
     #[test]
@@ -182,9 +182,9 @@ mod tests {
         assert!(probe(ModelRole::Nli, &good).unwrap().summary.contains("16 of 16"));
         let turned = FakeModels::new()
             .classifying(move |a, b| Ok(if opposed(a, b) { [4.0, 0.0, 0.0] } else { [0.0, 2.0, 2.0] }));
-        assert!(told(ModelRole::Nli, &turned).contains("must mean"));
+        assert!(problem_of(ModelRole::Nli, &turned).contains("must mean"));
         let constant = FakeModels::new().classifying(|_, _| Ok([0.0, 0.0, 1.0]));
-        assert!(told(ModelRole::Nli, &constant).contains("0 of 16"));
+        assert!(problem_of(ModelRole::Nli, &constant).contains("0 of 16"));
     }
 
     #[test]
@@ -192,6 +192,6 @@ mod tests {
         let good = FakeModels::new().generating(|_| Ok("{\"limit\": 16, \"unit\": \"megabytes\"}".into()));
         assert!(probe(ModelRole::Llm, &good).unwrap().summary.contains("16"));
         let chatty = FakeModels::new().generating(|_| Ok("Sure! The limit is 16.".into()));
-        assert!(told(ModelRole::Llm, &chatty).contains("grammar"));
+        assert!(problem_of(ModelRole::Llm, &chatty).contains("grammar"));
     }
 }

@@ -151,14 +151,14 @@ impl JudgeCommand {
         };
         running.kill();
         if !status.success() {
-            let said = complaint.recv_timeout(POLL).unwrap_or_default();
-            let said = crate::domain::text::cut_line(String::from_utf8_lossy(&said).trim(), 200);
+            let stderr = complaint.recv_timeout(POLL).unwrap_or_default();
+            let complaint = crate::domain::text::cut_line(String::from_utf8_lossy(&stderr).trim(), 200);
             let how = match (status.code(), status.signal()) {
                 (Some(code), _) => format!("failed with exit code {code}"),
                 (None, Some(signal)) => format!("was ended by signal {signal}"),
                 (None, None) => "failed".to_owned(),
             };
-            return Err(failed(&if said.is_empty() { how } else { format!("{how}: {said}") }));
+            return Err(failed(&if complaint.is_empty() { how } else { format!("{how}: {complaint}") }));
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -275,9 +275,13 @@ mod tests {
             while [ $i -le $lines ]; do [ $i -gt 1 ] && printf ','
             printf '{"pair":%d,"verdict":"contradicts","because":"read"}' $i; i=$((i+1)); done; printf ']'"#;
         let judge = ModelJudge::Command(shell(script));
-        let said = judge.verdicts(&pairs, Call::background(Duration::from_secs(20))).unwrap();
-        assert_eq!(said.len(), INJECTED.len());
-        assert!(said.iter().all(|said| said.as_ref().is_some_and(|said| said.verdict == PairVerdict::Contradicts)));
+        let answers = judge.verdicts(&pairs, Call::background(Duration::from_secs(20))).unwrap();
+        assert_eq!(answers.len(), INJECTED.len());
+        assert!(
+            answers
+                .iter()
+                .all(|answer| answer.as_ref().is_some_and(|answer| answer.verdict == PairVerdict::Contradicts))
+        );
         let parrot = ModelJudge::Command(shell("cat"));
         assert!(
             matches!(

@@ -107,7 +107,7 @@ impl FailureCounts {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_default() += 1;
     }
 
-    fn told(&self) -> BTreeMap<&'static str, u64> {
+    fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -300,7 +300,7 @@ impl Models for Pool {
         ModelsInfo {
             roles: roles.collect(),
             workers: workers.collect(),
-            failures: self.failures.told(),
+            failures: self.failures.counts(),
             embedded_tokens: self.embedded_tokens.load(Ordering::Relaxed),
         }
     }

@@ -124,7 +124,7 @@ impl ServedModel {
         let before = if self.deaths.0 == stamp { self.deaths.1 } else { 0 };
         self.deaths = (stamp, before + 1);
         if self.deaths.1 >= DEATHS {
-            let _told = self.record_unusable(&format!(
+            let _error = self.record_unusable(&format!(
                 "the process exited {} times while loading the model: it {why}",
                 self.deaths.1
             ));

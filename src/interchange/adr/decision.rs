@@ -52,10 +52,10 @@ pub(super) fn reason(sections: &Sections<'_>) -> Option<String> {
         let block = blocks.iter().find(|block| is_prose(block))?;
         sentences(&block.text).into_iter().find_map(split_because).map(|(_, clause)| clause)
     });
-    let told = REASON.iter().find_map(|(names, most)| prose(sections.find(names)?, *most));
-    match (beside, told) {
-        (Some(beside), Some(told)) => Some(format!("{beside} {told}")),
-        (beside, told) => beside.or(told),
+    let section = REASON.iter().find_map(|(names, most)| prose(sections.find(names)?, *most));
+    match (beside, section) {
+        (Some(beside), Some(section)) => Some(format!("{beside} {section}")),
+        (beside, section) => beside.or(section),
     }
 }
 

@@ -40,7 +40,7 @@ When writing tests:
   - never the home directory
 ";
 
-fn told() -> Vec<(usize, String)> {
+fn numbered_rules() -> Vec<(usize, String)> {
     parse("AGENTS.md", FILE).rules.into_iter().map(|rule| (rule.line, rule.statement)).collect()
 }
 
@@ -58,7 +58,7 @@ fn one_claim_a_rule_with_its_line() {
         (36, "When writing tests: use a temporary directory."),
         (37, "Never the home directory."),
     ];
-    assert_eq!(told(), expected.map(|(line, text)| (line, text.to_owned())));
+    assert_eq!(numbered_rules(), expected.map(|(line, text)| (line, text.to_owned())));
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn what_is_stored_says_what_the_document_says(#[case] text: &str, #[case] expect
 fn a_table_of_dos_and_donts_gives_both() {
     let text = "| Do | Don't |\n|---|---|\n| Export names | Use default exports |\n";
     let rules = parse("X.md", text).rules;
-    let told: Vec<_> = rules.iter().map(|rule| (rule.statement.as_str(), rule.denied, rule.line)).collect();
-    assert_eq!(told, [("Export names.", false, 3), ("Do not use default exports.", true, 3)]);
+    let found: Vec<_> = rules.iter().map(|rule| (rule.statement.as_str(), rule.denied, rule.line)).collect();
+    assert_eq!(found, [("Export names.", false, 3), ("Do not use default exports.", true, 3)]);
 }
 
 #[rstest::rstest]

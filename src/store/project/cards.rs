@@ -81,7 +81,7 @@ pub(in crate::store) fn report_of(
     members: &[EventId],
     check: &dyn PairCheck,
 ) -> Result<GuardReport> {
-    let mut told = GuardReport::default();
+    let mut merged = GuardReport::default();
     for event in events_of_card(db, card)? {
         let mut sources = Vec::new();
         if derive::is_unstored(&event.kind) {
@@ -95,11 +95,11 @@ pub(in crate::store) fn report_of(
         for n in sources {
             let data = log::body(db, n)?.and_then(|body| body.data);
             if let Some(report) = data.and_then(|data| serde_json::from_str::<GuardReport>(&data).ok()) {
-                merge(&mut told, report);
+                merge(&mut merged, report);
             }
         }
     }
-    if told.findings.is_empty()
+    if merged.findings.is_empty()
         && let Some((first, others)) = members.split_first()
         && let Some(mine) = log::number_of(db, first)?
     {
@@ -107,12 +107,12 @@ pub(in crate::store) fn report_of(
         for other in others {
             let Some(n) = log::number_of(db, other)? else { continue };
             if let Some(evidence) = check.contradiction(ours.carried(), pairs::stored_norms(db, n)?.carried()) {
-                told.findings.push(Finding { claim: *other, tier: Tier::Block, score: 1.0, evidence });
-                told.tier = Tier::Block;
+                merged.findings.push(Finding { claim: *other, tier: Tier::Block, score: 1.0, evidence });
+                merged.tier = Tier::Block;
             }
         }
     }
-    Ok(told)
+    Ok(merged)
 }
 
 fn merge(into: &mut GuardReport, from: GuardReport) {
@@ -373,7 +373,7 @@ impl Projector<'_> {
         }
         let active = members.iter().filter(|member| member.active).count();
         if kind == CardKind::Story {
-            open = open && settled.is_none() && !self.is_told_elsewhere(&members, scope)?;
+            open = open && settled.is_none() && !self.is_covered_elsewhere(&members, scope)?;
         }
         Ok(Some(Card {
             kind,
@@ -418,7 +418,7 @@ impl Projector<'_> {
     }
 
     /// Whether the claims of a story card are settled pair by pair, or stand on a card that every device derives without the story.
-    fn is_told_elsewhere(&self, members: &[Member], scope: i64) -> Result<bool> {
+    fn is_covered_elsewhere(&self, members: &[Member], scope: i64) -> Result<bool> {
         let ids: Vec<ClaimId> = members.iter().map(|member| member.id).collect();
         let active: Vec<ClaimId> = members.iter().filter(|member| member.active).map(|member| member.id).collect();
         if active.len() > 1 && all_settled(&active, &SuccessionLine { db: self.db, scope })? {

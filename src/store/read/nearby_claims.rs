@@ -97,7 +97,7 @@ impl List {
     }
 
     /// The weight of a shared word, given the number of claims.
-    fn worth(&self, claims: usize) -> f64 {
+    fn weight(&self, claims: usize) -> f64 {
         self.weight * (1.0 + claims as f64 / self.df.max(1) as f64).ln()
     }
 }
@@ -194,7 +194,7 @@ impl Reader {
             // The best so far are asked for the words and phrases whose lists were not read to the end.
             rank(&mut ranked, query.limit.saturating_mul(RECONSIDERED));
             for list in lists.iter().filter(|list| !list.complete) {
-                let (worth, mut ask) = (list.worth(claims), list.source.has(db)?);
+                let (weight, mut ask) = (list.weight(claims), list.source.has(db)?);
                 let read = kept.lists.get(&(list.source, list.key));
                 for (claim, score) in ranked.iter_mut().filter(|(claim, _)| *claim < list.end()) {
                     let has = match read.and_then(|read| read.has(*claim)) {
@@ -202,7 +202,7 @@ impl Reader {
                         None => ask.exists(params![list.key, *claim])?,
                     };
                     if has {
-                        *score += worth;
+                        *score += weight;
                     }
                 }
             }
@@ -216,8 +216,8 @@ impl Reader {
 fn scores(lists: &[List], claims: usize) -> Vec<(i64, f64)> {
     let mut scores: Vec<(i64, f64)> = Vec::with_capacity(lists.iter().map(|list| list.claims.len()).sum());
     for list in lists {
-        let worth = list.worth(claims);
-        scores.extend(list.claims.iter().map(|claim| (*claim, worth)));
+        let weight = list.weight(claims);
+        scores.extend(list.claims.iter().map(|claim| (*claim, weight)));
     }
     // A stable sort is quick on lists that are sorted themselves, and sums up in their order.
     scores.sort_by_key(|(claim, _)| Reverse(*claim));

@@ -167,12 +167,12 @@ pub(super) fn having(db: &Connection, filter: &ClaimFilter) -> Result<HashSet<i6
 fn plans(words: &[Word], claims: usize) -> Vec<Plan> {
     let Some(first) = words.first() else { return Vec::new() };
     let mut counted = 0;
-    let told = words.iter().take_while(|word| {
+    let telling = words.iter().take_while(|word| {
         counted += word.df;
         // A word that every fourth claim has ranks no better than recency does.
         counted <= MAX_COUNTED && (word.df <= SAMPLE || word.df <= claims / 4)
     });
-    let words = &words[..told.count().max(1)];
+    let words = &words[..telling.count().max(1)];
     let mut budget = MAX_MATCHES;
     let rare = words.iter().take_while(|word| {
         let fits = word.df <= budget;

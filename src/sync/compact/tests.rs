@@ -178,7 +178,7 @@ proptest! {
         incompressible in vec(any::<u8>(), 0..600), headers in vec(any::<u8>(), 0..900),
     ) {
         let compact = CompactMessage { skeleton, gaps, header_lengths, prev_distance, prev_offset, incompressible, headers };
-        let _told = compact.restore();
+        let _result = compact.restore();
     }
 
     #[test]

@@ -182,9 +182,9 @@ impl KnownPeers {
         if self.0.get(&device) == Some(&addresses) {
             return None;
         }
-        let told = addresses.iter().copied().collect();
+        let announced = addresses.iter().copied().collect();
         self.0.insert(device, addresses);
-        Some(told)
+        Some(announced)
     }
 }
 
@@ -203,8 +203,8 @@ mod tests {
         let all = ["192.168.1.8:7", "10.0.0.2:7", "127.0.0.1:7", "8.8.8.8:7", "[fd00::1]:7", "[2001:db8::1]:7"];
         let addresses = all.map(|at| TransportAddr::Ip(at.parse().unwrap()));
         let config = DiscoveryConfig::of(&EndpointAddr::from_parts(id(1), addresses), true);
-        let told: Vec<String> = config.announced.iter().map(ToString::to_string).collect();
-        assert_eq!(told, ["10.0.0.2:7", "192.168.1.8:7", "[fd00::1]:7"]);
+        let announced: Vec<String> = config.announced.iter().map(ToString::to_string).collect();
+        assert_eq!(announced, ["10.0.0.2:7", "192.168.1.8:7", "[fd00::1]:7"]);
         assert_eq!(config.networks, BTreeSet::from(["192.168.1.8".parse().unwrap(), "10.0.0.2".parse().unwrap()]));
         let rest = DiscoveryConfig::of(&EndpointAddr::from_parts(id(1), []), false);
         assert!(rest.announced.is_empty() && rest.cadence > config.cadence);

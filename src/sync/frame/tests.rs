@@ -126,12 +126,12 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_or_refused(mut bytes in vec(any::<u8>(), 0..300), kind in 0_u8..16, packed: bool) {
-        let _told = decode(&bytes);
+        let _result = decode(&bytes);
         bytes.insert(0, kind | if packed { PACKED } else { 0 });
-        let _told = decode(&bytes);
+        let _result = decode(&bytes);
         // Real zstd around nonsense, so that the fuzz reaches the CBOR behind it.
         if let Ok(framed) = frame(kind, &bytes.repeat(5)) {
-            let _told = decode(inner(&framed));
+            let _result = decode(inner(&framed));
         }
     }
 
@@ -140,7 +140,7 @@ proptest! {
         let mut bytes = encode(&message).unwrap()[LENGTH..].to_vec();
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
-        let _told = decode(&bytes);
+        let _result = decode(&bytes);
         let _cut = decode(&bytes[..at]);
     }
 }

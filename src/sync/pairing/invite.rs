@@ -148,7 +148,7 @@ where
         answer = inviter.confirm(joiner) => answer.map_err(PairError::Refused),
         () = tokio::time::sleep(confirm_timeout) => Err(PairError::Refused(PairRefusal::Unanswered)),
         // The device has nothing to send now: any message ends the attempt.
-        said = wire::receive(stream, MAX_MESSAGE, confirm_timeout + STEP_TIMEOUT) => Err(match said {
+        reply = wire::receive(stream, MAX_MESSAGE, confirm_timeout + STEP_TIMEOUT) => Err(match reply {
             Ok(message) => wire::unexpected_message(&message),
             Err(error) => error,
         }),

@@ -195,8 +195,8 @@ async fn a_wrong_secret_reveals_and_binds_nothing() {
         wire::send(&mut a, &PairMessage::Hello(hello)).await.unwrap();
         wire::receive(&mut a, 4096, STEP_TIMEOUT).await
     };
-    let (told, there) = tokio::join!(forger, serve_join(&mut b, BINDING, &inviter));
-    assert_eq!(told, Err(PairError::Refused(PairRefusal::Unknown)));
+    let (outcome, there) = tokio::join!(forger, serve_join(&mut b, BINDING, &inviter));
+    assert_eq!(outcome, Err(PairError::Refused(PairRefusal::Unknown)));
     assert_eq!(there.err(), Some(PairError::Refused(PairRefusal::Unknown)));
     assert_eq!((inviter.counts(), *inviter.redeemed.lock().unwrap()), ((0, 0), None));
 }

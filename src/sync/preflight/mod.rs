@@ -235,8 +235,11 @@ mod tests {
             assert_eq!(ViolationCode::parse(code.as_str()), Some(code));
             assert!(!ViolationCode::ALL[..at].iter().any(|other| other.as_str() == code.as_str()), "{code} twice");
             let violation = Violation::for_event(code, EventId([7; 32]), "3 of 2");
-            let said = violation.to_string();
-            assert!(said.contains("0707070707") && said.contains("3 of 2") && said.contains("Nothing"), "{said}");
+            let message = violation.to_string();
+            assert!(
+                message.contains("0707070707") && message.contains("3 of 2") && message.contains("Nothing"),
+                "{message}"
+            );
         }
         assert_eq!(ViolationCode::parse("novel"), None);
     }

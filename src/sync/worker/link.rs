@@ -301,9 +301,9 @@ impl WorkerLink {
         let doubled = 2_u32.pow(state.deaths.saturating_sub(3).min(16));
         let rest = if state.deaths < 3 { Duration::ZERO } else { RESTART_DELAY * doubled };
         state.not_before = Some(Instant::now() + rest.min(MAX_RESTART_DELAY));
-        let told = how.map_or_else(|| why.to_owned(), |how| format!("{why} ({how})"));
-        tracing::warn!("the worker of the replication index {told}");
-        told
+        let message = how.map_or_else(|| why.to_owned(), |how| format!("{why} ({how})"));
+        tracing::warn!("the worker of the replication index {message}");
+        message
     }
 }
 

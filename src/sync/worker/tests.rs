@@ -251,14 +251,14 @@ async fn a_peer_that_breaks_a_rule_is_told_from_the_others() {
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_dies_or_hangs_costs_one_call() {
-    for (message, told) in [(DEADLY, "was killed"), (ENDLESS, "did not answer")] {
+    for (message, expected) in [(DEADLY, "was killed"), (ENDLESS, "did not answer")] {
         let side = Side::new();
         side.write(ONE, &entries(1, 0..3)).await;
         side.write(TWO, &entries(1, 0..2)).await;
         let (mut innocent, _) = side.documents.begin(TWO, None, true).await.unwrap();
         let (mut bad, _) = side.documents.begin(ONE, None, false).await.unwrap();
         let error = bad.message(message.to_vec()).await.unwrap_err();
-        assert!(matches!(&error, DocumentError::Poisoned { why } if why.contains(told)), "{error}");
+        assert!(matches!(&error, DocumentError::Poisoned { why } if why.contains(expected)), "{error}");
         assert_eq!(error.code(), "poisoned");
         assert!(matches!(innocent.message(vec![0x42]).await, Err(DocumentError::Interrupted)));
         assert!(matches!(innocent.end().await, Err(DocumentError::Interrupted)));

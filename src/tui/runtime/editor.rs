@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn each_editor_is_told_the_line_in_its_own_way() {
-        let told = |editor: &str, line| at_line(editor, Path::new("/p/a.md"), line);
-        assert_eq!(told("vim", Some(12)), ["+12", "/p/a.md"]);
-        assert_eq!(told("/usr/bin/nvim -R", Some(3)), ["+3", "/p/a.md"]);
-        assert_eq!(told("code --wait", Some(12)), ["--goto", "/p/a.md:12"]);
-        assert_eq!(told("hx", Some(12)), ["/p/a.md:12"]);
-        assert_eq!(told("vi", None), ["/p/a.md"]);
+        let arguments = |editor: &str, line| at_line(editor, Path::new("/p/a.md"), line);
+        assert_eq!(arguments("vim", Some(12)), ["+12", "/p/a.md"]);
+        assert_eq!(arguments("/usr/bin/nvim -R", Some(3)), ["+3", "/p/a.md"]);
+        assert_eq!(arguments("code --wait", Some(12)), ["--goto", "/p/a.md:12"]);
+        assert_eq!(arguments("hx", Some(12)), ["/p/a.md:12"]);
+        assert_eq!(arguments("vi", None), ["/p/a.md"]);
     }
 
     #[test]

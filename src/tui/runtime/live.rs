@@ -17,28 +17,28 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_
 /// `again` says that a daemon was started.
 pub(super) async fn follow(client: Client, sender: mpsc::Sender<Msg>, again: Arc<Notify>) {
     let mut pause = PAUSE.0;
-    let mut told = false;
+    let mut reported = false;
     loop {
         let mut changes = client.changes();
-        let mut said = "the daemon ended its event stream".to_owned();
+        let mut reason = "the daemon ended its event stream".to_owned();
         while let Some(change) = changes.next().await {
             let live = match change {
                 Ok(change) if change.event == "hello" || change.event == "lagged" => Live::Up,
                 Ok(change) => Live::Change(Box::new(change)),
                 Err(error) => {
-                    said = error.to_string();
+                    reason = error.to_string();
                     break;
                 }
             };
-            (pause, told) = (PAUSE.0, false);
+            (pause, reported) = (PAUSE.0, false);
             if sender.send(Msg::Live(live)).await.is_err() {
                 return;
             }
         }
-        if !told && sender.send(Msg::Live(Live::Down(said))).await.is_err() {
+        if !reported && sender.send(Msg::Live(Live::Down(reason))).await.is_err() {
             return;
         }
-        told = true;
+        reported = true;
         // Either wakes it: a started daemon, or the time.
         let _either = tokio::time::timeout(pause, again.notified()).await;
         pause = (pause * 2).min(PAUSE.1);

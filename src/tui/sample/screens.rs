@@ -295,18 +295,18 @@ pub(crate) fn questions() -> Questions {
 
 /// A story with a reversal and a claim that was overtaken.
 pub(crate) fn story() -> Story {
-    let told = |n: u8, days: u64, statement: &str, status| {
+    let dated = |n: u8, days: u64, statement: &str, status| {
         let mut claim = claim(n, statement);
         (claim.at, claim.status, claim.source) = (NOW - days * 24 * HOUR, status, None);
         claim
     };
     let claims = vec![
-        told(90, 400, "The public API is REST", Status::Active),
-        told(91, 300, "Postgres 14 runs in every environment", Status::Active),
-        told(92, 120, "The public API moves to GraphQL", Status::Active),
-        told(93, 60, "All databases run Postgres 17", Status::Active),
-        told(94, 20, "Use tabs", Status::Superseded),
-        told(95, 2, "New endpoints of the public API are REST", Status::Active),
+        dated(90, 400, "The public API is REST", Status::Active),
+        dated(91, 300, "Postgres 14 runs in every environment", Status::Active),
+        dated(92, 120, "The public API moves to GraphQL", Status::Active),
+        dated(93, 60, "All databases run Postgres 17", Status::Active),
+        dated(94, 20, "Use tabs", Status::Superseded),
+        dated(95, 2, "New endpoints of the public API are REST", Status::Active),
     ];
     let mark = |confusion, question: &str, numbers: &[u8]| StoryMark {
         confusion,

@@ -86,9 +86,9 @@ impl AgentsState {
                 names.push(name);
             }
         }
-        for told in injected.iter().flat_map(|one| &one.agents) {
-            if !names.iter().any(|name| is_of(told, name)) {
-                names.push(told);
+        for agent in injected.iter().flat_map(|one| &one.agents) {
+            if !names.iter().any(|name| is_of(agent, name)) {
+                names.push(agent);
             }
         }
         let entry = |name: &str| AgentEntry {

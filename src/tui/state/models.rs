@@ -34,12 +34,15 @@ impl ModelsState {
 
     /// How many texts wait for their vectors.
     pub fn waiting(&self) -> usize {
-        self.diagnose.as_ref().map_or(0, |said| said.unembedded.claims + said.unembedded.chunks)
+        self.diagnose.as_ref().map_or(0, |diagnose| diagnose.unembedded.claims + diagnose.unembedded.chunks)
     }
 
     /// When the daemon should be asked again without anything happening; `None` if nothing is under way.
     pub fn again_at(&self) -> Option<u64> {
-        let stuck = self.diagnose.as_ref().is_some_and(|said| said.unembedded.off || said.unembedded.problem.is_some());
+        let stuck = self
+            .diagnose
+            .as_ref()
+            .is_some_and(|diagnose| diagnose.unembedded.off || diagnose.unembedded.problem.is_some());
         (self.waiting() > 0 && !stuck).then_some(self.at + PULSE_MS)
     }
 }
@@ -52,18 +55,18 @@ mod tests {
     #[test]
     fn the_daemon_is_asked_again_while_something_is_under_way_and_no_longer() {
         let mut models = ModelsState::default();
-        let mut said = |claims, problem: Option<&str>| {
+        let mut accepted = |claims, problem: Option<&str>| {
             let mut one = diagnose();
             one.unembedded.claims = claims;
             one.unembedded.problem = problem.map(str::to_owned);
             models.accept(Box::new(one), 50);
             (models.most_waiting, models.again_at())
         };
-        assert_eq!(said(0, None), (0, None));
-        assert_eq!(said(40, None), (40, Some(50 + PULSE_MS)));
-        assert_eq!(said(10, None), (40, Some(50 + PULSE_MS)), "the bar is drawn against the most");
-        assert_eq!(said(10, Some("no embedder")), (40, None), "what is stuck is not asked after");
-        assert_eq!(said(0, None), (0, None));
+        assert_eq!(accepted(0, None), (0, None));
+        assert_eq!(accepted(40, None), (40, Some(50 + PULSE_MS)));
+        assert_eq!(accepted(10, None), (40, Some(50 + PULSE_MS)), "the bar is drawn against the most");
+        assert_eq!(accepted(10, Some("no embedder")), (40, None), "what is stuck is not asked after");
+        assert_eq!(accepted(0, None), (0, None));
         let mut one = diagnose();
         (one.unembedded.claims, one.unembedded.off) = (10, true);
         models.accept(Box::new(one), 50);

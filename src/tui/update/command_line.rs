@@ -146,8 +146,8 @@ fn supersede(targets: &[String], statement: &str, reason: &str, scope: &str) -> 
 fn judge(request: &JudgeRequest) -> String {
     let card = short(&request.token);
     let reason = quote(request.because.as_deref().unwrap_or_default());
-    let mut said = request.verdicts.values();
-    let first = said.next().filter(|first| said.all(|other| other == *first));
+    let mut verdicts = request.verdicts.values();
+    let first = verdicts.next().filter(|first| verdicts.all(|other| other == *first));
     match first {
         Some(PairVerdict::Compatible) => format!("ergo resolve {card} --dismiss --reason {reason}"),
         Some(PairVerdict::Replaces) => format!("ergo resolve {card} --keep 1 --reason {reason}"),

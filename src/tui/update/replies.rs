@@ -399,54 +399,54 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
         reads::lost(state, failure.message.clone());
         return;
     }
-    let said = match &failure.hint {
+    let message = match &failure.hint {
         Some(hint) => format!("{} ({hint})", failure.message),
         None => failure.message.clone(),
     };
     match slot {
         Slot::Conflicts => {
             state.conflicts.list.failed();
-            state.conflicts.error = Some(said);
+            state.conflicts.error = Some(message);
         }
         Slot::Card => {
             state.conflicts.wanted = None;
-            state.conflicts.error = Some(said);
+            state.conflicts.error = Some(message);
         }
         Slot::Claims => {
             state.claims.list.failed();
-            state.claims.error = Some(said);
+            state.claims.error = Some(message);
         }
-        Slot::Why => state.why.error = Some(said),
-        Slot::Sync => state.peers.error = Some(said),
-        Slot::Inbox | Slot::InboxPage => state.inbox.error = Some(said),
+        Slot::Why => state.why.error = Some(message),
+        Slot::Sync => state.peers.error = Some(message),
+        Slot::Inbox | Slot::InboxPage => state.inbox.error = Some(message),
         Slot::Timeline => {
             state.timeline.list.failed();
-            state.timeline.error = Some(said);
+            state.timeline.error = Some(message);
         }
-        Slot::Notes | Slot::Insights => state.notes.error = Some(said),
+        Slot::Notes | Slot::Insights => state.notes.error = Some(message),
         Slot::Story => {
             if let Some(story) = &mut state.timeline.story {
-                story.error = Some(said);
+                story.error = Some(message);
             }
         }
-        Slot::Diagnose => state.models.error = Some(said),
-        Slot::Agents => state.agents.error = Some(said),
+        Slot::Diagnose => state.models.error = Some(message),
+        Slot::Agents => state.agents.error = Some(message),
         Slot::AgentActs => {
             state.agents.list.failed();
-            state.agents.error = Some(said);
+            state.agents.error = Some(message);
         }
         Slot::Injected => {
             state.agents.injected = Some(Vec::new());
-            state.note(Tone::Warn, said);
+            state.note(Tone::Warn, message);
         }
         // Beside what the words found: it is missed, and nothing is wrong with what is listed.
-        Slot::Found | Slot::Ingested => state.note(Tone::Warn, said),
-        Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, said)),
+        Slot::Found | Slot::Ingested => state.note(Tone::Warn, message),
+        Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, message)),
         Slot::Join => {
             state.peers.joining = None;
-            out.push(state.toast(Tone::Bad, said));
+            out.push(state.toast(Tone::Bad, message));
         }
-        Slot::LastAct | Slot::Marked | Slot::Question => out.push(state.toast(Tone::Bad, said)),
+        Slot::LastAct | Slot::Marked | Slot::Question => out.push(state.toast(Tone::Bad, message)),
         Slot::Act | Slot::Reembed | Slot::Page | Slot::Doubts | Slot::Judged => {}
     }
 }

@@ -118,14 +118,14 @@ pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &m
     if matches!(&state.overlay, Some(Overlay::Page(page)) if page.about == PageSubject::Join) {
         state.overlay = None;
     }
-    let said = match (&view.error, &view.team) {
+    let toast = match (&view.error, &view.team) {
         (Some(error), _) => {
             (Tone::Bad, format!("Could not join {}: {}", view.team_name, replies::sentence(&error.message)))
         }
         (None, Some(team)) => (Tone::Done, replies::sentence(&team.summary)),
         (None, None) => (Tone::Done, format!("This device is in {}.", view.team_name)),
     };
-    out.push(state.toast(said.0, said.1));
+    out.push(state.toast(toast.0, toast.1));
     live::refresh_all(state);
 }
 

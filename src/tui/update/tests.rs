@@ -76,8 +76,8 @@ fn failure(kind: FailureKind) -> RequestFailure {
 }
 
 fn toasts(state: &AppState) -> String {
-    let said = state.toasts.iter().map(|toast| format!("{} {}", toast.text, toast.hint).trim_end().to_owned());
-    said.collect::<Vec<_>>().join("\n")
+    let lines = state.toasts.iter().map(|toast| format!("{} {}", toast.text, toast.hint).trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn reason(state: &AppState) -> String {

@@ -101,27 +101,27 @@ fn line(paint: &Paint<'_>, entry: &AgentEntry, width: usize, current: bool) -> L
     let theme = paint.theme;
     let here = !entry.sessions.is_empty() && !paint.state.is_offline();
     let (dot, dot_style) = if here { (theme.glyphs.live, theme.ok) } else { (theme.glyphs.dead, theme.dim) };
-    let mut told = Vec::new();
+    let mut parts = Vec::new();
     if let Some(wrote) = &entry.wrote {
-        told.push(format!("{} {}", group(wrote.wrote), if wrote.wrote == 1 { "act" } else { "acts" }));
+        parts.push(format!("{} {}", group(wrote.wrote), if wrote.wrote == 1 { "act" } else { "acts" }));
     }
     let refused = entry.wrote.as_ref().map_or(0, |wrote| wrote.refused);
     if refused > 0 {
-        told.push(format!("{} refused", group(refused)));
+        parts.push(format!("{} refused", group(refused)));
     }
     if entry.injected > 0 {
-        told.push(format!("{} injected", group(entry.injected)));
+        parts.push(format!("{} injected", group(entry.injected)));
     }
-    if told.is_empty() {
-        told.push("wrote nothing".to_owned());
+    if parts.is_empty() {
+        parts.push("wrote nothing".to_owned());
     }
     let age = entry.wrote.as_ref().map_or_else(String::new, |wrote| times::age(wrote.last, paint.state.now));
     // The name comes first if there is little room, then as much as fits whole.
     let most = width.saturating_sub(22);
-    while told.len() > 1 && text::width(&told.join(", ")) > most {
-        told.pop();
+    while parts.len() > 1 && text::width(&parts.join(", ")) > most {
+        parts.pop();
     }
-    let end = text::fit(&told.join(", "), most.max(12));
+    let end = text::fit(&parts.join(", "), most.max(12));
     let room = width.saturating_sub(4 + text::width(&end) + 2 + 5);
     Line::from(vec![
         span(if current { theme.glyphs.cursor } else { " " }, theme.accent),
@@ -146,7 +146,7 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
     let Some(entry) = state.agents.entry() else { return };
     let inner = paint.pane(area, &name(&entry), "", false);
     let dot = theme.glyphs.dot;
-    let mut told: Vec<(String, String, _)> = Vec::new();
+    let mut fields: Vec<(String, String, _)> = Vec::new();
     let here: Vec<String> = entry
         .sessions
         .iter()
@@ -170,7 +170,7 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
         (here.join(&format!(" {dot} ")), theme.ok)
     };
     let label = if part.is_some() && here.is_empty() { "built in" } else { "connected" };
-    told.push((label.to_owned(), words, style));
+    fields.push((label.to_owned(), words, style));
     match &entry.wrote {
         Some(wrote) => {
             let changes = if wrote.wrote == 1 { "change" } else { "changes" };
@@ -178,21 +178,21 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
                 wrote.people.iter().map(String::as_str).filter(|who| *who != wrote.agent.as_str()).collect();
             let whom = if people.is_empty() { String::new() } else { format!(" for {}", people.join(", ")) };
             let words = format!("{} {changes}{whom}", group(wrote.wrote));
-            told.push(("made".to_owned(), words, theme.text));
+            fields.push(("made".to_owned(), words, theme.text));
             let refused = match wrote.refused {
                 0 => ("nothing".to_owned(), theme.dim),
                 1 => ("one write".to_owned(), theme.warn),
                 n => (format!("{} writes", group(n)), theme.warn),
             };
-            told.push(("refused".to_owned(), refused.0, refused.1));
+            fields.push(("refused".to_owned(), refused.0, refused.1));
             let first = times::ago(wrote.first, state.now);
             let words = format!("first {first}, last {}", times::ago(wrote.last, state.now));
-            told.push(("seen".to_owned(), words, theme.dim));
+            fields.push(("seen".to_owned(), words, theme.dim));
         }
-        None => told.push(("wrote".to_owned(), "nothing".to_owned(), theme.dim)),
+        None => fields.push(("wrote".to_owned(), "nothing".to_owned(), theme.dim)),
     }
     if let Some((words, style)) = judged(paint, &entry) {
-        told.push(("judged".to_owned(), words, style));
+        fields.push(("judged".to_owned(), words, style));
     }
     let times: usize = state.agents.injected_here().iter().map(|injected| injected.times).sum();
     let words = match entry.injected {
@@ -200,9 +200,9 @@ fn summary(paint: &mut Paint<'_>, area: Rect) {
         1 => format!("one claim, {}", count(times)),
         n => format!("{} claims, {} in all", group(n), count(times)),
     };
-    told.push(("injected".to_owned(), words, if entry.injected > 0 { theme.text } else { theme.dim }));
+    fields.push(("injected".to_owned(), words, if entry.injected > 0 { theme.text } else { theme.dim }));
     let width = usize::from(inner.width).saturating_sub(11);
-    for (row, (label, words, style)) in told.into_iter().enumerate() {
+    for (row, (label, words, style)) in fields.into_iter().enumerate() {
         let line = Line::from(vec![span(text::pad(&label, 11), theme.dim), span(text::fit(&words, width), style)]);
         paint.line(inner, row, &line);
     }

@@ -61,8 +61,8 @@ pub(super) fn lines_found(
         field(label, closing);
     }
     for other in &claim.beside {
-        let (label, said) = other.words();
-        field(label, &said);
+        let (label, words) = other.words();
+        field(label, &words);
     }
     if let Some(source) = &claim.source {
         field("source", source);

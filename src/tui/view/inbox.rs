@@ -275,29 +275,29 @@ fn lines(paint: &Paint<'_>, row: &InboxRow<'_>, look: &Look) -> Vec<Line<'static
         }
         InboxRow::Item(kind, thing) => {
             let gone = paint.state.inbox.settled_item.as_ref().is_some_and(|gone| id_of(&gone.item) == id_of(thing));
-            let said = summary(paint, *kind, thing, gone);
+            let texts = summary(paint, *kind, thing, gone);
             let style = if gone { theme.dim } else { theme.text };
             let pair = pair_of(thing);
             if look.compact {
                 let room = room.saturating_sub(WHO + 7);
                 let head = match &pair {
                     Some(pair) => claim_pair::one_line(paint, pair, room, style),
-                    None => vec![span(text::pad(&said.head, room), style)],
+                    None => vec![span(text::pad(&texts.head, room), style)],
                 };
-                let meta = [Span::raw("  "), span(text::pad(&said.short, WHO), theme.dim)];
-                let age = span(format!("{:>5}", said.age), theme.dim);
+                let meta = [Span::raw("  "), span(text::pad(&texts.short, WHO), theme.dim)];
+                let age = span(format!("{:>5}", texts.age), theme.dim);
                 return vec![before.into_iter().chain(head).chain(meta).chain([age]).collect()];
             }
             let head: Vec<Vec<Span<'static>>> = if let Some(pair) = &pair {
                 claim_pair::two_lines(paint, pair, room, style).into()
             } else {
-                let lines = two(&said.head, room, look.height.saturating_sub(1)).into_iter();
+                let lines = two(&texts.head, room, look.height.saturating_sub(1)).into_iter();
                 lines.map(|line| vec![span(line, style)]).collect()
             };
-            let meta = text::pad(&said.meta, room.saturating_sub(text::width(&said.age) + 3));
+            let meta = text::pad(&texts.meta, room.saturating_sub(text::width(&texts.age) + 3));
             let mut out: Vec<Line<'static>> =
                 head.into_iter().map(|spans| before.clone().into_iter().chain(spans).collect()).collect();
-            let end = [Span::raw("  "), span(meta, theme.dim), Span::raw(" "), span(said.age, theme.dim)];
+            let end = [Span::raw("  "), span(meta, theme.dim), Span::raw(" "), span(texts.age, theme.dim)];
             out.push(before.into_iter().chain(end).collect());
             out
         }

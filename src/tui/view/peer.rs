@@ -115,14 +115,14 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
             format!("{} (here {})", escape(&bound.scope.to_string()), escape(&bound.local.to_string()))
         };
         let dot = theme.glyphs.dot;
-        let mut said = vec![name, format!("{} events", scope.events)];
+        let mut parts = vec![name, format!("{} events", scope.events)];
         if scope.open_cards > 0 {
-            said.push(format!("{} open cards", scope.open_cards));
+            parts.push(format!("{} open cards", scope.open_cards));
         }
         if scope.quarantined > 0 {
-            said.push(format!("{} in quarantine", scope.quarantined));
+            parts.push(format!("{} in quarantine", scope.quarantined));
         }
-        sheet.field("scope", &said.join(&format!(" {dot} ")));
+        sheet.field("scope", &parts.join(&format!(" {dot} ")));
     }
     if team.quarantined > 0 {
         let are = if team.quarantined == 1 { "event is" } else { "events are" };

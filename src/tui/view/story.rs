@@ -161,12 +161,12 @@ fn claim_line(paint: &Paint<'_>, story: &StoryState, claim: &ClaimView, width: u
     };
     let room = width.saturating_sub(4 + KIND + who + end.len());
     let by = writer(&claim.who, claim.agent.as_deref());
-    let said = if claim.flags.redacted { "(its text was redacted)" } else { claim.statement.as_str() };
+    let statement = if claim.flags.redacted { "(its text was redacted)" } else { claim.statement.as_str() };
     let mut spans = vec![cursor, Span::raw(" "), mark, span(text::pad(&day, KIND), theme.dim)];
     if who > 0 {
         spans.extend([span(text::pad(&by, who - 1), theme.dim), Span::raw(" ")]);
     }
-    spans.extend([span(text::pad(said, room), style), span(end, theme.dim)]);
+    spans.extend([span(text::pad(statement, room), style), span(end, theme.dim)]);
     Line::from(spans)
 }
 
@@ -199,9 +199,9 @@ fn mark_in_full(paint: &Paint<'_>, story: &StoryState, mark: &StoryMark, width: 
             continue;
         };
         let style = if claim.status == Status::Active { theme.title } else { theme.text };
-        let said = if claim.flags.redacted { "(its text was redacted)" } else { claim.statement.as_str() };
+        let statement = if claim.flags.redacted { "(its text was redacted)" } else { claim.statement.as_str() };
         let body = width.saturating_sub(3);
-        out.extend(labelled(&format!("{letter}  "), text::wrap(said, body, style), 3, theme.accent));
+        out.extend(labelled(&format!("{letter}  "), text::wrap(statement, body, style), 3, theme.accent));
         let dot = theme.glyphs.dot;
         let day = times::day(happened(claim), &state.settings.zone);
         let by = writer(&claim.who, claim.agent.as_deref());

@@ -68,9 +68,9 @@ pub(super) fn lines(
         let Some(claim) = claim else { continue };
         out.push(Line::default());
         let style = if claim.status == Status::Active { theme.title } else { theme.text };
-        let said = if claim.flags.redacted { "(its text was redacted)" } else { claim.statement.as_str() };
+        let statement = if claim.flags.redacted { "(its text was redacted)" } else { claim.statement.as_str() };
         let body = width.saturating_sub(3);
-        out.extend(labelled(&format!("{letter}  "), text::wrap(said, body, style), 3, theme.accent));
+        out.extend(labelled(&format!("{letter}  "), text::wrap(statement, body, style), 3, theme.accent));
         let day = times::day(happened(claim), &state.settings.zone);
         let by = writer(&claim.who, claim.agent.as_deref());
         let meta = format!("{day} {dot} {by} {dot} {} {dot} {}", claim::status(claim), claim.id.short());

@@ -99,8 +99,8 @@ fn in_full(paint: &Paint<'_>, doubt: &Doubt, columns: usize) -> Vec<Line<'static
 /// What follows from the answers, in a sentence.
 fn consequence(form: &ActForm) -> String {
     let of = |wanted| {
-        let said = form.verdicts().filter(move |(_, verdict)| *verdict == Some(wanted));
-        said.map(|(doubt, _)| format!("“{}”", text::fit(&doubt.statement, 60))).collect::<Vec<_>>()
+        let matching = form.verdicts().filter(move |(_, verdict)| *verdict == Some(wanted));
+        matching.map(|(doubt, _)| format!("“{}”", text::fit(&doubt.statement, 60))).collect::<Vec<_>>()
     };
     if form.fields.iter().any(crate::tui::state::form::Field::is_unanswered) {
         return "A question above has no answer yet.".to_owned();

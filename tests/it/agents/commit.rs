@@ -21,14 +21,14 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_told_so() {
     git(&home.work(), &["add", "."]);
     let output = home.run(["commit-check"]);
     assert_eq!(output.code, Some(1), "{output:?}");
-    for said in [
+    for part in [
         "package.json:2: forbidden package lodash",
         "Never use lodash.",
         "because: Agreed.",
         "vendor/a.c: change to the protected path vendor/",
         "ergo supersede",
     ] {
-        assert!(output.stdout.contains(said), "{said} is not in\n{}", output.stdout);
+        assert!(output.stdout.contains(part), "{part} is not in\n{}", output.stdout);
     }
     let warned = home.run(["commit-check", "--warn-only"]).ok().stdout;
     assert!(warned.contains("lodash"));

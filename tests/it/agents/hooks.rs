@@ -92,8 +92,8 @@ fn who_stops_without_having_stored_anything_is_asked_once() {
     assert_eq!(asked["decision"], "block");
     assert!(asked["reason"].as_str().unwrap().contains("ergo_remember"));
     assert_eq!(hook(&home, "stop", &input).ok().stdout, "");
-    let said = hook(&home, "pre-compact", &input).ok().json();
-    assert!(said["systemMessage"].as_str().unwrap().contains("ergo_remember"), "{said}");
+    let answer = hook(&home, "pre-compact", &input).ok().json();
+    assert!(answer["systemMessage"].as_str().unwrap().contains("ergo_remember"), "{answer}");
 }
 
 #[test]

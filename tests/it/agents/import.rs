@@ -11,8 +11,8 @@ fn another_tools_memories_a_chats_decisions_and_a_block_for_agents() {
         "memory.json",
         r#"{"type":"entity","name":"Billing","entityType":"service","observations":["listens on port 81"]}"#,
     );
-    let told = home.run(["import", "memory", "memory.json"]).ok().stdout;
-    assert!(told.contains('1'), "{told}");
+    let stdout = home.run(["import", "memory", "memory.json"]).ok().stdout;
+    assert!(stdout.contains('1'), "{stdout}");
     let again = home.run(["import", "memory", "memory.json", "--json"]).ok().stdout;
     assert!(!again.is_empty());
     let claims = home.run(["claims", "--json"]).ok().json();
@@ -25,8 +25,8 @@ fn another_tools_memories_a_chats_decisions_and_a_block_for_agents() {
         "conversations.json",
         r#"[{"name": "Plan", "chat_messages": [{"text": "- Never log request bodies, because they hold card numbers.\n- Always use tabs."}]}]"#,
     );
-    let told = home.run(["import", "chat", "conversations.json"]).ok().stdout;
-    assert!(told.contains("Nothing was stored"), "{told}");
+    let stdout = home.run(["import", "chat", "conversations.json"]).ok().stdout;
+    assert!(stdout.contains("Nothing was stored"), "{stdout}");
     assert_eq!(home.run(["claims", "--json"]).ok().json()["total"], 1);
     let list = fs::read_to_string(home.work().join("proposals.md")).unwrap();
     assert_eq!(list.matches("- [ ]").count(), 2, "{list}");

@@ -1,6 +1,6 @@
 //! Exceptions, dismissals and superseding on the command line.
 
-use super::{super::support::TestHome, refused, remember, told};
+use super::{super::support::TestHome, refused, remember, transcript};
 
 #[test]
 fn an_exception_names_its_rule_and_shows_it() {
@@ -21,8 +21,8 @@ fn an_exception_names_its_rule_and_shows_it() {
         "--exception-to",
         &rule[..10],
     ];
-    insta::assert_snapshot!("exception_named", told(&home.run(named).ok()));
-    insta::assert_snapshot!("exception_rule", told(&home.run(["why", &rule[..10]]).ok()));
+    insta::assert_snapshot!("exception_named", transcript(&home.run(named).ok()));
+    insta::assert_snapshot!("exception_rule", transcript(&home.run(["why", &rule[..10]]).ok()));
     let found = home.run(["recall", "kiosk SQLite file"]).ok();
     assert!(found.stdout.contains("It has no network."), "{found:?}");
 }
@@ -49,7 +49,7 @@ fn a_dismissal_and_the_first_id_are_shown() {
     let early = home.run(["history", &first]);
     assert!(early.code == Some(2) && early.stderr.contains("it is on card"), "{early:?}");
     home.run(["resolve", &card, "--dismiss", "--reason", "There are two canaries."]).ok();
-    insta::assert_snapshot!("dismissed_history", told(&home.run(["history", &first]).ok()));
+    insta::assert_snapshot!("dismissed_history", transcript(&home.run(["history", &first]).ok()));
     let shown = home.run(["conflicts", &card]).ok();
     assert!(shown.stdout.contains("stored as"), "{shown:?}");
 }
@@ -61,7 +61,7 @@ fn a_change_names_what_stays_and_a_long_statement_is_told_to_be_split() {
     let pnpm = remember(&home, "The package manager is pnpm.", "It is fast.");
     remember(&home, "pnpm is pinned to 10.5.2.", "The lock file changed its form.");
     let change = ["supersede", &pnpm[..10], "The package manager is Bun.", "--reason", "One tool for all."];
-    insta::assert_snapshot!("still_in_force", told(&home.run(change).ok()));
+    insta::assert_snapshot!("still_in_force", transcript(&home.run(change).ok()));
     let two = ["remember", "Deploy with Helm. Never log request bodies.", "--reason", "Safe."];
-    insta::assert_snapshot!("several_claims", told(&home.run(two).ok()));
+    insta::assert_snapshot!("several_claims", transcript(&home.run(two).ok()));
 }

@@ -85,8 +85,8 @@ fn status_tells_what_is_here_and_starts_nothing() {
 fn an_embedder_that_was_switched_off_is_no_problem_and_its_price_is_said() {
     let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n");
     let _daemon = home.daemon();
-    let told = home.run(["doctor", "--json"]).ok().json();
-    assert_eq!(finding(&told, "vectors")["health"], "note", "also while nothing would have one: {told}");
+    let report = home.run(["doctor", "--json"]).ok().json();
+    assert_eq!(finding(&report, "vectors")["health"], "note", "also while nothing would have one: {report}");
     remember(&home, "Deploys run at noon.", "Everyone is there.");
     let output = home.run(["doctor"]).ok();
     assert!(output.stdout.contains("found and compared by words only; 1 claim"), "{output:?}");

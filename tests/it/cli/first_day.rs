@@ -16,7 +16,7 @@ fn story(home: &TestHome) -> Value {
 }
 
 /// The days, statements and reasons of a story, in its order.
-fn told(story: &Value) -> Vec<(&str, &str, &str)> {
+fn rows_of(story: &Value) -> Vec<(&str, &str, &str)> {
     let claims = story["claims"].as_array().unwrap().iter();
     claims
         .map(|claim| (word(&claim["qualifiers"]["valid_from"]), word(&claim["statement"]), word(&claim["reason"])))
@@ -61,11 +61,11 @@ fn the_history_of_a_rule_file_in_git_is_a_story() {
 
     home.run(["import", "rules", "--history", "CLAUDE.md"]).ok();
     let story = story(&home);
-    let told = told(&story);
+    let rows = rows_of(&story);
     let reasons =
         ["Write down how we build the API (ada, ", "One request is enough for a page (ada, ", "Tidy the rules (ada, "];
-    assert!(told.iter().zip(reasons).all(|((.., reason), expected)| reason.starts_with(expected)), "{told:?}");
-    let lines: Vec<_> = told.iter().map(|(day, statement, _)| (*day, *statement)).collect();
+    assert!(rows.iter().zip(reasons).all(|((.., reason), expected)| reason.starts_with(expected)), "{rows:?}");
+    let lines: Vec<_> = rows.iter().map(|(day, statement, _)| (*day, *statement)).collect();
     assert_eq!(
         lines,
         [
@@ -101,7 +101,7 @@ fn decision_records_are_a_story_by_their_dates() {
     }
     home.run(["import", "adr", "docs/adr"]).ok();
     let story = story(&home);
-    let lines: Vec<_> = told(&story).into_iter().map(|(day, statement, _)| (day, statement)).collect();
+    let lines: Vec<_> = rows_of(&story).into_iter().map(|(day, statement, _)| (day, statement)).collect();
     assert_eq!(
         lines,
         [
@@ -126,7 +126,7 @@ fn an_export_of_engram_is_a_story_by_its_dates() {
     std::fs::write(home.work().join("facts.json"), text).unwrap();
     home.run(["import", "memory", "facts.json"]).ok();
     let mut story = story(&home);
-    let lines: Vec<_> = told(&story).into_iter().map(|(day, statement, _)| (day, statement)).collect();
+    let lines: Vec<_> = rows_of(&story).into_iter().map(|(day, statement, _)| (day, statement)).collect();
     assert_eq!(
         lines,
         [

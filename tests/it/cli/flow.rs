@@ -1,6 +1,6 @@
 //! The main flow on the command line: store, be refused, ask why, supersede, undo.
 
-use super::{super::support::TestHome, redacted, refused, remember, told};
+use super::{super::support::TestHome, redacted, refused, remember, transcript};
 
 #[test]
 fn an_empty_memory_names_the_next_step() {
@@ -15,7 +15,7 @@ fn an_empty_memory_names_the_next_step() {
         ("audit", &["audit"]),
         ("review", &["resolve", "--interactive"]),
     ] {
-        insta::assert_snapshot!(format!("empty_{name}"), told(&home.run(args)));
+        insta::assert_snapshot!(format!("empty_{name}"), transcript(&home.run(args)));
     }
 }
 
@@ -31,9 +31,9 @@ fn a_decision_is_stored_and_answers_why() {
         "--source",
         "docs/deploy.md:3",
     ]);
-    insta::assert_snapshot!("stored", told(&output));
-    insta::assert_snapshot!("why", told(&home.run(["why", "may we deploy on red CI?"])));
-    insta::assert_snapshot!("claims", told(&home.run(["claims"])));
+    insta::assert_snapshot!("stored", transcript(&output));
+    insta::assert_snapshot!("why", transcript(&home.run(["why", "may we deploy on red CI?"])));
+    insta::assert_snapshot!("claims", transcript(&home.run(["claims"])));
 }
 
 #[test]
@@ -42,10 +42,10 @@ fn a_contradiction_is_refused_with_its_reason_and_the_ways_on() {
     let _daemon = home.daemon();
     remember(&home, "The canary must be blue.", "Red is for alarms.");
     let output = home.run(["remember", "The canary must be red.", "--reason", "Red is seen from afar."]);
-    insta::assert_snapshot!("refused", told(&output));
+    insta::assert_snapshot!("refused", transcript(&output));
     assert_eq!(home.run(["claims", "--json"]).ok().json()["total"], 1, "nothing was stored");
     assert_eq!(home.run(["conflicts", "--json"]).ok().json()["total"], 1, "and nothing was lost");
-    insta::assert_snapshot!("conflicts", told(&home.run(["conflicts"])));
+    insta::assert_snapshot!("conflicts", transcript(&home.run(["conflicts"])));
 }
 
 #[test]
@@ -64,13 +64,13 @@ fn a_change_of_mind_keeps_the_chain() {
     let _daemon = home.daemon();
     let old = remember(&home, "Deploys run at noon.", "Everyone is there.");
     let output = home.run(["supersede", &old[..10], "Deploys run at nine.", "--reason", "Noon is lunch."]);
-    insta::assert_snapshot!("superseded", told(&output));
-    insta::assert_snapshot!("chain", told(&home.run(["why", "when do deploys run?"])));
-    insta::assert_snapshot!("history", told(&home.run(["history", &old[..10]])));
+    insta::assert_snapshot!("superseded", transcript(&output));
+    insta::assert_snapshot!("chain", transcript(&home.run(["why", "when do deploys run?"])));
+    insta::assert_snapshot!("history", transcript(&home.run(["history", &old[..10]])));
 
     let output = home.run(["supersede", &old[..10], "Deploys run at ten.", "--reason", "Later."]);
     assert_eq!(output.code, Some(5), "{output:?}");
-    insta::assert_snapshot!("stale", told(&output));
+    insta::assert_snapshot!("stale", transcript(&output));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn retract_reinstate_and_undo_take_things_back() {
     home.run(["retract", &claim, "--reason", "It was a test."]).ok();
     home.run(["reinstate", &claim, "--reason", "It was none."]).ok();
     assert_eq!(home.run(["claims", "--json"]).json()["total"], 1);
-    insta::assert_snapshot!("log", told(&home.run(["log"])));
+    insta::assert_snapshot!("log", transcript(&home.run(["log"])));
 
     let log = home.run(["log", "--json"]).json();
     let op = log["items"][0]["op_id"].as_str().unwrap().to_owned();

@@ -48,8 +48,8 @@ fn a_changed_line_replaces_its_old_version_and_is_never_refused_by_it() {
     let _daemon = home.daemon();
     import(&home, FIRST);
     let old = id(&home, "Requests time out after 20 seconds.");
-    let told = import(&home, &FIRST.replace("20 seconds", "45 seconds").replace("Use tabs", "Use spaces"));
-    assert_eq!((many(&told, "stored"), many(&told, "refused"), many(&told, "duplicates")), (2, 0, 2), "{told}");
+    let report = import(&home, &FIRST.replace("20 seconds", "45 seconds").replace("Use tabs", "Use spaces"));
+    assert_eq!((many(&report, "stored"), many(&report, "refused"), many(&report, "duplicates")), (2, 0, 2), "{report}");
     let expected = [
         "Migrations are forward-only.",
         "Never commit secrets.",
@@ -69,8 +69,8 @@ fn a_line_that_is_gone_retires_its_claim_and_a_moved_one_keeps_its_id() {
     import(&home, FIRST);
     let (kept, gone) = (id(&home, "Migrations are forward-only."), id(&home, "Never commit secrets."));
     let text = "# Rules\n\n- Migrations are forward-only.\n- Requests time out after 20 seconds.\n- Use tabs for indentation.\n";
-    let told = import(&home, text);
-    assert_eq!((many(&told, "stored"), many(&told, "retired"), many(&told, "duplicates")), (0, 1, 3), "{told}");
+    let report = import(&home, text);
+    assert_eq!((many(&report, "stored"), many(&report, "retired"), many(&report, "duplicates")), (0, 1, 3), "{report}");
     assert_eq!(id(&home, "Migrations are forward-only."), kept);
     let closed = home.run(["history", &gone, "--json"]).ok().json();
     assert_eq!(closed["claim"]["status"], "retracted");
@@ -88,14 +88,15 @@ fn the_difference_is_shown_as_a_table_and_nothing_is_stored() {
     let before = active(&home);
     let text = "# Rules\n\n- Never commit secrets.\n- Requests time out after 45 seconds.\n- Use tabs for indentation.\n- Tests run in CI.\n";
     std::fs::write(home.work().join("AGENTS.md"), text).unwrap();
-    let told = home.run(["import", "rules", "AGENTS.md", "--dry-run"]).ok().stdout;
+    let report = home.run(["import", "rules", "AGENTS.md", "--dry-run"]).ok().stdout;
     for (change, statement) in
         [("moved", "Never commit secrets."), ("changed", "45 seconds"), ("removed", "Migrations are")]
     {
-        let line = told.lines().find(|line| line.starts_with(change)).unwrap_or_else(|| panic!("{change}:\n{told}"));
-        assert!(line.contains(statement), "{told}");
+        let line =
+            report.lines().find(|line| line.starts_with(change)).unwrap_or_else(|| panic!("{change}:\n{report}"));
+        assert!(line.contains(statement), "{report}");
     }
-    assert!(told.contains("1 changed, 1 moved") && told.contains("Nothing was stored."), "{told}");
+    assert!(report.contains("1 changed, 1 moved") && report.contains("Nothing was stored."), "{report}");
     assert_eq!(active(&home), before);
 }
 
@@ -105,11 +106,11 @@ fn a_dry_run_says_what_the_guard_would_refuse_and_stores_nothing() {
     let _daemon = home.daemon();
     home.run(["remember", "Use spaces for indentation.", "--reason", "Diffs stay readable."]).ok();
     std::fs::write(home.work().join("AGENTS.md"), FIRST).unwrap();
-    let told = home.run(["import", "rules", "AGENTS.md", "--dry-run"]).ok().stdout;
-    assert!(told.contains("Would be refused: AGENTS.md:") && told.contains("against     Use spaces"), "{told}");
-    assert!(told.contains("The guard would refuse 1 and warn of 0."), "{told}");
-    let told = home.run(["import", "rules", "AGENTS.md", "--dry-run", "--json"]).ok().json();
-    assert_eq!(told["guard"][0]["would_be"], "refused", "{told}");
+    let report = home.run(["import", "rules", "AGENTS.md", "--dry-run"]).ok().stdout;
+    assert!(report.contains("Would be refused: AGENTS.md:") && report.contains("against     Use spaces"), "{report}");
+    assert!(report.contains("The guard would refuse 1 and warn of 0."), "{report}");
+    let report = home.run(["import", "rules", "AGENTS.md", "--dry-run", "--json"]).ok().json();
+    assert_eq!(report["guard"][0]["would_be"], "refused", "{report}");
     assert_eq!(home.run(["inbox", "--json"]).ok().json()["total"], 0, "no card either");
     assert_eq!(active(&home).len(), 1);
 }
@@ -156,8 +157,8 @@ fn what_a_person_wrote_or_closed_is_left_alone() {
     home.run(["remember", "Review every change.", "--reason", "Bugs.", "--source", "AGENTS.md:3"]).ok();
     home.run(["retract", &id(&home, "Use tabs for indentation."), "--reason", "Nobody does."]).ok();
     remember(&home, "Ada leads.", "She asked.");
-    let told = import(&home, &format!("{FIRST}- Tests run in CI.\n"));
-    assert_eq!((many(&told, "stored"), many(&told, "retired")), (1, 0), "{told}");
+    let report = import(&home, &format!("{FIRST}- Tests run in CI.\n"));
+    assert_eq!((many(&report, "stored"), many(&report, "retired")), (1, 0), "{report}");
     let now = statements(&home);
     assert!(now.contains(&"Review every change.".to_owned()) && now.contains(&"Ada leads.".to_owned()), "{now:?}");
     assert!(!now.contains(&"Use tabs for indentation.".to_owned()), "{now:?}");
@@ -184,11 +185,11 @@ fn a_large_import_shows_what_it_would_store_before_it_does() {
         (0..30).map(|n| format!("- Service {} number {n} owns its table.\n", words[n % 6])).collect();
     let rules = rules.concat();
     std::fs::write(home.work().join("AGENTS.md"), format!("# Rules\n\n{rules}\n```\ncode\n```\n")).unwrap();
-    let told = home.run(["import", "rules", "AGENTS.md"]).ok().stdout;
-    assert!(told.starts_with("30 convention") && told.contains("1 skipped: code"), "{told}");
+    let report = home.run(["import", "rules", "AGENTS.md"]).ok().stdout;
+    assert!(report.starts_with("30 convention") && report.contains("1 skipped: code"), "{report}");
     std::fs::write(home.work().join("AGENTS.md"), format!("# Rules\n\n{}", rules.replace("owns", "keeps"))).unwrap();
-    let told = home.run(["import", "rules", "AGENTS.md", "--yes"]).ok().stdout;
-    assert!(!told.starts_with("30 convention"), "{told}");
+    let report = home.run(["import", "rules", "AGENTS.md", "--yes"]).ok().stdout;
+    assert!(!report.starts_with("30 convention"), "{report}");
 }
 
 #[test]
@@ -205,9 +206,9 @@ fn files_of_two_repositories_have_imports_and_claims_of_their_own() {
             .current_dir(&folder)
             .output()
             .unwrap();
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!((many(&told, "stored"), many(&told, "retired")), (1, 0), "{told}");
-        numbers.push(told["import"].as_str().unwrap().to_owned());
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((many(&report, "stored"), many(&report, "retired")), (1, 0), "{report}");
+        numbers.push(report["import"].as_str().unwrap().to_owned());
     }
     assert_ne!(numbers[0], numbers[1]);
     let total = |home: &TestHome| home.run(["claims", "--scope", "acme/both", "--json"]).ok().json()["total"].clone();

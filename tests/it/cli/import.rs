@@ -1,6 +1,6 @@
 //! Import and export on folders as real projects have them.
 
-use super::{super::support::TestHome, fixtures, remember, told};
+use super::{super::support::TestHome, fixtures, remember, transcript};
 
 fn copy(home: &TestHome, folder: &str) {
     let to = home.work().join(folder);
@@ -21,9 +21,9 @@ fn a_preview_needs_no_daemon_and_stores_nothing() {
     copy(&home, "rules");
     copy(&home, "madr");
     let rules = home.run(["import", "rules", "rules/CLAUDE.md", "rules/.cursorrules", "--dry-run", "--details"]);
-    insta::assert_snapshot!("preview_rules", told(&rules));
+    insta::assert_snapshot!("preview_rules", transcript(&rules));
     let adr = home.run(["import", "adr", "madr", "--dry-run"]);
-    insta::assert_snapshot!("preview_adr", told(&adr));
+    insta::assert_snapshot!("preview_adr", transcript(&adr));
     assert!(!home.paths().store().exists());
 }
 
@@ -33,7 +33,7 @@ fn records_keep_their_history_and_a_second_import_changes_nothing() {
     let _daemon = home.daemon();
     copy(&home, "nygard");
     let output = home.run(["import", "adr", "nygard", "--details"]);
-    insta::assert_snapshot!("import_adr", told(&output));
+    insta::assert_snapshot!("import_adr", transcript(&output));
     let before = (count(&home, "active"), count(&home, "superseded"), count(&home, "retracted"));
     assert_eq!(before, (3, 1, 1));
 
@@ -68,7 +68,7 @@ fn a_rule_that_contradicts_is_kept_on_a_card_and_the_rest_goes_on() {
     copy(&home, "rules");
     remember(&home, "Tests must reach the network.", "Mocks lied to us.");
     let output = home.run(["import", "rules", "rules/CLAUDE.md"]);
-    insta::assert_snapshot!("import_rules", told(&output));
+    insta::assert_snapshot!("import_rules", transcript(&output));
     let card = home.run(["conflicts", "--json"]).ok().json();
     assert_eq!(card["total"], 1, "{output:?}");
     let again = home.run(["import", "rules", "rules/CLAUDE.md", "--json"]).ok().json();

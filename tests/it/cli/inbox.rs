@@ -1,6 +1,6 @@
 //! `ergo inbox`, and the whole review as lines.
 
-use super::{super::support::TestHome, refused, remember, run_with_stdin, told};
+use super::{super::support::TestHome, refused, remember, run_with_stdin, transcript};
 
 /// A home with a card, a claim that needs review, and a claim that an agent stored past a block.
 fn busy() -> (TestHome, super::super::support::Daemon) {
@@ -24,7 +24,7 @@ fn busy() -> (TestHome, super::super::support::Daemon) {
 #[test]
 fn the_inbox_is_told_in_its_groups_with_what_to_do_next() {
     let (home, _daemon) = busy();
-    insta::assert_snapshot!("inbox", told(&home.run(["inbox"]).ok()));
+    insta::assert_snapshot!("inbox", transcript(&home.run(["inbox"]).ok()));
     let json = home.run(["inbox", "--json"]).ok().json();
     let groups: Vec<_> = json["groups"].as_array().unwrap().iter().map(|group| group["group"].clone()).collect();
     assert_eq!(groups, ["refused", "by_agents", "needs_review"]);
@@ -36,7 +36,7 @@ fn the_inbox_is_told_in_its_groups_with_what_to_do_next() {
     assert_eq!(run_with_stdin(&home, &["resolve", card, "--discard", "--reason", "Blue stands."], "").code, Some(0));
     assert_eq!(home.run(["inbox", "--json"]).ok().json()["next"]["group"], "by_agents", "then next");
     assert_eq!(home.run(["inbox", "--scope", "acme/elsewhere", "--json"]).ok().json()["total"], 0);
-    insta::assert_snapshot!("inbox_empty", told(&home.run(["inbox", "--scope", "acme/elsewhere"]).ok()));
+    insta::assert_snapshot!("inbox_empty", transcript(&home.run(["inbox", "--scope", "acme/elsewhere"]).ok()));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn the_whole_review_is_printed_where_nobody_answers() {
     let plain = home.run(["tui", "--plain", "--color", "always"]).ok();
     assert!(!plain.stdout.contains('\u{1b}') && !plain.stderr.contains('\u{1b}'), "{plain:?}");
     assert!(!plain.stdout.contains(['│', '╭', '─', '▌']), "{plain:?}");
-    insta::assert_snapshot!("plain_whole", told(&plain));
+    insta::assert_snapshot!("plain_whole", transcript(&plain));
     assert_eq!(home.run(["inbox", "--json"]).ok().json()["total"], 3, "printing settles nothing");
     let json = home.run(["tui", "--plain", "--json"]).ok().json();
     assert_eq!(json["total"], 3);
@@ -57,7 +57,7 @@ fn everything_is_settled_line_by_line() {
     // A wrong answer, help, why, then: discard the card, look at the exception, and say that the other still holds.
     let lines = "D\n\n?\nfrob\nw\nv\n\nv\nI asked around.\n";
     let output = run_with_stdin(&home, &["tui", "--plain"], lines);
-    insta::assert_snapshot!("plain_conversation", told(&output));
+    insta::assert_snapshot!("plain_conversation", transcript(&output));
     assert_eq!(home.run(["inbox", "--json"]).ok().json()["total"], 0);
     let done = run_with_stdin(&home, &["tui", "--plain"], "");
     assert_eq!(done.code, Some(0));

@@ -1,6 +1,6 @@
 //! Settling conflicts: by a command, and line by line.
 
-use super::{super::support::TestHome, refused, run_with_stdin, told};
+use super::{super::support::TestHome, refused, run_with_stdin, transcript};
 
 fn statements(home: &TestHome) -> Vec<String> {
     let claims = home.run(["claims", "--json"]).ok().json();
@@ -59,7 +59,7 @@ fn what_is_missing_is_asked_for() {
     ] {
         let output = home.run(args);
         assert_eq!(output.code, Some(2), "{output:?}");
-        insta::assert_snapshot!(format!("resolve_{name}"), told(&output));
+        insta::assert_snapshot!(format!("resolve_{name}"), transcript(&output));
     }
 }
 
@@ -72,13 +72,13 @@ fn what_an_agent_may_only_propose_waits_for_a_person() {
         let output = home.command(args).env("ERGO_AGENT", "claude").output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
     };
-    let (code, said) = by_agent(&["retract", &claim[..10], "--reason", "It never was."]);
-    insta::assert_snapshot!("proposed", super::redacted(&said));
+    let (code, printed) = by_agent(&["retract", &claim[..10], "--reason", "It never was."]);
+    insta::assert_snapshot!("proposed", super::redacted(&printed));
     assert_eq!((code, statements(&home).len()), (Some(1), 1));
-    insta::assert_snapshot!("proposal", told(&home.run(["conflicts"]).ok()));
+    insta::assert_snapshot!("proposal", transcript(&home.run(["conflicts"]).ok()));
     let card = home.run(["conflicts", "--json"]).json()["items"][0]["id"].as_str().unwrap().to_owned();
-    let (code, said) = by_agent(&["resolve", &card, "--retract", "1"]);
-    assert!(code == Some(1) && said.contains("a person"), "{code:?} {said}");
+    let (code, printed) = by_agent(&["resolve", &card, "--retract", "1"]);
+    assert!(code == Some(1) && printed.contains("a person"), "{code:?} {printed}");
     // The agent's own reason is taken where the person gives none.
     home.run(["resolve", &card, "--retract", "1"]).ok();
     assert!(statements(&home).is_empty());
@@ -104,7 +104,7 @@ fn the_review_reads_as_a_conversation() {
     refused(&home);
     let lines = "?\nw 2\nfrob\nd\n\na\nAlarms are yellow now.\n";
     let output = run_with_stdin(&home, &["resolve", "--interactive"], lines);
-    insta::assert_snapshot!("review", told(&output));
+    insta::assert_snapshot!("review", transcript(&output));
     assert_eq!(statements(&home), ["The canary must be red."]);
 }
 
@@ -114,9 +114,9 @@ fn the_app_without_a_terminal_prints_the_same_review() {
     let _daemon = home.daemon();
     let card = refused(&home);
     let plain = home.run(["tui", "--plain"]).ok();
-    insta::assert_snapshot!("plain", told(&plain));
-    assert_eq!(told(&home.run(["tui"])), told(&plain), "no terminal: the same");
-    insta::assert_snapshot!("plain_card", told(&home.run(["tui", "--conflict", &card[..10]])));
+    insta::assert_snapshot!("plain", transcript(&plain));
+    assert_eq!(transcript(&home.run(["tui"])), transcript(&plain), "no terminal: the same");
+    insta::assert_snapshot!("plain_card", transcript(&home.run(["tui", "--conflict", &card[..10]])));
     assert_eq!(statements(&home), ["The canary must be blue."], "printing decides nothing");
     assert_eq!(home.run(["tui", "--conflict", "ffff"]).code, Some(2));
 }

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use super::{super::support::TestHome, told};
+use super::{super::support::TestHome, transcript};
 
 #[test]
 fn wrong_usage_ends_with_2_and_says_what_is_right() {
@@ -13,7 +13,7 @@ fn wrong_usage_ends_with_2_and_says_what_is_right() {
         assert!(output.stdout.is_empty() && output.stderr.contains("ergo"), "{output:?}");
     }
     let output = home.run(["claims", "--scope", "acme"]);
-    insta::assert_snapshot!(told(&output), @r"
+    insta::assert_snapshot!(transcript(&output), @r"
     exit 2
     --- stderr
     Error: invalid scope “acme”: expected ORG/PROJECT
@@ -26,14 +26,14 @@ fn what_the_daemon_misses_is_named_as_an_argument() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let output = home.run(["remember", "Deploy on green CI."]);
-    insta::assert_snapshot!(told(&output), @r"
+    insta::assert_snapshot!(transcript(&output), @r"
     exit 2
     --- stderr
     Error: a decision needs a `--reason`
     Hint: say why it was decided; for a plain fact, use `--kind fact`, which needs no reason
     ");
     let output = home.run(["remember", "Deploy on green CI.", "--reason", "r", "--from", "soon"]);
-    insta::assert_snapshot!(told(&output), @r"
+    insta::assert_snapshot!(transcript(&output), @r"
     exit 2
     --- stderr
     Error: `--from`: invalid date “soon”

@@ -23,8 +23,8 @@ fn what_is_counted_as_it_is_written_is_what_is_counted_at_once() {
     refused(bed.engine.remember(by("claude", "api", "We always ship on Fridays")).unwrap());
     let claim = stored(bed.engine.remember(by("claude", "web", "Pages load within a second")).unwrap()).claim_id;
     let grown = agents(&bed);
-    let told: Vec<_> = grown.iter().map(|one| (one.agent.as_str(), one.wrote, one.refused)).collect();
-    assert_eq!(told, [("claude", 1, 1), ("codex", 1, 0)], "the last to write first");
+    let rows: Vec<_> = grown.iter().map(|one| (one.agent.as_str(), one.wrote, one.refused)).collect();
+    assert_eq!(rows, [("claude", 1, 1), ("codex", 1, 0)], "the last to write first");
     let retract = done(
         bed.engine
             .retract(ergo::api::ActRequest {

@@ -181,8 +181,8 @@ fn a_bundle_opens_for_those_it_is_for_and_no_others() {
     // Who is in no team of that id is told so, even where the bundle is open.
     let d = Bed::of(4, AgentPolicy::Force);
     create(&d, "other");
-    let (open, said) = export(&a, &ExportRequest { open: true, ..ExportRequest::default() }).unwrap();
-    assert_eq!(said.sealed_to, None);
+    let (open, exported) = export(&a, &ExportRequest { open: true, ..ExportRequest::default() }).unwrap();
+    assert_eq!(exported.sealed_to, None);
     let error = refused(&d, &open);
     assert!(error.message.contains("does not belong to the team") && error.hint.unwrap().contains("ergo sync join"));
     assert_eq!(import(&b, &open).stored, 2, "the claim, and that another came in");
@@ -280,13 +280,13 @@ fn receipts_tell_what_need_not_travel_again() {
     let (file, _) = export(&a, &to("bob-laptop")).unwrap();
     assert_eq!(events(&export(&a, &since("bob-laptop")).unwrap().1), 2, "sent is not arrived");
     let taken = import(&b, &file);
-    let (receipt, said) = export(&b, &receipt("ada-laptop", &taken)).unwrap();
-    assert_eq!(events(&said), 0);
+    let (receipt, exported) = export(&b, &receipt("ada-laptop", &taken)).unwrap();
+    assert_eq!(events(&exported), 0);
     let done = import(&a, &receipt);
     assert!(done.receipt && done.scopes[0].maker_lacks == 0 && done.scopes[0].in_step, "{done:#?}");
     a.remember("We must use Redis as the cache", "fast");
-    let (next, said) = export(&a, &since("bob-laptop")).unwrap();
-    assert_eq!((events(&said), said.since.as_str()), (1, "what bob-laptop has"));
+    let (next, exported) = export(&a, &since("bob-laptop")).unwrap();
+    assert_eq!((events(&exported), exported.since.as_str()), (1, "what bob-laptop has"));
     assert_eq!(import(&b, &next).stored, 1);
     // The same by the file itself, without remembering anything.
     assert_eq!(events(&export(&a, &since_file(&receipt)).unwrap().1), 1);

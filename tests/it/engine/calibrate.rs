@@ -69,8 +69,8 @@ fn what_comes_together_is_asked_with_once_it_is_kept() {
 #[test]
 fn synonyms_are_joined_if_an_embedder_is_available() {
     let models = FakeModels::new().embedding(|text| {
-        let said = text.to_lowercase().replace("erase", "vaporise");
-        Ok(FakeModels::bag_of_words(&said))
+        let reworded = text.to_lowercase().replace("erase", "vaporise");
+        Ok(FakeModels::bag_of_words(&reworded))
     });
     let bed = bed().reopen_with_models(Guard::default(), Arc::new(models));
     bed.remember("Vaporise drafts nightly", "they pile up");
@@ -82,8 +82,8 @@ fn synonyms_are_joined_if_an_embedder_is_available() {
 #[test]
 fn the_language_model_says_of_pairs_that_are_only_hinted_at() {
     let half = |text: &str| {
-        let said = text.to_lowercase().replace("erase", "vaporise entirely utterly");
-        Ok(FakeModels::bag_of_words(&said))
+        let reworded = text.to_lowercase().replace("erase", "vaporise entirely utterly");
+        Ok(FakeModels::bag_of_words(&reworded))
     };
     let answering = |prompt: &Prompt, answers: &[String]| {
         assert_eq!(answers, ["Yes", "No"]);

@@ -47,11 +47,11 @@ fn ask(bed: &Bed, statement: &str) -> Consider {
     considered(bed.engine.remember(asking(statement)).unwrap())
 }
 
-fn verdicts(token: &str, said: &[(ClaimId, PairVerdict)]) -> JudgeRequest {
+fn verdicts(token: &str, verdicts: &[(ClaimId, PairVerdict)]) -> JudgeRequest {
     JudgeRequest {
         caller: agent(),
         token: token.to_owned(),
-        verdicts: said.iter().map(|(id, verdict)| (id.short(), *verdict)).collect::<BTreeMap<_, _>>(),
+        verdicts: verdicts.iter().map(|(id, verdict)| (id.short(), *verdict)).collect::<BTreeMap<_, _>>(),
         because: Some("read both".into()),
         model: Some("a-model".into()),
         ..JudgeRequest::default()
@@ -75,8 +75,11 @@ fn active(bed: &Bed) -> Vec<String> {
 fn a_write_in_doubt_waits_and_one_that_cannot_wait_is_told() {
     let bed = bed();
     let old = bed.remember(OLD, "they plan by it");
-    let told = stored(bed.engine.remember(RememberRequest { dry_run: true, ..asking(NEW) }).unwrap());
-    assert_eq!(told.doubts.iter().map(|doubt| (doubt.id, doubt.band)).collect::<Vec<_>>(), [(old, DoubtBand::Ask)]);
+    let previewed = stored(bed.engine.remember(RememberRequest { dry_run: true, ..asking(NEW) }).unwrap());
+    assert_eq!(
+        previewed.doubts.iter().map(|doubt| (doubt.id, doubt.band)).collect::<Vec<_>>(),
+        [(old, DoubtBand::Ask)]
+    );
     let question = ask(&bed, NEW);
     assert_eq!((question.doubts[0].id, question.doubts[0].statement.as_str()), (old, OLD));
     assert_eq!(question.doubts[0].reason.as_deref(), Some("they plan by it"));

@@ -119,10 +119,10 @@ fn what_an_agent_settles_on_a_card_shows_as_what_it_writes_does() {
             };
             let by = |caller| ResolveRequest { caller, ..order(act, "both, for a week") };
             done(bed.resolve(card, by(agent())));
-            let told = notices(&bed);
-            assert_eq!(told.iter().map(|notice| notice.what).collect::<Vec<_>>(), [what], "{act:?} {refused}");
-            assert_eq!((told[0].agent.as_deref(), told[0].against.len()), (Some("claude"), 1));
-            assert!(told[0].sentence.contains("“"), "one sentence says what disagrees: {}", told[0].sentence);
+            let shown = notices(&bed);
+            assert_eq!(shown.iter().map(|notice| notice.what).collect::<Vec<_>>(), [what], "{act:?} {refused}");
+            assert_eq!((shown[0].agent.as_deref(), shown[0].against.len()), (Some("claude"), 1));
+            assert!(shown[0].sentence.contains("“"), "one sentence says what disagrees: {}", shown[0].sentence);
             bed.engine.undo(UndoRequest { caller: agent(), target_op: None }).unwrap();
             assert_eq!(notices(&bed), [], "undo takes it along");
             done(bed.resolve(card, by(caller())));
@@ -228,11 +228,14 @@ fn claims_are_narrowed_by_source_age_and_what_was_said_with_true_totals() {
     assert_eq!(count(ClaimsQuery { since: Some(middle), ..ClaimsQuery::default() }), 3);
     assert_eq!(count(ClaimsQuery { until: Some(middle), ..ClaimsQuery::default() }), 2);
     assert_eq!(count(ClaimsQuery { since: Some(middle), q: Some("kept".into()), ..ClaimsQuery::default() }), 0);
-    let said = |word: &str| ClaimsQuery { verdict: Some(word.into()), ..ClaimsQuery::default() };
-    assert_eq!((count(said("warned")), count(said("clean")), count(said("disputed"))), (1, 4, 0));
+    let with_verdict = |word: &str| ClaimsQuery { verdict: Some(word.into()), ..ClaimsQuery::default() };
+    assert_eq!(
+        (count(with_verdict("warned")), count(with_verdict("clean")), count(with_verdict("disputed"))),
+        (1, 4, 0)
+    );
     bed.refuse("The canary is red", "alerts");
-    assert_eq!((count(said("disputed")), count(said("clean"))), (1, 3));
-    for (query, field) in [(said("odd"), "verdict"), (source("?!"), "source")] {
+    assert_eq!((count(with_verdict("disputed")), count(with_verdict("clean"))), (1, 3));
+    for (query, field) in [(with_verdict("odd"), "verdict"), (source("?!"), "source")] {
         assert_eq!(bed.engine.claims(&query).unwrap_err().field.as_deref(), Some(field));
     }
 }

@@ -155,8 +155,8 @@ fn no_lock_is_held_during_inference_and_concurrent_writes_are_listed() {
     let owned = Arc::new(owned);
     engine.set(Arc::downgrade(&owned)).unwrap();
     let outcome = stored(owned.remember(request(LATE, "one look is enough")).unwrap());
-    let said: Vec<&str> = outcome.warnings.iter().map(|w| w.message.as_str()).collect();
-    assert!(said.iter().any(|text| text.contains("at the same moment")), "{said:?}");
+    let messages: Vec<&str> = outcome.warnings.iter().map(|w| w.message.as_str()).collect();
+    assert!(messages.iter().any(|text| text.contains("at the same moment")), "{messages:?}");
     drop((owned, dir));
 }
 

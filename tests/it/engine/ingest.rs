@@ -38,14 +38,14 @@ fn found(bed: &Bed, query: &str) -> Vec<(String, usize, String)> {
     answer.references.into_iter().map(|found| (found.path, found.first, found.text)).collect()
 }
 
-fn told(done: &Ingested) -> (usize, usize, usize, usize) {
+fn counts(done: &Ingested) -> (usize, usize, usize, usize) {
     (done.chunks, done.added, done.kept, done.retired)
 }
 
 #[test]
 fn a_piece_is_found_with_its_line_and_is_no_answer_to_why() {
     let bed = bed();
-    assert_eq!(told(&take_in(&bed, "docs/guide.md", Some(GUIDE))), (2, 2, 0, 0));
+    assert_eq!(counts(&take_in(&bed, "docs/guide.md", Some(GUIDE))), (2, 2, 0, 0));
     while bed.engine.fill_vectors().unwrap() > 0 {}
     let piece = "# Backups\n\nThe nightly backup goes to the vault in Bonn.".to_owned();
     assert_eq!(found(&bed, "where does the nightly backup go"), [("docs/guide.md".to_owned(), 1, piece)]);
@@ -76,18 +76,18 @@ fn ingesting_again_duplicates_nothing_and_removes_deleted_text() {
     while bed.engine.fill_vectors().unwrap() > 0 {}
     let then = bed.clock.load(Ordering::Relaxed);
     bed.clock.fetch_add(1000, Ordering::Relaxed);
-    assert_eq!(told(&take_in(&bed, "docs/guide.md", Some(GUIDE))), (2, 0, 2, 0));
+    assert_eq!(counts(&take_in(&bed, "docs/guide.md", Some(GUIDE))), (2, 0, 2, 0));
     let changed = GUIDE.replace("Bonn", "Mainz");
-    assert_eq!(told(&take_in(&bed, "docs/guide.md", Some(&changed))), (2, 1, 1, 1));
+    assert_eq!(counts(&take_in(&bed, "docs/guide.md", Some(&changed))), (2, 1, 1, 1));
     assert!(found(&bed, "nightly backup vault")[0].2.contains("Mainz"));
     assert!(found(&bed, "Bonn").is_empty());
     // What only moved keeps its vector.
     let moved = format!("Intro.\n\n{changed}");
-    assert_eq!(told(&take_in(&bed, "docs/guide.md", Some(&moved))), (3, 3, 0, 2));
+    assert_eq!(counts(&take_in(&bed, "docs/guide.md", Some(&moved))), (3, 3, 0, 2));
     let waiting = bed.engine.counts().unwrap().unembedded;
     assert_eq!(waiting.chunks, 2, "the changed one, which had none yet, and the new one");
     assert_eq!(found(&bed, "nightly backup vault")[0].1, 3);
-    assert_eq!(told(&take_in(&bed, "docs/guide.md", None)), (0, 0, 0, 3));
+    assert_eq!(counts(&take_in(&bed, "docs/guide.md", None)), (0, 0, 0, 3));
     assert!(found(&bed, "nightly backup vault").is_empty());
     assert!(recall(&bed, "nightly backup vault", Some(then)).references[0].text.contains("Bonn"), "as it was");
     assert_eq!(bed.engine.check_store().unwrap().problems, Vec::<String>::new());
@@ -103,20 +103,20 @@ fn sharing_moves_a_file_to_the_shared_log_and_nothing_else_changes_what_is_share
     let bed = bed();
     take_in(&bed, "docs/guide.md", Some(GUIDE));
     assert_eq!(recall(&bed, "nightly backup", None).references[0].shared_by, None);
-    assert_eq!(told(&share(&bed, "docs/guide.md", Some(GUIDE))), (2, 2, 0, 2), "the pieces of this machine give way");
-    assert_eq!(told(&share(&bed, "docs/guide.md", Some(GUIDE))), (2, 0, 2, 0));
+    assert_eq!(counts(&share(&bed, "docs/guide.md", Some(GUIDE))), (2, 2, 0, 2), "the pieces of this machine give way");
+    assert_eq!(counts(&share(&bed, "docs/guide.md", Some(GUIDE))), (2, 0, 2, 0));
     let shared = recall(&bed, "nightly backup", None).references;
     assert_eq!((shared.len(), shared[0].shared_by.as_deref()), (1, Some("ada")), "{shared:?}");
     // The working copy of this machine is its own matter: what is shared stays, and stands once.
     let changed = GUIDE.replace("Bonn", "Mainz");
-    assert_eq!(told(&take_in(&bed, "docs/guide.md", Some(&changed))), (2, 1, 1, 0));
+    assert_eq!(counts(&take_in(&bed, "docs/guide.md", Some(&changed))), (2, 1, 1, 0));
     let both = found(&bed, "nightly backup vault");
     assert_eq!(both.len(), 2, "{both:?}");
-    assert_eq!(told(&take_in(&bed, "docs/guide.md", None)), (0, 0, 0, 1));
+    assert_eq!(counts(&take_in(&bed, "docs/guide.md", None)), (0, 0, 0, 1));
     assert!(found(&bed, "nightly backup vault")[0].2.contains("Bonn"));
-    assert_eq!(told(&share(&bed, "docs/guide.md", Some(&changed))), (2, 1, 1, 1));
+    assert_eq!(counts(&share(&bed, "docs/guide.md", Some(&changed))), (2, 1, 1, 1));
     assert!(found(&bed, "nightly backup vault")[0].2.contains("Mainz") && found(&bed, "Bonn").is_empty());
-    assert_eq!(told(&share(&bed, "docs/guide.md", None)), (0, 0, 0, 2));
+    assert_eq!(counts(&share(&bed, "docs/guide.md", None)), (0, 0, 0, 2));
     assert!(found(&bed, "nightly backup vault").is_empty());
     assert!(
         bed.engine.undo(UndoRequest { caller: caller(), target_op: None }).is_err(),

@@ -104,8 +104,8 @@ fn what_is_wrong_with_a_request_is_named() {
 /// An embedder for which reverting and going back are the same.
 fn reverting() -> FakeModels {
     FakeModels::new().embedding(|text| {
-        let said = text.to_lowercase().replace("go back", "revert").replace("the last one", "release");
-        Ok(FakeModels::bag_of_words(&said))
+        let reworded = text.to_lowercase().replace("go back", "revert").replace("the last one", "release");
+        Ok(FakeModels::bag_of_words(&reworded))
     })
 }
 
@@ -135,7 +135,7 @@ fn a_question_about_the_reason_finds_the_claim_once_that_has_a_vector() {
     stored(bed.engine.remember(RememberRequest { key: Some("tags".into()), ..fact("Tags are blue") }).unwrap());
     let score = |bed: &Bed| {
         let answer = recall(bed, "go back");
-        let at = statements(&answer).iter().position(|said| *said == "Tags are signed").unwrap();
+        let at = statements(&answer).iter().position(|statement| *statement == "Tags are signed").unwrap();
         answer.hits[at].score
     };
     let before = score(&bed);

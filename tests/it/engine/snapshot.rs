@@ -112,8 +112,8 @@ fn a_language_model_says_which_claims_come_first_and_no_page_waits_for_it() {
 
 #[test]
 fn whatever_the_model_says_the_page_has_stored_text_alone() {
-    for said in [Ok(vec![f32::NAN, 0.0]), Ok(vec![0.0]), Ok(Vec::new()), Err(InferError::Refused("no".into()))] {
-        let bed = led(move |_| said.clone());
+    for answer in [Ok(vec![f32::NAN, 0.0]), Ok(vec![0.0]), Ok(Vec::new()), Err(InferError::Refused("no".into()))] {
+        let bed = led(move |_| answer.clone());
         let first = snapshot(&bed, |_| ());
         bed.engine.lead_snapshot(&scope()).unwrap();
         let page = snapshot(&bed, |query| query.rebuild = true);

@@ -48,10 +48,10 @@ pub(super) fn only_card(bed: &Bed) -> CardSummary {
 
 /// Answers a card, and checks that the answer did what the card had said.
 fn answer(bed: &Bed, card: &CardSummary, act: CardAct) -> Done {
-    let told = card.story.clone().unwrap();
-    let told = if act == CardAct::Yes { told.yes } else { told.no };
+    let question = card.story.clone().unwrap();
+    let effect = if act == CardAct::Yes { question.yes } else { question.no };
     let done = done(bed.resolve(card.id, order(act, "we asked around")));
-    assert_eq!(done.summary, told);
+    assert_eq!(done.summary, effect);
     done
 }
 
@@ -59,7 +59,7 @@ fn answer(bed: &Bed, card: &CardSummary, act: CardAct) -> Done {
 #[case(ClaimKind::Decision)]
 #[case(ClaimKind::Fact)]
 fn the_three_examples_are_cards_as_facts_and_as_decisions(#[case] kind: ClaimKind) {
-    let told: [(&[(u64, &str)], Confusion); 3] = [
+    let cases: [(&[(u64, &str)], Confusion); 3] = [
         (&[(0, "We use REST."), (31, "We switched to GraphQL."), (59, "The API is REST-based.")], Confusion::Reversal),
         (
             &[(0, "The rate limit of auth is 1,000 req/s per IP."), (8, "Auth allows 5,000 req/s per IP.")],
@@ -73,7 +73,7 @@ fn the_three_examples_are_cards_as_facts_and_as_decisions(#[case] kind: ClaimKin
             Confusion::Stale,
         ),
     ];
-    for (story, confusion) in told {
+    for (story, confusion) in cases {
         let bed = Bed::new();
         let ids: Vec<Option<ClaimId>> = story
             .iter()
@@ -347,8 +347,8 @@ fn a_reversal_over_three_devices_is_one_card_in_whatever_order_they_sync() {
         let roster = super::team::add(&beds[0], bed, name, &super::team::all());
         bed.engine.join_team(&caller(), team, &roster, Some(beds[0].engine.device()), &[], &[]).unwrap();
     }
-    let told = ["We use REST.", "We switched to GraphQL.", "The API is REST-based."];
-    let ids: Vec<ClaimId> = told
+    let statements = ["We use REST.", "We switched to GraphQL.", "The API is REST-based."];
+    let ids: Vec<ClaimId> = statements
         .iter()
         .zip(&beds)
         .zip([0, 31, 90])

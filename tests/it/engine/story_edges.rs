@@ -132,8 +132,9 @@ fn the_doctor_finds_story_cards_that_do_not_follow_from_the_claims_and_a_rebuild
         let changed = rusqlite::Connection::open(&path).unwrap().execute(damage, []).unwrap();
         assert!(changed > 0, "{damage}");
         let problems = bed.engine.check_store().unwrap().problems;
-        let told = problems.iter().any(|line| line.contains("story card") && line.contains("ergo doctor --rebuild"));
-        assert!(told, "{damage}: {problems:?}");
+        let reported =
+            problems.iter().any(|line| line.contains("story card") && line.contains("ergo doctor --rebuild"));
+        assert!(reported, "{damage}: {problems:?}");
 
         let Bed { dir, engine, .. } = bed;
         drop(engine);

@@ -23,9 +23,9 @@ type Prompts = Arc<Mutex<Vec<String>>>;
 /// A local model that answers by the ids of a prompt.
 fn model(answer: impl Fn(&[String]) -> Result<String, InferError> + Send + Sync + 'static) -> (ModelJudge, Prompts) {
     let prompts = Prompts::default();
-    let told = Arc::clone(&prompts);
+    let recorded = Arc::clone(&prompts);
     let generate = move |prompt: &Prompt| {
-        told.lock().unwrap().push(prompt.text.clone());
+        recorded.lock().unwrap().push(prompt.text.clone());
         answer(&ids(&prompt.text))
     };
     (ModelJudge::Local(Arc::new(FakeModels::new().generating(generate))), prompts)
@@ -93,13 +93,13 @@ fn what_a_model_asks_is_a_card_with_yes_and_no_once() {
     );
     assert_eq!(cards[0].agent.as_deref(), Some("ergo"));
     let view = bed.card(cards[0].id);
-    let said = &view.evidence[0].sentence;
-    assert_eq!(said, "fake-llm asks: Is the cache still limited to a thousand pages?");
+    let sentence = &view.evidence[0].sentence;
+    assert_eq!(sentence, "fake-llm asks: Is the cache still limited to a thousand pages?");
     assert!(prompts.lock().unwrap()[0].contains(THOUSAND));
     let query = StoryQuery { org_id: caller().org_id, project: caller().project, ..StoryQuery::default() };
-    let told = bed.engine.story(&query).unwrap().marks;
-    assert_eq!(told.iter().map(|mark| (mark.card, mark.by_model)).collect::<Vec<_>>(), [(Some(cards[0].id), true)]);
-    assert_eq!(told[0].claims, [old, new]);
+    let marks = bed.engine.story(&query).unwrap().marks;
+    assert_eq!(marks.iter().map(|mark| (mark.card, mark.by_model)).collect::<Vec<_>>(), [(Some(cards[0].id), true)]);
+    assert_eq!(marks[0].claims, [old, new]);
 
     // The next write makes the model ask the same again: there is a card.
     tell(&bed, 1, "cleo", "Invoices are printed on blue paper.");
@@ -215,11 +215,11 @@ fn a_long_story_is_sampled_the_same_way_twice_and_what_is_new_is_always_read() {
     let (judge, prompts) = model(|_| Ok("[]".to_owned()));
     let bed = reading(bed, vec![judge]);
     assert_eq!(work(&bed), 1);
-    let told = prompts.lock().unwrap().concat();
+    let prompt_text = prompts.lock().unwrap().concat();
     assert_eq!(prompts.lock().unwrap()[0], asked.lock().unwrap()[0]);
-    assert!((20..200).contains(&told.lines().count()), "{} of 452 claims", told.lines().count());
-    assert!(told.contains(FOR_GOOD));
-    assert!(told.contains(THOUSAND), "what has most in common with the new claim is read with it");
+    assert!((20..200).contains(&prompt_text.lines().count()), "{} of 452 claims", prompt_text.lines().count());
+    assert!(prompt_text.contains(FOR_GOOD));
+    assert!(prompt_text.contains(THOUSAND), "what has most in common with the new claim is read with it");
 }
 
 #[test]
@@ -265,9 +265,9 @@ fn a_whole_story_is_read_piece_by_piece_and_goes_on_after_a_stop() {
         assert!(step.left < left, "{step:?}");
         left = step.left;
     }
-    let told: std::collections::BTreeSet<String> =
+    let asked: std::collections::BTreeSet<String> =
         prompts.lock().unwrap().iter().flat_map(|prompt| ids(prompt)).collect();
-    assert_eq!(told.len(), 150, "each claim was read");
+    assert_eq!(asked.len(), 150, "each claim was read");
     assert!(prompts.lock().unwrap().len() < 12);
     assert_eq!(ask(&bed, true).left, 150, "the next audit begins anew");
 }

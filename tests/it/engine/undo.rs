@@ -44,14 +44,14 @@ fn an_undo_is_an_act_and_can_be_undone() {
     let again = undo_op(&bed, redo.op_id).unwrap();
     assert_eq!((again.redo, again.summary), (false, first.summary), "undoing a redo is an undo");
     let log = bed.engine.log(&ergo::api::LogQuery { acts: true, ..Default::default() }).unwrap();
-    let told: Vec<_> = log.items.iter().map(|event| (event.redo, event.about.as_deref())).collect();
+    let rows: Vec<_> = log.items.iter().map(|event| (event.redo, event.about.as_deref())).collect();
     let what = Some("remembered “We ship on Fridays”");
-    assert_eq!(told[..3], [(false, what), (true, what), (false, what)]);
+    assert_eq!(rows[..3], [(false, what), (true, what), (false, what)]);
 }
 
 #[test]
 fn an_undo_says_what_the_act_was_not_only_what_it_stored() {
-    let told = |act: CardAct| {
+    let summary_after = |act: CardAct| {
         let bed = Bed::new();
         bed.remember("Deploys run only on green CI", "a red deploy cost us a Friday");
         let card = bed.refuse("Deploys run on red CI", "hurry");
@@ -65,10 +65,10 @@ fn an_undo_says_what_the_act_was_not_only_what_it_stored() {
         done(bed.resolve(card, order));
         bed.undo().summary
     };
-    assert_eq!(told(CardAct::Narrow), "Undid: narrowed “Deploys run on red CI” to env staging");
+    assert_eq!(summary_after(CardAct::Narrow), "Undid: narrowed “Deploys run on red CI” to env staging");
     let both = "“Deploys run on red CI” and “Deploys run only on green CI”, and stored “Deploys run on red CI”";
-    assert_eq!(told(CardAct::Dismiss), format!("Undid: dismissed the contradiction between {both}"));
-    assert_eq!(told(CardAct::Exception), format!("Undid: kept both as an exception: {both}"));
+    assert_eq!(summary_after(CardAct::Dismiss), format!("Undid: dismissed the contradiction between {both}"));
+    assert_eq!(summary_after(CardAct::Exception), format!("Undid: kept both as an exception: {both}"));
 }
 
 #[test]

@@ -29,12 +29,13 @@ fn a_store_cloned_to_a_second_machine_loses_nothing_and_stops_nobody() {
 
     bob.start_here();
     twin.start_here();
-    let said = [(&ada, "By ada, after the copy."), (&bob, "By bob, on his machine."), (&twin, "By bob, on the copy.")];
-    for (laptop, statement) in said {
+    let statements =
+        [(&ada, "By ada, after the copy."), (&bob, "By bob, on his machine."), (&twin, "By bob, on the copy.")];
+    for (laptop, statement) in statements {
         laptop.remember(statement);
     }
     for laptop in [&ada, &bob, &twin] {
-        for (_, statement) in said {
+        for (_, statement) in statements {
             until_within(TURNS, &format!("{statement} is everywhere"), || laptop.knows(statement));
         }
     }

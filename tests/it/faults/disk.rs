@@ -26,13 +26,13 @@ fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
     facts(&ada, FACTS);
     ada.start_here();
     ada.takes_in(&bob, &[]);
-    let told = || {
+    let problems = || {
         let status = bob.status();
         let peer = &status["teams"][0]["peers"][0]["last_error"];
         format!("{} {peer}", status["problems"])
     };
-    until_within(Duration::from_mins(1), "bob says that his disk is full", || told().contains("full"));
-    println!("bob says: {}", told());
+    until_within(Duration::from_mins(1), "bob says that his disk is full", || problems().contains("full"));
+    println!("bob says: {}", problems());
     // Both sides say what it is, and what to do.
     let doctor = bob.run(&["doctor"]).stdout;
     assert!(doctor.contains("is full") && doctor.contains("free "), "{doctor}");
@@ -61,7 +61,7 @@ fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
     disk.grow(200_000);
     until_within(Duration::from_secs(90), "bob has everything", || bob.set().0 as usize == FACTS);
     assert_eq!(bob.set(), ada.set());
-    until("and it is not said any more", || !told().contains("full"));
+    until("and it is not said any more", || !problems().contains("full"));
     bob.stop();
     assert_sound(&bob);
     // First the mount, then the folder that it lies on.

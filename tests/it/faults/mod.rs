@@ -30,10 +30,10 @@ fn assert_sound(laptop: &Laptop) {
 
 /// Its doctor finds nothing wrong, but that there is no model.
 fn assert_well(laptop: &Laptop) {
-    let told = laptop.run(&["doctor", "--json"]).json();
+    let report = laptop.run(&["doctor", "--json"]).json();
     let is_wrong = |finding: &&serde_json::Value| finding["health"] == "problem" && finding["what"] != "vectors";
-    let wrong: Vec<_> = told["findings"].as_array().unwrap().iter().filter(is_wrong).collect();
-    assert!(wrong.is_empty() && told.to_string().contains("all signatures checked"), "{}: {told}", laptop.who);
+    let wrong: Vec<_> = report["findings"].as_array().unwrap().iter().filter(is_wrong).collect();
+    assert!(wrong.is_empty() && report.to_string().contains("all signatures checked"), "{}: {report}", laptop.who);
 }
 
 /// Facts in `acme/api`, written past the guard in few transactions.

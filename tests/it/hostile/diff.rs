@@ -25,9 +25,9 @@ fn a_change_beyond_the_limit_is_refused_not_cut() {
     let home = home_with_a_constraint();
     let big = format!("{}{BREACH}", long(33 << 20));
     fs::write(home.work().join("big.diff"), &big).unwrap();
-    let said = ["33554432 bytes", "nothing was checked"];
-    refused(&run(&home, &["commit-check", "--diff", "big.diff"]), &[&said[..], &["big.diff", "33 MiB"]].concat());
-    refused(&run_with(home.command(["commit-check", "--diff", "-"]), big.as_bytes()), &said);
+    let parts = ["33554432 bytes", "nothing was checked"];
+    refused(&run(&home, &["commit-check", "--diff", "big.diff"]), &[&parts[..], &["big.diff", "33 MiB"]].concat());
+    refused(&run_with(home.command(["commit-check", "--diff", "-"]), big.as_bytes()), &parts);
     let within = format!("{}{BREACH}", long(31 << 20));
     let found = run_with(home.command(["commit-check", "--diff", "-"]), within.as_bytes());
     assert_eq!(found.code, Some(1), "{}", found.stderr);
@@ -35,7 +35,7 @@ fn a_change_beyond_the_limit_is_refused_not_cut() {
     git(&home.work(), &["init", "-q"]);
     fs::write(home.work().join("a.txt"), "x\n".repeat(17 << 20)).unwrap();
     git(&home.work(), &["add", "a.txt"]);
-    refused(&run(&home, &["commit-check"]), &said);
+    refused(&run(&home, &["commit-check"]), &parts);
 }
 
 #[test]
@@ -80,6 +80,6 @@ fn a_repository_of_someone_else_runs_nothing_and_hides_nothing() {
     assert!(output.stdout.contains("package.json:2"), "{}", output.stdout);
     assert!(!ran.exists(), "{}", fs::read_to_string(&ran).unwrap_or_default());
     // The traps are live.
-    let _said = Command::new("git").args(["diff", "--cached"]).current_dir(&work).output().unwrap();
+    let _output = Command::new("git").args(["diff", "--cached"]).current_dir(&work).output().unwrap();
     assert!(ran.exists(), "git itself runs them");
 }

@@ -28,18 +28,18 @@ fn remember(home: &TestHome, statement: &str) -> Output {
     home.run(["remember", statement, "--kind", "fact"])
 }
 
-fn assert_told_full(refused: &Output) {
+fn assert_reported_full(refused: &Output) {
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert!(refused.stderr.contains("the disk that holds the store is full"), "{refused:?}");
     assert!(refused.stderr.contains("make room"), "{refused:?}");
 }
 
 /// Stores facts until the disk is full. Returns how many were acknowledged.
-fn until_told_full(home: &TestHome) -> usize {
+fn until_reported_full(home: &TestHome) -> usize {
     for number in 0..400 {
         let write = remember(home, &format!("Queue {number} holds {number} messages."));
         if write.code != Some(0) {
-            assert_told_full(&write);
+            assert_reported_full(&write);
             return number;
         }
     }
@@ -55,9 +55,9 @@ fn a_full_disk_costs_the_writes_that_do_not_fit_and_nothing_else() {
         let pid = home.record().pid;
         let ballast = disk.fill();
         // What the store's files still have room for is stored.
-        let stored = until_told_full(home);
+        let stored = until_reported_full(home);
         for number in 1_000..1_060 {
-            assert_told_full(&remember(home, &format!("Queue {number} holds {number} messages.")));
+            assert_reported_full(&remember(home, &format!("Queue {number} holds {number} messages.")));
         }
         let claims = home.run(["claims"]).ok().stdout;
         assert!(claims.contains("512 entries"), "reads go on: {claims}");
@@ -79,7 +79,7 @@ fn a_daemon_on_a_full_disk_stops_when_asked() {
     on_small_disk(|home, disk| {
         home.run(["daemon", "start"]).ok();
         let ballast = disk.fill();
-        until_told_full(home);
+        until_reported_full(home);
         home.run(["daemon", "stop"]).ok();
         assert_eq!(StoreLock::owner(&home.paths()), None);
         fs::remove_file(ballast).unwrap();

@@ -375,9 +375,9 @@ fn names_that_cannot_be_seen_are_refused_where_they_are_made() {
             assert_eq!(wrong(&output.stderr, false), None, "{args:?}");
         }
         let output = home.command(fact).env("ERGO_AGENT", &name).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(shown) && said.contains("agent"), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(shown) && stderr.contains("agent"), "{stderr}");
     }
     let person = TestHome::with_config(&CONFIG.replace("bob", "b\\u202eob"));
     let _persons = person.daemon();

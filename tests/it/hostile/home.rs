@@ -15,12 +15,12 @@ fn set(path: &Path, mode: u32) {
 /// The daemon, a client that would start one, and the doctor each refuse, and say all of this.
 #[track_caller]
 fn each_refuses(home: &TestHome, says: &[&str]) {
-    let told = |output: &Output| format!("{}{}", output.stdout, output.stderr);
+    let both_streams = |output: &Output| format!("{}{}", output.stdout, output.stderr);
     for args in [&["daemon", "run"][..], &["daemon", "start"], &["claims"], &["doctor"]] {
         let output = home.run(args);
         assert!(output.code.is_some_and(|code| code != 0), "{args:?}: {output:?}");
         for part in says {
-            assert!(told(&output).contains(part), "{args:?} does not say “{part}”: {output:?}");
+            assert!(both_streams(&output).contains(part), "{args:?} does not say “{part}”: {output:?}");
         }
     }
     assert!(home.run(["doctor"]).stdout.contains("PROBLEM"));
@@ -63,6 +63,6 @@ fn a_home_of_another_user_is_refused() {
     }
     // Only root can give a folder away; a folder of root's is another user's, too.
     let output = home.command(["daemon", "run"]).env("ERGO_HOME", "/etc").output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && says.iter().all(|part| told.contains(part)), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && says.iter().all(|part| stderr.contains(part)), "{stderr}");
 }

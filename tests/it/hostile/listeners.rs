@@ -98,16 +98,16 @@ fn cogitos_listener_asks_for_the_token_that_the_settings_name() {
     fs::write(home.paths().config, settings("/no/such/token")).unwrap();
     let _daemon = home.daemon();
     assert!(!home.log().contains("listening for clients of cogito-ergo"), "{}", home.log());
-    let told = home.run(["doctor"]);
-    assert_eq!(told.code, Some(4), "{told:?}");
-    assert!(told.stdout.contains("the listener for clients of cogito-ergo is off"), "{told:?}");
+    let output = home.run(["doctor"]);
+    assert_eq!(output.code, Some(4), "{output:?}");
+    assert!(output.stdout.contains("the listener for clients of cogito-ergo is off"), "{output:?}");
 }
 
 #[test]
 fn the_doctor_says_who_may_write_through_cogitos_listener() {
     let home = TestHome::with_config("[daemon]\ntcp = false\n[compat.cogito]\nlisten = \"127.0.0.1:0\"\n");
-    let told = home.run(["doctor"]).ok().stdout;
-    assert!(told.contains("every local user can read and write") && told.contains("token_file"), "{told}");
+    let stdout = home.run(["doctor"]).ok().stdout;
+    assert!(stdout.contains("every local user can read and write") && stdout.contains("token_file"), "{stdout}");
 }
 
 /// Begins to follow the daemon's changes, and gives the status once it came.
@@ -147,8 +147,8 @@ fn event_streams_over_tcp_leave_room_for_calls() {
     let bearer = format!("Authorization: Bearer {token}");
     let call = request("GET", "/scopes", &["Host: localhost", &bearer], b"");
     assert_eq!(wire::tcp(&address, &call).unwrap().status, 200);
-    let told = home.run(["doctor"]);
-    assert!(told.stdout.contains("event streams over TCP are in use"), "{told:?}");
+    let output = home.run(["doctor"]);
+    assert!(output.stdout.contains("event streams over TCP are in use"), "{output:?}");
     let (status, _by_socket) = follow(UnixStream::connect(home.paths().socket).unwrap(), "", "/events");
     assert_eq!(status, 200, "the socket has room of its own");
     open.pop();

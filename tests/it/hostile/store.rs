@@ -38,9 +38,9 @@ fn statements(home: &TestHome) -> Vec<String> {
 fn doctor(home: &TestHome) -> (String, String) {
     let output = home.run(["doctor", "--json"]);
     assert_eq!(output.code, Some(4), "{output:?}");
-    let told = output.json();
+    let report = output.json();
     let is_it = |finding: &&serde_json::Value| finding["what"] == "store" && finding["health"] == "problem";
-    let found = told["findings"].as_array().unwrap().iter().find(is_it).unwrap_or_else(|| panic!("{told}"));
+    let found = report["findings"].as_array().unwrap().iter().find(is_it).unwrap_or_else(|| panic!("{report}"));
     let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
     (text("message"), text("hint"))
 }
@@ -67,16 +67,16 @@ fn an_emptied_or_missing_store_is_refused_until_a_new_one_is_asked_for() {
 
     fs::File::options().write(true).open(&file).unwrap().set_len(0).unwrap();
     refused(&home.run(["daemon", "start"]), "is empty (0 bytes)");
-    let (told, hint) = doctor(&home);
-    assert!(told.contains("is empty (0 bytes)") && hint.contains("--new-store"), "{told} {hint}");
+    let (message, hint) = doctor(&home);
+    assert!(message.contains("is empty (0 bytes)") && hint.contains("--new-store"), "{message} {hint}");
     assert_eq!(fs::metadata(&file).unwrap().len(), 0, "looking at it makes nothing");
 
     fs::remove_file(&file).unwrap();
     refused(&home.run(["remember", "Deploys run at night.", "--reason", "quiet"]), "is missing");
-    let (told, hint) = doctor(&home);
+    let (message, hint) = doctor(&home);
     assert!(
-        told.contains("is missing") && told.contains("device.key") && hint.contains("--new-store"),
-        "{told} {hint}"
+        message.contains("is missing") && message.contains("device.key") && hint.contains("--new-store"),
+        "{message} {hint}"
     );
     assert!(!file.exists(), "looking for it makes nothing");
 
@@ -137,8 +137,8 @@ fn a_store_that_is_removed_under_the_daemon_acknowledges_nothing() {
     assert!(error.hint.as_deref().unwrap_or_default().contains("ergo backup FILE"), "{error:?}");
     let retried = block_on(home.client().remember(&first)).unwrap_err();
     assert!(retried.to_string().contains("was removed"), "what was acknowledged is no longer kept: {retried}");
-    let (told, hint) = doctor(&home);
-    assert!(told.contains("was removed") && hint.contains("ergo backup"), "{told} {hint}");
+    let (message, hint) = doctor(&home);
+    assert!(message.contains("was removed") && hint.contains("ergo backup"), "{message} {hint}");
 
     // As the hint says: what the daemon holds is saved, and goes on.
     home.run(["backup", "saved.db"]).ok();
@@ -159,8 +159,8 @@ fn a_store_that_is_swapped_under_the_daemon_acknowledges_nothing() {
     let error = write(&home, "Logs are JSON.").unwrap_err();
     assert_eq!(error.code, ErrorCode::Unavailable, "{error:?}");
     assert!(error.message.contains("was replaced by another file"), "{error:?}");
-    let (told, _) = doctor(&home);
-    assert!(told.contains("was replaced by another file"), "{told}");
+    let (message, _) = doctor(&home);
+    assert!(message.contains("was replaced by another file"), "{message}");
 }
 
 #[test]
@@ -173,8 +173,8 @@ fn a_store_that_is_cut_under_the_daemon_acknowledges_nothing_and_is_called_damag
     assert_eq!(error.code, ErrorCode::Damaged, "{error:?}");
     assert!(error.message.contains("the store is damaged") && error.message.contains("to 0 bytes while"), "{error:?}");
     assert!(error.hint.as_deref().unwrap_or_default().contains("replace ergo.db with a backup"), "{error:?}");
-    let (told, hint) = doctor(&home);
-    assert!(told.contains("the store is damaged") && hint.contains("backup"), "{told} {hint}");
+    let (message, hint) = doctor(&home);
+    assert!(message.contains("the store is damaged") && hint.contains("backup"), "{message} {hint}");
 }
 
 #[test]
@@ -199,6 +199,6 @@ fn damage_that_a_write_meets_is_called_damage_and_no_defect() {
     assert!(error.message.contains("the store is damaged"), "{error:?}");
     let hint = error.hint.unwrap_or_default();
     assert!(hint.contains("replace ergo.db with a backup") && !hint.contains("bug in ergo"), "{hint}");
-    let (told, _) = doctor(&home);
-    assert!(told.contains("events") || told.contains("damaged"), "{told}");
+    let (message, _) = doctor(&home);
+    assert!(message.contains("events") || message.contains("damaged"), "{message}");
 }

@@ -75,8 +75,8 @@ fn no_client_tells_a_stranger_the_homes_token() {
     command.env("ERGO_API_URL", &url);
     let mut bridge = McpClient::by(command);
     bridge.greet(BEFORE[0], json!({}));
-    let said = bridge.refusal("ergo_recall", json!({"query": "x"}));
-    assert!(said.contains("ERGO_API_TOKEN"), "{said}");
+    let refusal = bridge.refusal("ergo_recall", json!({"query": "x"}));
+    assert!(refusal.contains("ERGO_API_TOKEN"), "{refusal}");
     assert_eq!(stranger.heard(), "", "nothing is sent to one for whom there is no token");
 
     // The stranger hears what it is meant to hear, so that its silence above says something.
@@ -112,8 +112,8 @@ fn the_homes_own_daemon_gets_the_token_by_each_of_its_names() {
     let port = address.rsplit(':').next().unwrap();
     for url in [format!("http://{address}"), format!("http://localhost:{port}/")] {
         run(&home, &["claims"], &url, &[]).ok();
-        let told = run(&home, &["doctor"], &url, &[]).ok().stdout;
-        assert!(told.contains("ERGO_API_URL names this home's daemon"), "{told}");
+        let stdout = run(&home, &["doctor"], &url, &[]).ok().stdout;
+        assert!(stdout.contains("ERGO_API_URL names this home's daemon"), "{stdout}");
     }
     let socket = format!("unix:{}", home.record().socket.display());
     run(&home, &["claims"], &socket, &[]).ok();
@@ -126,9 +126,9 @@ fn plain_http_beyond_this_machine_is_refused_with_what_to_do() {
     let output = run(&home, &["claims"], "http://192.0.2.1:8788", &[("ERGO_API_TOKEN", "t")]);
     assert_eq!(output.code, Some(2), "{output:?}");
     assert!(output.stderr.contains("https://") && output.stderr.contains("ssh -L"), "{output:?}");
-    let told = run(&home, &["doctor"], "http://192.0.2.1:8788", &[("ERGO_API_TOKEN", "t")]);
-    assert_eq!(told.code, Some(4), "{told:?}");
-    assert!(told.stdout.contains("PROBLEM") && told.stdout.contains("another machine"), "{told:?}");
+    let output = run(&home, &["doctor"], "http://192.0.2.1:8788", &[("ERGO_API_TOKEN", "t")]);
+    assert_eq!(output.code, Some(4), "{output:?}");
+    assert!(output.stdout.contains("PROBLEM") && output.stdout.contains("another machine"), "{output:?}");
 }
 
 fn pem(name: &str) -> PathBuf {

@@ -119,9 +119,9 @@ fn a_worker_ends_with_its_daemon() {
     let mut worker = begin();
     worker.stdin.take().unwrap().write_all(&[0xff; 64]).unwrap();
     until("it ends", || worker.try_wait().unwrap().is_some());
-    let mut said = Vec::new();
-    worker.stdout.take().unwrap().read_to_end(&mut said).unwrap();
-    assert!(said.is_empty());
+    let mut output = Vec::new();
+    worker.stdout.take().unwrap().read_to_end(&mut output).unwrap();
+    assert!(output.is_empty());
 }
 
 #[test]

@@ -25,8 +25,8 @@ fn with_a_relay_of_ones_own_members_meet_and_nobody_else_is_contacted() {
     watch.further(3, "the relay is asked for", |sent| sent.to == RELAY);
     watch.further(3, "a keep-alive is sent", |sent| sent.to == places[1].ip());
     // Every address is listed, and the mode is said.
-    let told = ada.run(&["doctor"]).stdout;
-    assert!(told.contains(&format!("https://{RELAY}:8443")) && told.contains(&places[1].ip()), "{told}");
+    let stdout = ada.run(&["doctor"]).stdout;
+    assert!(stdout.contains(&format!("https://{RELAY}:8443")) && stdout.contains(&places[1].ip()), "{stdout}");
     bob.stop();
     ada.stop();
     let mut beyond = BTreeSet::new();
@@ -62,11 +62,11 @@ fn without_one_doctor_lists_whose_relays_and_directory_are_used() {
     ada.found();
     ada.takes_in(&bob, &[]);
     until("they are level", || ada.level_with(1));
-    let told = ada.run(&["doctor"]).stdout;
+    let stdout = ada.run(&["doctor"]).stdout;
     for listed in ["https://dns.iroh.link/pkarr (directory", "(relay", "name servers of this machine (names"] {
-        assert!(told.contains(listed), "{listed}: {told}");
+        assert!(stdout.contains(listed), "{listed}: {stdout}");
     }
     // The one on the local network alone has nothing of the kind.
-    let told = bob.run(&["doctor"]).stdout;
-    assert!(!told.contains("dns.iroh.link") && !told.contains("(relay"), "{told}");
+    let stdout = bob.run(&["doctor"]).stdout;
+    assert!(!stdout.contains("dns.iroh.link") && !stdout.contains("(relay"), "{stdout}");
 }

@@ -68,6 +68,6 @@ fn on_a_lan_nothing_is_sent_but_mdns_and_quic_to_members() {
     drop(places[0].inside(stray).status());
     until_within(Duration::from_secs(5), "a stray packet is counted", || places[0].sent_by("leak") > 0);
     // Every address that was contacted was written down.
-    let told = ada.run(&["doctor"]).stdout;
-    assert!(told.contains("224.0.0.251:5353") && told.contains(&places[1].ip()), "{told}");
+    let stdout = ada.run(&["doctor"]).stdout;
+    assert!(stdout.contains("224.0.0.251:5353") && stdout.contains(&places[1].ip()), "{stdout}");
 }

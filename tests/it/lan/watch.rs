@@ -75,10 +75,10 @@ impl Watch {
             place.inside(command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         if lines.next().is_none() {
-            let mut said = String::new();
-            drop(child.stderr.as_mut().unwrap().read_to_string(&mut said));
+            let mut stderr = String::new();
+            drop(child.stderr.as_mut().unwrap().read_to_string(&mut stderr));
             drop(child.wait());
-            println!("packets are not looked at one by one: {said}");
+            println!("packets are not looked at one by one: {stderr}");
             return None;
         }
         let seen = Arc::new(Mutex::new(Vec::new()));

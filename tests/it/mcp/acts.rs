@@ -87,14 +87,15 @@ fn what_is_wrong_is_said_in_the_words_of_the_schema() {
     let mut client = McpClient::usual(&home);
     let card = card(&mut client, PAIRS[0]);
     let id = card["card"]["card"].clone();
-    let said = client.refusal("ergo_resolve", json!({"card": id, "act": "narrow", "qualifiers": {}, "reason": "x"}));
-    assert!(said.contains("unknown argument `qualifiers`") && said.contains("valid_from"), "{said}");
-    let said = client.refusal("ergo_resolve", json!({"card": id, "act": "snooze", "until": "soon"}));
-    assert!(said.contains("invalid `until`: “soon”") && said.contains("3d"), "{said}");
-    let said = client.refusal("ergo_resolve", json!({"card": id, "act": "retract", "reason": "x", "target": "abcd"}));
-    assert!(said.contains("ergo_conflicts") && !said.contains("`ergo "), "{said}");
-    let said = client.refusal("ergo_retract", json!({"target": "abcdef12", "reason": "x"}));
-    assert!(!said.contains("`ergo "), "{said}");
+    let refusal = client.refusal("ergo_resolve", json!({"card": id, "act": "narrow", "qualifiers": {}, "reason": "x"}));
+    assert!(refusal.contains("unknown argument `qualifiers`") && refusal.contains("valid_from"), "{refusal}");
+    let refusal = client.refusal("ergo_resolve", json!({"card": id, "act": "snooze", "until": "soon"}));
+    assert!(refusal.contains("invalid `until`: “soon”") && refusal.contains("3d"), "{refusal}");
+    let refusal =
+        client.refusal("ergo_resolve", json!({"card": id, "act": "retract", "reason": "x", "target": "abcd"}));
+    assert!(refusal.contains("ergo_conflicts") && !refusal.contains("`ergo "), "{refusal}");
+    let refusal = client.refusal("ergo_retract", json!({"target": "abcdef12", "reason": "x"}));
+    assert!(!refusal.contains("`ergo "), "{refusal}");
 }
 
 #[test]
@@ -111,9 +112,9 @@ fn a_claim_says_where_and_when_it_holds() {
         call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         call["reason"] = json!("It was measured.");
         let stored = client.tool(tool, call);
-        let told = client.tool("ergo_history", json!({"claim": stored["claim_id"]}));
+        let history = client.tool("ergo_history", json!({"claim": stored["claim_id"]}));
         for (name, value) in holds.as_object().unwrap() {
-            assert_eq!(&told["claim"][name], value, "{tool}: {told}");
+            assert_eq!(&history["claim"][name], value, "{tool}: {history}");
         }
         let mut call = holds.clone();
         call["targets"] = stored["claim_id"].clone();
@@ -121,8 +122,8 @@ fn a_claim_says_where_and_when_it_holds() {
         call["reason"] = json!("It was asked for.");
         call["team"] = json!("shop");
         let replaced = client.tool("ergo_supersede", call);
-        let told = client.tool("ergo_history", json!({"claim": replaced["claim_id"]}));
-        assert_eq!(told["claim"]["team"], "shop", "{told}");
+        let history = client.tool("ergo_history", json!({"claim": replaced["claim_id"]}));
+        assert_eq!(history["claim"]["team"], "shop", "{history}");
     }
 }
 
@@ -139,8 +140,8 @@ fn an_agent_takes_back_its_own_acts_the_last_one_first() {
     assert!(done["result"] == "done" && done["summary"].as_str().unwrap().contains("Helm"), "{done}");
     let done = client.tool("ergo_undo", json!({}));
     assert!(done["summary"].as_str().unwrap().contains("tabs in Go"), "{done}");
-    let said = client.refusal("ergo_undo", json!({}));
-    assert!(said.contains("you have no act to undo"), "{said}");
+    let refusal = client.refusal("ergo_undo", json!({}));
+    assert!(refusal.contains("you have no act to undo"), "{refusal}");
     let claims = home.run(["claims"]).ok().stdout;
     assert!(claims.contains("LF line ends") && !claims.contains("Go files"), "{claims}");
 }
@@ -151,7 +152,7 @@ fn one_answer_tells_the_scopes_the_counts_and_the_problems() {
     let _daemon = home.daemon();
     let mut client = McpClient::usual(&home);
     client.tool("ergo_remember", json!({"statement": "Use tabs in Go files.", "reason": "Habit."}));
-    let told = client.tool("ergo_diagnose", json!({}));
-    assert_eq!((&told["here"], &told["active"]), (&json!("claude-code/work"), &json!(1)), "{told}");
-    assert_eq!(told["scopes"][0]["scope"], "claude-code/work", "{told}");
+    let diagnosis = client.tool("ergo_diagnose", json!({}));
+    assert_eq!((&diagnosis["here"], &diagnosis["active"]), (&json!("claude-code/work"), &json!(1)), "{diagnosis}");
+    assert_eq!(diagnosis["scopes"][0]["scope"], "claude-code/work", "{diagnosis}");
 }

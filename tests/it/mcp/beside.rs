@@ -68,8 +68,8 @@ fn a_rule_that_the_guard_does_not_see_is_named_by_its_id() {
     let mut call = json!({"statement": "The kiosk keeps a small SQLite file on its disk.", "reason": "It has no network.",
         "force_exception": "It has no network."});
     let alone = client.tool("ergo_remember", call.clone());
-    let told = warning(&alone, "exception").unwrap()["message"].as_str().unwrap();
-    assert!(told.contains("`exception_to`"), "{alone}");
+    let message = warning(&alone, "exception").unwrap()["message"].as_str().unwrap();
+    assert!(message.contains("`exception_to`"), "{alone}");
     // One id, or a list of them.
     for (name, duplicate) in [(json!(rule), true), (json!([rule]), true)] {
         call["exception_to"] = name;
@@ -78,8 +78,9 @@ fn a_rule_that_the_guard_does_not_see_is_named_by_its_id() {
     }
     let history = client.tool("ergo_history", json!({"claim": alone["claim_id"]}));
     assert_eq!(history["claim"]["exception_to"][0]["id"], rule, "{history}");
-    let said = client.refusal("ergo_remember", json!({"statement": "x is y", "kind": "fact", "exception_to": [rule]}));
-    assert!(said.contains("`force_exception`"), "{said}");
+    let refusal =
+        client.refusal("ergo_remember", json!({"statement": "x is y", "kind": "fact", "exception_to": [rule]}));
+    assert!(refusal.contains("`force_exception`"), "{refusal}");
 }
 
 #[test]
@@ -91,8 +92,11 @@ fn a_dismissal_keeps_its_reason_and_the_refused_id_leads_to_the_claim() {
     let refused = client.tool("ergo_remember", json!({"statement": ODD, "reason": "It is seen from afar."}));
     let card = client.tool("ergo_conflicts", json!({"card": refused["card_id"]}));
     let new_claim = card["sides"][0]["id"].clone();
-    let said = client.refusal("ergo_history", json!({"claim": new_claim}));
-    assert!(said.contains("it is on card") && said.contains("ergo_resolve") && !said.contains("`ergo "), "{said}");
+    let refusal = client.refusal("ergo_history", json!({"claim": new_claim}));
+    assert!(
+        refusal.contains("it is on card") && refusal.contains("ergo_resolve") && !refusal.contains("`ergo "),
+        "{refusal}"
+    );
     let done = client.tool(
         "ergo_resolve",
         json!({"card": refused["card_id"], "act": "dismiss", "reason": "There are two canaries."}),
@@ -149,8 +153,8 @@ fn a_statement_of_several_sentences_is_told_to_be_split() {
     let mut client = McpClient::usual(&home);
     let two = json!({"statement": "Deploy with Helm. Never log request bodies.", "reason": "Safe."});
     let answer = client.tool("ergo_remember", two);
-    let told = warning(&answer, "several_claims").unwrap_or_else(|| panic!("{answer}"));
-    assert!(told["message"].as_str().unwrap().contains("2 sentences"), "{answer}");
+    let message = warning(&answer, "several_claims").unwrap_or_else(|| panic!("{answer}"));
+    assert!(message["message"].as_str().unwrap().contains("2 sentences"), "{answer}");
     let one = client.tool("ergo_remember", json!({"statement": "Builds run on Linux.", "reason": "Cost."}));
     assert!(warning(&one, "several_claims").is_none(), "{one}");
 }

@@ -32,13 +32,13 @@ impl McpClient {
     /// [`McpClient::start`] by a command that may say more.
     pub(crate) fn by(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (said, lines) = channel();
+        let (sender, lines) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 let value: Value =
                     serde_json::from_str(&line).unwrap_or_else(|e| json!({"no JSON": line, "e": e.to_string()}));
-                if said.send(value).is_err() {
+                if sender.send(value).is_err() {
                     return;
                 }
             }
@@ -150,15 +150,15 @@ impl McpClient {
     /// Closes its input, and gives the exit code and what it said on stderr.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         self.input.take();
-        let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap().code(), said)
+        let mut text = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        (self.child.wait().unwrap().code(), text)
     }
 
     fn complaint(&mut self) -> String {
-        let mut said = String::new();
-        let _gone = self.child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
-        said
+        let mut text = String::new();
+        let _gone = self.child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut text));
+        text
     }
 }
 

@@ -86,8 +86,8 @@ fn an_answer_names_claims_of_the_question_alone() {
         (json!({"verdicts": {id: "compatible"}, "because": "x"}), "token"),
         (json!({"token": token, "verdicts": {id: "compatible"}, "because": "x", "unanswered": true}), "unanswered"),
     ] {
-        let said = client.refusal("ergo_judge", wrong.clone());
-        assert!(said.contains(says), "{wrong}: {said}");
+        let refusal = client.refusal("ergo_judge", wrong.clone());
+        assert!(refusal.contains(says), "{wrong}: {refusal}");
     }
     let text = json!({id: "compatible"}).to_string();
     let stored = client.tool("ergo_judge", json!({"token": token, "verdicts": text, "because": "Read both."}));
@@ -113,9 +113,9 @@ fn at_the_end_of_a_session_its_agent_is_reminded_once_and_then_nothing_waits() {
     assert_eq!(stop("/home/ada/.codex/sessions/s", true), "", "another agent's questions are not its own");
     let first: Value = serde_json::from_str(&stop("/home/ada/.claude/projects/s", false)).unwrap();
     assert_eq!(first["decision"], "block", "{first}");
-    let said = first["reason"].as_str().unwrap();
+    let reason = first["reason"].as_str().unwrap();
     for part in ["ergo_judge", question["token"].as_str().unwrap(), old.as_str().unwrap(), OLD, NEW] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(reason.contains(part), "{part}: {reason}");
     }
     assert_eq!(client.tool("ergo_recall", json!({"query": NEW}))["claims"][0]["statement"], OLD, "it still waits");
     assert_eq!(stop("/home/ada/.claude/projects/s", true), "");

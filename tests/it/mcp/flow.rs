@@ -103,8 +103,8 @@ fn every_tool_answers_as_its_schema_says() {
         json!({"statement": "The API listens on port 8080.", "kind": "fact", "source": "compose.yaml:3"}),
     );
     let claim = learned["claim_id"].clone();
-    let said = client.refusal("ergo_learn", json!({"statement": "x is y", "kind": "fact"}));
-    assert!(said.contains("source"), "{said}");
+    let refusal = client.refusal("ergo_learn", json!({"statement": "x is y", "kind": "fact"}));
+    assert!(refusal.contains("source"), "{refusal}");
     assert_eq!(client.tool("ergo_history", json!({"claim": claim}))["claim"]["source"], "compose.yaml:3");
     assert_eq!(client.tool("ergo_scopes", json!({}))["here"], "claude-code/work");
     let elsewhere =
@@ -158,8 +158,8 @@ fn a_file_is_taken_in_found_and_taken_out_again() {
     assert_eq!((&gone["chunks"], &gone["removed"]), (&json!(0), &json!(1)), "{gone}");
     let found = client.tool("ergo_recall", json!({"query": "where does the nightly backup go"}));
     assert!(found.get("references").or(found.get("answer_in_file")).is_none(), "{found}");
-    let said = client.refusal("ergo_ingest", json!({"path": "docs/backups.md"}));
-    assert!(said.contains("no file docs/backups.md"), "{said}");
+    let refusal = client.refusal("ergo_ingest", json!({"path": "docs/backups.md"}));
+    assert!(refusal.contains("no file docs/backups.md"), "{refusal}");
 
     let given = json!({"path": "notes/call.md", "text": "The vault is in Bonn.\n", "scope": "acme/web"});
     assert_eq!(client.tool("ergo_ingest", given)["added"], 1);
@@ -246,11 +246,15 @@ fn a_session_is_listed_for_as_long_as_it_lasts() {
     client.tool("ergo_remember", json!({"statement": OLD, "reason": "We know it."}));
     client.tool("ergo_remember", json!({"statement": NEW, "reason": "Its licence costs too much."}));
     until("the session is listed", || agents()["connected"].as_array().unwrap().len() == 1);
-    let told = agents();
-    assert_eq!(told["connected"][0]["agent"], "test-agent", "{told}");
-    assert_eq!(told["connected"][0]["scope"]["project"], "work", "{told}");
-    let one = &told["items"][0];
-    assert_eq!((&one["agent"], &one["wrote"], &one["refused"]), (&json!("test-agent"), &json!(1), &json!(1)), "{told}");
+    let listed = agents();
+    assert_eq!(listed["connected"][0]["agent"], "test-agent", "{listed}");
+    assert_eq!(listed["connected"][0]["scope"]["project"], "work", "{listed}");
+    let one = &listed["items"][0];
+    assert_eq!(
+        (&one["agent"], &one["wrote"], &one["refused"]),
+        (&json!("test-agent"), &json!(1), &json!(1)),
+        "{listed}"
+    );
     let refused = home.run(["log", "--who", "test-agent", "--refused", "--json"]).ok().json();
     assert_eq!(refused["items"].as_array().unwrap().len(), 1, "{refused}");
     assert_eq!(refused["items"][0]["statement"], NEW);

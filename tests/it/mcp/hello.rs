@@ -68,8 +68,8 @@ fn the_minimal_profile_has_six_tools() {
 fn without_a_daemon_and_leave_to_start_one_a_call_says_what_to_do() {
     let home = TestHome::new();
     let mut client = McpClient::greeted(&home, &["--no-spawn"], BEFORE[0], json!({}));
-    let said = client.refusal("ergo_recall", json!({"query": "x"}));
-    assert!(said.contains("ergo daemon start"), "{said}");
+    let refusal = client.refusal("ergo_recall", json!({"query": "x"}));
+    assert!(refusal.contains("ergo daemon start"), "{refusal}");
 }
 
 #[test]

@@ -73,14 +73,14 @@ fn wrong_arguments_are_named() {
         ("ergo_diagnose", json!({"deep": true}), "deep"),
     ];
     for (tool, arguments, word) in cases {
-        let said = client.refusal(tool, arguments.clone());
-        assert!(said.contains(word), "{tool} {arguments:.80}: {said}");
-        assert!(said.len() < 1_000 && !said.contains('\u{0}'), "{said}");
+        let refusal = client.refusal(tool, arguments.clone());
+        assert!(refusal.contains(word), "{tool} {arguments:.80}: {refusal}");
+        assert!(refusal.len() < 1_000 && !refusal.contains('\u{0}'), "{refusal}");
     }
     let unknown = client.request("tools/call", json!({"name": "ergo_burn\u{202e}", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602);
-    let said = unknown["error"]["message"].as_str().unwrap();
-    assert!(said.contains("ergo_remember") && !said.contains('\u{202e}'), "{said}");
+    let message = unknown["error"]["message"].as_str().unwrap();
+    assert!(message.contains("ergo_remember") && !message.contains('\u{202e}'), "{message}");
     assert_eq!(client.tool("ergo_diagnose", json!({}))["claims"], 0, "nothing was stored");
 }
 
@@ -114,8 +114,8 @@ fn a_flood_is_answered_call_by_call() {
         let heard = client.hear();
         assert!(waiting.remove(&heard["id"].as_i64().unwrap()), "answered twice: {heard}");
         if heard["result"]["isError"] == true {
-            let said = heard["result"]["content"][0]["text"].as_str().unwrap();
-            assert!(said.contains("wait for their answers"), "{heard}");
+            let message = heard["result"]["content"][0]["text"].as_str().unwrap();
+            assert!(message.contains("wait for their answers"), "{heard}");
             refused += 1;
         }
     }

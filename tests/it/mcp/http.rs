@@ -56,8 +56,9 @@ fn each_request_stands_alone_and_says_its_scope() {
 
     // Nobody holds a session: who asked lately is here, once, by its name. What said no name is an agent.
     let connected = || {
-        let told = home.run(["agents", "--json"]).ok().json();
-        let mut names: Vec<_> = told["connected"].as_array().unwrap().iter().map(|one| one["agent"].clone()).collect();
+        let listed = home.run(["agents", "--json"]).ok().json();
+        let mut names: Vec<_> =
+            listed["connected"].as_array().unwrap().iter().map(|one| one["agent"].clone()).collect();
         names.sort_by_key(ToString::to_string);
         names
     };

@@ -50,8 +50,8 @@ fn a_client_that_lends_its_model_is_asked_within_the_call() {
     let _daemon = home.daemon();
     let lends = |scope: &str, version| McpClient::greeted(&home, &["--scope", scope], version, json!({"sampling": {}}));
     let mut client = lends("acme/one", BEFORE[0]);
-    let said = r#"[{"pair": 1, "verdict": "replaces", "because": "a draft goes first now"}]"#;
-    let (stored, prompt) = lent(&mut client, said);
+    let reply = r#"[{"pair": 1, "verdict": "replaces", "because": "a draft goes first now"}]"#;
+    let (stored, prompt) = lent(&mut client, reply);
     assert_eq!((&stored["result"], stored["superseded"].as_array().unwrap().len()), (&json!("stored"), 1), "{stored}");
     let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
     let shown: Value = serde_json::from_str(text).unwrap();
@@ -105,10 +105,10 @@ fn an_agent_judges_the_pairs_that_wait_by_one_tool() {
     let text = prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap();
     assert!(text.contains(&pair) && text.contains(OLD) && text.contains("ergo_judge"), "{text}");
 
-    let said = client.refusal("ergo_judge", json!({"verdicts": {pair.clone(): "same"}}));
-    assert!(said.contains("because"), "{said}");
-    let said = client.refusal("ergo_judge", json!({"verdicts": {pair.clone(): "fine"}, "because": "x"}));
-    assert!(said.contains("verdict"), "{said}");
+    let refusal = client.refusal("ergo_judge", json!({"verdicts": {pair.clone(): "same"}}));
+    assert!(refusal.contains("because"), "{refusal}");
+    let refusal = client.refusal("ergo_judge", json!({"verdicts": {pair.clone(): "fine"}, "because": "x"}));
+    assert!(refusal.contains("verdict"), "{refusal}");
     let judged = client.tool("ergo_judge", json!({"verdicts": {pair.clone(): "same"}, "because": "Both say draft."}));
     assert_eq!(
         (&judged["result"], &judged["pairs"][0]["effect"], &judged["left"]),
@@ -119,15 +119,15 @@ fn an_agent_judges_the_pairs_that_wait_by_one_tool() {
     assert_eq!(client.tool("ergo_judge", json!({}))["result"], "nothing");
     // The record of what it said, and a person who takes it back.
     let agents = || home.run(["agents", "--json", "--scope", "acme/api"]).ok().json();
-    let told = agents();
-    let judgements = |told: &Value| told["items"][0]["judgements"].clone();
-    assert_eq!((&judgements(&told)["same"], &judgements(&told)["overturned"]), (&json!(1), &json!(0)), "{told}");
+    let listed = agents();
+    let judgements = |listed: &Value| listed["items"][0]["judgements"].clone();
+    assert_eq!((&judgements(&listed)["same"], &judgements(&listed)["overturned"]), (&json!(1), &json!(0)), "{listed}");
     let log = home.run(["log", "--json", "--scope", "acme/api"]).ok().json();
     let act = log["items"].as_array().unwrap().iter().find(|event| event["kind"] == "judgement.same").unwrap()["op_id"]
         .clone();
     home.run(["undo", act.as_str().unwrap()]).ok();
-    let told = agents();
-    assert_eq!((&judgements(&told)["same"], &judgements(&told)["overturned"]), (&json!(1), &json!(1)), "{told}");
+    let listed = agents();
+    assert_eq!((&judgements(&listed)["same"], &judgements(&listed)["overturned"]), (&json!(1), &json!(1)), "{listed}");
     assert_eq!(client.tool("ergo_judge", json!({}))["result"], "pairs", "the pair waits again");
 }
 

@@ -56,10 +56,10 @@ fn a_cut_transfer_goes_on_and_the_progress_is_plain_lines() {
     whole(&home, &file);
     assert_eq!(server.ranges(), [None, Some(250_000)]);
     assert!(server.asked()[1].contains("\"v1\""), "only if it is still the same file: {:?}", server.asked());
-    let told = &output.stderr;
-    assert!(told.contains("tiny  40 %") && told.contains("tiny  100 %"), "{told}");
-    assert!(told.contains("cut off: Peer disconnected; retrying in 1 s"), "{told}");
-    assert!(!told.contains('\r') && !told.contains('\x1b'), "{told:?}");
+    let stderr = &output.stderr;
+    assert!(stderr.contains("tiny  40 %") && stderr.contains("tiny  100 %"), "{stderr}");
+    assert!(stderr.contains("cut off: Peer disconnected; retrying in 1 s"), "{stderr}");
+    assert!(!stderr.contains('\r') && !stderr.contains('\x1b'), "{stderr:?}");
     assert!(output.stdout.contains("Installed tiny"), "{output:?}");
     let again = pull(&home, &["--json"]).ok();
     assert_eq!((again.json()["result"].as_str(), server.asked().len()), (Some("already_installed"), 2));
@@ -206,8 +206,8 @@ fn a_full_disk_is_told_and_the_part_makes_room() {
     assert!(filled.is_err(), "the disk is larger than it was to be");
     server.go_on();
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(4), "{told}");
-    assert!(told.contains("is full") && told.contains("was deleted"), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{stderr}");
+    assert!(stderr.contains("is full") && stderr.contains("was deleted"), "{stderr}");
     assert_eq!(left(&home), Vec::<String>::new());
 }

@@ -38,7 +38,8 @@ fn whatever_happens_between_peers_they_agree_and_nothing_is_lost() {
     };
     let documents = number("ERGO_SIM_DOCUMENTS").unwrap_or(DOCUMENTS);
     let seeds = Seeds { first, end, documents };
-    let tally = seeds.run(|seed, documents| World::new(seed, documents).run()).unwrap_or_else(|told| panic!("{told}"));
+    let tally =
+        seeds.run(|seed, documents| World::new(seed, documents).run()).unwrap_or_else(|failures| panic!("{failures}"));
     println!("seeds {first} to {}: {tally:?}", end.saturating_sub(1));
     if end - first >= SEEDS {
         tally.assert_everything_happened(end - first);

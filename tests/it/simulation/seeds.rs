@@ -94,10 +94,10 @@ fn every_seed_that_fails_is_named_with_the_command_that_repeats_it() {
         assert!(seed != 17, "an event is lost");
         Tally { writes: 1, ..Tally::default() }
     };
-    let told = seeds.run(world).unwrap_err();
+    let failures = seeds.run(world).unwrap_err();
     assert_eq!(ran.load(Ordering::Relaxed), 40, "the others run all the same");
     assert_eq!(
-        told,
+        failures,
         "2 of 40 seeds failed; each alone:\n\
          ERGO_SIM_SEED=17 ERGO_SIM_DOCUMENTS=0 cargo test --locked --test it simulation::whatever\n  an event is lost\n\
          ERGO_SIM_SEED=20 ERGO_SIM_DOCUMENTS=1 cargo test --locked --test it simulation::whatever\n  two devices differ"

@@ -39,13 +39,13 @@ fn ids(fixture: &Fixture) -> Vec<EventId> {
 /// Compacts everything that may leave, and answers which events did. Nothing that is derived changes, and the check finds nothing.
 fn compact(fixture: &mut Fixture, before: u64) -> Vec<EventId> {
     let (events, projection) = (ids(fixture), fixture.store.reader().projection().unwrap());
-    let told = fixture.store.reader().compactable(before).unwrap();
-    assert_eq!(fixture.store.compact(before).unwrap(), told);
+    let planned = fixture.store.reader().compactable(before).unwrap();
+    assert_eq!(fixture.store.compact(before).unwrap(), planned);
     assert_eq!(fixture.store.compact(before).unwrap(), CompactedLog::default(), "once is enough");
     let mut after = fixture.store.reader().projection().unwrap();
     let left = ids(fixture);
     let removed: Vec<EventId> = events.into_iter().filter(|id| !left.contains(id)).collect();
-    assert_eq!(removed.len(), told.events);
+    assert_eq!(removed.len(), planned.events);
     after.undone.retain(|id| !removed.contains(id));
     assert_eq!(after, projection);
     for rebuilt in [false, true] {

@@ -62,7 +62,7 @@ fn a_filter_says_what_is_not_wanted_and_its_total_is_right() {
         f.act(vec![draft]);
     }
     let all = ClaimFilter { status: Some(Status::Active), ..ClaimFilter::default() };
-    let said = |filter: &ClaimFilter, words: &str| {
+    let statements = |filter: &ClaimFilter, words: &str| {
         let reader = f.store.reader();
         let page =
             if words.is_empty() { reader.claims(filter, 10, None) } else { reader.search(filter, words, 10, None) };
@@ -73,15 +73,15 @@ fn a_filter_says_what_is_not_wanted_and_its_total_is_right() {
         texts
     };
     let without = ClaimFilter { without: Some("canary".into()), ..all.clone() };
-    assert_eq!(said(&without, ""), ["The banner is blue"]);
-    assert_eq!(said(&without, "blue"), ["The banner is blue"]);
+    assert_eq!(statements(&without, ""), ["The banner is blue"]);
+    assert_eq!(statements(&without, "blue"), ["The banner is blue"]);
     let without = ClaimFilter { without: Some("red banner".into()), ..all.clone() };
-    assert_eq!(said(&without, ""), ["The canary is blue"], "none of several words");
+    assert_eq!(statements(&without, ""), ["The canary is blue"], "none of several words");
     let elsewhere = ClaimFilter { not_source: Some("docs/adr".into()), ..all.clone() };
-    assert_eq!(said(&elsewhere, ""), ["The canary is red"]);
+    assert_eq!(statements(&elsewhere, ""), ["The canary is red"]);
     let writer = f.store.reader().claims(&all, 1, None).unwrap().items[0].who.clone();
-    assert_eq!(said(&ClaimFilter { not_who: Some(writer), ..all.clone() }, ""), Vec::<String>::new());
-    assert_eq!(said(&ClaimFilter { not_who: Some("nobody".into()), ..all }, "").len(), 3);
+    assert_eq!(statements(&ClaimFilter { not_who: Some(writer), ..all.clone() }, ""), Vec::<String>::new());
+    assert_eq!(statements(&ClaimFilter { not_who: Some("nobody".into()), ..all }, "").len(), 3);
 }
 
 fn texts(f: &Fixture, words: &str) -> Vec<String> {

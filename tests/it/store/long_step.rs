@@ -6,12 +6,15 @@ use super::support::{Fixture, decision};
 
 /// The steps of a task: those that are counted never go back, and end at their total.
 fn steps(task: impl FnOnce(&mut dyn FnMut(StoreStep))) -> Vec<(&'static str, u64)> {
-    let mut told: Vec<StoreStep> = Vec::new();
-    task(&mut |step| told.push(step));
-    assert!(told.windows(2).all(|pair| pair[0].doing != pair[1].doing || pair[0].done <= pair[1].done), "{told:?}");
-    assert!(told.iter().all(|step| step.done <= step.total), "{told:?}");
+    let mut reported: Vec<StoreStep> = Vec::new();
+    task(&mut |step| reported.push(step));
+    assert!(
+        reported.windows(2).all(|pair| pair[0].doing != pair[1].doing || pair[0].done <= pair[1].done),
+        "{reported:?}"
+    );
+    assert!(reported.iter().all(|step| step.done <= step.total), "{reported:?}");
     let mut steps: Vec<(&'static str, u64)> = Vec::new();
-    for step in told {
+    for step in reported {
         match steps.last_mut() {
             Some((doing, done)) if *doing == step.doing => *done = step.done,
             _ => steps.push((step.doing, step.done)),

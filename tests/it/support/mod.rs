@@ -139,9 +139,9 @@ impl TestHome {
         let mut daemon = self.daemon_starting(around);
         until("the daemon answers", || {
             if let Some(status) = daemon.ended() {
-                let mut said = String::new();
-                daemon.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-                panic!("the daemon ended with {status}: {said}\n{}", self.log());
+                let mut stderr = String::new();
+                daemon.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+                panic!("the daemon ended with {status}: {stderr}\n{}", self.log());
             }
             block_on(async { self.client().health().await.is_ok_and(|health| health.pid == daemon.pid()) })
         });

@@ -313,9 +313,9 @@ async fn what_breaks_a_rule_of_a_first_sync_ends_the_session_and_changes_nothing
 
 /// The document is refused, and the session goes on.
 async fn refuses_the_document(hand: &mut Hand, row: &DocumentRow) -> Rejection {
-    let told = hand.refusal().await;
-    assert_eq!(told.document, Some(row.id), "{told:?}");
-    told
+    let rejection = hand.refusal().await;
+    assert_eq!(rejection.document, Some(row.id), "{rejection:?}");
+    rejection
 }
 
 #[tokio::test]
@@ -392,8 +392,8 @@ async fn an_event_of_another_team_is_quarantined_and_both_sides_are_told() {
     hand.good.until(|view| view.quarantined == 1).await;
     // Once it is known what the other has.
     hand.say(&Message::Offer(frame::Offer::default())).await;
-    let told = hand.hear(|message| matches!(message, Message::Offer(offer) if offer.waiting.is_some())).await;
-    assert!(matches!(told, Message::Offer(offer) if offer.waiting == Some(1)));
+    let offer_message = hand.hear(|message| matches!(message, Message::Offer(offer) if offer.waiting.is_some())).await;
+    assert!(matches!(offer_message, Message::Offer(offer) if offer.waiting == Some(1)));
     assert_eq!(good.set(team, "api").0, 0);
     good.assert_sound();
 }

@@ -88,9 +88,9 @@ impl Hand {
 
     /// The session is refused with this code, and says so on both sides.
     pub(super) async fn refused(mut self, code: RejectCode, case: &str) {
-        let told = self.refusal().await;
-        assert_eq!((told.code, told.document), (code.clone(), None), "{case}");
-        assert!(!told.reason.is_empty(), "{case}");
+        let rejection = self.refusal().await;
+        assert_eq!((rejection.code, rejection.document), (code.clone(), None), "{case}");
+        assert!(!rejection.reason.is_empty(), "{case}");
         match self.good.end().await {
             SessionEnd::Rejected(shown, _) => assert_eq!(shown, code, "{case}"),
             other => panic!("{case}: {other:?}"),
@@ -218,9 +218,9 @@ async fn an_invalid_document_is_rejected_and_its_events_are_requested() {
         messages: vec![b"no message of any document".to_vec().into()],
     };
     hand.say(&Message::Doc(poison)).await;
-    let told = hand.refusal().await;
-    assert_eq!(told.code, RejectCode::DocPoisoned);
-    assert!(told.document.is_some(), "the session goes on");
+    let rejection = hand.refusal().await;
+    assert_eq!(rejection.code, RejectCode::DocPoisoned);
+    assert!(rejection.document.is_some(), "the session goes on");
     hand.hear(|message| matches!(message, Message::WantSince(_))).await;
     let mut page = events(&claims, true);
     page.scope = Some(scope("api"));

@@ -108,9 +108,9 @@ async fn more_than_five_thousand_events_of_an_hour_are_taken_and_told_and_histor
     let team = a.found(&["api"]);
     a.admit(team, &flood, Role::Writer, None);
     a.admit(team, &history, Role::Writer, None);
-    let told = |limit: usize| {
+    let notes_about = |limit: usize| {
         let says = a.engine.team_notes(team).unwrap().says;
-        says.iter().filter(|said| said.contains(&format!("wrote {limit} events in one hour"))).count()
+        says.iter().filter(|note| note.contains(&format!("wrote {limit} events in one hour"))).count()
     };
     let take = |from: &Node| {
         let mut cursor = None;
@@ -133,10 +133,10 @@ async fn more_than_five_thousand_events_of_an_hour_are_taken_and_told_and_histor
     // Exactly as many as are usual, and one more.
     flood.many(5, 1_000, 0);
     take(&flood);
-    assert_eq!(told(5_000), 0);
+    assert_eq!(notes_about(5_000), 0);
     flood.fact("api", "last", "one too many");
     take(&flood);
-    assert_eq!((told(5_001), a.set(team, "api").0), (1, 11_001), "all of it was taken");
+    assert_eq!((notes_about(5_001), a.set(team, "api").0), (1, 11_001), "all of it was taken");
     let busy = |since| a.engine.with_reader(|r| r.busy_authors(&team, since, 5_000)).unwrap();
     assert_eq!(busy(0).len(), 1);
     assert_eq!(busy(a.engine.now() + 1), [], "an hour later nothing is said any more");

@@ -152,8 +152,8 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
     };
     let mut record = on_record(card, act, None, &resolution.reason);
     if let Some((confusion, rule)) = card.story {
-        let said = serde_json::json!({ "confusion": confusion, "rule": rule, "act": resolution.act.as_str() });
-        record.body.data = Some(said.to_string());
+        let data = serde_json::json!({ "confusion": confusion, "rule": rule, "act": resolution.act.as_str() });
+        record.body.data = Some(data.to_string());
     }
     drafts.push(record);
     Ok(Plan::Commit(Settling { drafts, summary, warnings: Vec::new(), change }))

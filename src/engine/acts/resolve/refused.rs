@@ -136,13 +136,19 @@ fn narrow(
     sides.push(refused_write.row.clone());
     let target = pick("target", resolution.side("target")?, &sides)?.clone();
     must_narrow(&target, &resolution.text)?;
-    let said = wording::holds_only(&target.statement, &resolution.text.qualifiers);
+    let sentence = wording::holds_only(&target.statement, &resolution.text.qualifiers);
     if target.id == refused_write.row.id {
         let claim = context.claim_from_refused(refused_write, refused_write.wanted(), resolution.narrowing())?;
         let aside = refused_write.against();
         let members = std::iter::once(Ref::Draft(0)).chain(aside.iter().copied().map(Ref::Id));
         let after = vec![narrowing(members.collect(), resolution, None)];
-        return store(context, card, resolution, claim, Extra { after, aside, whole: Some(said), ..Extra::default() });
+        return store(
+            context,
+            card,
+            resolution,
+            claim,
+            Extra { after, aside, whole: Some(sentence), ..Extra::default() },
+        );
     }
     // A person says that both hold now. What else is on the card must still fit beside the new claim.
     let write_scope = WriteScope::at(&card.scope);
@@ -158,7 +164,7 @@ fn narrow(
     let narrowed_at = claim.drafts(0, &[]).len();
     let mut after = narrowed.drafts(narrowed_at, &[]);
     after.push(narrowing(vec![Ref::Draft(narrowed_at), Ref::Draft(0), Ref::Id(target.id)], resolution, narrows));
-    let extra = Extra { after, aside: vec![target.id], done: Some(said), ..Extra::default() };
+    let extra = Extra { after, aside: vec![target.id], done: Some(sentence), ..Extra::default() };
     store(context, card, resolution, claim, extra)
 }
 

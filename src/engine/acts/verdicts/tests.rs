@@ -24,8 +24,8 @@ fn every_claim_to_be_asked_about_needs_a_verdict_and_no_other_has_one() {
     let doubt = |n: u8, band| question::QuestionDoubt { id: EventId([n; 32]), band };
     let question =
         HeldQuestion { doubts: vec![doubt(0x1a, DoubtBand::Ask), doubt(0x2b, DoubtBand::Mention)], until: 0 };
-    let order = |said: &[(&str, PairVerdict)]| Order {
-        verdicts: said.iter().map(|(id, verdict)| ((*id).to_owned(), *verdict)).collect(),
+    let order = |verdicts: &[(&str, PairVerdict)]| Order {
+        verdicts: verdicts.iter().map(|(id, verdict)| ((*id).to_owned(), *verdict)).collect(),
         ..Order::default()
     };
     let found = order(&[("1a1a", Same)]).verdicts(&question).unwrap();

@@ -171,8 +171,8 @@ fn a_value_that_only_the_model_finds_is_added_as_uncertain() {
     assert_eq!((norms[0].subject.as_str(), norms[0].value.as_deref()), ("chart", Some("vega")));
     assert_eq!(norms[0].confidence, Some(Confidence::Med));
     let other = refined("We draw our charts with plotly.", &answer("must", "charts", Some("plotly")), &[]);
-    let said = crate::guard::structural::compare(&norms[0], &other[0]);
-    assert_eq!((said.rule, said.confidence), (RuleId::ValueConflict, Confidence::Med));
+    let comparison = crate::guard::structural::compare(&norms[0], &other[0]);
+    assert_eq!((comparison.rule, comparison.confidence), (RuleId::ValueConflict, Confidence::Med));
 }
 
 #[rstest]
@@ -224,11 +224,11 @@ fn the_subject_that_the_scope_knows_takes_precedence() {
     let statement = "Tests of the ledger run twice.";
     let own = ruled(statement)[0].subject.clone();
     assert_eq!(own, "test");
-    let said = answer("must", "ledger", None);
-    let known = refined(statement, &said, &["ledger"]);
+    let answer_text = answer("must", "ledger", None);
+    let known = refined(statement, &answer_text, &["ledger"]);
     assert_eq!((known[0].subject.as_str(), known[0].confidence), ("ledger", Some(Confidence::Med)));
     for known in [&[][..], &["test"], &["test", "ledger"]] {
-        let norms = refined(statement, &said, known);
+        let norms = refined(statement, &answer_text, known);
         assert_eq!((norms[0].subject.as_str(), norms[0].confidence), ("test", Some(Confidence::Med)), "{known:?}");
     }
 }
@@ -249,11 +249,11 @@ fn questions_state_nothing_and_a_missing_subject_needs_words_of_an_idea() {
 fn the_writers_qualifiers_take_precedence() {
     let text = r#"{"modality": "must", "subject": "index", "object": null, "value": null, "env": "staging"}"#;
     let reading = Reading::parse(text).unwrap();
-    let said = Qualifiers { env: Some("prod".into()), ..Qualifiers::default() };
-    let refine = |statement: &str, said: &Qualifiers| {
-        Guard::refine_claim(ClaimKind::Decision, statement, said, &reading, &|_| false)[0].clone()
+    let qualifiers = Qualifiers { env: Some("prod".into()), ..Qualifiers::default() };
+    let refine = |statement: &str, qualifiers: &Qualifiers| {
+        Guard::refine_claim(ClaimKind::Decision, statement, qualifiers, &reading, &|_| false)[0].clone()
     };
-    assert_eq!(refine("The index is rebuilt in staging.", &said).scope.env.as_deref(), Some("prod"));
+    assert_eq!(refine("The index is rebuilt in staging.", &qualifiers).scope.env.as_deref(), Some("prod"));
     assert_eq!(refine("The index is rebuilt.", &Qualifiers::default()).scope.env, None, "not in the statement");
 }
 

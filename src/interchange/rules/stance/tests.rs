@@ -1,6 +1,6 @@
 use super::*;
 
-fn told(text: &str) -> String {
+fn shown(text: &str) -> String {
     match read(text) {
         Stance::Plain => "plain".to_owned(),
         Stance::Unclear => "unclear".to_owned(),
@@ -57,7 +57,7 @@ fn told(text: &str) -> String {
 #[case("Handling of notes", "plain")]
 #[case("Documentation", "plain")]
 fn a_heading_gives_its_items_a_stance(#[case] text: &str, #[case] expected: &str) {
-    assert_eq!(told(text), expected, "{text}");
+    assert_eq!(shown(text), expected, "{text}");
 }
 
 #[test]

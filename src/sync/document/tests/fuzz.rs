@@ -11,14 +11,14 @@ static SESSION: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let a = holding(&entries(1, 0..12));
     let ((mut from_a, mut message), (mut from_b, _)) =
         (a.begin_exchange(None, true), victim().begin_exchange(None, false));
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     while let Some(bytes) = message.take() {
         let reply = from_b.receive(&bytes).unwrap().reply;
-        said.push(bytes);
+        messages.push(bytes);
         message = reply.and_then(|reply| from_a.receive(&reply).unwrap().reply);
     }
-    assert!(said.len() >= 2);
-    said
+    assert!(messages.len() >= 2);
+    messages
 });
 
 fn victim() -> IndexDocument {
@@ -90,8 +90,8 @@ proptest! {
         let at = cut.index(whole.len());
         changed[at] ^= 0x55;
         for chunk in [bytes, changed, whole[..at].to_vec()] {
-            let told = std::panic::catch_unwind(|| IndexDocument::load(&[chunk]).map(|document| document.summary().entries));
-            prop_assert!(!matches!(told, Ok(Ok(entries)) if entries != 3 && entries != 0));
+            let loaded = std::panic::catch_unwind(|| IndexDocument::load(&[chunk]).map(|document| document.summary().entries));
+            prop_assert!(!matches!(loaded, Ok(Ok(entries)) if entries != 3 && entries != 0));
         }
     }
 }

@@ -174,7 +174,7 @@ fn replicas_converge_whatever_happens_between_them() {
     let range = range.as_deref().and_then(|range| range.split_once("..")).unwrap_or(("0", "200"));
     let (from, to): (u64, u64) = (range.0.parse().unwrap(), range.1.parse().unwrap());
     for seed in from..to {
-        let told = std::panic::catch_unwind(|| run(seed));
-        assert!(told.is_ok(), "seed {seed} fails: ERGO_SEEDS={seed}..{}", seed + 1);
+        let outcome = std::panic::catch_unwind(|| run(seed));
+        assert!(outcome.is_ok(), "seed {seed} fails: ERGO_SEEDS={seed}..{}", seed + 1);
     }
 }

@@ -78,6 +78,6 @@ fn what_is_said_of_an_id_is_short() {
     let message = format!("claim {} is not on this card", id(7).to_hex());
     step(&mut state, Msg::Reply(ticket, Err(RequestFailure { message, ..failure(FailureKind::Refused) })));
     let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
-    let said = &form.error.as_ref().unwrap().1;
-    assert!(said.contains(&id(7).short()) && !said.contains(&id(7).to_hex()), "{said}");
+    let message = &form.error.as_ref().unwrap().1;
+    assert!(message.contains(&id(7).short()) && !message.contains(&id(7).to_hex()), "{message}");
 }

@@ -41,8 +41,8 @@ fn a_key_a_claim_and_the_reason_of_the_write_answer_the_question() {
     press(&mut state, "k r");
     assert!(!form(&state).asks_verdict(), "the optional one is not asked about");
     let (ticket, request) = judged(&press(&mut state, "ctrl-s"));
-    let said = |n: u8, verdict| (id(n).to_hex(), verdict);
-    let expected = [said(80, PairVerdict::Compatible), said(81, PairVerdict::Replaces)].into();
+    let pair = |n: u8, verdict| (id(n).to_hex(), verdict);
+    let expected = [pair(80, PairVerdict::Compatible), pair(81, PairVerdict::Replaces)].into();
     assert_eq!((request.verdicts, request.because.as_deref()), (expected, Some("b")));
     assert_eq!(request.token, screens::consider().token);
     assert!(request.caller.op_id.is_some() && request.caller.project == "api");
@@ -59,9 +59,9 @@ fn a_key_a_claim_and_the_reason_of_the_write_answer_the_question() {
     };
     step(&mut state, Msg2(WriteOutcome::Stored(stored)).to(ticket));
     assert!(state.overlay.is_none());
-    let said = toasts(&state);
-    assert!(said.contains("u to undo") && said.contains("still hold? “Reports are archived"), "{said}");
-    assert_eq!(said.matches("still hold?").count(), 2, "no more than two are mentioned: {said}");
+    let shown = toasts(&state);
+    assert!(shown.contains("u to undo") && shown.contains("still hold? “Reports are archived"), "{shown}");
+    assert_eq!(shown.matches("still hold?").count(), 2, "no more than two are mentioned: {shown}");
 }
 
 #[test]

@@ -62,9 +62,9 @@ fn files_are_read_and_what_came_of_it_is_said() {
         ..NotesRun::default()
     };
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::NotesRun(Box::new(run)))));
-    let said = toasts(&state);
-    assert!(said.contains("Read 6 files, 2 changed: 3 claims stored, 1 refused."), "{said}");
-    assert!(said.contains("cannot be read."), "{said}");
+    let shown = toasts(&state);
+    assert!(shown.contains("Read 6 files, 2 changed: 3 claims stored, 1 refused."), "{shown}");
+    assert!(shown.contains("cannot be read."), "{shown}");
 }
 
 #[test]

@@ -154,8 +154,8 @@ fn no_text_names_a_usual_key_once_every_act_has_another() {
             }
         }
         for spec in ACTIONS {
-            let said = look.keys.say(spec.help);
-            look.read("help", &said);
+            let help = look.keys.say(spec.help);
+            look.read("help", &help);
         }
         let mut state = look.open(which);
         act(&mut state, Action::Log);

@@ -312,11 +312,11 @@ fn reading_in_has_a_bar_while_it_lasts() {
     for size in [(120, 40), (80, 24), (60, 16)] {
         let mut state = screen(size, Screen::Models);
         for (claims, chunks) in [(12, 340), (0, 96)] {
-            let mut said = crate::tui::sample::screens::diagnose();
-            (said.unembedded.claims, said.unembedded.chunks) = (claims, chunks);
-            said.problems.clear();
+            let mut diagnose = crate::tui::sample::screens::diagnose();
+            (diagnose.unembedded.claims, diagnose.unembedded.chunks) = (claims, chunks);
+            diagnose.problems.clear();
             let ticket = state.ticket(Slot::Diagnose);
-            step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Diagnose(Box::new(said)))));
+            step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Diagnose(Box::new(diagnose)))));
         }
         shot(&format!("reading_in_{}x{}", size.0, size.1), &mut state);
     }
