@@ -11,12 +11,12 @@ use crate::{
 
 const LIMITS: Limits = Limits { recall: 50, recall_threshold: 400.0, query_threshold: 250.0 };
 
-struct Bed {
+struct CompatServer {
     router: Router,
     _folder: tempfile::TempDir,
 }
 
-impl Bed {
+impl CompatServer {
     fn new() -> Self {
         Self::with(Arc::new(NoModels))
     }
@@ -54,28 +54,28 @@ fn keys(value: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn each_path_has_the_shape_that_its_clients_know() {
-    let mut bed = Bed::new();
-    let (status, health) = bed.get("/health").await;
+    let mut server = CompatServer::new();
+    let (status, health) = server.get("/health").await;
     assert_eq!((status, keys(&health)), (200, vec!["calibrated", "count", "snapshot", "status", "version"]));
     assert_eq!((&health["count"], &health["snapshot"]), (&json!(0), &json!(false)));
-    assert_eq!(bed.get("/snapshot").await.0, 404);
+    assert_eq!(server.get("/snapshot").await.0, 404);
 
-    let (status, stored) = bed.post("/store", json!({"text": " The api listens on 8080 ", "id": "n-1"})).await;
+    let (status, stored) = server.post("/store", json!({"text": " The api listens on 8080 ", "id": "n-1"})).await;
     assert_eq!((status, &stored["id"], &stored["text"]), (200, &json!("n-1"), &json!("The api listens on 8080")));
-    let (status, added) = bed.post("/add", json!({"text": "Deploys run on green CI"})).await;
+    let (status, added) = server.post("/add", json!({"text": "Deploys run on green CI"})).await;
     assert_eq!((status, &added["count"], &added["memories"]), (200, &json!(1), &json!(["Deploys run on green CI"])));
     assert_eq!(keys(&added), ["count", "memories", "method", "note", "status"]);
     assert!(added["note"].as_str().unwrap().contains("word for word"));
     // The same text is stored once, and the same id keeps the last text.
-    bed.post("/add", json!({"text": "Deploys run on green CI"})).await;
-    bed.post("/store", json!({"text": "The api listens on 9090", "id": "n-1"})).await;
-    assert_eq!(bed.get("/health").await.1["count"], json!(2));
+    server.post("/add", json!({"text": "Deploys run on green CI"})).await;
+    server.post("/store", json!({"text": "The api listens on 9090", "id": "n-1"})).await;
+    assert_eq!(server.get("/health").await.1["count"], json!(2));
 
-    let (status, snapshot) = bed.get("/snapshot").await;
+    let (status, snapshot) = server.get("/snapshot").await;
     assert_eq!((status, keys(&snapshot)), (200, vec!["path", "snapshot"]));
     assert!(snapshot["snapshot"].as_str().unwrap().contains("9090"));
     let asked = json!({"text": "where does the api listen", "limit": 50, "threshold": 400.0});
-    let (status, found) = bed.post("/recall", asked.clone()).await;
+    let (status, found) = server.post("/recall", asked.clone()).await;
     assert_eq!(
         (status, keys(&found)),
         (200, vec!["by_meaning", "memories", "method", "note", "probability", "verdict"])
@@ -83,11 +83,11 @@ async fn each_path_has_the_shape_that_its_clients_know() {
     assert_eq!(found["method"], "fallback_no_endpoint");
     assert_eq!(keys(&found["memories"][0]), ["score", "text"]);
     assert_eq!(found["memories"][0]["text"], "The api listens on 9090");
-    let (_, found) = bed.post("/recall_b", asked.clone()).await;
+    let (_, found) = server.post("/recall_b", asked.clone()).await;
     assert!(found["method"].as_str().unwrap().starts_with("decompose_"));
-    let (_, found) = bed.post("/query", asked).await;
+    let (_, found) = server.post("/query", asked).await;
     assert_eq!((found.get("method"), &found["memories"][0]["text"]), (None, &json!("The api listens on 9090")));
-    let (_, empty) = bed.post("/recall", json!({"text": "  "})).await;
+    let (_, empty) = server.post("/recall", json!({"text": "  "})).await;
     assert_eq!(empty, json!({"memories": [], "method": "empty_query"}));
 }
 
@@ -99,11 +99,11 @@ async fn added(says: impl Fn(&str) -> Result<Vec<f32>, InferError> + Send + Sync
         assert_eq!(answers, ["Yes", "No"]);
         says(&prompt.text)
     });
-    let mut bed = Bed::with(Arc::new(models));
-    let (status, added) = bed.post("/add", json!({"text": CHAT})).await;
+    let mut server = CompatServer::with(Arc::new(models));
+    let (status, added) = server.post("/add", json!({"text": CHAT})).await;
     assert_eq!((status, &added["status"]), (200, &json!("stored")));
     let asked = json!({"text": "invoices", "limit": 50});
-    (added, bed.post("/recall_b", asked).await.1["memories"].clone())
+    (added, server.post("/recall_b", asked).await.1["memories"].clone())
 }
 
 fn texts(memories: &Value) -> Vec<&str> {
@@ -150,12 +150,12 @@ async fn where_no_model_can_choose_the_text_is_kept_whole_and_the_answer_says_wh
         );
         assert_eq!(texts(&stored), [CHAT], "{method}");
     }
-    let mut bed = Bed::new();
-    let (_, answer) = bed.post("/add", json!({"text": CHAT})).await;
+    let mut server = CompatServer::new();
+    let (_, answer) = server.post("/add", json!({"text": CHAT})).await;
     assert_eq!(answer["method"], "fallback_no_endpoint");
     // What is too long to be divided is never asked about.
     let long = "A sentence. ".repeat(61);
-    let (_, answer) = bed.post("/add", json!({"text": long.trim()})).await;
+    let (_, answer) = server.post("/add", json!({"text": long.trim()})).await;
     assert_eq!((&answer["method"], &answer["memories"]), (&json!("verbatim"), &json!([long.trim()])));
 }
 
@@ -166,56 +166,56 @@ async fn a_chat_line_that_holds_no_fact_stores_none_and_says_so() {
     assert!(answer["note"].as_str().unwrap().starts_with("nothing was stored: "), "{answer}");
     assert_eq!(stored, json!([]));
     // A question holds none, whoever reads it.
-    let mut bed = Bed::new();
-    let (_, answer) = bed.post("/add", json!({"text": "Hi, how are you?"})).await;
+    let mut server = CompatServer::new();
+    let (_, answer) = server.post("/add", json!({"text": "Hi, how are you?"})).await;
     assert_eq!((&answer["count"], &answer["method"]), (&json!(0), &json!("question")));
-    assert_eq!(bed.get("/health").await.1["count"], json!(0));
+    assert_eq!(server.get("/health").await.1["count"], json!(0));
 }
 
 #[tokio::test]
 async fn scores_are_distances_and_a_threshold_leaves_out_what_is_farther() {
-    let mut bed = Bed::new();
+    let mut server = CompatServer::new();
     for text in ["The api listens on 9090", "The api has a nightly build", "Doors are blue"] {
-        bed.post("/store", json!({"text": text})).await;
+        server.post("/store", json!({"text": text})).await;
     }
     let ask = |threshold: f64| json!({"text": "where does the api listen", "threshold": threshold});
     let distances = |found: &Value| -> Vec<f64> {
         found["memories"].as_array().unwrap().iter().map(|memory| memory["score"].as_f64().unwrap()).collect()
     };
-    let (_, all) = bed.post("/recall_b", ask(501.0)).await;
+    let (_, all) = server.post("/recall_b", ask(501.0)).await;
     let all = distances(&all);
     assert!(all.len() == 2 && all.is_sorted() && all.iter().all(|far| (0.0..=FARTHEST).contains(far)), "{all:?}");
-    let (_, near) = bed.post("/recall_b", ask(f64::midpoint(all[0], all[1]))).await;
+    let (_, near) = server.post("/recall_b", ask(f64::midpoint(all[0], all[1]))).await;
     assert_eq!(distances(&near), all[..1]);
-    let (_, none) = bed.post("/recall_b", ask(1.0)).await;
+    let (_, none) = server.post("/recall_b", ask(1.0)).await;
     assert!(distances(&none).is_empty(), "{none}");
 }
 
 #[tokio::test]
 async fn a_question_that_nothing_answers_says_so() {
-    let mut bed = Bed::new();
-    bed.post("/store", json!({"text": "The api listens on 9090"})).await;
+    let mut server = CompatServer::new();
+    server.post("/store", json!({"text": "The api listens on 9090"})).await;
     let asked = json!({"text": "which insurance covers the vans of the api team", "threshold": 501.0});
-    let (_, answer) = bed.post("/recall_b", asked).await;
+    let (_, answer) = server.post("/recall_b", asked).await;
     let method = answer["method"].as_str().unwrap();
     assert!(method.ends_with("|nearest") || method.ends_with("|nothing"), "{answer}");
     assert!(answer["verdict"] != json!("known") && answer["note"].as_str().unwrap().contains("acme/agent"), "{answer}");
-    let (_, answer) = bed.post("/recall", json!({"text": "zebra"})).await;
+    let (_, answer) = server.post("/recall", json!({"text": "zebra"})).await;
     assert_eq!((&answer["memories"], &answer["verdict"]), (&json!([]), &json!("nothing")), "{answer}");
 }
 
 #[tokio::test]
 async fn what_is_wrong_is_told_as_its_clients_know_it() {
-    let mut bed = Bed::new();
-    assert_eq!(bed.get("/nothing").await, (404, json!({"error": "not found"})));
-    let (status, body) = bed.send(Request::post("/recall").body(Body::from("{")).unwrap()).await;
+    let mut server = CompatServer::new();
+    assert_eq!(server.get("/nothing").await, (404, json!({"error": "not found"})));
+    let (status, body) = server.send(Request::post("/recall").body(Body::from("{")).unwrap()).await;
     assert_eq!((status, body), (400, json!({"error": "invalid json"})));
-    assert_eq!(bed.post("/store", json!({"text": "ab"})).await, (400, json!({"error": "no text"})));
-    assert_eq!(bed.post("/add", json!({})).await, (400, json!({"error": "no text"})));
+    assert_eq!(server.post("/store", json!({"text": "ab"})).await, (400, json!({"error": "no text"})));
+    assert_eq!(server.post("/add", json!({})).await, (400, json!({"error": "no text"})));
     let page = Request::get("/health").header("origin", "https://evil.example").body(Body::empty()).unwrap();
-    assert_eq!(bed.send(page).await.0, 403);
+    assert_eq!(server.send(page).await.0, 403);
     let bent = Request::get("/health").header("host", "evil.example").body(Body::empty()).unwrap();
-    assert_eq!(bed.send(bent).await.0, 403);
+    assert_eq!(server.send(bent).await.0, 403);
     let large = json!({"text": "x".repeat(MAX_BODY)});
-    assert_eq!(bed.post("/store", large).await.0, 413);
+    assert_eq!(server.post("/store", large).await.0, 413);
 }

@@ -10,25 +10,25 @@ use super::*;
 
 #[test]
 fn a_store_without_contradictions_stays_as_it_is() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     for name in ["billing", "search", "mail", "checkout", "payroll"] {
-        bed.remember(&format!("The {name} service logs to its own file"), "order");
+        fixture.remember(&format!("The {name} service logs to its own file"), "order");
     }
-    bed.acts();
-    let outcome = bed.engine.audit(AuditRequest { caller: caller(), dry_run: false }).unwrap();
+    fixture.acts();
+    let outcome = fixture.engine.audit(AuditRequest { caller: caller(), dry_run: false }).unwrap();
     assert_eq!((outcome.claims, outcome.opened.len()), (5, 0));
     // By words alone some are in doubt, which writes nothing to the log.
-    assert_eq!(bed.acts(), ["doubts"]);
+    assert_eq!(fixture.acts(), ["doubts"]);
 }
 
 #[test]
 fn an_exception_is_known_and_opens_no_card() {
-    let bed = Bed::new();
-    bed.remember("Deployments must use a blue canary", "safe");
-    let card = bed.refuse("Deployments must use a red canary", "prettier");
-    done(bed.resolve(card, order(CardAct::Exception, "for the festival")));
-    let outcome = bed.engine.audit(AuditRequest { caller: caller(), dry_run: false }).unwrap();
-    assert_eq!((outcome.known, outcome.opened.len(), bed.open_cards()), (1, 0, 0));
+    let fixture = Fixture::new();
+    fixture.remember("Deployments must use a blue canary", "safe");
+    let card = fixture.refuse("Deployments must use a red canary", "prettier");
+    done(fixture.resolve(card, order(CardAct::Exception, "for the festival")));
+    let outcome = fixture.engine.audit(AuditRequest { caller: caller(), dry_run: false }).unwrap();
+    assert_eq!((outcome.known, outcome.opened.len(), fixture.open_cards()), (1, 0, 0));
 }
 
 /// A normaliser that understands nothing: what an older version of ergo may have been.
@@ -41,36 +41,36 @@ impl Normaliser for Blind {
     }
 }
 
-fn audit(bed: &Bed, dry_run: bool) -> AuditOutcome {
-    bed.engine.audit(AuditRequest { caller: caller(), dry_run }).unwrap()
+fn audit(fixture: &Fixture, dry_run: bool) -> AuditOutcome {
+    fixture.engine.audit(AuditRequest { caller: caller(), dry_run }).unwrap()
 }
 
 #[test]
 fn what_an_older_guard_let_in_is_found_by_the_present_rules_once() {
-    let bed = Bed::new().reopen_with(Guard::default().with_normaliser(Box::new(Blind)));
-    let blue = bed.remember("Deployments must use a blue canary", "safe");
-    let red = bed.remember("Deployments must use a red canary", "prettier");
-    assert_eq!(bed.open_cards(), 0);
-    let bed = bed.reopen();
-    bed.acts();
+    let fixture = Fixture::new().reopen_with(Guard::default().with_normaliser(Box::new(Blind)));
+    let blue = fixture.remember("Deployments must use a blue canary", "safe");
+    let red = fixture.remember("Deployments must use a red canary", "prettier");
+    assert_eq!(fixture.open_cards(), 0);
+    let fixture = fixture.reopen();
+    fixture.acts();
 
-    let dry = audit(&bed, true);
-    assert_eq!((dry.opened.len(), bed.open_cards(), bed.acts().len()), (1, 0, 0));
-    let outcome = audit(&bed, false);
+    let dry = audit(&fixture, true);
+    assert_eq!((dry.opened.len(), fixture.open_cards(), fixture.acts().len()), (1, 0, 0));
+    let outcome = audit(&fixture, false);
     assert_eq!((outcome.claims, outcome.opened.len(), outcome.known), (2, 1, 0));
     assert_eq!((outcome.opened[0].id, outcome.opened[0].kind), (dry.opened[0].id, CardKind::Found));
-    assert_eq!((bed.open_cards(), bed.acts()), (1, vec!["audit".to_owned()]));
-    let again = audit(&bed, false);
-    assert_eq!((again.opened.len(), again.known, bed.open_cards()), (0, 1, 1));
+    assert_eq!((fixture.open_cards(), fixture.acts()), (1, vec!["audit".to_owned()]));
+    let again = audit(&fixture, false);
+    assert_eq!((again.opened.len(), again.known, fixture.open_cards()), (0, 1, 1));
 
     let winner = Some(blue.to_hex());
     let card = outcome.opened[0].id;
-    done(bed.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "blue stays") }));
-    assert_eq!((bed.claim(red).status, bed.open_cards()), (Status::Superseded, 0));
-    bed.undo();
-    assert_eq!((bed.claim(red).status, bed.open_cards()), (Status::Active, 1));
-    done(bed.resolve(card, order(CardAct::Dismiss, "two fleets")));
-    assert_eq!((audit(&bed, false).opened.len(), bed.open_cards()), (0, 0));
+    done(fixture.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "blue stays") }));
+    assert_eq!((fixture.claim(red).status, fixture.open_cards()), (Status::Superseded, 0));
+    fixture.undo();
+    assert_eq!((fixture.claim(red).status, fixture.open_cards()), (Status::Active, 1));
+    done(fixture.resolve(card, order(CardAct::Dismiss, "two fleets")));
+    assert_eq!((audit(&fixture, false).opened.len(), fixture.open_cards()), (0, 0));
 }
 
 /// The rules, with the number of statements that they normalised.
@@ -85,13 +85,13 @@ impl Normaliser for Counting {
 
 #[test]
 fn only_claims_of_an_older_normaliser_are_normalised_again() {
-    let bed = Bed::new().reopen_with(Guard::default().with_normaliser(Box::new(Blind)));
-    bed.remember("Deployments must use a blue canary", "safe");
-    let bed = bed.reopen();
-    bed.remember("The billing service logs to its own file", "order");
+    let fixture = Fixture::new().reopen_with(Guard::default().with_normaliser(Box::new(Blind)));
+    fixture.remember("Deployments must use a blue canary", "safe");
+    let fixture = fixture.reopen();
+    fixture.remember("The billing service logs to its own file", "order");
     let normalised = Arc::new(AtomicU64::new(0));
     let guard = Guard::default().with_normaliser(Box::new(Counting(Arc::clone(&normalised))));
-    let bed = bed.reopen_with(guard);
-    assert_eq!(audit(&bed, true).claims, 2);
+    let fixture = fixture.reopen_with(guard);
+    assert_eq!(audit(&fixture, true).claims, 2);
     assert_eq!(normalised.load(Ordering::Relaxed), 1);
 }

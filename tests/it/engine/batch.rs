@@ -10,17 +10,17 @@ const PAIRS: [(&str, &str); 3] = [
     ("Never deploy on Fridays", "Always deploy on Fridays"),
 ];
 
-/// A bed with three stored claims and the cards of three writes that contradict them.
-fn three() -> (Bed, Vec<ClaimId>, Vec<CardId>) {
-    let bed = Bed::new();
-    let stored = PAIRS.iter().map(|(stored, _)| bed.remember(stored, "it was so")).collect();
-    let cards = PAIRS.iter().map(|(_, refused)| bed.refuse(refused, "it is so now")).collect();
-    bed.acts();
-    (bed, stored, cards)
+/// An engine with three stored claims and the cards of three writes that contradict them.
+fn three() -> (Fixture, Vec<ClaimId>, Vec<CardId>) {
+    let fixture = Fixture::new();
+    let stored = PAIRS.iter().map(|(stored, _)| fixture.remember(stored, "it was so")).collect();
+    let cards = PAIRS.iter().map(|(_, refused)| fixture.refuse(refused, "it is so now")).collect();
+    fixture.acts();
+    (fixture, stored, cards)
 }
 
-fn all(bed: &Bed, cards: &[CardId], act: CardAct, keep: Option<Keep>) -> ResolveManyRequest {
-    let shown = |id: &CardId| CardRef { id: id.to_hex(), expect_rev: Some(bed.card(*id).summary.rev) };
+fn all(fixture: &Fixture, cards: &[CardId], act: CardAct, keep: Option<Keep>) -> ResolveManyRequest {
+    let shown = |id: &CardId| CardRef { id: id.to_hex(), expect_rev: Some(fixture.card(*id).summary.rev) };
     ResolveManyRequest {
         caller: caller(),
         cards: cards.iter().map(shown).collect(),
@@ -32,118 +32,119 @@ fn all(bed: &Bed, cards: &[CardId], act: CardAct, keep: Option<Keep>) -> Resolve
     }
 }
 
-fn settle(bed: &Bed, request: &ResolveManyRequest) -> ResolvedMany {
-    bed.engine.resolve_many(request).unwrap()
+fn settle(fixture: &Fixture, request: &ResolveManyRequest) -> ResolvedMany {
+    fixture.engine.resolve_many(request).unwrap()
 }
 
 #[test]
 fn one_act_settles_them_all_each_for_its_own_reason_and_one_undo_takes_all_back() {
-    let (bed, stored, cards) = three();
-    let request = all(&bed, &cards, CardAct::Supersede, Some(Keep::First));
-    let preview = settle(&bed, &ResolveManyRequest { dry_run: true, ..request.clone() });
-    assert_eq!((preview.settled(), preview.dry_run, bed.open_cards()), (3, true, 3));
-    assert!(bed.acts().is_empty(), "a preview tells nobody");
+    let (fixture, stored, cards) = three();
+    let request = all(&fixture, &cards, CardAct::Supersede, Some(Keep::First));
+    let preview = settle(&fixture, &ResolveManyRequest { dry_run: true, ..request.clone() });
+    assert_eq!((preview.settled(), preview.dry_run, fixture.open_cards()), (3, true, 3));
+    assert!(fixture.acts().is_empty(), "a preview tells nobody");
 
-    let answer = settle(&bed, &request);
+    let answer = settle(&fixture, &request);
     assert_eq!((answer.settled(), answer.summary.as_str()), (3, "Settled 3 cards"));
-    assert_eq!((bed.open_cards(), bed.acts()), (0, vec!["resolve".to_owned()]));
+    assert_eq!((fixture.open_cards(), fixture.acts()), (0, vec!["resolve".to_owned()]));
     for id in &stored {
-        let old = bed.claim(*id);
+        let old = fixture.claim(*id);
         assert_eq!(old.status, ergo::domain::Status::Superseded);
-        assert_eq!(bed.claim(old.replaced_by[0]).reason.as_deref(), Some("it is so now"));
+        assert_eq!(fixture.claim(old.replaced_by[0]).reason.as_deref(), Some("it is so now"));
     }
-    let undone = bed.undo();
+    let undone = fixture.undo();
     assert_eq!((undone.undone, undone.summary.as_str()), (answer.op_id, "Undid: settled 3 cards at once"));
-    assert_eq!(bed.open_cards(), 3);
-    assert!(stored.iter().all(|id| bed.claim(*id).status == ergo::domain::Status::Active));
+    assert_eq!(fixture.open_cards(), 3);
+    assert!(stored.iter().all(|id| fixture.claim(*id).status == ergo::domain::Status::Active));
 }
 
 #[test]
 fn what_was_there_stays_and_the_refused_writes_are_dropped() {
-    let (bed, _, cards) = three();
-    let answer = settle(&bed, &all(&bed, &cards, CardAct::Supersede, Some(Keep::Second)));
-    assert_eq!((answer.settled(), bed.open_cards(), bed.engine.counts().unwrap().claims), (3, 0, 3));
+    let (fixture, _, cards) = three();
+    let answer = settle(&fixture, &all(&fixture, &cards, CardAct::Supersede, Some(Keep::Second)));
+    assert_eq!((answer.settled(), fixture.open_cards(), fixture.engine.counts().unwrap().claims), (3, 0, 3));
 }
 
 #[test]
 fn a_retry_answers_as_the_first_time_and_does_nothing() {
-    let (bed, _, cards) = three();
-    let mut request = all(&bed, &cards, CardAct::Discard, None);
+    let (fixture, _, cards) = three();
+    let mut request = all(&fixture, &cards, CardAct::Discard, None);
     request.caller.op_id = Some(op(3));
-    settle(&bed, &request);
-    bed.acts();
-    let again = settle(&bed, &request);
-    assert_eq!((again.replayed, again.settled(), bed.acts().len()), (true, 3, 0));
+    settle(&fixture, &request);
+    fixture.acts();
+    let again = settle(&fixture, &request);
+    assert_eq!((again.replayed, again.settled(), fixture.acts().len()), (true, 3, 0));
 }
 
 #[test]
 fn a_card_that_changed_or_has_no_reason_is_left_and_the_others_are_settled() {
-    let (bed, _, cards) = three();
-    let request = all(&bed, &cards, CardAct::Dismiss, None);
-    let answer = settle(&bed, &request);
-    assert_eq!((answer.settled(), bed.open_cards()), (0, 3));
+    let (fixture, _, cards) = three();
+    let request = all(&fixture, &cards, CardAct::Dismiss, None);
+    let answer = settle(&fixture, &request);
+    assert_eq!((answer.settled(), fixture.open_cards()), (0, 3));
     assert!(answer.items[0].summary.contains("this card has no recorded reason"), "{answer:?}");
 
-    done(bed.resolve(cards[1], order(CardAct::Discard, "a slip")));
-    let answer = settle(&bed, &ResolveManyRequest { reason: "another matter".into(), ..request });
+    done(fixture.resolve(cards[1], order(CardAct::Discard, "a slip")));
+    let answer = settle(&fixture, &ResolveManyRequest { reason: "another matter".into(), ..request });
     let settled: Vec<bool> = answer.items.iter().map(|item| item.settled).collect();
     assert_eq!((settled, answer.summary.as_str()), (vec![true, false, true], "Settled 2 of 3 cards"));
     assert!(answer.items[1].summary.contains("was settled by ada"), "{answer:?}");
-    assert_eq!(bed.card(cards[0]).summary.status, CardStatus::Settled);
+    assert_eq!(fixture.card(cards[0]).summary.status, CardStatus::Settled);
 }
 
 #[test]
 fn the_side_of_one_source_stays_wherever_it_stands() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let from = |statement: &str, source: &str| RememberRequest {
         source: Some(source.into()),
         ..request(statement, "as it says there")
     };
     for ((stored, _), source) in PAIRS.iter().zip(["CLAUDE.md:3", "a talk", "a talk"]) {
-        super::stored(bed.engine.remember(from(stored, source)).unwrap());
+        super::stored(fixture.engine.remember(from(stored, source)).unwrap());
     }
     let cards: Vec<CardId> = PAIRS
         .iter()
         .zip(["a talk", "CLAUDE.md:9", "a mail"])
-        .map(|((_, write), source)| refused(bed.engine.remember(from(write, source)).unwrap()).card_id.unwrap())
+        .map(|((_, write), source)| refused(fixture.engine.remember(from(write, source)).unwrap()).card_id.unwrap())
         .collect();
-    let answer = settle(&bed, &all(&bed, &cards, CardAct::Supersede, Some(Keep::Source("CLAUDE.md".into()))));
+    let answer = settle(&fixture, &all(&fixture, &cards, CardAct::Supersede, Some(Keep::Source("CLAUDE.md".into()))));
     let settled: Vec<bool> = answer.items.iter().map(|item| item.settled).collect();
     assert_eq!(settled, [true, true, false]);
     assert_eq!(answer.items[2].summary, "no claim on this card is from “CLAUDE.md”");
-    assert_eq!(bed.engine.counts().unwrap().active, 3, "one dropped, one replaced, one left");
+    assert_eq!(fixture.engine.counts().unwrap().active, 3, "one dropped, one replaced, one left");
 }
 
 #[test]
 fn cards_that_meet_in_one_claim_do_not_change_it_twice() {
-    let bed = Bed::new();
-    let blue = bed.remember("Deployments must use a blue canary", "safe");
-    let cards = ["red", "green"].map(|color| bed.refuse(&format!("Deployments must use a {color} canary"), "prettier"));
-    let answer = settle(&bed, &all(&bed, &cards, CardAct::Supersede, Some(Keep::First)));
+    let fixture = Fixture::new();
+    let blue = fixture.remember("Deployments must use a blue canary", "safe");
+    let cards =
+        ["red", "green"].map(|color| fixture.refuse(&format!("Deployments must use a {color} canary"), "prettier"));
+    let answer = settle(&fixture, &all(&fixture, &cards, CardAct::Supersede, Some(Keep::First)));
     let settled: Vec<bool> = answer.items.iter().map(|item| item.settled).collect();
     assert_eq!(settled, [true, false], "{answer:?}");
     assert!(answer.items[1].summary.contains("was replaced or retracted by another of these cards"), "{answer:?}");
-    let old = bed.claim(blue);
+    let old = fixture.claim(blue);
     assert_eq!((old.replaced_by.len(), old.flags.contested), (1, false));
-    assert_eq!(bed.engine.counts().unwrap().active, 1, "red and green never hold together");
+    assert_eq!(fixture.engine.counts().unwrap().active, 1, "red and green never hold together");
 }
 
 #[test]
 fn what_means_another_act_on_each_card_is_refused_whole() {
-    let (bed, _, cards) = three();
+    let (fixture, _, cards) = three();
     for (act, keep, field) in [(CardAct::Retract, None, "act"), (CardAct::Supersede, None, "keep")] {
-        let error = bed.engine.resolve_many(&all(&bed, &cards, act, keep)).unwrap_err();
+        let error = fixture.engine.resolve_many(&all(&fixture, &cards, act, keep)).unwrap_err();
         assert_eq!((error.code, error.field.as_deref()), (ErrorCode::BadRequest, Some(field)));
     }
-    let error = bed.engine.resolve_many(&all(&bed, &[], CardAct::Discard, None)).unwrap_err();
+    let error = fixture.engine.resolve_many(&all(&fixture, &[], CardAct::Discard, None)).unwrap_err();
     assert_eq!(error.field.as_deref(), Some("cards"));
 }
 
 #[test]
 fn snoozed_cards_come_back_together() {
-    let (bed, _, cards) = three();
-    let request = ResolveManyRequest { until: Some(NOON + 86_400_000), ..all(&bed, &cards, CardAct::Snooze, None) };
-    assert_eq!((settle(&bed, &request).summary.as_str(), bed.open_cards()), ("Snoozed 3 cards", 0));
-    bed.undo();
-    assert_eq!(bed.open_cards(), 3);
+    let (fixture, _, cards) = three();
+    let request = ResolveManyRequest { until: Some(NOON + 86_400_000), ..all(&fixture, &cards, CardAct::Snooze, None) };
+    assert_eq!((settle(&fixture, &request).summary.as_str(), fixture.open_cards()), ("Snoozed 3 cards", 0));
+    fixture.undo();
+    assert_eq!(fixture.open_cards(), 3);
 }

@@ -16,15 +16,15 @@ pub(super) fn scope(project: &str) -> Scope {
     Scope::new("acme", project).unwrap()
 }
 
-pub(super) fn export(bed: &Bed, request: &ExportRequest) -> Result<(Vec<u8>, ExportOutcome), ApiError> {
+pub(super) fn export(fixture: &Fixture, request: &ExportRequest) -> Result<(Vec<u8>, ExportOutcome), ApiError> {
     let mut file = Vec::new();
-    let outcome = transfer::export(&bed.engine, request, &mut file)?;
+    let outcome = transfer::export(&fixture.engine, request, &mut file)?;
     assert_eq!(outcome.bytes, file.len() as u64);
     Ok((file, outcome))
 }
 
-pub(super) fn all(bed: &Bed) -> Vec<u8> {
-    export(bed, &ExportRequest::default()).unwrap().0
+pub(super) fn all(fixture: &Fixture) -> Vec<u8> {
+    export(fixture, &ExportRequest::default()).unwrap().0
 }
 
 pub(super) fn to(name: &str) -> ExportRequest {
@@ -43,26 +43,26 @@ fn receipt(to: &str, import: &ImportOutcome) -> ExportRequest {
     ExportRequest { receipt_for: Some(import.bundle.clone()), ..self::to(to) }
 }
 
-pub(super) fn import(bed: &Bed, file: &[u8]) -> ImportOutcome {
-    transfer::import(&bed.engine, file).unwrap()
+pub(super) fn import(fixture: &Fixture, file: &[u8]) -> ImportOutcome {
+    transfer::import(&fixture.engine, file).unwrap()
 }
 
 fn events(outcome: &ExportOutcome) -> u64 {
     outcome.scopes.iter().map(|scope| scope.events).sum()
 }
 
-fn create(bed: &Bed, name: &str) -> EventId {
+fn create(fixture: &Fixture, name: &str) -> EventId {
     let request = CreateTeamRequest {
         caller: caller(),
         name: name.into(),
         device_name: Some("ada-laptop".into()),
         scopes: vec![scope("api")],
     };
-    bed.engine.create_team(&request).unwrap().id
+    fixture.engine.create_team(&request).unwrap().id
 }
 
 /// The other is let in and joins, by a file alone.
-pub(super) fn let_in(admin: &Bed, other: &Bed, name: &str, grant: Grant) {
+pub(super) fn let_in(admin: &Fixture, other: &Fixture, name: &str, grant: Grant) {
     admin.engine.add_member(&caller(), None, other.engine.device(), "bob", name, &grant).unwrap();
     let (file, _) = export(admin, &ExportRequest { roster_only: true, ..to(name) }).unwrap();
     let RosterFile { team, from, events, whole } =
@@ -76,16 +76,16 @@ fn everything() -> Grant {
 }
 
 /// Two laptops in one team that never met.
-fn pair() -> (Bed, Bed, EventId) {
-    let (a, b) = (Bed::of(1, AgentPolicy::Force), Bed::of(2, AgentPolicy::Force));
+fn pair() -> (Fixture, Fixture, EventId) {
+    let (a, b) = (Fixture::of(1, AgentPolicy::Force), Fixture::of(2, AgentPolicy::Force));
     a.remember("We must use Postgres for the ledger", "it was there");
     let team = create(&a, "core");
     let_in(&a, &b, "bob-laptop", everything());
     (a, b, team)
 }
 
-fn assert_alike(a: &Bed, b: &Bed) {
-    let projection = |bed: &Bed| bed.engine.with_reader(ergo::store::Reader::projection).unwrap();
+fn assert_alike(a: &Fixture, b: &Fixture) {
+    let projection = |fixture: &Fixture| fixture.engine.with_reader(ergo::store::Reader::projection).unwrap();
     assert_eq!(projection(a), projection(b));
 }
 
@@ -128,7 +128,7 @@ fn files_are_taken_in_any_order_and_more_than_once() {
         files.push(export(&a, &since_file(&before)).unwrap().0);
     }
     for rotation in 0..files.len() {
-        let b = Bed::of(2, AgentPolicy::Force);
+        let b = Fixture::of(2, AgentPolicy::Force);
         let grant = export(&a, &ExportRequest { roster_only: true, ..to("bob-laptop") }).unwrap().0;
         let RosterFile { team, events, .. } = transfer::roster_in(grant.as_slice(), &b.engine.config().device).unwrap();
         b.engine.join_team(&caller(), team, &events, None, &[], &[]).unwrap();
@@ -161,8 +161,8 @@ fn network_and_files_mix() {
 #[test]
 fn a_bundle_opens_for_those_it_is_for_and_no_others() {
     let (a, b, _) = pair();
-    let c = Bed::of(3, AgentPolicy::Force);
-    let refused = |bed: &Bed, file: &[u8]| transfer::import(&bed.engine, file).unwrap_err();
+    let c = Fixture::of(3, AgentPolicy::Force);
+    let refused = |fixture: &Fixture, file: &[u8]| transfer::import(&fixture.engine, file).unwrap_err();
     let file = all(&a);
     // A stranger, and a member that the bundle is not for.
     let error = refused(&c, &file);
@@ -179,7 +179,7 @@ fn a_bundle_opens_for_those_it_is_for_and_no_others() {
     // The maker can look into his own.
     assert_eq!(import(&a, &file).stored, 0);
     // Who is in no team of that id is told so, even where the bundle is open.
-    let d = Bed::of(4, AgentPolicy::Force);
+    let d = Fixture::of(4, AgentPolicy::Force);
     create(&d, "other");
     let (open, exported) = export(&a, &ExportRequest { open: true, ..ExportRequest::default() }).unwrap();
     assert_eq!(exported.sealed_to, None);
@@ -320,7 +320,7 @@ fn one_file_serves_members_with_different_grants() {
         .unwrap();
     let adopt = AdoptRequest { caller: caller(), scope: Some(scope("web")), ..AdoptRequest::default() };
     a.engine.adopt_into_team(&adopt).unwrap();
-    let c = Bed::of(3, AgentPolicy::Force);
+    let c = Fixture::of(3, AgentPolicy::Force);
     let_in(&a, &c, "cy-laptop", Grant { role: Role::Writer, scopes: Granted::Only([scope("web")].into()) });
     let file = all(&a);
     let at_b = import(&b, &file);
@@ -338,7 +338,7 @@ fn devices_that_read_different_projects_agree_on_what_these_say_alike() {
         let models = ergo::infer::FakeModels::new().embedding(|text| Ok(ergo::infer::FakeModels::bag_of_words(text)));
         Arc::new(models.classifying(|_, _| Ok([6.0, 0.0, -2.0])))
     };
-    let (a, b) = (Bed::of(1, AgentPolicy::Force), Bed::of(2, AgentPolicy::Force));
+    let (a, b) = (Fixture::of(1, AgentPolicy::Force), Fixture::of(2, AgentPolicy::Force));
     let a = a.reopen_with_models(Guard::default(), models());
     let b = b.reopen_with_models(Guard::default(), models());
     let rule = |project: &str, statement: &str| RememberRequest {
@@ -366,9 +366,9 @@ fn devices_that_read_different_projects_agree_on_what_these_say_alike() {
     let found = b.engine.reconcile_notes(&judge, &nothing.0, &nothing.1, &ergo::engine::ReconcileBudget::default());
     assert_eq!(found.unwrap().merged, 1);
     import(&a, &all(&b));
-    let insights = |bed: &Bed| {
+    let insights = |fixture: &Fixture| {
         let query = ergo::api::InsightsQuery { org_id: "acme".into(), ..ergo::api::InsightsQuery::default() };
-        let items = bed.engine.insights(&query).unwrap().items.into_iter();
+        let items = fixture.engine.insights(&query).unwrap().items.into_iter();
         items.map(|one| (one.claim, one.projects, one.sightings, one.first_seen, one.last_seen)).collect::<Vec<_>>()
     };
     assert_eq!(insights(&a), insights(&b));

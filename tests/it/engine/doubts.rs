@@ -21,12 +21,12 @@ pub(super) fn doubting() -> Guard {
     Guard::default().with_gate(GateWeights { words, ..GateWeights::default() })
 }
 
-fn bed_with(agents_may: AgentPolicy) -> Bed {
-    Bed::with(agents_may).reopen_with(doubting())
+fn fixture_with(agents_may: AgentPolicy) -> Fixture {
+    Fixture::with(agents_may).reopen_with(doubting())
 }
 
-fn bed() -> Bed {
-    bed_with(AgentPolicy::Force)
+fn fixture() -> Fixture {
+    fixture_with(AgentPolicy::Force)
 }
 
 const OLD: &str = "The weekly report goes to the finance team first";
@@ -43,8 +43,8 @@ fn considered(outcome: WriteOutcome) -> Consider {
     }
 }
 
-fn ask(bed: &Bed, statement: &str) -> Consider {
-    considered(bed.engine.remember(asking(statement)).unwrap())
+fn ask(fixture: &Fixture, statement: &str) -> Consider {
+    considered(fixture.engine.remember(asking(statement)).unwrap())
 }
 
 fn verdicts(token: &str, verdicts: &[(ClaimId, PairVerdict)]) -> JudgeRequest {
@@ -58,200 +58,200 @@ fn verdicts(token: &str, verdicts: &[(ClaimId, PairVerdict)]) -> JudgeRequest {
     }
 }
 
-fn judge(bed: &Bed, question: &Consider, id: ClaimId, verdict: PairVerdict) -> WriteOutcome {
-    bed.engine.judge(&verdicts(&question.token, &[(id, verdict)])).unwrap()
+fn judge(fixture: &Fixture, question: &Consider, id: ClaimId, verdict: PairVerdict) -> WriteOutcome {
+    fixture.engine.judge(&verdicts(&question.token, &[(id, verdict)])).unwrap()
 }
 
-fn questions(bed: &Bed) -> usize {
-    bed.engine.questions(&QuestionsQuery::default()).unwrap().items.len()
+fn questions(fixture: &Fixture) -> usize {
+    fixture.engine.questions(&QuestionsQuery::default()).unwrap().items.len()
 }
 
-fn active(bed: &Bed) -> Vec<String> {
-    let claims = bed.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items;
+fn active(fixture: &Fixture) -> Vec<String> {
+    let claims = fixture.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items;
     claims.into_iter().map(|claim| claim.statement).collect()
 }
 
 #[test]
 fn a_write_in_doubt_waits_and_one_that_cannot_wait_is_told() {
-    let bed = bed();
-    let old = bed.remember(OLD, "they plan by it");
-    let previewed = stored(bed.engine.remember(RememberRequest { dry_run: true, ..asking(NEW) }).unwrap());
+    let fixture = fixture();
+    let old = fixture.remember(OLD, "they plan by it");
+    let previewed = stored(fixture.engine.remember(RememberRequest { dry_run: true, ..asking(NEW) }).unwrap());
     assert_eq!(
         previewed.doubts.iter().map(|doubt| (doubt.id, doubt.band)).collect::<Vec<_>>(),
         [(old, DoubtBand::Ask)]
     );
-    let question = ask(&bed, NEW);
+    let question = ask(&fixture, NEW);
     assert_eq!((question.doubts[0].id, question.doubts[0].statement.as_str()), (old, OLD));
     assert_eq!(question.doubts[0].reason.as_deref(), Some("they plan by it"));
-    assert_eq!(active(&bed), [OLD]);
-    assert_eq!(bed.card(question.card_id).summary.kind, CardKind::Held);
+    assert_eq!(active(&fixture), [OLD]);
+    assert_eq!(fixture.card(question.card_id).summary.kind, CardKind::Held);
     // The same words again are the same question.
-    let again = ask(&bed, NEW);
+    let again = ask(&fixture, NEW);
     assert_eq!((again.token, again.replayed), (question.token, true));
-    assert_eq!(questions(&bed), 1);
+    assert_eq!(questions(&fixture), 1);
     // Whoever does not wait stores it, and the question is gone.
-    let stored = stored(bed.try_remember(NEW, "they asked for it"));
-    assert_eq!((stored.doubts.len(), questions(&bed)), (1, 0));
+    let stored = stored(fixture.try_remember(NEW, "they asked for it"));
+    assert_eq!((stored.doubts.len(), questions(&fixture)), (1, 0));
 }
 
 #[test]
 fn compatible_is_stored_and_not_asked_again() {
-    let bed = bed();
-    let old = bed.remember(OLD, "they plan by it");
-    let question = ask(&bed, NEW);
-    let new = stored(judge(&bed, &question, old, PairVerdict::Compatible));
+    let fixture = fixture();
+    let old = fixture.remember(OLD, "they plan by it");
+    let question = ask(&fixture, NEW);
+    let new = stored(judge(&fixture, &question, old, PairVerdict::Compatible));
     assert!(new.doubts.is_empty() && new.superseded.is_empty() && !new.duplicate, "{new:?}");
-    assert_eq!(active(&bed).len(), 2);
-    let history = bed.engine.history(&old.to_hex()).unwrap();
+    assert_eq!(active(&fixture).len(), 2);
+    let history = fixture.engine.history(&old.to_hex()).unwrap();
     let judged = history.events.iter().find(|event| event.kind == "judgement.compatible").expect("a judgement");
     assert_eq!((judged.reason.as_deref(), judged.agent.as_deref()), (Some("read both"), Some("claude")));
     assert_eq!(judged.targets, [new.claim_id, old]);
     // The same words are in doubt no more, once the claim is gone.
-    bed.retract(new.claim_id, "not yet");
-    assert!(stored(bed.engine.remember(asking(NEW)).unwrap()).doubts.is_empty());
+    fixture.retract(new.claim_id, "not yet");
+    assert!(stored(fixture.engine.remember(asking(NEW)).unwrap()).doubts.is_empty());
 }
 
 #[test]
 fn the_same_is_not_stored_twice() {
-    let bed = bed();
-    let old = bed.remember(OLD, "they plan by it");
-    let question = ask(&bed, NEW);
-    let same = stored(judge(&bed, &question, old, PairVerdict::Same));
+    let fixture = fixture();
+    let old = fixture.remember(OLD, "they plan by it");
+    let question = ask(&fixture, NEW);
+    let same = stored(judge(&fixture, &question, old, PairVerdict::Same));
     assert_eq!((same.claim_id, same.duplicate), (old, true));
-    assert_eq!(active(&bed), [OLD]);
-    let history = bed.engine.history(&old.to_hex()).unwrap();
+    assert_eq!(active(&fixture), [OLD]);
+    let history = fixture.engine.history(&old.to_hex()).unwrap();
     assert!(history.events.iter().any(|event| event.kind == "judgement.same"));
-    let again = stored(bed.engine.remember(asking(NEW)).unwrap());
+    let again = stored(fixture.engine.remember(asking(NEW)).unwrap());
     assert_eq!((again.claim_id, again.duplicate), (old, true));
 }
 
 #[test]
 fn what_replaces_supersedes_with_the_reason_given() {
-    let bed = bed();
-    let old = bed.remember(OLD, "they plan by it");
-    let question = ask(&bed, NEW);
-    let new = stored(judge(&bed, &question, old, PairVerdict::Replaces));
+    let fixture = fixture();
+    let old = fixture.remember(OLD, "they plan by it");
+    let question = ask(&fixture, NEW);
+    let new = stored(judge(&fixture, &question, old, PairVerdict::Replaces));
     assert_eq!(new.superseded, [old]);
-    assert_eq!(bed.claim(old).status, Status::Superseded);
-    let history = bed.engine.history(&old.to_hex()).unwrap();
+    assert_eq!(fixture.claim(old).status, Status::Superseded);
+    let history = fixture.engine.history(&old.to_hex()).unwrap();
     let reasons: Vec<_> = history.events.iter().filter(|event| event.kind == "supersede").collect();
     assert_eq!(reasons[0].reason.as_deref(), Some("read both"));
 }
 
 #[test]
 fn what_contradicts_is_refused_also_when_it_comes_again() {
-    let bed = bed();
-    let old = bed.remember(OLD, "they plan by it");
-    let question = ask(&bed, NEW);
-    let refusal = refused(judge(&bed, &question, old, PairVerdict::Contradicts));
+    let fixture = fixture();
+    let old = fixture.remember(OLD, "they plan by it");
+    let question = ask(&fixture, NEW);
+    let refusal = refused(judge(&fixture, &question, old, PairVerdict::Contradicts));
     let card = refusal.card_id.expect("a card");
-    assert_eq!(bed.card(card).summary.kind, CardKind::Refused);
+    assert_eq!(fixture.card(card).summary.kind, CardKind::Refused);
     assert!(refusal.conflicts[0].evidence.sentence.contains("read both"));
-    assert_eq!(active(&bed), [OLD]);
-    assert_eq!(refused(bed.engine.remember(asking(NEW)).unwrap()).card_id, Some(card));
+    assert_eq!(active(&fixture), [OLD]);
+    assert_eq!(refused(fixture.engine.remember(asking(NEW)).unwrap()).card_id, Some(card));
     // A person settles it as any refusal.
-    done(bed.resolve(card, order(CardAct::Dismiss, "both hold")));
-    assert_eq!(active(&bed).len(), 2);
+    done(fixture.resolve(card, order(CardAct::Dismiss, "both hold")));
+    assert_eq!(active(&fixture).len(), 2);
 }
 
 #[test]
 fn an_agent_that_may_only_propose_does_not_replace_a_persons_claim() {
-    let bed = bed_with(AgentPolicy::Propose);
-    let old = bed.remember(OLD, "they plan by it");
-    let question = ask(&bed, NEW);
-    let proposal = proposed(judge(&bed, &question, old, PairVerdict::Replaces));
-    assert_eq!((proposal.claim.id, active(&bed)), (old, vec![OLD.to_owned()]));
-    let new_claim = bed.card(proposal.card_id).sides[0].claim.id;
+    let fixture = fixture_with(AgentPolicy::Propose);
+    let old = fixture.remember(OLD, "they plan by it");
+    let question = ask(&fixture, NEW);
+    let proposal = proposed(judge(&fixture, &question, old, PairVerdict::Replaces));
+    assert_eq!((proposal.claim.id, active(&fixture)), (old, vec![OLD.to_owned()]));
+    let new_claim = fixture.card(proposal.card_id).sides[0].claim.id;
     let winner = ResolveRequest { winner: Some(new_claim.to_hex()), ..order(CardAct::Supersede, "agreed") };
-    done(bed.resolve(proposal.card_id, winner));
-    assert_eq!(active(&bed), [NEW]);
+    done(fixture.resolve(proposal.card_id, winner));
+    assert_eq!(active(&fixture), [NEW]);
 }
 
 #[test]
 fn wrong_answers_name_what_is_wrong() {
-    let bed = bed();
-    let old = bed.remember(OLD, "they plan by it");
-    let question = ask(&bed, NEW);
-    let other = bed.remember("Containers run as an ordinary user", "least privilege");
-    let error = bed.engine.judge(&verdicts(&question.token, &[(other, PairVerdict::Same)])).unwrap_err();
+    let fixture = fixture();
+    let old = fixture.remember(OLD, "they plan by it");
+    let question = ask(&fixture, NEW);
+    let other = fixture.remember("Containers run as an ordinary user", "least privilege");
+    let error = fixture.engine.judge(&verdicts(&question.token, &[(other, PairVerdict::Same)])).unwrap_err();
     assert_eq!(error.field.as_deref(), Some("verdicts"));
     assert!(error.message.contains(&other.short()) && error.candidates == [old.to_hex()], "{error:?}");
-    let empty = bed.engine.judge(&verdicts(&question.token, &[])).unwrap_err();
+    let empty = fixture.engine.judge(&verdicts(&question.token, &[])).unwrap_err();
     assert_eq!(empty.field.as_deref(), Some("verdicts"));
     let mute = JudgeRequest { because: None, ..verdicts(&question.token, &[(old, PairVerdict::Same)]) };
-    assert_eq!(bed.engine.judge(&mute).unwrap_err().field.as_deref(), Some("because"));
-    assert!(bed.engine.judge(&verdicts("0123456789", &[(old, PairVerdict::Same)])).is_err());
-    assert_eq!(questions(&bed), 1);
+    assert_eq!(fixture.engine.judge(&mute).unwrap_err().field.as_deref(), Some("because"));
+    assert!(fixture.engine.judge(&verdicts("0123456789", &[(old, PairVerdict::Same)])).is_err());
+    assert_eq!(questions(&fixture), 1);
 }
 
 #[test]
 fn a_question_has_one_answer_and_a_retry_gets_it_again() {
-    let bed = bed();
-    let old = bed.remember(OLD, "they plan by it");
-    let question = ask(&bed, NEW);
+    let fixture = fixture();
+    let old = fixture.remember(OLD, "they plan by it");
+    let question = ask(&fixture, NEW);
     let mut first = verdicts(&question.token, &[(old, PairVerdict::Compatible)]);
     first.caller.op_id = Some(op(9));
-    let new = stored(bed.engine.judge(&first).unwrap()).claim_id;
-    let again = stored(bed.engine.judge(&first).unwrap());
+    let new = stored(fixture.engine.judge(&first).unwrap()).claim_id;
+    let again = stored(fixture.engine.judge(&first).unwrap());
     assert_eq!((again.claim_id, again.replayed), (new, true));
-    let late = stale(judge(&bed, &question, old, PairVerdict::Contradicts));
+    let late = stale(judge(&fixture, &question, old, PairVerdict::Contradicts));
     assert!(late.message.contains("already answered by claude (compatible)"), "{}", late.message);
     assert_eq!(late.claim.expect("what came of it").id, new);
 }
 
 #[test]
 fn nobody_answers_and_the_write_is_stored_with_a_card() {
-    let bed = bed();
-    bed.remember(OLD, "they plan by it");
-    let question = ask(&bed, NEW);
-    assert!(!bed.engine.store_unanswered().unwrap());
+    let fixture = fixture();
+    fixture.remember(OLD, "they plan by it");
+    let question = ask(&fixture, NEW);
+    assert!(!fixture.engine.store_unanswered().unwrap());
     // It survives a restart.
-    let bed = bed.reopen_with(doubting());
-    assert_eq!((questions(&bed), bed.engine.next_unanswered().unwrap()), (1, Some(question.until)));
-    bed.clock.store(question.until, Ordering::Relaxed);
-    assert!(bed.engine.store_unanswered().unwrap());
-    assert!(!bed.engine.store_unanswered().unwrap());
-    assert_eq!((active(&bed).len(), questions(&bed)), (2, 0));
-    let cards = bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
+    let fixture = fixture.reopen_with(doubting());
+    assert_eq!((questions(&fixture), fixture.engine.next_unanswered().unwrap()), (1, Some(question.until)));
+    fixture.clock.store(question.until, Ordering::Relaxed);
+    assert!(fixture.engine.store_unanswered().unwrap());
+    assert!(!fixture.engine.store_unanswered().unwrap());
+    assert_eq!((active(&fixture).len(), questions(&fixture)), (2, 0));
+    let cards = fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
     assert_eq!((cards.len(), cards[0].kind, cards[0].status), (1, CardKind::Found, CardStatus::Open));
     assert!(cards[0].headline.contains("Not judged yet"), "{}", cards[0].headline);
 }
 
 #[test]
 fn a_session_that_ends_says_that_nobody_will_answer() {
-    let bed = bed();
-    bed.remember(OLD, "they plan by it");
-    let question = ask(&bed, NEW);
+    let fixture = fixture();
+    fixture.remember(OLD, "they plan by it");
+    let question = ask(&fixture, NEW);
     let request = JudgeRequest { unanswered: true, because: None, ..verdicts(&question.token, &[]) };
-    let stored = stored(bed.engine.judge(&request).unwrap());
+    let stored = stored(fixture.engine.judge(&request).unwrap());
     assert!(stored.warnings.iter().any(|warning| warning.code == "unanswered"), "{:?}", stored.warnings);
-    assert_eq!(bed.open_cards(), 1);
+    assert_eq!(fixture.open_cards(), 1);
 }
 
 #[test]
 fn an_answer_that_is_undone_leaves_the_question_to_a_person() {
-    let bed = bed();
-    let old = bed.remember(OLD, "they plan by it");
-    let question = ask(&bed, NEW);
-    let new = stored(judge(&bed, &question, old, PairVerdict::Replaces));
-    bed.engine.undo(UndoRequest { caller: caller(), target_op: Some(new.op_id) }).unwrap();
-    assert_eq!(active(&bed), [OLD]);
-    assert_eq!(bed.card(question.card_id).summary.status, CardStatus::Open);
-    bed.clock.store(question.until, Ordering::Relaxed);
-    assert!(!bed.engine.store_unanswered().unwrap());
+    let fixture = fixture();
+    let old = fixture.remember(OLD, "they plan by it");
+    let question = ask(&fixture, NEW);
+    let new = stored(judge(&fixture, &question, old, PairVerdict::Replaces));
+    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(new.op_id) }).unwrap();
+    assert_eq!(active(&fixture), [OLD]);
+    assert_eq!(fixture.card(question.card_id).summary.status, CardStatus::Open);
+    fixture.clock.store(question.until, Ordering::Relaxed);
+    assert!(!fixture.engine.store_unanswered().unwrap());
     // What was judged is not on the record any more: the question comes again.
-    assert_eq!(ask(&bed, NEW).token, question.token);
+    assert_eq!(ask(&fixture, NEW).token, question.token);
 }
 
 #[test]
 fn a_verdict_never_goes_around_a_refusal() {
-    let bed = bed();
-    let old = bed.remember("The gateway's port on host3 is documented in the wiki.", "people look there");
-    let question = ask(&bed, "The gateway's port is 8080 on host3.");
-    let opposed = bed.remember("The gateway's port is 9090 on host3.", "8080 is taken");
-    let refusal = refused(judge(&bed, &question, old, PairVerdict::Compatible));
+    let fixture = fixture();
+    let old = fixture.remember("The gateway's port on host3 is documented in the wiki.", "people look there");
+    let question = ask(&fixture, "The gateway's port is 8080 on host3.");
+    let opposed = fixture.remember("The gateway's port is 9090 on host3.", "8080 is taken");
+    let refusal = refused(judge(&fixture, &question, old, PairVerdict::Compatible));
     assert!(refusal.conflicts.iter().any(|conflict| conflict.claim.id == opposed));
-    assert_eq!(questions(&bed), 0);
+    assert_eq!(questions(&fixture), 0);
 }
 
 /// A gate that asks the cross-encoder about two pairs of a write, and asks where its fourth output is sure.
@@ -273,18 +273,18 @@ fn the_cross_encoder_reads_few_pairs_for_the_gate_once_and_only_if_somebody_answ
         .embedding(|text| Ok(FakeModels::bag_of_words(text)))
         .classifying(|_, _| Ok([0.0; 3]))
         .gating(|existing, _| if existing == OLD { 5.0 } else { -5.0 });
-    let bed = Bed::new().reopen_with_models(gating(), Arc::new(models));
-    let inferred = || bed.engine.counts().unwrap().guard.inferred;
-    bed.remember(OLD, "they plan by it");
+    let fixture = Fixture::new().reopen_with_models(gating(), Arc::new(models));
+    let inferred = || fixture.engine.counts().unwrap().guard.inferred;
+    fixture.remember(OLD, "they plan by it");
     for other in ["is written in plain words", "fits on one page", "names its author and the finance team"] {
-        bed.remember(&format!("The weekly report {other}"), "they plan by it");
+        fixture.remember(&format!("The weekly report {other}"), "they plan by it");
     }
     assert_eq!(inferred(), 0, "nobody answers, so nothing is asked");
-    let question = ask(&bed, NEW);
+    let question = ask(&fixture, NEW);
     assert_eq!(inferred(), 2, "two of four pairs");
     let named: Vec<&str> = question.doubts.iter().map(|doubt| doubt.statement.as_str()).collect();
     assert_eq!(named, [OLD], "what the cross-encoder was not asked about is in no doubt");
-    assert_eq!(ask(&bed, NEW).token, question.token);
+    assert_eq!(ask(&fixture, NEW).token, question.token);
     assert_eq!(inferred(), 2, "what was asked lately is not asked again");
 }
 
@@ -293,14 +293,16 @@ fn settling_the_card_replaces_only_what_was_asked_about() {
     let weights = [("intercept".to_owned(), -1.0), ("overlap".to_owned(), 4.0)].into();
     let words = GateRegression { ask: 0.6, mention: 0.2, weights };
     let guard = Guard::default().with_gate(GateWeights { words, ..GateWeights::default() });
-    let bed = Bed::with(AgentPolicy::Force).reopen_with(guard);
-    let old = bed.remember(OLD, "they plan by it");
-    let near = bed.remember("The finance team reads the weekly summary on Mondays", "habit");
-    let question = ask(&bed, NEW);
+    let fixture = Fixture::with(AgentPolicy::Force).reopen_with(guard);
+    let old = fixture.remember(OLD, "they plan by it");
+    let near = fixture.remember("The finance team reads the weekly summary on Mondays", "habit");
+    let question = ask(&fixture, NEW);
     let bands: BTreeMap<ClaimId, DoubtBand> = question.doubts.iter().map(|doubt| (doubt.id, doubt.band)).collect();
     assert_eq!(bands, [(old, DoubtBand::Ask), (near, DoubtBand::Mention)].into());
-    let card = bed.card(question.card_id);
+    let card = fixture.card(question.card_id);
     let winner = Some(card.sides[0].claim.id.to_hex());
-    done(bed.resolve(question.card_id, ResolveRequest { winner, ..order(CardAct::Supersede, "drafts come first") }));
-    assert_eq!((bed.claim(old).status, bed.claim(near).status), (Status::Superseded, Status::Active));
+    done(
+        fixture.resolve(question.card_id, ResolveRequest { winner, ..order(CardAct::Supersede, "drafts come first") }),
+    );
+    assert_eq!((fixture.claim(old).status, fixture.claim(near).status), (Status::Superseded, Status::Active));
 }

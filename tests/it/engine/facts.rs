@@ -9,61 +9,61 @@ use super::*;
 
 #[test]
 fn a_fact_replaces_the_fact_under_its_key_and_keeps_it_in_history() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let set = |statement: &str| {
         let request = RememberRequest { key: Some("db/version".into()), ..fact(statement) };
-        stored(bed.engine.remember(request).unwrap())
+        stored(fixture.engine.remember(request).unwrap())
     };
     let first = set("Postgres 15");
     let second = set("Postgres 16");
     assert_eq!(second.superseded, [first.claim_id]);
-    assert_eq!(bed.claim(first.claim_id).status, Status::Superseded);
-    let history = bed.engine.history(&second.claim_id.to_hex()).unwrap();
+    assert_eq!(fixture.claim(first.claim_id).status, Status::Superseded);
+    let history = fixture.engine.history(&second.claim_id.to_hex()).unwrap();
     assert_eq!(history.chain.len(), 2);
     assert_eq!(history.chain[1].claim.statement, "Postgres 15");
     // Taking the second back brings the first one back.
-    bed.undo();
-    assert_eq!(bed.claim(first.claim_id).status, Status::Active);
+    fixture.undo();
+    assert_eq!(fixture.claim(first.claim_id).status, Status::Active);
 }
 
 #[test]
 fn facts_without_a_key_replace_only_what_is_the_same() {
-    let bed = Bed::new();
-    let a = stored(bed.engine.remember(fact("The build server is in Bonn")).unwrap());
-    let b = stored(bed.engine.remember(fact("The build server was bought in 2019")).unwrap());
+    let fixture = Fixture::new();
+    let a = stored(fixture.engine.remember(fact("The build server is in Bonn")).unwrap());
+    let b = stored(fixture.engine.remember(fact("The build server was bought in 2019")).unwrap());
     assert!(b.superseded.is_empty());
-    let again = stored(bed.engine.remember(fact("The build server is in Bonn")).unwrap());
+    let again = stored(fixture.engine.remember(fact("The build server is in Bonn")).unwrap());
     assert!(again.duplicate && again.claim_id == a.claim_id);
 }
 
 #[test]
 fn a_fact_needs_no_reason_and_passes_no_guard() {
-    let bed = Bed::new();
-    bed.remember("Deployments must use a blue canary", "safe");
-    let outcome = bed.engine.remember(fact("Deployments must use a red canary")).unwrap();
+    let fixture = Fixture::new();
+    fixture.remember("Deployments must use a blue canary", "safe");
+    let outcome = fixture.engine.remember(fact("Deployments must use a red canary")).unwrap();
     assert!(matches!(outcome, WriteOutcome::Stored(_)));
-    assert_eq!(bed.open_cards(), 0);
+    assert_eq!(fixture.open_cards(), 0);
 }
 
 #[test]
 fn a_decision_that_contradicts_a_known_fact_is_stored_with_a_warning_that_names_it() {
-    let bed = Bed::new();
-    stored(bed.engine.remember(fact("The API port is 9090.")).unwrap());
-    let outcome = stored(bed.try_remember("The API port must be 8080.", "the proxy expects it"));
+    let fixture = Fixture::new();
+    stored(fixture.engine.remember(fact("The API port is 9090.")).unwrap());
+    let outcome = stored(fixture.try_remember("The API port must be 8080.", "the proxy expects it"));
     let warning = &outcome.warnings[0];
     assert_eq!(warning.code, "softer_conflict");
     assert!(warning.message.contains("the fact “The API port is 9090.”"), "{}", warning.message);
     assert_eq!(warning.conflict.as_ref().map(|conflict| conflict.tier), Some(ergo::domain::Tier::Warn));
-    assert_eq!(bed.open_cards(), 0);
+    assert_eq!(fixture.open_cards(), 0);
 }
 
 #[test]
 fn a_fact_that_contradicts_a_decision_warns_and_replaces_the_fact_under_its_key() {
-    let bed = Bed::new();
-    bed.remember("The API port must be 8080.", "the proxy expects it");
-    let first = stored(bed.engine.remember(fact("The API port is 8080.")).unwrap());
+    let fixture = Fixture::new();
+    fixture.remember("The API port must be 8080.", "the proxy expects it");
+    let first = stored(fixture.engine.remember(fact("The API port is 8080.")).unwrap());
     assert!(first.warnings.is_empty(), "{:?}", first.warnings);
-    let second = stored(bed.engine.remember(fact("The API port is 9090.")).unwrap());
+    let second = stored(fixture.engine.remember(fact("The API port is 9090.")).unwrap());
     assert_eq!(second.superseded, [first.claim_id]);
     let warning = &second.warnings[0];
     assert!(warning.message.contains("the decision “The API port must be 8080.”"), "{}", warning.message);
@@ -71,27 +71,34 @@ fn a_fact_that_contradicts_a_decision_warns_and_replaces_the_fact_under_its_key(
 
 #[test]
 fn an_audit_compares_facts_with_decisions_and_not_with_each_other() {
-    let bed = Bed::new();
-    stored(bed.engine.remember(RememberRequest { key: Some("a".into()), ..fact("The API port is 9090.") }).unwrap());
-    stored(bed.engine.remember(RememberRequest { key: Some("b".into()), ..fact("The API port is 7070.") }).unwrap());
-    let audit = || bed.engine.audit(ergo::api::AuditRequest { caller: caller(), dry_run: false }).unwrap();
+    let fixture = Fixture::new();
+    stored(
+        fixture.engine.remember(RememberRequest { key: Some("a".into()), ..fact("The API port is 9090.") }).unwrap(),
+    );
+    stored(
+        fixture.engine.remember(RememberRequest { key: Some("b".into()), ..fact("The API port is 7070.") }).unwrap(),
+    );
+    let audit = || fixture.engine.audit(ergo::api::AuditRequest { caller: caller(), dry_run: false }).unwrap();
     assert_eq!(audit().opened.len(), 0);
-    let rule = bed.remember("The API port must be 8080.", "the proxy expects it");
+    let rule = fixture.remember("The API port must be 8080.", "the proxy expects it");
     let outcome = audit();
     assert_eq!((outcome.claims, outcome.opened.len()), (3, 2));
     let card = outcome.opened[0].id;
     let winner = Some(rule.to_hex());
-    done(bed.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "the fact is out of date") }));
-    assert_eq!(bed.open_cards(), 1);
+    done(fixture.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "the fact is out of date") }));
+    assert_eq!(fixture.open_cards(), 1);
 }
 
 #[test]
 fn a_key_that_was_derived_is_not_shown() {
-    let bed = Bed::new();
-    let id = stored(bed.engine.remember(fact("The staging database listens on port 5433.")).unwrap()).claim_id;
-    assert_eq!(bed.claim(id).key, None);
-    let later = stored(bed.engine.remember(fact("The staging database listens on port 5434.")).unwrap());
+    let fixture = Fixture::new();
+    let id = stored(fixture.engine.remember(fact("The staging database listens on port 5433.")).unwrap()).claim_id;
+    assert_eq!(fixture.claim(id).key, None);
+    let later = stored(fixture.engine.remember(fact("The staging database listens on port 5434.")).unwrap());
     assert_eq!(later.superseded, [id]);
     let given = RememberRequest { key: Some("databases".into()), ..fact("Two databases run on one host.") };
-    assert_eq!(bed.claim(stored(bed.engine.remember(given).unwrap()).claim_id).key.as_deref(), Some("databases"));
+    assert_eq!(
+        fixture.claim(stored(fixture.engine.remember(given).unwrap()).claim_id).key.as_deref(),
+        Some("databases")
+    );
 }

@@ -37,21 +37,21 @@ pub(super) fn early_or_late(margin: f32) -> FakeModels {
 pub(super) const EARLY: &str = "Reviews are asked for early, while the change is small";
 pub(super) const LATE: &str = "Reviews are asked for once the whole change is done";
 
-fn bed(models: Arc<dyn Models>) -> Bed {
-    Bed::new().reopen_with_models(trusting(), models)
+fn fixture(models: Arc<dyn Models>) -> Fixture {
+    Fixture::new().reopen_with_models(trusting(), models)
 }
 
 #[test]
 fn what_a_cross_encoder_says_in_both_orders_decides() {
     let models = Arc::new(early_or_late(4.0));
-    let bed = bed(Arc::clone(&models) as Arc<dyn Models>);
-    bed.remember(EARLY, "cheap to change");
-    let refused = refused(bed.try_remember(LATE, "one look is enough"));
+    let fixture = fixture(Arc::clone(&models) as Arc<dyn Models>);
+    fixture.remember(EARLY, "cheap to change");
+    let refused = refused(fixture.try_remember(LATE, "one look is enough"));
     let conflict = &refused.conflicts[0];
     assert_eq!(conflict.rule, "inferred");
     assert!(conflict.score > 0.9 && conflict.evidence.features.contains_key("margin"));
     assert!(models.asked().iter().all(|(_, call)| call.priority == Priority::Foreground));
-    let guard = bed.engine.counts().unwrap().guard;
+    let guard = fixture.engine.counts().unwrap().guard;
     assert_eq!((guard.block, guard.inferred, guard.skipped), (1, 1, 0));
 }
 
@@ -59,38 +59,38 @@ fn what_a_cross_encoder_says_in_both_orders_decides() {
 #[test]
 fn what_was_asked_lately_is_not_asked_again() {
     let models = Arc::new(unsure(true));
-    let bed = Bed::new().reopen_with_models(deepening(), Arc::clone(&models) as Arc<dyn Models>);
-    bed.remember(EARLY, "cheap to change");
-    stored(bed.engine.remember(RememberRequest { dry_run: true, ..request(LATE, "one look is enough") }).unwrap());
+    let fixture = Fixture::new().reopen_with_models(deepening(), Arc::clone(&models) as Arc<dyn Models>);
+    fixture.remember(EARLY, "cheap to change");
+    stored(fixture.engine.remember(RememberRequest { dry_run: true, ..request(LATE, "one look is enough") }).unwrap());
     let asked = models.asked();
     assert!(asked.iter().any(|(role, _)| *role == ModelRole::Nli));
-    bed.remember(LATE, "one look is enough");
+    fixture.remember(LATE, "one look is enough");
     assert_eq!(models.asked().len(), asked.len());
-    while bed.engine.deepen_next().unwrap() {}
+    while fixture.engine.deepen_next().unwrap() {}
     assert!(models.asked()[asked.len()..].iter().all(|(role, _)| *role == ModelRole::Llm));
-    assert_eq!(bed.open_cards(), 1);
+    assert_eq!(fixture.open_cards(), 1);
 }
 
 #[test]
 fn a_softer_word_warns() {
-    let bed = bed(Arc::new(early_or_late(1.5)));
-    bed.remember(EARLY, "cheap to change");
-    let warnings = stored(bed.try_remember(LATE, "one look is enough")).warnings;
+    let fixture = fixture(Arc::new(early_or_late(1.5)));
+    fixture.remember(EARLY, "cheap to change");
+    let warnings = stored(fixture.try_remember(LATE, "one look is enough")).warnings;
     assert_eq!(warnings.iter().map(|w| w.code.as_str()).collect::<Vec<_>>(), ["softer_conflict"]);
 }
 
 #[test]
 fn facts_duplicates_and_retries_ask_no_model() {
     let models = Arc::new(early_or_late(4.0));
-    let bed = bed(Arc::clone(&models) as Arc<dyn Models>);
-    stored(bed.engine.remember(fact(EARLY)).unwrap());
+    let fixture = fixture(Arc::clone(&models) as Arc<dyn Models>);
+    stored(fixture.engine.remember(fact(EARLY)).unwrap());
     assert!(models.asked().is_empty());
     let once = RememberRequest { caller: Caller { op_id: Some(op(5)), ..caller() }, ..request(EARLY, "cheap") };
-    stored(bed.engine.remember(once.clone()).unwrap());
+    stored(fixture.engine.remember(once.clone()).unwrap());
     let asked = models.asked().len();
     assert!(asked > 0);
-    stored(bed.engine.remember(once).unwrap());
-    stored(bed.try_remember(EARLY, "cheap"));
+    stored(fixture.engine.remember(once).unwrap());
+    stored(fixture.try_remember(EARLY, "cheap"));
     assert_eq!(models.asked().len(), asked);
 }
 
@@ -99,14 +99,14 @@ fn a_model_that_fails_costs_a_warning_and_no_write() {
     let models = FakeModels::new()
         .embedding(|text| Ok(FakeModels::bag_of_words(text)))
         .classifying(|_, _| Err(InferError::Timeout { role: ModelRole::Nli, after: Duration::from_millis(7) }));
-    let bed = bed(Arc::new(models));
-    let first = stored(bed.try_remember(EARLY, "cheap to change"));
+    let fixture = fixture(Arc::new(models));
+    let first = stored(fixture.try_remember(EARLY, "cheap to change"));
     assert!(first.warnings.is_empty(), "there was nothing to infer: {:?}", first.warnings);
-    let second = stored(bed.try_remember(LATE, "one look is enough"));
+    let second = stored(fixture.try_remember(LATE, "one look is enough"));
     let warning = &second.warnings[0];
     assert_eq!(warning.code, "stage_skipped");
     assert!(warning.message.contains("NLI model") && warning.message.contains("7 ms"), "{}", warning.message);
-    assert_eq!(bed.engine.counts().unwrap().guard.skipped, 1);
+    assert_eq!(fixture.engine.counts().unwrap().guard.skipped, 1);
 }
 
 /// Many write at once: nobody queues for long, and what was left out is made up for.
@@ -121,18 +121,18 @@ fn where_the_models_are_busy_rules_compare_and_the_background_compares_again() {
         Ok([0.0, 0.0, if a.contains("early") == b.contains("early") { -5.0 } else { 4.0 }])
     });
     let models = Arc::new(models);
-    let bed = bed(Arc::clone(&models) as Arc<dyn Models>);
-    bed.remember(EARLY, "cheap to change");
-    let stored = stored(bed.try_remember(LATE, "one look is enough"));
+    let fixture = fixture(Arc::clone(&models) as Arc<dyn Models>);
+    fixture.remember(EARLY, "cheap to change");
+    let stored = stored(fixture.try_remember(LATE, "one look is enough"));
     let warning = &stored.warnings[0];
     assert_eq!(warning.code, "stage_skipped");
     assert!(warning.message.contains("busy"), "{}", warning.message);
     assert!(models.asked().iter().all(|(_, call)| call.longest_queue.is_some()));
-    assert_eq!(bed.open_cards(), 0);
+    assert_eq!(fixture.open_cards(), 0);
 
     busy.store(false, Ordering::Relaxed);
-    while bed.engine.deepen_next().unwrap() {}
-    assert_eq!(bed.open_cards(), 1, "the background found what the write could not");
+    while fixture.engine.deepen_next().unwrap() {}
+    assert_eq!(fixture.open_cards(), 1, "the background found what the write could not");
 }
 
 /// A cross-encoder during whose answer somebody else writes: only possible where nobody holds the lock.
@@ -149,9 +149,9 @@ fn no_lock_is_held_during_inference_and_concurrent_writes_are_listed() {
         }
         Ok([0.0, 0.0, 1.5])
     });
-    let bed = bed(Arc::new(models));
-    bed.remember(EARLY, "cheap to change");
-    let Bed { engine: owned, dir, .. } = bed;
+    let fixture = fixture(Arc::new(models));
+    fixture.remember(EARLY, "cheap to change");
+    let Fixture { engine: owned, dir, .. } = fixture;
     let owned = Arc::new(owned);
     engine.set(Arc::downgrade(&owned)).unwrap();
     let outcome = stored(owned.remember(request(LATE, "one look is enough")).unwrap());
@@ -162,31 +162,31 @@ fn no_lock_is_held_during_inference_and_concurrent_writes_are_listed() {
 
 #[test]
 fn a_successor_and_a_text_that_settles_a_card_pass_the_models_too() {
-    let bed = bed(Arc::new(early_or_late(4.0)));
-    bed.remember(EARLY, "cheap to change");
-    let target = bed.remember("The linter runs as a hook", "fast");
-    let refused_again = refused(bed.supersede(target, LATE, "one look is enough"));
+    let fixture = fixture(Arc::new(early_or_late(4.0)));
+    fixture.remember(EARLY, "cheap to change");
+    let target = fixture.remember("The linter runs as a hook", "fast");
+    let refused_again = refused(fixture.supersede(target, LATE, "one look is enough"));
     assert_eq!(refused_again.conflicts[0].rule, "inferred");
 
-    let card = bed.refuse("Deployments go through a red gate, reviews are asked for once it is done", "prettier");
+    let card = fixture.refuse("Deployments go through a red gate, reviews are asked for once it is done", "prettier");
     let merged = ResolveRequest {
         statement: Some("Reviews of the change are asked for when it is done, not before".into()),
         ..order(CardAct::Narrow, "both")
     };
-    let side = bed.card(card).sides.iter().find(|side| side.new_claim).unwrap().claim.id;
-    let outcome = bed.resolve(card, ResolveRequest { target: Some(side.to_hex()), ..merged });
+    let side = fixture.card(card).sides.iter().find(|side| side.new_claim).unwrap().claim.id;
+    let outcome = fixture.resolve(card, ResolveRequest { target: Some(side.to_hex()), ..merged });
     // What stands on the card is set aside by the person's word; nothing else opposes it.
     assert!(matches!(outcome, WriteOutcome::Done(_)), "{outcome:?}");
 }
 
 #[test]
 fn an_audit_asks_in_the_background_and_opens_cards() {
-    let bed = Bed::new();
-    bed.remember(EARLY, "cheap to change");
-    bed.remember(LATE, "one look is enough");
+    let fixture = Fixture::new();
+    fixture.remember(EARLY, "cheap to change");
+    fixture.remember(LATE, "one look is enough");
     let models = Arc::new(early_or_late(4.0));
-    let bed = bed.reopen_with_models(trusting(), Arc::clone(&models) as Arc<dyn Models>);
-    let outcome = bed.engine.audit(AuditRequest { caller: caller(), dry_run: false }).unwrap();
+    let fixture = fixture.reopen_with_models(trusting(), Arc::clone(&models) as Arc<dyn Models>);
+    let outcome = fixture.engine.audit(AuditRequest { caller: caller(), dry_run: false }).unwrap();
     assert_eq!((outcome.opened.len(), outcome.inferred, outcome.skipped), (1, 1, None));
     let asked = models.asked();
     assert!(asked.iter().any(|(role, _)| *role == ModelRole::Nli));
@@ -194,49 +194,49 @@ fn an_audit_asks_in_the_background_and_opens_cards() {
 
     let broken = FakeModels::new()
         .classifying(|_, _| Err(InferError::Crashed { role: ModelRole::Nli, why: "was killed".into() }));
-    let bed = bed.reopen_with_models(trusting(), Arc::new(broken));
-    let outcome = bed.engine.audit(AuditRequest { caller: caller(), dry_run: true }).unwrap();
+    let fixture = fixture.reopen_with_models(trusting(), Arc::new(broken));
+    let outcome = fixture.engine.audit(AuditRequest { caller: caller(), dry_run: true }).unwrap();
     assert!(outcome.skipped.unwrap().contains("was killed"));
 }
 
 #[test]
 fn the_vector_of_a_claim_is_stored_with_it_and_made_later_where_it_is_missing() {
-    let bed = Bed::new();
-    bed.remember("The linter runs as a hook", "fast");
-    stored(bed.engine.remember(fact("The port is 80")).unwrap());
-    let bed = bed.reopen_with_models(trusting(), Arc::new(early_or_late(4.0)));
-    bed.remember(EARLY, "cheap to change");
+    let fixture = Fixture::new();
+    fixture.remember("The linter runs as a hook", "fast");
+    stored(fixture.engine.remember(fact("The port is 80")).unwrap());
+    let fixture = fixture.reopen_with_models(trusting(), Arc::new(early_or_late(4.0)));
+    fixture.remember(EARLY, "cheap to change");
     // The first two lack theirs; the third came with its own.
-    assert_eq!(bed.engine.fill_vectors().unwrap(), 2);
-    assert_eq!(bed.engine.fill_vectors().unwrap(), 0);
+    assert_eq!(fixture.engine.fill_vectors().unwrap(), 2);
+    assert_eq!(fixture.engine.fill_vectors().unwrap(), 0);
 
     let broken =
         FakeModels::new().embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "died".into() }));
-    let bed = bed.reopen_with_models(trusting(), Arc::new(broken));
-    let outcome = stored(bed.try_remember("Feature flags live in the repository", "one place"));
+    let fixture = fixture.reopen_with_models(trusting(), Arc::new(broken));
+    let outcome = stored(fixture.try_remember("Feature flags live in the repository", "one place"));
     assert!(outcome.warnings.iter().any(|w| w.code == "stage_skipped"), "{:?}", outcome.warnings);
-    assert_eq!(bed.engine.fill_vectors().unwrap(), 0);
+    assert_eq!(fixture.engine.fill_vectors().unwrap(), 0);
 }
 
 #[test]
 fn a_text_that_the_embedder_refuses_keeps_no_other_from_its_vector() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     for n in 0..40 {
-        bed.remember(&format!("Module {n} is written by team {n}"), "measured");
+        fixture.remember(&format!("Module {n} is written by team {n}"), "measured");
     }
     // The newest come first: a whole batch of them is refused.
     for n in 0..17 {
-        bed.remember(&format!("Module {} holds Poison", 100 + n), "measured");
+        fixture.remember(&format!("Module {} holds Poison", 100 + n), "measured");
     }
     let models = Arc::new(FakeModels::new().embedding(|text| match text.contains("Poison") {
         true => Err(InferError::Refused("too long".into())),
         false if text.contains("Module 7 ") => Ok(vec![0.0; FakeModels::DIMENSION]),
         false => Ok(FakeModels::bag_of_words(text)),
     }));
-    let bed = bed.reopen_with_models(trusting(), Arc::clone(&models) as Arc<dyn Models>);
+    let fixture = fixture.reopen_with_models(trusting(), Arc::clone(&models) as Arc<dyn Models>);
     let mut stored = 0;
     loop {
-        match bed.engine.fill_vectors().unwrap() {
+        match fixture.engine.fill_vectors().unwrap() {
             0 => break,
             more => stored += more,
         }
@@ -244,7 +244,7 @@ fn a_text_that_the_embedder_refuses_keeps_no_other_from_its_vector() {
     assert_eq!(stored, 39, "all but those that are refused, and one without a direction");
     let before = models.asked().len();
     assert_eq!(
-        (bed.engine.fill_vectors().unwrap(), models.asked().len()),
+        (fixture.engine.fill_vectors().unwrap(), models.asked().len()),
         (0, before),
         "and they are not asked about again"
     );
@@ -252,11 +252,11 @@ fn a_text_that_the_embedder_refuses_keeps_no_other_from_its_vector() {
 
 #[test]
 fn what_comes_back_is_judged_with_models_too() {
-    let bed = bed(Arc::new(early_or_late(4.0)));
-    let early = bed.remember(EARLY, "cheap to change");
-    bed.retract(early, "nobody did");
-    bed.remember(LATE, "one look is enough");
-    let refused = refused(bed.engine.reinstate(on(early, "we do again")).unwrap());
+    let fixture = fixture(Arc::new(early_or_late(4.0)));
+    let early = fixture.remember(EARLY, "cheap to change");
+    fixture.retract(early, "nobody did");
+    fixture.remember(LATE, "one look is enough");
+    let refused = refused(fixture.engine.reinstate(on(early, "we do again")).unwrap());
     assert_eq!(refused.conflicts[0].rule, "inferred");
 }
 
@@ -265,25 +265,25 @@ fn meaning_alone_finds_a_new_claim() {
     // Everything is near everything, whatever the words.
     let models =
         FakeModels::new().embedding(|_| Ok(FakeModels::bag_of_words("same"))).classifying(|_, _| Ok([0.0, 0.0, 4.0]));
-    let bed = bed(Arc::new(models));
-    bed.remember("Alpha beta gamma", "x");
-    let refused = refused(bed.try_remember("Delta epsilon zeta", "y"));
+    let fixture = fixture(Arc::new(models));
+    fixture.remember("Alpha beta gamma", "x");
+    let refused = refused(fixture.try_remember("Delta epsilon zeta", "y"));
     assert!((refused.conflicts[0].evidence.features["cosine"] - 1.0).abs() < 0.01);
 }
 
 #[test]
 fn vectors_of_another_model_cost_a_warning_and_are_left_alone() {
-    let bed = bed(Arc::new(early_or_late(1.0)));
-    bed.remember(EARLY, "cheap to change");
+    let fixture = fixture(Arc::new(early_or_late(1.0)));
+    fixture.remember(EARLY, "cheap to change");
     let other = FakeModels::new().embedding(|_| Ok(vec![1.0, 0.0])).classifying(|_, _| Ok([0.0, 0.0, -4.0]));
-    let bed = bed.reopen_with_models(trusting(), Arc::new(other));
-    let outcome = stored(bed.try_remember("The linter runs as a hook", "fast"));
+    let fixture = fixture.reopen_with_models(trusting(), Arc::new(other));
+    let outcome = stored(fixture.try_remember("The linter runs as a hook", "fast"));
     assert!(
         outcome.warnings[0].message.contains("another model") || outcome.warnings[0].message.contains("dimensions"),
         "{:?}",
         outcome.warnings
     );
-    assert_eq!(bed.engine.fill_vectors().unwrap(), 0);
+    assert_eq!(fixture.engine.fill_vectors().unwrap(), 0);
 }
 
 /// A judge that asks the language model about whatever the cross-encoder half believes, and believes the language model.
@@ -311,15 +311,15 @@ pub(super) fn unsure(first: bool) -> FakeModels {
 #[test]
 fn the_language_model_reads_after_the_write_and_opens_a_card() {
     let models = Arc::new(unsure(true));
-    let bed = Bed::new().reopen_with_models(deepening(), Arc::clone(&models) as Arc<dyn Models>);
-    bed.remember(EARLY, "cheap to change");
-    let late = stored(bed.try_remember(LATE, "one look is enough"));
+    let fixture = Fixture::new().reopen_with_models(deepening(), Arc::clone(&models) as Arc<dyn Models>);
+    fixture.remember(EARLY, "cheap to change");
+    let late = stored(fixture.try_remember(LATE, "one look is enough"));
     assert!(models.asked().iter().all(|(role, _)| *role != ModelRole::Llm), "a write does not wait for it");
-    assert_eq!((bed.open_cards(), bed.engine.counts().unwrap().guard.waiting), (0, 2));
-    while bed.engine.deepen_next().unwrap() {}
-    assert_eq!((bed.open_cards(), bed.engine.counts().unwrap().guard.waiting), (1, 0));
-    let page = bed.engine.conflicts(&ConflictsQuery::default()).unwrap();
-    let card = bed.card(page.items[0].id);
+    assert_eq!((fixture.open_cards(), fixture.engine.counts().unwrap().guard.waiting), (0, 2));
+    while fixture.engine.deepen_next().unwrap() {}
+    assert_eq!((fixture.open_cards(), fixture.engine.counts().unwrap().guard.waiting), (1, 0));
+    let page = fixture.engine.conflicts(&ConflictsQuery::default()).unwrap();
+    let card = fixture.card(page.items[0].id);
     assert!(card.sides.iter().any(|side| side.claim.id == late.claim_id));
     assert_eq!(card.evidence[0].rule, RuleId::InferredDeeply);
     assert!(card.summary.headline.starts_with("Found after the write"), "{}", card.summary.headline);
@@ -334,43 +334,43 @@ fn the_language_model_reads_after_the_write_and_opens_a_card() {
 
 #[test]
 fn what_waits_for_the_language_model_outlives_the_process() {
-    let bed = Bed::new();
-    bed.remember("Reviews are asked for early in the week", "written before there was a language model");
-    let bed = bed.reopen_with_models(deepening(), Arc::new(unsure(true)));
-    assert!(!bed.engine.deepen_next().unwrap(), "what was there before is left to an audit");
-    bed.remember(EARLY, "cheap to change");
-    assert!(bed.engine.deepen_next().unwrap());
-    bed.remember(LATE, "one look is enough");
-    let bed = bed.reopen_with_models(deepening(), Arc::new(unsure(true)));
-    assert_eq!(bed.engine.counts().unwrap().guard.waiting, 1);
-    while bed.engine.deepen_next().unwrap() {}
-    assert!(bed.open_cards() >= 1);
-    let bed = bed.reopen_with_models(deepening(), Arc::new(unsure(true)));
-    assert_eq!(bed.engine.counts().unwrap().guard.waiting, 0);
+    let fixture = Fixture::new();
+    fixture.remember("Reviews are asked for early in the week", "written before there was a language model");
+    let fixture = fixture.reopen_with_models(deepening(), Arc::new(unsure(true)));
+    assert!(!fixture.engine.deepen_next().unwrap(), "what was there before is left to an audit");
+    fixture.remember(EARLY, "cheap to change");
+    assert!(fixture.engine.deepen_next().unwrap());
+    fixture.remember(LATE, "one look is enough");
+    let fixture = fixture.reopen_with_models(deepening(), Arc::new(unsure(true)));
+    assert_eq!(fixture.engine.counts().unwrap().guard.waiting, 1);
+    while fixture.engine.deepen_next().unwrap() {}
+    assert!(fixture.open_cards() >= 1);
+    let fixture = fixture.reopen_with_models(deepening(), Arc::new(unsure(true)));
+    assert_eq!(fixture.engine.counts().unwrap().guard.waiting, 0);
 }
 
 #[test]
 fn what_the_language_model_finds_harmless_opens_no_card() {
-    let bed = Bed::new().reopen_with_models(deepening(), Arc::new(unsure(false)));
-    bed.remember(EARLY, "cheap to change");
-    bed.remember(LATE, "one look is enough");
-    while bed.engine.deepen_next().unwrap() {}
-    assert_eq!(bed.open_cards(), 0);
-    assert!(bed.engine.counts().unwrap().guard.deepened > 0);
+    let fixture = Fixture::new().reopen_with_models(deepening(), Arc::new(unsure(false)));
+    fixture.remember(EARLY, "cheap to change");
+    fixture.remember(LATE, "one look is enough");
+    while fixture.engine.deepen_next().unwrap() {}
+    assert_eq!(fixture.open_cards(), 0);
+    assert!(fixture.engine.counts().unwrap().guard.deepened > 0);
 }
 
 #[test]
 fn a_scope_where_inference_was_wrong_needs_more_to_be_refused() {
-    let bed = bed(Arc::new(early_or_late(1.8)));
-    bed.remember(EARLY, "cheap to change");
+    let fixture = fixture(Arc::new(early_or_late(1.8)));
+    fixture.remember(EARLY, "cheap to change");
     let limit = |refused: &Refused| refused.conflicts[0].evidence.features["limit"];
-    let first = refused(bed.try_remember(LATE, "one look is enough"));
+    let first = refused(fixture.try_remember(LATE, "one look is enough"));
     assert!((limit(&first) - 0.9).abs() < 1e-4);
-    done(bed.resolve(first.card_id.unwrap(), order(CardAct::Dismiss, "both happen")));
+    done(fixture.resolve(first.card_id.unwrap(), order(CardAct::Dismiss, "both happen")));
     // The same doubt about other words: now it only warns.
-    let second = stored(bed.try_remember("Reviews of a change are asked for at its very end", "one look"));
+    let second = stored(fixture.try_remember("Reviews of a change are asked for at its very end", "one look"));
     assert!(second.warnings.iter().any(|w| w.code == "softer_conflict"), "{:?}", second.warnings);
-    let moved = bed.engine.counts().unwrap().thresholds;
+    let moved = fixture.engine.counts().unwrap().thresholds;
     assert!(moved.len() == 1 && moved[0].block > moved[0].usual, "{moved:?}");
 }
 
@@ -378,8 +378,9 @@ fn a_scope_where_inference_was_wrong_needs_more_to_be_refused() {
 fn a_cross_encoder_that_the_judge_does_not_know_only_warns() {
     let mut weights = trusting().weights().clone();
     weights.provenance.nli = "another file".into();
-    let bed = Bed::new().reopen_with_models(Guard::default().with_weights(weights), Arc::new(early_or_late(4.0)));
-    bed.remember(EARLY, "cheap to change");
-    let warnings = stored(bed.try_remember(LATE, "one look is enough")).warnings;
+    let fixture =
+        Fixture::new().reopen_with_models(Guard::default().with_weights(weights), Arc::new(early_or_late(4.0)));
+    fixture.remember(EARLY, "cheap to change");
+    let warnings = stored(fixture.try_remember(LATE, "one look is enough")).warnings;
     assert_eq!(warnings.iter().map(|w| w.code.as_str()).collect::<Vec<_>>(), ["softer_conflict"]);
 }

@@ -40,84 +40,85 @@ fn models() -> FakeModels {
     })
 }
 
-fn bed() -> Bed {
-    bed_of(1)
+fn fixture() -> Fixture {
+    fixture_of(1)
 }
 
 /// A device with these models.
-pub(super) fn bed_of(device: u8) -> Bed {
-    Bed::of(device, AgentPolicy::Force).reopen_with_models(Guard::default(), Arc::new(models()))
+pub(super) fn fixture_of(device: u8) -> Fixture {
+    Fixture::of(device, AgentPolicy::Force).reopen_with_models(Guard::default(), Arc::new(models()))
 }
 
-pub(super) fn reconcile(bed: &Bed) -> Reconciled {
+pub(super) fn reconcile(fixture: &Fixture) -> Reconciled {
     let judge = Caller { agent: Some("ergo notes".into()), ..caller("notes") };
     let budget = ReconcileBudget::default();
-    bed.engine.reconcile_notes(&judge, &HashSet::new(), &HashSet::new(), &budget).unwrap()
+    fixture.engine.reconcile_notes(&judge, &HashSet::new(), &HashSet::new(), &budget).unwrap()
 }
 
-pub(super) fn insights(bed: &Bed) -> Vec<ergo::api::InsightView> {
+pub(super) fn insights(fixture: &Fixture) -> Vec<ergo::api::InsightView> {
     let query = InsightsQuery { org_id: "acme".into(), status: Some("all".into()), ..InsightsQuery::default() };
-    bed.engine.insights(&query).unwrap().items
+    fixture.engine.insights(&query).unwrap().items
 }
 
 #[test]
 fn a_rule_of_five_projects_is_one_insight_and_outranks_one_seen_once() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     for at in 0..5 {
-        stored(bed.engine.remember_by_rules(&rule(&format!("p{at}"), "Use tabs for indentation.")).unwrap());
+        stored(fixture.engine.remember_by_rules(&rule(&format!("p{at}"), "Use tabs for indentation.")).unwrap());
     }
-    stored(bed.engine.remember_by_rules(&rule("p0", "Be kind in reviews.")).unwrap());
-    let found = insights(&bed);
+    stored(fixture.engine.remember_by_rules(&rule("p0", "Be kind in reviews.")).unwrap());
+    let found = insights(&fixture);
     assert_eq!(found.iter().map(|one| (one.projects, one.sightings)).collect::<Vec<_>>(), [(5, 5), (1, 1)]);
     assert!(found[0].rank > found[1].rank);
     assert!((found[0].derivations.iter().map(|one| one.weight).sum::<f64>() - 1.0).abs() < 1e-9);
-    let figures = bed.engine.insight_figures(&InsightFiguresQuery { org_id: "acme".into() }).unwrap();
+    let figures = fixture.engine.insight_figures(&InsightFiguresQuery { org_id: "acme".into() }).unwrap();
     assert_eq!((figures.projects, figures.claims, figures.shared.len()), (5, 6, 1));
 }
 
 #[test]
 fn paraphrases_are_joined_only_if_each_entails_the_other() {
-    let bed = bed();
-    stored(bed.engine.remember_by_rules(&rule("a", "Use tabs for indentation in code.")).unwrap());
-    stored(bed.engine.remember_by_rules(&rule("b", "Use tabs for indentation of code.")).unwrap());
-    stored(bed.engine.remember_by_rules(&rule("a", "Be very kind to people in reviews.")).unwrap());
-    stored(bed.engine.remember_by_rules(&rule("b", "Be kind to people in reviews.")).unwrap());
-    let found = reconcile(&bed);
+    let fixture = fixture();
+    stored(fixture.engine.remember_by_rules(&rule("a", "Use tabs for indentation in code.")).unwrap());
+    stored(fixture.engine.remember_by_rules(&rule("b", "Use tabs for indentation of code.")).unwrap());
+    stored(fixture.engine.remember_by_rules(&rule("a", "Be very kind to people in reviews.")).unwrap());
+    stored(fixture.engine.remember_by_rules(&rule("b", "Be kind to people in reviews.")).unwrap());
+    let found = reconcile(&fixture);
     assert_eq!((found.merged, found.linked), (1, 1), "{found:?}");
-    assert_eq!(insights(&bed).len(), 3);
-    let links = bed.engine.note_links(&NoteLinksQuery { org_id: "acme".into() }).unwrap().items;
+    assert_eq!(insights(&fixture).len(), 3);
+    let links = fixture.engine.note_links(&NoteLinksQuery { org_id: "acme".into() }).unwrap().items;
     assert_eq!(links[0].from_statement, "Be very kind to people in reviews.");
-    let again = reconcile(&bed);
+    let again = reconcile(&fixture);
     assert_eq!((again.merged, again.linked, again.cards), (0, 0, 0), "{again:?}");
 }
 
 #[test]
 fn two_projects_that_contradict_each_other_are_one_card() {
-    let bed = bed();
-    stored(bed.engine.remember_by_rules(&rule("a", "Commits must be signed.")).unwrap());
-    stored(bed.engine.remember_by_rules(&rule("b", "Commits must not be signed.")).unwrap());
-    assert_eq!(reconcile(&bed).cards, 1);
-    assert_eq!(reconcile(&bed).cards, 0);
-    let cards = bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
+    let fixture = fixture();
+    stored(fixture.engine.remember_by_rules(&rule("a", "Commits must be signed.")).unwrap());
+    stored(fixture.engine.remember_by_rules(&rule("b", "Commits must not be signed.")).unwrap());
+    assert_eq!(reconcile(&fixture).cards, 1);
+    assert_eq!(reconcile(&fixture).cards, 0);
+    let cards = fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
     assert_eq!(cards.len(), 1);
     assert_eq!(cards[0].members.len(), 2);
-    assert!(insights(&bed).iter().all(|one| one.contradicted));
+    assert!(insights(&fixture).iter().all(|one| one.contradicted));
     // A project does not change another one's claims.
     let order = ResolveRequest {
         caller: caller("b"),
         target: Some(cards[0].members[1].to_hex()),
         ..order(CardAct::Retract, "wrong")
     };
-    let refused = bed.engine.resolve(&cards[0].id.to_hex(), order.clone()).unwrap_err();
+    let refused = fixture.engine.resolve(&cards[0].id.to_hex(), order.clone()).unwrap_err();
     assert!(refused.message.contains("dismiss"), "{refused:?}");
     done(
-        bed.engine
+        fixture
+            .engine
             .resolve(&cards[0].id.to_hex(), ResolveRequest { act: CardAct::Dismiss, target: None, ..order })
             .unwrap(),
     );
-    assert_eq!(bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items.len(), 0);
-    assert_eq!(reconcile(&bed).cards, 0, "it was settled");
-    assert!(insights(&bed).iter().all(|one| !one.contradicted));
+    assert_eq!(fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items.len(), 0);
+    assert_eq!(reconcile(&fixture).cards, 0, "it was settled");
+    assert!(insights(&fixture).iter().all(|one| !one.contradicted));
 }
 
 #[rstest::rstest]
@@ -134,69 +135,69 @@ fn projects_exclude_each_other_in_three_ways_and_the_card_says_what_to_do(
     #[case] kind: &str,
     #[case] advice: &str,
 ) {
-    let bed = bed();
-    stored(bed.engine.remember_by_rules(&rule("a", one)).unwrap());
-    stored(bed.engine.remember_by_rules(&rule("b", other)).unwrap());
-    assert_eq!(reconcile(&bed).cards, 1);
-    let card = bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items.remove(0);
-    let found = bed.engine.conflict_kind(&card.id).unwrap().unwrap();
+    let fixture = fixture();
+    stored(fixture.engine.remember_by_rules(&rule("a", one)).unwrap());
+    stored(fixture.engine.remember_by_rules(&rule("b", other)).unwrap());
+    assert_eq!(reconcile(&fixture).cards, 1);
+    let card = fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items.remove(0);
+    let found = fixture.engine.conflict_kind(&card.id).unwrap().unwrap();
     assert_eq!(found.as_str(), kind);
-    let view = bed.engine.card(&card.id.to_hex()).unwrap();
+    let view = fixture.engine.card(&card.id.to_hex()).unwrap();
     assert!(view.advice.contains(advice) && view.advice.contains("acme/a"), "{}", view.advice);
 }
 
 #[test]
 fn what_is_withdrawn_in_its_project_closes_the_card() {
-    let bed = bed();
-    let first = stored(bed.engine.remember_by_rules(&rule("a", "Commits must be signed.")).unwrap());
-    stored(bed.engine.remember_by_rules(&rule("b", "Commits must not be signed.")).unwrap());
-    assert_eq!(reconcile(&bed).cards, 1);
+    let fixture = fixture();
+    let first = stored(fixture.engine.remember_by_rules(&rule("a", "Commits must be signed.")).unwrap());
+    stored(fixture.engine.remember_by_rules(&rule("b", "Commits must not be signed.")).unwrap());
+    assert_eq!(reconcile(&fixture).cards, 1);
     let request = ActRequest {
         caller: caller("a"),
         target: first.claim_id.to_hex(),
         reason: "nobody did".into(),
         ..ActRequest::default()
     };
-    bed.engine.retract(request).unwrap();
-    assert_eq!(bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items.len(), 0);
+    fixture.engine.retract(request).unwrap();
+    assert_eq!(fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items.len(), 0);
 }
 
 #[test]
 fn an_unobserved_insight_is_pruned_and_returns_when_observed_again() {
-    let bed = Bed::new();
-    let claim = stored(bed.engine.remember_by_rules(&rule("a", "Use tabs for indentation.")).unwrap()).claim_id;
+    let fixture = Fixture::new();
+    let claim = stored(fixture.engine.remember_by_rules(&rule("a", "Use tabs for indentation.")).unwrap()).claim_id;
     let day = 86_400_000;
-    let status = |bed: &Bed| insights(bed)[0].status;
-    assert_eq!(status(&bed), Lifecycle::Active);
-    bed.clock.fetch_add(270 * day, Ordering::Relaxed);
-    assert_eq!(status(&bed), Lifecycle::Decaying);
-    bed.clock.fetch_add(150 * day, Ordering::Relaxed);
-    assert_eq!(status(&bed), Lifecycle::Pruned);
+    let status = |fixture: &Fixture| insights(fixture)[0].status;
+    assert_eq!(status(&fixture), Lifecycle::Active);
+    fixture.clock.fetch_add(270 * day, Ordering::Relaxed);
+    assert_eq!(status(&fixture), Lifecycle::Decaying);
+    fixture.clock.fetch_add(150 * day, Ordering::Relaxed);
+    assert_eq!(status(&fixture), Lifecycle::Pruned);
     let shown = InsightsQuery { org_id: "acme".into(), ..InsightsQuery::default() };
-    assert_eq!(bed.engine.insights(&shown).unwrap().total, 0, "hidden");
-    assert_eq!(bed.claim(claim).status, ergo::domain::Status::Active, "and in force");
-    assert_eq!(bed.engine.observe(&caller("a"), &[claim, claim]).unwrap(), 1);
-    assert_eq!(status(&bed), Lifecycle::Active);
-    assert_eq!(insights(&bed)[0].sightings, 2);
+    assert_eq!(fixture.engine.insights(&shown).unwrap().total, 0, "hidden");
+    assert_eq!(fixture.claim(claim).status, ergo::domain::Status::Active, "and in force");
+    assert_eq!(fixture.engine.observe(&caller("a"), &[claim, claim]).unwrap(), 1);
+    assert_eq!(status(&fixture), Lifecycle::Active);
+    assert_eq!(insights(&fixture)[0].sightings, 2);
     // Taken back, it was not seen.
-    bed.engine.undo(UndoRequest { caller: caller("a"), ..UndoRequest::default() }).unwrap();
-    assert_eq!(status(&bed), Lifecycle::Pruned);
+    fixture.engine.undo(UndoRequest { caller: caller("a"), ..UndoRequest::default() }).unwrap();
+    assert_eq!(status(&fixture), Lifecycle::Pruned);
 }
 
 #[test]
 fn projects_that_agree_in_other_words_are_proposed_promoted_and_listed_with_what_supports_them() {
-    let bed = bed();
-    let first = stored(bed.engine.remember_by_rules(&rule("a", "Use tabs for indentation in code.")).unwrap());
-    stored(bed.engine.remember_by_rules(&rule("b", "Use tabs for indentation of code.")).unwrap());
-    stored(bed.engine.remember_by_rules(&rule("c", "Use tabs for the indentation of code.")).unwrap());
+    let fixture = fixture();
+    let first = stored(fixture.engine.remember_by_rules(&rule("a", "Use tabs for indentation in code.")).unwrap());
+    stored(fixture.engine.remember_by_rules(&rule("b", "Use tabs for indentation of code.")).unwrap());
+    stored(fixture.engine.remember_by_rules(&rule("c", "Use tabs for the indentation of code.")).unwrap());
     let query = PromotionsQuery { org_id: "acme".into() };
-    let proposed = |bed: &Bed| bed.engine.promotions(&query).unwrap().items;
-    let counted = |bed: &Bed| bed.engine.inbox(&InboxQuery::default()).unwrap().promotions;
-    assert_eq!((proposed(&bed).len(), counted(&bed)), (0, 0));
-    assert!(reconcile(&bed).merged >= 2);
-    let items = proposed(&bed);
-    assert_eq!((items.len(), items[0].projects, items[0].claims.len(), counted(&bed)), (1, 3, 3, 1));
-    assert!(insights(&bed)[0].candidate);
+    let proposed = |fixture: &Fixture| fixture.engine.promotions(&query).unwrap().items;
+    let counted = |fixture: &Fixture| fixture.engine.inbox(&InboxQuery::default()).unwrap().promotions;
+    assert_eq!((proposed(&fixture).len(), counted(&fixture)), (0, 0));
+    assert!(reconcile(&fixture).merged >= 2);
+    let items = proposed(&fixture);
+    assert_eq!((items.len(), items[0].projects, items[0].claims.len(), counted(&fixture)), (1, 3, 3, 1));
+    assert!(insights(&fixture)[0].candidate);
 
     let request = PromoteRequest {
         caller: caller("a"),
@@ -204,48 +205,49 @@ fn projects_that_agree_in_other_words_are_proposed_promoted_and_listed_with_what
         statement: Some("Indent code with tabs.".into()),
         reason: Some("all teams agree".into()),
     };
-    let promoted = stored(bed.engine.promote(request).unwrap());
-    assert_eq!((proposed(&bed).len(), counted(&bed)), (0, 0));
+    let promoted = stored(fixture.engine.promote(request).unwrap());
+    assert_eq!((proposed(&fixture).len(), counted(&fixture)), (0, 0));
     // Its words are others, and yet it is what the projects say.
     let query = InsightsQuery { org_id: "acme".into(), principles: true, ..InsightsQuery::default() };
-    let principles = bed.engine.insights(&query).unwrap().items;
+    let principles = fixture.engine.insights(&query).unwrap().items;
     assert_eq!((principles.len(), principles[0].projects), (1, 3));
     assert_eq!(principles[0].principle, Some(promoted.claim_id));
     assert_eq!(principles[0].statement, "Indent code with tabs.");
     let supports = &principles[0].derivations;
     assert!(supports.len() == 3 && supports.iter().all(|one| one.promoted && (one.weight - 1.0 / 3.0).abs() < 0.01));
     // What is seen later supports it, too, and was not promoted.
-    stored(bed.engine.remember_by_rules(&rule("d", "Use tabs for indentation in code.")).unwrap());
-    let principles = bed.engine.insights(&query).unwrap().items;
+    stored(fixture.engine.remember_by_rules(&rule("d", "Use tabs for indentation in code.")).unwrap());
+    let principles = fixture.engine.insights(&query).unwrap().items;
     assert_eq!(principles[0].derivations.iter().filter(|one| !one.promoted).count(), 1);
     assert_eq!(principles[0].projects, 4);
     // Demoted, nobody is asked again.
-    done(bed.engine.demote(super::on(promoted.claim_id, "they differ")).unwrap());
-    assert_eq!((proposed(&bed).len(), counted(&bed)), (0, 0));
-    assert!(insights(&bed).iter().all(|one| !one.candidate));
+    done(fixture.engine.demote(super::on(promoted.claim_id, "they differ")).unwrap());
+    assert_eq!((proposed(&fixture).len(), counted(&fixture)), (0, 0));
+    assert!(insights(&fixture).iter().all(|one| !one.candidate));
 }
 
 const REPORT: &str = "The weekly report goes to the finance team first";
 const DRAFT: &str = "The weekly report goes to the finance team as a draft";
 
 /// Two projects with claims of which nothing decides whether they contradict each other; the older claim comes first.
-fn undecided(judges: Vec<ModelJudge>) -> (Bed, ClaimId, ClaimId) {
-    let bed = Bed::of(1, AgentPolicy::Force).reopen_with_models_as(doubting(), Arc::new(models()), move |config| {
-        config.judges = judges;
-    });
-    let old = stored(bed.engine.remember_by_rules(&rule("a", REPORT)).unwrap()).claim_id;
-    let new = stored(bed.engine.remember_by_rules(&rule("b", DRAFT)).unwrap()).claim_id;
-    let found = reconcile(&bed);
+fn undecided(judges: Vec<ModelJudge>) -> (Fixture, ClaimId, ClaimId) {
+    let fixture =
+        Fixture::of(1, AgentPolicy::Force).reopen_with_models_as(doubting(), Arc::new(models()), move |config| {
+            config.judges = judges;
+        });
+    let old = stored(fixture.engine.remember_by_rules(&rule("a", REPORT)).unwrap()).claim_id;
+    let new = stored(fixture.engine.remember_by_rules(&rule("b", DRAFT)).unwrap()).claim_id;
+    let found = reconcile(&fixture);
     assert_eq!((found.doubts, found.cards, found.merged), (1, 0, 0), "{found:?}");
-    (bed, old, new)
+    (fixture, old, new)
 }
 
 #[test]
 fn what_two_projects_leave_in_doubt_waits_for_a_judge_whose_verdict_changes_neither_claim() {
     for (verdict, is_agent) in PairVerdict::ALL.into_iter().flat_map(|verdict| [(verdict, false), (verdict, true)]) {
-        let (bed, old, new) = undecided(Vec::new());
-        assert_eq!(reconcile(&bed).doubts, 0, "it waits already");
-        let waiting = || bed.engine.doubts(&DoubtsQuery::default()).unwrap();
+        let (fixture, old, new) = undecided(Vec::new());
+        assert_eq!(reconcile(&fixture).doubts, 0, "it waits already");
+        let waiting = || fixture.engine.doubts(&DoubtsQuery::default()).unwrap();
         let pair = waiting().items.remove(0);
         assert_eq!((pair.newer.id, pair.older.id, &*pair.scope.project), (new, old, "b"));
         assert_eq!((&*pair.newer.scope.project, &*pair.older.scope.project), ("b", "a"));
@@ -255,29 +257,29 @@ fn what_two_projects_leave_in_doubt_waits_for_a_judge_whose_verdict_changes_neit
             verdicts: vec![VerdictOnPair { pair: pair.id.to_hex(), verdict, because: Some("read both".into()) }],
             ..JudgePairsRequest::default()
         };
-        let judged = bed.engine.judge_pairs(&order).unwrap();
+        let judged = fixture.engine.judge_pairs(&order).unwrap();
         let card = matches!(verdict, PairVerdict::Contradicts | PairVerdict::Replaces);
         let effect = if card { PairEffect::Card } else { PairEffect::Kept };
         assert_eq!((judged.pairs[0].effect, judged.left, waiting().total), (effect, 0, 0), "{verdict}");
-        assert_eq!(bed.open_cards(), usize::from(card), "{verdict}");
+        assert_eq!(fixture.open_cards(), usize::from(card), "{verdict}");
         if card {
-            let view = bed.card(judged.pairs[0].card_id.unwrap());
+            let view = fixture.card(judged.pairs[0].card_id.unwrap());
             assert!(view.summary.headline.contains("acme/a"), "{}", view.summary.headline);
-            assert_eq!(bed.engine.conflict_kind(&view.summary.id).unwrap().unwrap().as_str(), "direct");
+            assert_eq!(fixture.engine.conflict_kind(&view.summary.id).unwrap().unwrap().as_str(), "direct");
         }
-        assert_eq!(insights(&bed).len(), if verdict == PairVerdict::Same { 1 } else { 2 }, "{verdict}");
+        assert_eq!(insights(&fixture).len(), if verdict == PairVerdict::Same { 1 } else { 2 }, "{verdict}");
         let active = ergo::domain::Status::Active;
-        assert_eq!((bed.claim(old).status, bed.claim(new).status), (active, active), "{verdict}");
+        assert_eq!((fixture.claim(old).status, fixture.claim(new).status), (active, active), "{verdict}");
         // The other project's events do not know of it.
         let kinds = |id: ClaimId| -> Vec<String> {
-            let events = bed.engine.history(&id.to_hex()).unwrap().events;
+            let events = fixture.engine.history(&id.to_hex()).unwrap().events;
             events.into_iter().map(|event| event.kind).filter(|kind| kind.starts_with("judgement")).collect()
         };
         assert_eq!((kinds(old).len(), kinds(new).len()), (0, 1));
-        assert_eq!(reconcile(&bed).doubts, 0, "it was judged");
-        bed.engine.undo(UndoRequest { caller: caller("b"), target_op: Some(judged.op_id) }).unwrap();
-        assert_eq!((waiting().total, bed.open_cards()), (1, 0), "{verdict}");
-        assert!(bed.engine.check_store().unwrap().problems.is_empty());
+        assert_eq!(reconcile(&fixture).doubts, 0, "it was judged");
+        fixture.engine.undo(UndoRequest { caller: caller("b"), target_op: Some(judged.op_id) }).unwrap();
+        assert_eq!((waiting().total, fixture.open_cards()), (1, 0), "{verdict}");
+        assert!(fixture.engine.check_store().unwrap().problems.is_empty());
     }
 }
 
@@ -285,15 +287,15 @@ fn what_two_projects_leave_in_doubt_waits_for_a_judge_whose_verdict_changes_neit
 fn a_judge_is_told_the_projects_of_both_claims_and_finds_in_which_way_they_exclude_each_other() {
     let script = r#"grep -q '"project":"acme/a"' && echo '[{"pair": 1, "verdict": "contradicts", "because": "read"}]'"#;
     let command = JudgeCommand::new(&["sh", "-c", script].map(str::to_owned), std::env::temp_dir()).unwrap();
-    let (bed, ..) = undecided(vec![ModelJudge::Command(command)]);
-    let judged = bed.engine.judge_next(None, 20).unwrap().unwrap();
-    assert_eq!((judged.judged, judged.cards, bed.open_cards()), (1, 1, 1));
+    let (fixture, ..) = undecided(vec![ModelJudge::Command(command)]);
+    let judged = fixture.engine.judge_next(None, 20).unwrap().unwrap();
+    assert_eq!((judged.judged, judged.cards, fixture.open_cards()), (1, 1, 1));
 }
 
 #[test]
 fn what_a_judge_found_on_one_device_is_a_card_on_the_other_one() {
     let (a, b) =
-        super::shared_notes::pair_of(|device| bed_of(device).reopen_with_models(doubting(), Arc::new(models())));
+        super::shared_notes::pair_of(|device| fixture_of(device).reopen_with_models(doubting(), Arc::new(models())));
     stored(a.engine.remember_by_rules(&rule("api", REPORT)).unwrap());
     stored(b.engine.remember_by_rules(&rule("web", DRAFT)).unwrap());
     super::shared_notes::exchange(&a, &b);
@@ -308,7 +310,7 @@ fn what_a_judge_found_on_one_device_is_a_card_on_the_other_one() {
     super::shared_notes::exchange(&a, &b);
     let found = reconcile(&b);
     assert_eq!((found.cards, found.doubts), (1, 0), "{found:?}");
-    let cards = |bed: &Bed| bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items[0].id;
+    let cards = |fixture: &Fixture| fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items[0].id;
     assert_eq!(cards(&a), cards(&b));
     assert_eq!(reconcile(&b).cards, 0, "once");
 }

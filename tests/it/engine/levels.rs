@@ -9,7 +9,7 @@ use ergo::{
     engine::{LevelPolicy, PromoteMode},
 };
 
-use super::{Bed, caller, in_env, order, refused, request, stored};
+use super::{Fixture, caller, in_env, order, refused, request, stored};
 
 const RULE: &str = "Releases must be signed.";
 const AGAINST: &str = "Releases must not be signed.";
@@ -22,65 +22,65 @@ fn write(project: &str, statement: &str) -> RememberRequest {
     RememberRequest { caller: at(project), ..request(statement, "since it was decided") }
 }
 
-fn remember(bed: &Bed, project: &str, statement: &str) -> ClaimId {
-    stored(bed.engine.remember(write(project, statement)).unwrap()).claim_id
+fn remember(fixture: &Fixture, project: &str, statement: &str) -> ClaimId {
+    stored(fixture.engine.remember(write(project, statement)).unwrap()).claim_id
 }
 
-fn recall(bed: &Bed, org: &str, project: &str, query: &str) -> Vec<(String, Level)> {
+fn recall(fixture: &Fixture, org: &str, project: &str, query: &str) -> Vec<(String, Level)> {
     let request =
         RecallRequest { org_id: org.into(), project: project.into(), query: query.into(), ..RecallRequest::default() };
-    let answer = bed.engine.recall(&request).unwrap();
+    let answer = fixture.engine.recall(&request).unwrap();
     answer.hits.into_iter().map(|hit| (hit.claim.statement, hit.claim.level)).collect()
 }
 
-fn open_card(bed: &Bed, project: &str) -> Vec<CardId> {
+fn open_card(fixture: &Fixture, project: &str) -> Vec<CardId> {
     let query =
         ConflictsQuery { org_id: Some("acme".into()), project: Some(project.into()), ..ConflictsQuery::default() };
-    bed.engine.conflicts(&query).unwrap().items.into_iter().map(|card| card.id).collect()
+    fixture.engine.conflicts(&query).unwrap().items.into_iter().map(|card| card.id).collect()
 }
 
 #[test]
 fn what_holds_in_the_organisation_answers_in_its_projects_alone() {
-    let bed = Bed::new();
-    remember(&bed, "*", RULE);
-    remember(&bed, "api", "The API listens on port 4242.");
-    assert_eq!(recall(&bed, "acme", "api", "are releases signed?")[0], (RULE.to_owned(), Level::Organisation));
-    let port = recall(&bed, "acme", "api", "which port does the API listen on?");
+    let fixture = Fixture::new();
+    remember(&fixture, "*", RULE);
+    remember(&fixture, "api", "The API listens on port 4242.");
+    assert_eq!(recall(&fixture, "acme", "api", "are releases signed?")[0], (RULE.to_owned(), Level::Organisation));
+    let port = recall(&fixture, "acme", "api", "which port does the API listen on?");
     assert_eq!(port[0], ("The API listens on port 4242.".to_owned(), Level::Project));
     // A project of which nothing is known yet, the level itself, and others.
-    assert_eq!(recall(&bed, "acme", "new", "are releases signed?").len(), 1);
-    assert!(recall(&bed, "acme", "*", "which port does the API listen on?").is_empty());
-    assert!(recall(&bed, "other", "api", "are releases signed?").is_empty());
+    assert_eq!(recall(&fixture, "acme", "new", "are releases signed?").len(), 1);
+    assert!(recall(&fixture, "acme", "*", "which port does the API listen on?").is_empty());
+    assert!(recall(&fixture, "other", "api", "are releases signed?").is_empty());
     let why = |project: &str| WhyRequest {
         org_id: "acme".into(),
         project: project.into(),
         question: "are releases signed?".into(),
         ..WhyRequest::default()
     };
-    let answer = bed.engine.why(&why("api")).unwrap().answer.unwrap();
+    let answer = fixture.engine.why(&why("api")).unwrap().answer.unwrap();
     assert_eq!((answer.level, answer.scope.to_string().as_str()), (Level::Organisation, "acme/*"));
     assert!(answer.flag_words().any(|word| word == "organisation"));
 
     let page = |project: &str| {
         let query = SnapshotQuery { org_id: "acme".into(), project: project.into(), ..SnapshotQuery::default() };
-        bed.engine.snapshot(&query).unwrap()
+        fixture.engine.snapshot(&query).unwrap()
     };
     let first = page("api");
     assert_eq!(first.claims, 2);
     assert!(first.snapshot.contains("Releases must be signed. (organisation, "), "{}", first.snapshot);
-    remember(&bed, "*", "Every repository has a licence.");
+    remember(&fixture, "*", "Every repository has a licence.");
     assert!(page("api").stale, "a page is out of date once something holds in the whole organisation");
-    let scopes = bed.engine.scopes().unwrap().items;
+    let scopes = fixture.engine.scopes().unwrap().items;
     assert!(scopes.iter().any(|view| view.scope.level() == Level::Organisation && view.active == 2));
 }
 
 #[test]
 fn the_past_of_a_project_has_the_level_of_then() {
-    let bed = Bed::new();
-    remember(&bed, "*", RULE);
-    remember(&bed, "api", "The API listens on port 4242.");
-    let then = bed.clock.load(std::sync::atomic::Ordering::Relaxed);
-    remember(&bed, "*", "Release notes are signed by the editor.");
+    let fixture = Fixture::new();
+    remember(&fixture, "*", RULE);
+    remember(&fixture, "api", "The API listens on port 4242.");
+    let then = fixture.clock.load(std::sync::atomic::Ordering::Relaxed);
+    remember(&fixture, "*", "Release notes are signed by the editor.");
     let request = RecallRequest {
         org_id: "acme".into(),
         project: "api".into(),
@@ -88,140 +88,140 @@ fn the_past_of_a_project_has_the_level_of_then() {
         as_of: Some(then - 1),
         ..RecallRequest::default()
     };
-    let hits = bed.engine.recall(&request).unwrap().hits;
+    let hits = fixture.engine.recall(&request).unwrap().hits;
     assert_eq!(hits.iter().map(|hit| hit.claim.statement.as_str()).collect::<Vec<_>>(), [RULE]);
 }
 
 #[test]
 fn a_project_cannot_contradict_its_organisation_unnoticed_and_may_except_it_for_itself() {
-    let bed = Bed::new();
-    let rule = remember(&bed, "*", RULE);
-    let refusal = refused(bed.engine.remember(write("api", AGAINST)).unwrap());
+    let fixture = Fixture::new();
+    let rule = remember(&fixture, "*", RULE);
+    let refusal = refused(fixture.engine.remember(write("api", AGAINST)).unwrap());
     assert_eq!(refusal.conflicts[0].claim.id, rule);
     assert_eq!(refusal.conflicts[0].claim.level, Level::Organisation);
     assert!(refusal.ways_on.iter().any(|way| way.contains("'acme/*'")), "{:?}", refusal.ways_on);
-    let card = bed.card(refusal.card_id.unwrap());
+    let card = fixture.card(refusal.card_id.unwrap());
     assert_eq!(card.summary.scope.to_string(), "acme/api");
     assert!(card.summary.members.contains(&rule));
 
     // From a project the rule of all is neither replaced nor retracted.
     let winner = card.summary.members.iter().find(|member| **member != rule).map(|new_claim| new_claim.to_hex());
     let supersede = ergo::api::ResolveRequest { winner, ..order(CardAct::Supersede, "we changed our mind") };
-    let error = bed.engine.resolve(&card.summary.id.to_hex(), supersede).unwrap_err();
+    let error = fixture.engine.resolve(&card.summary.id.to_hex(), supersede).unwrap_err();
     assert!(error.message.contains("acme/*") && error.hint.unwrap().contains("--scope 'acme/*'"));
     let target = Some(rule.to_hex());
     let retract = ergo::api::ResolveRequest { target, ..order(CardAct::Retract, "it was never right") };
-    assert!(bed.engine.resolve(&card.summary.id.to_hex(), retract).is_err());
+    assert!(fixture.engine.resolve(&card.summary.id.to_hex(), retract).is_err());
     let by_text =
         SupersedeRequest { targets: vec![rule.to_hex()], claim: write("api", AGAINST), ..SupersedeRequest::default() };
-    assert!(bed.engine.supersede(by_text).unwrap_err().message.contains("holds in each project of acme"));
+    assert!(fixture.engine.supersede(by_text).unwrap_err().message.contains("holds in each project of acme"));
 
-    let done = bed.resolve(card.summary.id, order(CardAct::Exception, "the API releases nothing"));
+    let done = fixture.resolve(card.summary.id, order(CardAct::Exception, "the API releases nothing"));
     let WriteOutcome::Done(done) = done else { panic!("{done:?}") };
     let exception = done.claim_id.or_else(|| done.claims.first().map(|claim| claim.id)).unwrap();
-    let view = bed.claim(exception);
+    let view = fixture.claim(exception);
     assert!(view.flags.excepted);
     assert_eq!((view.beside[0].claim, view.beside[0].relation), (rule, BesideRelation::Rule));
     // The rule stays in force, without a mark, and guards the others.
-    let there = bed.claim(rule);
+    let there = fixture.claim(rule);
     assert!(there.status == Status::Active && !there.flags.excepted && there.beside.is_empty());
-    assert_eq!(open_card(&bed, "api"), []);
-    refused(bed.engine.remember(write("web", AGAINST)).unwrap());
-    assert!(bed.engine.check_store().unwrap().problems.is_empty());
+    assert_eq!(open_card(&fixture, "api"), []);
+    refused(fixture.engine.remember(write("web", AGAINST)).unwrap());
+    assert!(fixture.engine.check_store().unwrap().problems.is_empty());
 }
 
 #[test]
 fn an_exception_to_a_rule_of_the_organisation_can_be_named_at_once() {
-    let bed = Bed::new();
-    let rule = remember(&bed, "*", RULE);
+    let fixture = Fixture::new();
+    let rule = remember(&fixture, "*", RULE);
     let named = RememberRequest {
         force_exception: Some("the API releases nothing".into()),
         exception_to: vec![rule.to_hex()],
         ..write("api", AGAINST)
     };
-    let claim = stored(bed.engine.remember(named).unwrap()).claim_id;
-    assert_eq!(bed.claim(claim).beside[0].claim, rule);
-    let hit = recall(&bed, "acme", "api", "signed releases");
+    let claim = stored(fixture.engine.remember(named).unwrap()).claim_id;
+    assert_eq!(fixture.claim(claim).beside[0].claim, rule);
+    let hit = recall(&fixture, "acme", "api", "signed releases");
     assert_eq!(hit.len(), 2);
-    assert_eq!(open_card(&bed, "api"), []);
+    assert_eq!(open_card(&fixture, "api"), []);
     // Taken back, it opposes the rule no more; and another project's rule is none of this one.
-    bed.undo();
-    let elsewhere = remember(&bed, "web", "Pages must be signed.");
+    fixture.undo();
+    let elsewhere = remember(&fixture, "web", "Pages must be signed.");
     let foreign =
         RememberRequest { exception_to: vec![elsewhere.to_hex()], ..write("api", "Pages must not be signed.") };
-    assert!(bed.engine.remember(foreign).unwrap_err().message.contains("belongs to acme/web"));
+    assert!(fixture.engine.remember(foreign).unwrap_err().message.contains("belongs to acme/web"));
 }
 
 #[test]
 fn a_project_narrows_a_rule_of_the_organisation_for_itself() {
-    let bed = Bed::new();
-    let rule = remember(&bed, "*", RULE);
-    let card = refused(bed.engine.remember(write("api", AGAINST)).unwrap()).card_id.unwrap();
+    let fixture = Fixture::new();
+    let rule = remember(&fixture, "*", RULE);
+    let card = refused(fixture.engine.remember(write("api", AGAINST)).unwrap()).card_id.unwrap();
     let narrow = ergo::api::ResolveRequest {
         target: Some(rule.to_hex()),
         qualifiers: in_env("production"),
         ..order(CardAct::Narrow, "tests are released unsigned")
     };
-    let WriteOutcome::Done(_) = bed.resolve(card, narrow) else { panic!("narrowed") };
-    assert_eq!(bed.claim(rule).status, Status::Active);
-    let here = recall(&bed, "acme", "api", "are releases signed?");
+    let WriteOutcome::Done(_) = fixture.resolve(card, narrow) else { panic!("narrowed") };
+    assert_eq!(fixture.claim(rule).status, Status::Active);
+    let here = recall(&fixture, "acme", "api", "are releases signed?");
     assert!(here.iter().all(|(_, level)| level.is_project()), "the narrowed form stands in its place: {here:?}");
     assert!(here.iter().any(|(statement, _)| statement == RULE));
-    assert_eq!(recall(&bed, "acme", "web", "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
-    assert_eq!(open_card(&bed, "api"), []);
+    assert_eq!(recall(&fixture, "acme", "web", "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
+    assert_eq!(open_card(&fixture, "api"), []);
     // Compared is what the project made of it.
     let staging = RememberRequest { qualifiers: in_env("staging"), ..write("api", "Releases must never be signed.") };
-    assert!(matches!(bed.engine.remember(staging).unwrap(), WriteOutcome::Stored(_)));
-    assert_eq!(open_card(&bed, "api"), []);
-    assert!(bed.engine.check_store().unwrap().problems.is_empty());
+    assert!(matches!(fixture.engine.remember(staging).unwrap(), WriteOutcome::Stored(_)));
+    assert_eq!(open_card(&fixture, "api"), []);
+    assert!(fixture.engine.check_store().unwrap().problems.is_empty());
 }
 
 #[test]
 fn a_rule_of_the_organisation_refuses_nothing_of_its_projects_and_gives_cards() {
-    let bed = Bed::new();
-    let claims = ["api", "web"].map(|project| remember(&bed, project, AGAINST));
-    let outcome = stored(bed.engine.remember(write("*", RULE)).unwrap());
+    let fixture = Fixture::new();
+    let claims = ["api", "web"].map(|project| remember(&fixture, project, AGAINST));
+    let outcome = stored(fixture.engine.remember(write("*", RULE)).unwrap());
     let warning = outcome.warnings.iter().find(|warning| warning.code == "projects").expect("a warning");
     assert!(warning.message.contains("2 claims of projects (api, web)"), "{}", warning.message);
     for (project, claim) in ["api", "web"].into_iter().zip(claims) {
-        let cards = open_card(&bed, project);
-        let card = bed.card(cards[0]);
+        let cards = open_card(&fixture, project);
+        let card = fixture.card(cards[0]);
         assert_eq!(
             (cards.len(), card.summary.kind, card.summary.status),
             (1, CardKind::Contradiction, CardStatus::Open)
         );
         assert!(card.summary.members.contains(&claim) && card.summary.members.contains(&outcome.claim_id));
     }
-    assert_eq!(open_card(&bed, "*"), []);
+    assert_eq!(open_card(&fixture, "*"), []);
     // Each project decides for itself.
-    bed.resolve(open_card(&bed, "api")[0], order(CardAct::Exception, "the API releases nothing"));
+    fixture.resolve(open_card(&fixture, "api")[0], order(CardAct::Exception, "the API releases nothing"));
     let narrow = ergo::api::ResolveRequest {
         target: Some(outcome.claim_id.to_hex()),
         qualifiers: Qualifiers { env: Some("production".into()), ..Qualifiers::default() },
         ..order(CardAct::Narrow, "pages are signed in production")
     };
-    bed.resolve(open_card(&bed, "web")[0], narrow);
-    assert_eq!((open_card(&bed, "api"), open_card(&bed, "web")), (vec![], vec![]));
-    assert_eq!(bed.claim(outcome.claim_id).status, Status::Active);
+    fixture.resolve(open_card(&fixture, "web")[0], narrow);
+    assert_eq!((open_card(&fixture, "api"), open_card(&fixture, "web")), (vec![], vec![]));
+    assert_eq!(fixture.claim(outcome.claim_id).status, Status::Active);
     // Where the rule falls, nothing is opposed, and taking that back opens no card that was settled.
-    let fallen = bed.retract(outcome.claim_id, "nobody asked").op_id;
-    assert!(!bed.claim(claims[0]).flags.excepted);
-    bed.engine.undo(UndoRequest { caller: at("*"), target_op: Some(fallen) }).unwrap();
-    assert!(bed.claim(claims[0]).flags.excepted);
-    assert_eq!((open_card(&bed, "api"), open_card(&bed, "web")), (vec![], vec![]));
-    assert!(bed.engine.check_store().unwrap().problems.is_empty());
+    let fallen = fixture.retract(outcome.claim_id, "nobody asked").op_id;
+    assert!(!fixture.claim(claims[0]).flags.excepted);
+    fixture.engine.undo(UndoRequest { caller: at("*"), target_op: Some(fallen) }).unwrap();
+    assert!(fixture.claim(claims[0]).flags.excepted);
+    assert_eq!((open_card(&fixture, "api"), open_card(&fixture, "web")), (vec![], vec![]));
+    assert!(fixture.engine.check_store().unwrap().problems.is_empty());
 }
 
 #[test]
 fn the_level_is_a_name_and_no_pattern() {
-    let bed = Bed::new();
-    remember(&bed, "*", RULE);
+    let fixture = Fixture::new();
+    remember(&fixture, "*", RULE);
     let identified = RememberRequest {
         caller: Caller { identity: Some("git.example.com/star".into()), ..at("*") },
         ..request("Every repository has a licence.", "lawyers ask for it")
     };
-    assert_eq!(stored(bed.engine.remember(identified).unwrap()).scope.to_string(), "acme/*");
-    let error = bed
+    assert_eq!(stored(fixture.engine.remember(identified).unwrap()).scope.to_string(), "acme/*");
+    let error = fixture
         .engine
         .remember(RememberRequest { caller: Caller { org_id: "*".into(), ..caller() }, ..request(RULE, "x") })
         .unwrap_err();
@@ -231,73 +231,73 @@ fn the_level_is_a_name_and_no_pattern() {
         project: Some("*".into()),
         ..ergo::api::ClaimsQuery::default()
     };
-    remember(&bed, "api", "The API listens on port 4242.");
-    assert_eq!(bed.engine.claims(&query).unwrap().total, 2);
+    remember(&fixture, "api", "The API listens on port 4242.");
+    assert_eq!(fixture.engine.claims(&query).unwrap().total, 2);
 }
 
-fn promote(bed: &Bed, claim: ClaimId) -> WriteOutcome {
+fn promote(fixture: &Fixture, claim: ClaimId) -> WriteOutcome {
     let request = PromoteRequest { caller: at("api"), claims: vec![claim.to_hex()], ..PromoteRequest::default() };
-    bed.engine.promote(request).unwrap()
+    fixture.engine.promote(request).unwrap()
 }
 
-fn proposed(bed: &Bed) -> Vec<usize> {
+fn proposed(fixture: &Fixture) -> Vec<usize> {
     let query = PromotionsQuery { org_id: "acme".into() };
-    bed.engine.promotions(&query).unwrap().items.into_iter().map(|item| item.projects).collect()
+    fixture.engine.promotions(&query).unwrap().items.into_iter().map(|item| item.projects).collect()
 }
 
 #[test]
 fn what_three_projects_say_is_proposed_and_promoted_once() {
-    let bed = Bed::new();
-    let first = remember(&bed, "api", RULE);
-    remember(&bed, "web", RULE);
-    assert!(proposed(&bed).is_empty());
-    let third = stored(bed.engine.remember(write("cli", "Releases  must be signed.")).unwrap());
+    let fixture = Fixture::new();
+    let first = remember(&fixture, "api", RULE);
+    remember(&fixture, "web", RULE);
+    assert!(proposed(&fixture).is_empty());
+    let third = stored(fixture.engine.remember(write("cli", "Releases  must be signed.")).unwrap());
     let warning = third.warnings.iter().find(|warning| warning.code == "promotable").expect("a proposal");
     assert!(warning.message.contains("3 projects of acme") && warning.message.contains("ergo promote"), "{warning:?}");
-    assert_eq!(proposed(&bed), [3]);
+    assert_eq!(proposed(&fixture), [3]);
 
-    let promoted = stored(promote(&bed, first));
+    let promoted = stored(promote(&fixture, first));
     assert_eq!(promoted.scope.to_string(), "acme/*");
-    assert_eq!((bed.claim(promoted.claim_id).seen_in, bed.acts().pop().as_deref()), (3, Some("promote")));
-    assert!(proposed(&bed).is_empty());
+    assert_eq!((fixture.claim(promoted.claim_id).seen_in, fixture.acts().pop().as_deref()), (3, Some("promote")));
+    assert!(proposed(&fixture).is_empty());
     // Said once, in a project that says it and in one that does not; the claims themselves are there as before.
     for project in ["api", "web", "new"] {
-        assert_eq!(recall(&bed, "acme", project, "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
+        assert_eq!(recall(&fixture, "acme", project, "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
     }
-    assert_eq!(bed.claim(first).status, Status::Active);
+    assert_eq!(fixture.claim(first).status, Status::Active);
     // A fourth project that says it adds a sighting, and no second claim.
-    let fourth = remember(&bed, "app", RULE);
-    let again = stored(promote(&bed, fourth));
+    let fourth = remember(&fixture, "app", RULE);
+    let again = stored(promote(&fixture, fourth));
     assert!(again.duplicate && again.claim_id == promoted.claim_id);
-    assert_eq!(bed.claim(promoted.claim_id).seen_in, 4);
+    assert_eq!(fixture.claim(promoted.claim_id).seen_in, 4);
 
     // Demoted by one act, which can be undone; and nobody is asked about it again.
-    let demoted = super::done(bed.engine.demote(super::on(promoted.claim_id, "only three of us agree")).unwrap());
-    assert_eq!(recall(&bed, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Project)]);
-    assert!(proposed(&bed).is_empty());
-    bed.engine.undo(UndoRequest { caller: at("*"), target_op: Some(demoted.op_id) }).unwrap();
-    assert_eq!(recall(&bed, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
-    assert!(bed.engine.check_store().unwrap().problems.is_empty());
+    let demoted = super::done(fixture.engine.demote(super::on(promoted.claim_id, "only three of us agree")).unwrap());
+    assert_eq!(recall(&fixture, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Project)]);
+    assert!(proposed(&fixture).is_empty());
+    fixture.engine.undo(UndoRequest { caller: at("*"), target_op: Some(demoted.op_id) }).unwrap();
+    assert_eq!(recall(&fixture, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
+    assert!(fixture.engine.check_store().unwrap().problems.is_empty());
 }
 
 #[test]
 fn only_what_fits_the_organisation_is_promoted() {
-    let bed = Bed::new();
-    remember(&bed, "*", AGAINST);
+    let fixture = Fixture::new();
+    remember(&fixture, "*", AGAINST);
     // A project that disagrees says so with an exception; promoted, it would contradict the level itself.
     let named = RememberRequest { force_exception: Some("we release".into()), ..write("api", RULE) };
-    let claim = stored(bed.engine.remember(named).unwrap()).claim_id;
-    assert!(matches!(promote(&bed, claim), WriteOutcome::Conflict(_)));
-    let level = remember(&bed, "*", "Every repository has a licence.");
+    let claim = stored(fixture.engine.remember(named).unwrap()).claim_id;
+    assert!(matches!(promote(&fixture, claim), WriteOutcome::Conflict(_)));
+    let level = remember(&fixture, "*", "Every repository has a licence.");
     let request = |claims: Vec<String>| PromoteRequest { caller: at("api"), claims, ..PromoteRequest::default() };
-    let error = |claims| bed.engine.promote(request(claims)).unwrap_err().message;
+    let error = |claims| fixture.engine.promote(request(claims)).unwrap_err().message;
     assert!(error(vec![level.to_hex()]).contains("already"));
     let foreign = RememberRequest { caller: Caller { org_id: "other".into(), ..caller() }, ..request_of(RULE) };
-    let foreign = stored(bed.engine.remember(foreign).unwrap()).claim_id;
+    let foreign = stored(fixture.engine.remember(foreign).unwrap()).claim_id;
     assert!(error(vec![claim.to_hex(), foreign.to_hex()]).contains("other/api"));
     assert!(error(Vec::new()).contains("empty"));
     // What was never promoted is withdrawn by its own name.
-    assert!(bed.engine.demote(super::on(level, "no")).unwrap_err().hint.unwrap().contains("ergo retract"));
+    assert!(fixture.engine.demote(super::on(level, "no")).unwrap_err().hint.unwrap().contains("ergo retract"));
 }
 
 fn request_of(statement: &str) -> RememberRequest {
@@ -307,13 +307,13 @@ fn request_of(statement: &str) -> RememberRequest {
 #[test]
 fn the_rule_promotes_where_the_settings_say_so() {
     let policy = |promote| LevelPolicy { promote_at: 2, promote };
-    let bed = Bed::new().reopen_leveled(policy(PromoteMode::Auto));
-    remember(&bed, "api", RULE);
-    let second = stored(bed.engine.remember(write("web", RULE)).unwrap());
+    let fixture = Fixture::new().reopen_leveled(policy(PromoteMode::Auto));
+    remember(&fixture, "api", RULE);
+    let second = stored(fixture.engine.remember(write("web", RULE)).unwrap());
     assert!(second.warnings.iter().any(|warning| warning.code == "promoted"), "{:?}", second.warnings);
-    assert_eq!(recall(&bed, "acme", "new", "are releases signed?").len(), 1);
-    let bed = bed.reopen_leveled(policy(PromoteMode::Never));
-    remember(&bed, "api", "Pages must be printed.");
-    let third = stored(bed.engine.remember(write("web", "Pages must be printed.")).unwrap());
+    assert_eq!(recall(&fixture, "acme", "new", "are releases signed?").len(), 1);
+    let fixture = fixture.reopen_leveled(policy(PromoteMode::Never));
+    remember(&fixture, "api", "Pages must be printed.");
+    let third = stored(fixture.engine.remember(write("web", "Pages must be printed.")).unwrap());
     assert!(third.warnings.iter().all(|warning| !warning.code.starts_with("promot")));
 }

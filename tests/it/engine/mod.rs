@@ -59,14 +59,14 @@ use tempfile::TempDir;
 pub(crate) const NOON: u64 = 1_772_366_400_000;
 
 /// An engine on a file of its own, with a clock that moves one second with each look.
-pub(crate) struct Bed {
+pub(crate) struct Fixture {
     pub(crate) dir: TempDir,
     pub(crate) engine: Engine,
     pub(crate) changes: Arc<Mutex<Vec<Change>>>,
     pub(crate) clock: Arc<AtomicU64>,
 }
 
-impl Bed {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self::with(AgentPolicy::Force)
     }
@@ -100,17 +100,17 @@ impl Bed {
         self.reopen_deep(guard, models, DeepMode::default())
     }
 
-    /// [`Bed::reopen_with_models`], and when the language model is asked.
+    /// [`Fixture::reopen_with_models`], and when the language model is asked.
     pub(crate) fn reopen_deep(self, guard: Guard, models: Arc<dyn Models>, deep: DeepMode) -> Self {
         self.reopen_with_models_as(guard, models, |config| config.deep = deep)
     }
 
-    /// [`Bed::reopen_with`], with other settings.
+    /// [`Fixture::reopen_with`], with other settings.
     pub(crate) fn reopen_as(self, guard: Guard, change: impl FnOnce(&mut EngineConfig)) -> Self {
         self.reopen_with_models_as(guard, Arc::new(NoModels), change)
     }
 
-    /// [`Bed::reopen_with_models`], with other settings.
+    /// [`Fixture::reopen_with_models`], with other settings.
     pub(crate) fn reopen_with_models_as(
         self,
         guard: Guard,

@@ -34,47 +34,47 @@ const SUBJECTS: [&str; 20] = [
     "Screens",
 ];
 
-fn waiting(bed: &Bed) -> u64 {
-    bed.engine.counts().unwrap().guard.waiting
+fn waiting(fixture: &Fixture) -> u64 {
+    fixture.engine.counts().unwrap().guard.waiting
 }
 
 #[test]
 fn the_newest_claim_is_read_first() {
-    let bed = Bed::new().reopen_with(doubting());
+    let fixture = Fixture::new().reopen_with(doubting());
     let ids: Vec<ClaimId> =
-        PAIRS.iter().flatten().map(|statement| bed.remember(statement, "they plan by it")).collect();
+        PAIRS.iter().flatten().map(|statement| fixture.remember(statement, "they plan by it")).collect();
     let queued = || {
-        let doubts = bed.engine.doubts(&DoubtsQuery::default()).unwrap();
+        let doubts = fixture.engine.doubts(&DoubtsQuery::default()).unwrap();
         doubts.items.iter().map(|pair| pair.newer.id).collect::<Vec<_>>()
     };
-    assert!(bed.engine.deepen_next().unwrap());
+    assert!(fixture.engine.deepen_next().unwrap());
     assert_eq!(queued(), [ids[3]]);
-    while bed.engine.deepen_next().unwrap() {}
+    while fixture.engine.deepen_next().unwrap() {}
     assert_eq!(queued(), [ids[3], ids[1]]);
 }
 
 #[test]
 fn after_a_restart_it_goes_on_where_it_was() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     for subject in SUBJECTS {
-        bed.remember(&format!("{subject} are documented"), "somebody asks each week");
+        fixture.remember(&format!("{subject} are documented"), "somebody asks each week");
     }
-    assert_eq!(waiting(&bed), 20);
+    assert_eq!(waiting(&fixture), 20);
     for _ in 0..4 {
-        assert!(bed.engine.deepen_next().unwrap());
+        assert!(fixture.engine.deepen_next().unwrap());
     }
-    let bed = bed.reopen();
-    assert_eq!(waiting(&bed), 16, "the four newest were read");
+    let fixture = fixture.reopen();
+    assert_eq!(waiting(&fixture), 16, "the four newest were read");
     // What came after that waits besides, and is read first.
-    bed.remember("Holidays are announced in spring", "people plan by it");
-    let bed = bed.reopen();
-    assert_eq!(waiting(&bed), 17);
-    assert!(bed.engine.deepen_next().unwrap());
-    let bed = bed.reopen();
-    assert_eq!(waiting(&bed), 16);
-    while bed.engine.deepen_next().unwrap() {}
-    let bed = bed.reopen();
-    assert_eq!(waiting(&bed), 0);
-    bed.remember("Parcels leave at noon", "the post comes then");
-    assert_eq!(waiting(&bed.reopen()), 1);
+    fixture.remember("Holidays are announced in spring", "people plan by it");
+    let fixture = fixture.reopen();
+    assert_eq!(waiting(&fixture), 17);
+    assert!(fixture.engine.deepen_next().unwrap());
+    let fixture = fixture.reopen();
+    assert_eq!(waiting(&fixture), 16);
+    while fixture.engine.deepen_next().unwrap() {}
+    let fixture = fixture.reopen();
+    assert_eq!(waiting(&fixture), 0);
+    fixture.remember("Parcels leave at noon", "the post comes then");
+    assert_eq!(waiting(&fixture.reopen()), 1);
 }

@@ -42,53 +42,53 @@ fn models() -> Arc<dyn Models> {
     Arc::new(FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))))
 }
 
-/// A bed with these acts done, and what it answered after the first `cut` of them.
+/// An engine with these acts done, and what it answered after the first `cut` of them.
 struct Played {
-    bed: Bed,
+    fixture: Fixture,
     then: u64,
     answers: Vec<Value>,
 }
 
 fn play(steps: &[Step], cut: usize) -> Played {
-    let bed = Bed::new().reopen_with_models(Guard::default(), models());
+    let fixture = Fixture::new().reopen_with_models(Guard::default(), models());
     let (mut ids, mut then, mut answers) = (Vec::new(), 0, Vec::new());
     for (at, step) in steps.iter().enumerate() {
         if at == cut {
             // The last act is over; no other has begun.
-            then = bed.clock.load(Ordering::Relaxed);
-            bed.clock.fetch_add(1000, Ordering::Relaxed);
-            answers = ask(&bed, &ids, None, then);
+            then = fixture.clock.load(Ordering::Relaxed);
+            fixture.clock.fetch_add(1000, Ordering::Relaxed);
+            answers = ask(&fixture, &ids, None, then);
             // A day later, so that what counts days tells the two apart.
-            bed.clock.fetch_add(86_400_000, Ordering::Relaxed);
+            fixture.clock.fetch_add(86_400_000, Ordering::Relaxed);
         }
-        take(&bed, step, &mut ids);
+        take(&fixture, step, &mut ids);
         // As the daemon does beside each act: what is not current any more gets no vector, and what an undo makes current again gets one late.
-        while bed.engine.fill_vectors().unwrap() > 0 {}
+        while fixture.engine.fill_vectors().unwrap() > 0 {}
     }
-    Played { bed, then, answers }
+    Played { fixture, then, answers }
 }
 
-fn take(bed: &Bed, step: &Step, ids: &mut Vec<ClaimId>) {
+fn take(fixture: &Fixture, step: &Step, ids: &mut Vec<ClaimId>) {
     let says = |s: usize, v: u8| format!("{} must be value{}", SUBJECTS[s], v % 5);
     let pick = |n: usize| (!ids.is_empty()).then(|| ids[n % ids.len().max(1)]);
     let outcome = match step {
-        Step::Remember(s, v) => bed.engine.remember(request(&says(*s, *v), "it was measured")),
-        Step::Fact(s, v) => bed.engine.remember(fact(&says(*s, *v))),
+        Step::Remember(s, v) => fixture.engine.remember(request(&says(*s, *v), "it was measured")),
+        Step::Fact(s, v) => fixture.engine.remember(fact(&says(*s, *v))),
         Step::Supersede(t, s, v) => {
             let Some(target) = pick(*t) else { return };
             let claim = request(&says(*s, *v), "it changed");
-            bed.engine.supersede(SupersedeRequest {
+            fixture.engine.supersede(SupersedeRequest {
                 targets: vec![target.to_hex()],
                 claim,
                 ..SupersedeRequest::default()
             })
         }
         Step::Retract(t) => match pick(*t) {
-            Some(target) => bed.engine.retract(on(target, "wrong")),
+            Some(target) => fixture.engine.retract(on(target, "wrong")),
             None => return,
         },
         Step::Depend(a, b) => match (pick(*a), pick(*b)) {
-            (Some(a), Some(b)) if a != b => bed.engine.depend(ergo::api::DependRequest {
+            (Some(a), Some(b)) if a != b => fixture.engine.depend(ergo::api::DependRequest {
                 caller: caller(),
                 claim: a.to_hex(),
                 premises: vec![b.to_hex()],
@@ -96,13 +96,13 @@ fn take(bed: &Bed, step: &Step, ids: &mut Vec<ClaimId>) {
             _ => return,
         },
         Step::Undo => {
-            let _nothing = bed.engine.undo(UndoRequest { caller: caller(), target_op: None });
+            let _nothing = fixture.engine.undo(UndoRequest { caller: caller(), target_op: None });
             return;
         }
         Step::Exception(s, v) => {
             let mut asked = request(&says(*s, *v), "it was measured");
             asked.force_exception = Some("both hold".into());
-            bed.engine.remember(asked)
+            fixture.engine.remember(asked)
         }
     };
     if let Ok(WriteOutcome::Stored(stored)) = outcome {
@@ -111,9 +111,9 @@ fn take(bed: &Bed, step: &Step, ids: &mut Vec<ClaimId>) {
 }
 
 /// Everything that can be asked as of a time, in answers without what counts changes in the file.
-fn ask(bed: &Bed, ids: &[ClaimId], as_of: Option<u64>, now: u64) -> Vec<Value> {
+fn ask(fixture: &Fixture, ids: &[ClaimId], as_of: Option<u64>, now: u64) -> Vec<Value> {
     // Asked at the same moment, whatever the clock says meanwhile.
-    let kept = bed.clock.swap(now, Ordering::Relaxed);
+    let kept = fixture.clock.swap(now, Ordering::Relaxed);
     let (org_id, project) = ("acme".to_owned(), "api".to_owned());
     let mut all = Vec::new();
     let mut add = |value: Result<Value, serde_json::Error>| {
@@ -130,8 +130,8 @@ fn ask(bed: &Bed, ids: &[ClaimId], as_of: Option<u64>, now: u64) -> Vec<Value> {
             as_of,
             ..RecallRequest::default()
         };
-        bed.clock.store(now, Ordering::Relaxed);
-        add(serde_json::to_value(bed.engine.recall(&recall).unwrap()));
+        fixture.clock.store(now, Ordering::Relaxed);
+        add(serde_json::to_value(fixture.engine.recall(&recall).unwrap()));
         let why = WhyRequest {
             org_id: org_id.clone(),
             project: project.clone(),
@@ -139,8 +139,8 @@ fn ask(bed: &Bed, ids: &[ClaimId], as_of: Option<u64>, now: u64) -> Vec<Value> {
             as_of,
             ..WhyRequest::default()
         };
-        bed.clock.store(now, Ordering::Relaxed);
-        add(serde_json::to_value(bed.engine.why(&why).unwrap()));
+        fixture.clock.store(now, Ordering::Relaxed);
+        add(serde_json::to_value(fixture.engine.why(&why).unwrap()));
     }
     for q in [None, Some("value1".to_owned())] {
         let query = ClaimsQuery {
@@ -151,12 +151,12 @@ fn ask(bed: &Bed, ids: &[ClaimId], as_of: Option<u64>, now: u64) -> Vec<Value> {
             as_of,
             ..ClaimsQuery::default()
         };
-        bed.clock.store(now, Ordering::Relaxed);
-        add(serde_json::to_value(bed.engine.claims(&query).unwrap()));
+        fixture.clock.store(now, Ordering::Relaxed);
+        add(serde_json::to_value(fixture.engine.claims(&query).unwrap()));
     }
     for id in ids {
-        bed.clock.store(now, Ordering::Relaxed);
-        add(serde_json::to_value(bed.engine.history_at(&id.to_hex(), as_of).unwrap()));
+        fixture.clock.store(now, Ordering::Relaxed);
+        add(serde_json::to_value(fixture.engine.history_at(&id.to_hex(), as_of).unwrap()));
     }
     let query = ConflictsQuery {
         org_id: Some(org_id),
@@ -165,16 +165,16 @@ fn ask(bed: &Bed, ids: &[ClaimId], as_of: Option<u64>, now: u64) -> Vec<Value> {
         as_of,
         ..ConflictsQuery::default()
     };
-    bed.clock.store(now, Ordering::Relaxed);
-    let page = bed.engine.conflicts(&query).unwrap();
+    fixture.clock.store(now, Ordering::Relaxed);
+    let page = fixture.engine.conflicts(&query).unwrap();
     for card in &page.items {
-        bed.clock.store(now, Ordering::Relaxed);
-        add(serde_json::to_value(bed.engine.card_at(&card.id.to_hex(), as_of).unwrap()));
+        fixture.clock.store(now, Ordering::Relaxed);
+        add(serde_json::to_value(fixture.engine.card_at(&card.id.to_hex(), as_of).unwrap()));
     }
     add(serde_json::to_value(page));
-    bed.clock.store(now, Ordering::Relaxed);
-    add(serde_json::to_value(bed.engine.scopes_at(as_of).unwrap()));
-    bed.clock.store(kept, Ordering::Relaxed);
+    fixture.clock.store(now, Ordering::Relaxed);
+    add(serde_json::to_value(fixture.engine.scopes_at(as_of).unwrap()));
+    fixture.clock.store(kept, Ordering::Relaxed);
     all
 }
 
@@ -196,25 +196,25 @@ proptest! {
     #[test]
     fn the_past_answers_as_it_did_then(steps in prop::collection::vec(step(), 2..16), cut in any::<prop::sample::Index>()) {
         let cut = cut.index(steps.len());
-        let Played { bed, then, answers } = play(&steps, cut);
+        let Played { fixture, then, answers } = play(&steps, cut);
         let claim = |answer: &Value| serde_json::from_value(answer["claim"]["id"].clone()).ok();
         let ids: Vec<ClaimId> = answers.iter().skip(8).filter_map(claim).collect();
-        let again = ask(&bed, &ids, Some(then), then);
+        let again = ask(&fixture, &ids, Some(then), then);
         prop_assert_eq!(answers, again);
     }
 }
 
 #[test]
 fn what_came_later_was_not_there_and_a_redaction_is_for_all_times() {
-    let bed = Bed::new();
-    let secret = bed.remember("The token is hunter2", "oops");
-    let then = bed.clock.load(Ordering::Relaxed);
-    bed.clock.fetch_add(1000, Ordering::Relaxed);
-    let later = bed.remember("Deploys run on green CI", "red builds broke prod");
-    let error = bed.engine.claim_at(&later.to_hex(), Some(then)).unwrap_err();
+    let fixture = Fixture::new();
+    let secret = fixture.remember("The token is hunter2", "oops");
+    let then = fixture.clock.load(Ordering::Relaxed);
+    fixture.clock.fetch_add(1000, Ordering::Relaxed);
+    let later = fixture.remember("Deploys run on green CI", "red builds broke prod");
+    let error = fixture.engine.claim_at(&later.to_hex(), Some(then)).unwrap_err();
     assert!(error.to_string().contains("at that time"), "{error}");
-    assert_eq!(bed.engine.claim_at(&secret.to_hex(), Some(then)).unwrap().statement, "The token is hunter2");
-    bed.engine.redact(on(secret, "a secret")).unwrap();
-    let claim = bed.engine.claim_at(&secret.to_hex(), Some(then)).unwrap();
+    assert_eq!(fixture.engine.claim_at(&secret.to_hex(), Some(then)).unwrap().statement, "The token is hunter2");
+    fixture.engine.redact(on(secret, "a secret")).unwrap();
+    let claim = fixture.engine.claim_at(&secret.to_hex(), Some(then)).unwrap();
     assert!(claim.statement.is_empty() && claim.flags.redacted, "{claim:?}");
 }

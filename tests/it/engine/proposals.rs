@@ -8,13 +8,13 @@ use ergo::{
 
 use super::*;
 
-/// A bed where agents may only propose, a person's claim, and the card on which an agent's wish to retract it waits.
-fn proposal() -> (Bed, ClaimId, Proposed) {
-    let bed = Bed::with(AgentPolicy::Propose);
-    let claim = bed.remember("We ship on Fridays", "habit");
-    bed.acts();
-    let answer = proposed(bed.engine.retract(by_agent(claim, "nobody ships then")).unwrap());
-    (bed, claim, answer)
+/// An engine where agents may only propose, a person's claim, and the card on which an agent's wish to retract it waits.
+fn proposal() -> (Fixture, ClaimId, Proposed) {
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    let claim = fixture.remember("We ship on Fridays", "habit");
+    fixture.acts();
+    let answer = proposed(fixture.engine.retract(by_agent(claim, "nobody ships then")).unwrap());
+    (fixture, claim, answer)
 }
 
 fn by_agent(target: ClaimId, reason: &str) -> ActRequest {
@@ -23,10 +23,10 @@ fn by_agent(target: ClaimId, reason: &str) -> ActRequest {
 
 #[test]
 fn a_retract_that_an_agent_may_only_propose_waits_and_a_person_accepts_it() {
-    let (bed, claim, answer) = proposal();
-    assert_eq!((bed.claim(claim).status, answer.claim.id, answer.known), (Status::Active, claim, false));
+    let (fixture, claim, answer) = proposal();
+    assert_eq!((fixture.claim(claim).status, answer.claim.id, answer.known), (Status::Active, claim, false));
     assert!(answer.summary.contains(&answer.card_id.short()), "{}", answer.summary);
-    let card = bed.card(answer.card_id);
+    let card = fixture.card(answer.card_id);
     assert_eq!((card.summary.kind, card.summary.status), (CardKind::Proposed, CardStatus::Open));
     assert_eq!(card.summary.agent.as_deref(), Some("claude"));
     assert!(card.summary.headline.contains("We ship on Fridays") && card.advice.contains("nobody ships then"));
@@ -35,78 +35,78 @@ fn a_retract_that_an_agent_may_only_propose_waits_and_a_person_accepts_it() {
     let accept = card.acts.iter().find(|option| option.act == CardAct::Retract).unwrap();
     assert_eq!(accept.prefill.as_deref(), Some("nobody ships then"));
 
-    done(bed.resolve(answer.card_id, order(CardAct::Retract, "nobody ships then")));
-    let retracted = bed.claim(claim);
+    done(fixture.resolve(answer.card_id, order(CardAct::Retract, "nobody ships then")));
+    let retracted = fixture.claim(claim);
     assert_eq!((retracted.status, retracted.closing_reason.as_deref()), (Status::Retracted, Some("nobody ships then")));
-    let settled = bed.card(answer.card_id).settled.unwrap();
+    let settled = fixture.card(answer.card_id).settled.unwrap();
     assert_eq!((settled.act.as_str(), settled.agent), ("retract", None));
-    assert_eq!((bed.open_cards(), bed.acts()), (0, vec!["proposed".to_owned(), "resolve".to_owned()]));
+    assert_eq!((fixture.open_cards(), fixture.acts()), (0, vec!["proposed".to_owned(), "resolve".to_owned()]));
 
-    bed.undo();
-    assert_eq!((bed.claim(claim).status, bed.open_cards()), (Status::Active, 1), "one undo takes both back");
+    fixture.undo();
+    assert_eq!((fixture.claim(claim).status, fixture.open_cards()), (Status::Active, 1), "one undo takes both back");
 }
 
 #[test]
 fn a_person_keeps_the_claim_and_it_is_not_proposed_again() {
-    let (bed, claim, answer) = proposal();
-    done(bed.resolve(answer.card_id, order(CardAct::Dismiss, "we do, since May")));
-    assert_eq!((bed.claim(claim).status, bed.open_cards()), (Status::Active, 0));
-    let error = bed.engine.retract(by_agent(claim, "really")).unwrap_err();
+    let (fixture, claim, answer) = proposal();
+    done(fixture.resolve(answer.card_id, order(CardAct::Dismiss, "we do, since May")));
+    assert_eq!((fixture.claim(claim).status, fixture.open_cards()), (Status::Active, 0));
+    let error = fixture.engine.retract(by_agent(claim, "really")).unwrap_err();
     assert_eq!(error.code, ErrorCode::NeedsPerson);
     assert!(error.message.contains("we do, since May") && error.hint.is_some(), "{error:?}");
-    assert_eq!(bed.open_cards(), 0);
+    assert_eq!(fixture.open_cards(), 0);
 }
 
 #[test]
 fn one_claim_has_one_open_proposal_and_a_retry_is_none() {
-    let (bed, claim, answer) = proposal();
-    let again = proposed(bed.engine.retract(by_agent(claim, "another reason")).unwrap());
-    assert_eq!((again.card_id, again.known, bed.open_cards()), (answer.card_id, true, 1));
-    let other = bed.remember("Tests run in parallel", "speed");
+    let (fixture, claim, answer) = proposal();
+    let again = proposed(fixture.engine.retract(by_agent(claim, "another reason")).unwrap());
+    assert_eq!((again.card_id, again.known, fixture.open_cards()), (answer.card_id, true, 1));
+    let other = fixture.remember("Tests run in parallel", "speed");
     let keyed = || ActRequest { caller: Caller { op_id: Some(op(9)), ..agent() }, ..on(other, "flaky") };
-    let first = proposed(bed.engine.retract(keyed()).unwrap());
-    let retry = proposed(bed.engine.retract(keyed()).unwrap());
+    let first = proposed(fixture.engine.retract(keyed()).unwrap());
+    let retry = proposed(fixture.engine.retract(keyed()).unwrap());
     assert_eq!((first.known, retry.known, retry.card_id), (false, true, first.card_id));
-    let bed = bed.reopen();
-    assert_eq!((bed.open_cards(), bed.card(answer.card_id).summary.headline.is_empty()), (2, false));
+    let fixture = fixture.reopen();
+    assert_eq!((fixture.open_cards(), fixture.card(answer.card_id).summary.headline.is_empty()), (2, false));
 }
 
 #[test]
 fn the_agent_may_withdraw_its_proposal_and_decide_nothing() {
-    let (bed, claim, answer) = proposal();
+    let (fixture, claim, answer) = proposal();
     for act in [CardAct::Retract, CardAct::Dismiss] {
         let own = ResolveRequest { caller: agent(), ..order(act, "I am sure") };
-        let error = bed.engine.resolve(&answer.card_id.to_hex(), own).unwrap_err();
+        let error = fixture.engine.resolve(&answer.card_id.to_hex(), own).unwrap_err();
         assert_eq!(error.code, ErrorCode::NeedsPerson);
     }
-    let withdrawn = bed.engine.undo(UndoRequest { caller: agent(), target_op: None }).unwrap();
+    let withdrawn = fixture.engine.undo(UndoRequest { caller: agent(), target_op: None }).unwrap();
     assert!(withdrawn.summary.contains("proposed to retract"), "{}", withdrawn.summary);
-    assert_eq!((bed.open_cards(), bed.claim(claim).status), (0, Status::Active));
+    assert_eq!((fixture.open_cards(), fixture.claim(claim).status), (0, Status::Active));
     // What a person did is not an agent's to undo.
-    let persons = bed.engine.log(&ergo::api::LogQuery::default()).unwrap().items;
+    let persons = fixture.engine.log(&ergo::api::LogQuery::default()).unwrap().items;
     let remembered = persons.iter().find(|event| event.kind == "assert").unwrap().op_id;
     let undo = UndoRequest { caller: agent(), target_op: Some(remembered) };
-    assert_eq!(bed.engine.undo(undo).unwrap_err().code, ErrorCode::NeedsPerson);
+    assert_eq!(fixture.engine.undo(undo).unwrap_err().code, ErrorCode::NeedsPerson);
 }
 
 #[test]
 fn a_claim_that_goes_otherwise_closes_the_card() {
-    let (bed, claim, answer) = proposal();
-    bed.supersede(claim, "We ship on Mondays", "Fridays were bad");
-    let card = bed.card(answer.card_id);
-    assert_eq!((bed.open_cards(), card.summary.status), (0, CardStatus::Settled));
+    let (fixture, claim, answer) = proposal();
+    fixture.supersede(claim, "We ship on Mondays", "Fridays were bad");
+    let card = fixture.card(answer.card_id);
+    assert_eq!((fixture.open_cards(), card.summary.status), (0, CardStatus::Settled));
     assert_eq!(card.settled.unwrap().act, "moot");
-    stale(bed.engine.retract(by_agent(claim, "gone")).unwrap());
+    stale(fixture.engine.retract(by_agent(claim, "gone")).unwrap());
 }
 
 #[test]
 fn what_an_agent_wrote_or_where_agents_may_force_is_done_at_once() {
-    let (bed, ..) = proposal();
+    let (fixture, ..) = proposal();
     let own = RememberRequest { caller: agent(), ..request("Tests run in parallel", "speed") };
-    let own = stored(bed.engine.remember(own).unwrap()).claim_id;
-    done(bed.engine.retract(by_agent(own, "looks wrong")).unwrap());
-    let bed = Bed::new();
-    let persons = bed.remember("We ship on Fridays", "habit");
-    done(bed.engine.retract(by_agent(persons, "looks wrong")).unwrap());
-    assert_eq!(bed.claim(persons).status, Status::Retracted);
+    let own = stored(fixture.engine.remember(own).unwrap()).claim_id;
+    done(fixture.engine.retract(by_agent(own, "looks wrong")).unwrap());
+    let fixture = Fixture::new();
+    let persons = fixture.remember("We ship on Fridays", "habit");
+    done(fixture.engine.retract(by_agent(persons, "looks wrong")).unwrap());
+    assert_eq!(fixture.claim(persons).status, Status::Retracted);
 }

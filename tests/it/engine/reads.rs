@@ -7,10 +7,10 @@ use ergo::{
 
 use super::*;
 
-fn why(bed: &Bed, question: &str) -> WhyAnswer {
+fn why(fixture: &Fixture, question: &str) -> WhyAnswer {
     let request =
         WhyRequest { org_id: "acme".into(), project: "api".into(), question: question.into(), ..WhyRequest::default() };
-    bed.engine.why(&request).unwrap()
+    fixture.engine.why(&request).unwrap()
 }
 
 fn query() -> ClaimsQuery {
@@ -19,12 +19,12 @@ fn query() -> ClaimsQuery {
 
 #[test]
 fn why_answers_with_the_reasoned_claim_and_the_chain_that_led_to_it() {
-    let bed = Bed::new();
-    let first = bed.remember("We deploy from laptops", "three people");
-    let second = stored(bed.supersede(first, "We deploy from the CI server", "laptops drifted")).claim_id;
-    let third = stored(bed.supersede(second, "We deploy only on green CI", "red builds broke prod")).claim_id;
-    bed.remember("Logs are kept for 30 days", "disk");
-    let answer = why(&bed, "why do we deploy only on green CI?");
+    let fixture = Fixture::new();
+    let first = fixture.remember("We deploy from laptops", "three people");
+    let second = stored(fixture.supersede(first, "We deploy from the CI server", "laptops drifted")).claim_id;
+    let third = stored(fixture.supersede(second, "We deploy only on green CI", "red builds broke prod")).claim_id;
+    fixture.remember("Logs are kept for 30 days", "disk");
+    let answer = why(&fixture, "why do we deploy only on green CI?");
     assert_eq!(answer.answer.as_ref().unwrap().id, third);
     let chain: Vec<_> = answer.chain.iter().map(|link| (link.claim.id, link.change_reason.as_deref())).collect();
     assert_eq!(chain, [(third, None), (second, Some("red builds broke prod")), (first, Some("laptops drifted"))]);
@@ -33,54 +33,56 @@ fn why_answers_with_the_reasoned_claim_and_the_chain_that_led_to_it() {
 
 #[test]
 fn a_fact_answers_only_if_no_reasoned_claim_does() {
-    let bed = Bed::new();
-    let known = stored(bed.engine.remember(fact("Deployments go through the green gate")).unwrap()).claim_id;
-    let reasoned = bed.remember("Every deployment waits for the gate", "two outages");
-    assert_eq!(why(&bed, "why do deployments go through the green gate").answer.unwrap().id, reasoned);
-    bed.retract(reasoned, "gone");
-    let answer = why(&bed, "why do deployments go through the green gate");
+    let fixture = Fixture::new();
+    let known = stored(fixture.engine.remember(fact("Deployments go through the green gate")).unwrap()).claim_id;
+    let reasoned = fixture.remember("Every deployment waits for the gate", "two outages");
+    assert_eq!(why(&fixture, "why do deployments go through the green gate").answer.unwrap().id, reasoned);
+    fixture.retract(reasoned, "gone");
+    let answer = why(&fixture, "why do deployments go through the green gate");
     assert_eq!(answer.answer.map(|claim| claim.id), Some(known));
     assert!(answer.note.unwrap().contains("fact"));
 }
 
 #[test]
 fn if_no_claim_answers_the_nearest_claims_and_facts_are_listed() {
-    let bed = Bed::new();
-    let known = stored(bed.engine.remember(fact("The kubernetes cluster has nine nodes")).unwrap()).claim_id;
-    let answer = why(&bed, "why did the kubernetes upgrade of last spring fail on saturday");
+    let fixture = Fixture::new();
+    let known = stored(fixture.engine.remember(fact("The kubernetes cluster has nine nodes")).unwrap()).claim_id;
+    let answer = why(&fixture, "why did the kubernetes upgrade of last spring fail on saturday");
     assert!(answer.answer.is_none() && answer.note.unwrap().contains("clearly answers"));
     assert_eq!(answer.others[0].id, known);
 }
 
 #[test]
 fn facts_without_reasons_do_not_hide_the_claim_that_has_one() {
-    let bed = Bed::new();
-    let reasoned = bed.remember("Every deployment of the whole fleet waits for the gate", "two outages");
+    let fixture = Fixture::new();
+    let reasoned = fixture.remember("Every deployment of the whole fleet waits for the gate", "two outages");
     for n in 0..45 {
         let key = Some(format!("gate/{n}"));
-        stored(bed.engine.remember(RememberRequest { key, ..fact(&format!("Gate {n}: deployment gate")) }).unwrap());
+        stored(
+            fixture.engine.remember(RememberRequest { key, ..fact(&format!("Gate {n}: deployment gate")) }).unwrap(),
+        );
     }
-    assert_eq!(why(&bed, "why a gate for each deployment").answer.unwrap().id, reasoned);
+    assert_eq!(why(&fixture, "why a gate for each deployment").answer.unwrap().id, reasoned);
 }
 
 #[test]
 fn nothing_known_is_said_honestly() {
-    let bed = Bed::new();
-    bed.remember("We deploy only on green CI", "red builds broke prod");
+    let fixture = Fixture::new();
+    fixture.remember("We deploy only on green CI", "red builds broke prod");
     for question in ["why kubernetes?", "why is it so?", "why do we bill in yen through paypal on mondays"] {
-        let answer = why(&bed, question);
+        let answer = why(&fixture, question);
         assert!(answer.answer.is_none() && answer.chain.is_empty() && answer.note.is_some(), "{question}");
     }
     let request = WhyRequest { org_id: "acme".into(), project: "api".into(), ..WhyRequest::default() };
-    assert_eq!(bed.engine.why(&request).unwrap_err().field.as_deref(), Some("question"));
+    assert_eq!(fixture.engine.why(&request).unwrap_err().field.as_deref(), Some("question"));
 }
 
 #[test]
 fn why_accepts_an_id_whatever_its_state() {
-    let bed = Bed::new();
-    let old = bed.remember("We deploy from laptops", "three people");
-    let new = stored(bed.supersede(old, "We deploy from the CI server", "laptops drifted")).claim_id;
-    let answer = why(&bed, &old.short());
+    let fixture = Fixture::new();
+    let old = fixture.remember("We deploy from laptops", "three people");
+    let new = stored(fixture.supersede(old, "We deploy from the CI server", "laptops drifted")).claim_id;
+    let answer = why(&fixture, &old.short());
     assert_eq!(answer.answer.unwrap().id, old);
     assert_eq!(answer.others[0].id, new);
     assert!(answer.note.unwrap().contains("superseded"));
@@ -89,28 +91,28 @@ fn why_accepts_an_id_whatever_its_state() {
 #[test]
 fn why_shows_two_claims_in_force_that_may_disagree_together() {
     let models = ergo::infer::FakeModels::new().embedding(|text| Ok(ergo::infer::FakeModels::bag_of_words(text)));
-    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(models));
-    let older = bed.remember("Releases leave on Tuesdays", "support is complete then");
-    let newer = bed.remember("Releases leave when built", "waiting cost days");
-    bed.remember("Doors are blue", "taste");
-    while bed.engine.fill_vectors().unwrap() > 0 {}
-    let answer = why(&bed, "when do releases leave?");
+    let fixture = Fixture::new().reopen_with_models(Guard::default(), Arc::new(models));
+    let older = fixture.remember("Releases leave on Tuesdays", "support is complete then");
+    let newer = fixture.remember("Releases leave when built", "waiting cost days");
+    fixture.remember("Doors are blue", "taste");
+    while fixture.engine.fill_vectors().unwrap() > 0 {}
+    let answer = why(&fixture, "when do releases leave?");
     let both: Vec<_> = answer.answer.iter().chain(&answer.may_disagree).map(|claim| claim.id).collect();
     assert!(both.len() == 2 && both.contains(&older) && both.contains(&newer), "{answer:?}");
     assert!(answer.note.as_deref().is_some_and(|note| note.contains("dates")), "{answer:?}");
     assert!(answer.others.iter().all(|other| !both.contains(&other.id)), "no claim twice: {answer:?}");
     // What somebody has replaced is no question any more.
-    bed.retract(older, "it was never so");
-    assert!(why(&bed, "when do releases leave?").may_disagree.is_empty());
+    fixture.retract(older, "it was never so");
+    assert!(why(&fixture, "when do releases leave?").may_disagree.is_empty());
 }
 
 #[test]
 fn why_as_of_a_time_answers_as_it_was() {
-    let bed = Bed::new();
-    let old = bed.remember("We deploy from laptops", "three people");
+    let fixture = Fixture::new();
+    let old = fixture.remember("We deploy from laptops", "three people");
     // The last look at the clock was the act's.
-    let then = bed.clock.load(std::sync::atomic::Ordering::Relaxed) - 1;
-    bed.supersede(old, "We deploy from the CI server", "laptops drifted");
+    let then = fixture.clock.load(std::sync::atomic::Ordering::Relaxed) - 1;
+    fixture.supersede(old, "We deploy from the CI server", "laptops drifted");
     let request = WhyRequest {
         org_id: "acme".into(),
         project: "api".into(),
@@ -118,23 +120,23 @@ fn why_as_of_a_time_answers_as_it_was() {
         as_of: Some(then),
         ..WhyRequest::default()
     };
-    assert_eq!(bed.engine.why(&request).unwrap().answer.unwrap().id, old);
+    assert_eq!(fixture.engine.why(&request).unwrap().answer.unwrap().id, old);
 }
 
 #[test]
 fn claims_are_paged_filtered_and_searched() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     for name in ["billing", "search", "mail", "checkout", "payroll", "booking", "ledger"] {
-        bed.remember(&format!("The {name} service logs to its own file"), "order");
+        fixture.remember(&format!("The {name} service logs to its own file"), "order");
     }
-    stored(bed.engine.remember(fact("The build server is in Bonn")).unwrap());
-    let page = bed.engine.claims(&ClaimsQuery { limit: Some(5), ..query() }).unwrap();
+    stored(fixture.engine.remember(fact("The build server is in Bonn")).unwrap());
+    let page = fixture.engine.claims(&ClaimsQuery { limit: Some(5), ..query() }).unwrap();
     assert_eq!((page.items.len(), page.total), (5, 8));
-    let rest = bed.engine.claims(&ClaimsQuery { limit: Some(5), cursor: page.next, ..query() }).unwrap();
+    let rest = fixture.engine.claims(&ClaimsQuery { limit: Some(5), cursor: page.next, ..query() }).unwrap();
     assert_eq!((rest.items.len(), rest.next), (3, None));
-    let facts = bed.engine.claims(&ClaimsQuery { kind: Some("fact".into()), ..query() }).unwrap();
+    let facts = fixture.engine.claims(&ClaimsQuery { kind: Some("fact".into()), ..query() }).unwrap();
     assert_eq!(facts.total, 1);
-    let found = bed.engine.claims(&ClaimsQuery { q: Some("bonn".into()), ..query() }).unwrap();
+    let found = fixture.engine.claims(&ClaimsQuery { q: Some("bonn".into()), ..query() }).unwrap();
     assert_eq!(found.items[0].statement, "The build server is in Bonn");
     for (bad, field) in [
         (ClaimsQuery { status: Some("odd".into()), ..query() }, "status"),
@@ -144,34 +146,34 @@ fn claims_are_paged_filtered_and_searched() {
         (ClaimsQuery { cursor: Some("odd".into()), ..query() }, "cursor"),
         (ClaimsQuery { org_id: None, ..query() }, "org_id"),
     ] {
-        assert_eq!(bed.engine.claims(&bad).unwrap_err().field.as_deref(), Some(field));
+        assert_eq!(fixture.engine.claims(&bad).unwrap_err().field.as_deref(), Some(field));
     }
 }
 
 #[test]
 fn search_takes_any_text() {
-    let bed = Bed::new();
-    bed.remember("Logs are kept for 30 days", "disk");
+    let fixture = Fixture::new();
+    fixture.remember("Logs are kept for 30 days", "disk");
     for text in ["\"", "a AND", "NEAR(", "*", "col:x", "'; DROP TABLE", "(((", "-", "émigré 決定", "x\0y"] {
-        let _ = bed.engine.claims(&ClaimsQuery { q: Some(text.into()), ..query() }).unwrap();
+        let _ = fixture.engine.claims(&ClaimsQuery { q: Some(text.into()), ..query() }).unwrap();
         if !text.contains('\0') {
-            let _ = why(&bed, text);
+            let _ = why(&fixture, text);
         }
     }
 }
 
 #[test]
 fn the_log_and_the_scopes_say_what_was_done_where() {
-    let bed = Bed::new();
-    let id = bed.remember("Logs are kept for 30 days", "disk");
+    let fixture = Fixture::new();
+    let id = fixture.remember("Logs are kept for 30 days", "disk");
     let mut elsewhere = request("We ship on Fridays", "habit");
     elsewhere.caller.project = "web".into();
-    stored(bed.engine.remember(elsewhere).unwrap());
-    bed.retract(id, "junk");
-    let log = bed.engine.log(&LogQuery::default()).unwrap();
+    stored(fixture.engine.remember(elsewhere).unwrap());
+    fixture.retract(id, "junk");
+    let log = fixture.engine.log(&LogQuery::default()).unwrap();
     let kinds: Vec<&str> = log.items.iter().map(|event| event.kind.as_str()).collect();
     assert_eq!(kinds, ["retract", "assert", "assert"]);
-    let scopes = bed.engine.scopes().unwrap();
+    let scopes = fixture.engine.scopes().unwrap();
     let counts: Vec<_> =
         scopes.items.iter().map(|scope| (scope.scope.project.as_str(), scope.active, scope.total)).collect();
     assert_eq!(counts, [("api", 0, 1), ("web", 1, 1)]);
@@ -179,24 +181,24 @@ fn the_log_and_the_scopes_say_what_was_done_where() {
 
 #[test]
 fn a_claim_past_its_window_is_shown_as_expired() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let past = RememberRequest {
         qualifiers: ergo::domain::Qualifiers { valid_until: Some("2026-02-28".into()), ..Default::default() },
         ..request("Deployments must use a blue canary", "winter")
     };
-    let id = stored(bed.engine.remember(past).unwrap()).claim_id;
-    assert!(bed.claim(id).flags.expired);
+    let id = stored(fixture.engine.remember(past).unwrap()).claim_id;
+    assert!(fixture.claim(id).flags.expired);
     // What has expired opposes nothing.
-    bed.remember("Deployments must use a red canary", "spring");
+    fixture.remember("Deployments must use a red canary", "spring");
 }
 
 #[test]
 fn a_backup_is_a_whole_store_and_never_overwrites() {
-    let bed = Bed::new();
-    let id = bed.remember("Logs are kept for 30 days", "disk");
-    let copy = bed.dir.path().join("copy.db");
-    assert!(bed.engine.backup(&copy).unwrap() > 0);
-    assert_eq!(bed.engine.backup(&copy).unwrap_err().code, ErrorCode::BadRequest);
+    let fixture = Fixture::new();
+    let id = fixture.remember("Logs are kept for 30 days", "disk");
+    let copy = fixture.dir.path().join("copy.db");
+    assert!(fixture.engine.backup(&copy).unwrap() > 0);
+    assert_eq!(fixture.engine.backup(&copy).unwrap_err().code, ErrorCode::BadRequest);
     let restored = Engine::open(EngineConfig::new(&copy, SigningKey::from_bytes(&[8; 32]))).unwrap();
     assert_eq!(restored.claim(&id.to_hex()).unwrap().statement, "Logs are kept for 30 days");
 }

@@ -15,8 +15,8 @@ fn asking(query: &str) -> RecallRequest {
     RecallRequest { org_id: "acme".into(), project: "api".into(), query: query.into(), ..RecallRequest::default() }
 }
 
-fn recall(bed: &Bed, query: &str) -> RecallAnswer {
-    bed.engine.recall(&asking(query)).unwrap()
+fn recall(fixture: &Fixture, query: &str) -> RecallAnswer {
+    fixture.engine.recall(&asking(query)).unwrap()
 }
 
 fn statements(answer: &RecallAnswer) -> Vec<&str> {
@@ -25,11 +25,11 @@ fn statements(answer: &RecallAnswer) -> Vec<&str> {
 
 #[test]
 fn the_claim_that_speaks_of_most_of_the_question_comes_first() {
-    let bed = Bed::new();
-    bed.remember("We deploy only on green CI", "red builds broke prod");
-    bed.remember("CI runs on our own machines", "cost");
-    bed.remember("Logs are kept for 30 days", "disk");
-    let answer = recall(&bed, "when may we deploy, on green CI?");
+    let fixture = Fixture::new();
+    fixture.remember("We deploy only on green CI", "red builds broke prod");
+    fixture.remember("CI runs on our own machines", "cost");
+    fixture.remember("Logs are kept for 30 days", "disk");
+    let answer = recall(&fixture, "when may we deploy, on green CI?");
     assert_eq!(statements(&answer)[0], "We deploy only on green CI");
     assert!(answer.verdict == RecallVerdict::Known && !statements(&answer).contains(&"Logs are kept for 30 days"));
     assert_eq!(answer.hits[0].words, ["deploy", "green", "ci"]);
@@ -38,47 +38,47 @@ fn the_claim_that_speaks_of_most_of_the_question_comes_first() {
 
 #[test]
 fn the_vocabulary_finds_what_is_asked_for_in_other_words() {
-    let bed = Bed::new();
-    bed.remember("Events go through Kafka", "we know it");
-    bed.remember("Doors are blue", "taste");
-    let answer = recall(&bed, "Which message broker do we have?");
+    let fixture = Fixture::new();
+    fixture.remember("Events go through Kafka", "we know it");
+    fixture.remember("Doors are blue", "taste");
+    let answer = recall(&fixture, "Which message broker do we have?");
     assert_eq!((statements(&answer), answer.verdict), (vec!["Events go through Kafka"], RecallVerdict::Known));
     assert!(answer.method.ends_with("_v"), "{}", answer.method);
 }
 
 #[test]
 fn history_comes_only_when_asked_for_and_after_what_is_in_force() {
-    let bed = Bed::new();
-    let old = bed.remember("We deploy from laptops", "three people");
-    let new = stored(bed.supersede(old, "We deploy from the CI server", "laptops drifted")).claim_id;
-    let wrong = bed.remember("We deploy from the moon", "typo");
-    bed.retract(wrong, "junk");
+    let fixture = Fixture::new();
+    let old = fixture.remember("We deploy from laptops", "three people");
+    let new = stored(fixture.supersede(old, "We deploy from the CI server", "laptops drifted")).claim_id;
+    let wrong = fixture.remember("We deploy from the moon", "typo");
+    fixture.retract(wrong, "junk");
     let ids = |answer: &RecallAnswer| -> Vec<_> { answer.hits.iter().map(|hit| hit.claim.id).collect() };
-    assert_eq!(ids(&recall(&bed, "from where do we deploy, laptops?")), [new]);
+    assert_eq!(ids(&recall(&fixture, "from where do we deploy, laptops?")), [new]);
     let request = RecallRequest { include_history: true, ..asking("from where do we deploy, laptops?") };
-    let answer = bed.engine.recall(&request).unwrap();
+    let answer = fixture.engine.recall(&request).unwrap();
     let marked: Vec<_> = answer.hits.iter().map(|hit| hit.claim.status).collect();
     assert_eq!((ids(&answer)[0], marked[0]), (new, Status::Active), "although the other says more of it");
     assert_eq!(ids(&answer)[1], old);
     assert_eq!(marked[1..].iter().copied().collect::<BTreeSet<_>>().len(), 2, "{marked:?}");
     // A small page has room for both.
-    let answer = bed.engine.recall(&RecallRequest { limit: Some(2), ..request }).unwrap();
+    let answer = fixture.engine.recall(&RecallRequest { limit: Some(2), ..request }).unwrap();
     assert_eq!(ids(&answer), [new, old]);
 }
 
 #[test]
 fn only_the_scope_and_the_kinds_that_were_named() {
-    let bed = Bed::new();
-    bed.remember("The port of the api is 8080", "free");
-    stored(bed.engine.remember(fact("The port of the store is 5432")).unwrap());
+    let fixture = Fixture::new();
+    fixture.remember("The port of the api is 8080", "free");
+    stored(fixture.engine.remember(fact("The port of the store is 5432")).unwrap());
     let mut elsewhere = request("The port of the web is 3000", "free");
     elsewhere.caller.project = "web".into();
-    stored(bed.engine.remember(elsewhere).unwrap());
-    assert_eq!(recall(&bed, "port").hits.len(), 2);
+    stored(fixture.engine.remember(elsewhere).unwrap());
+    assert_eq!(recall(&fixture, "port").hits.len(), 2);
     let facts = RecallRequest { kinds: vec![ClaimKind::Fact], ..asking("port") };
-    assert_eq!(statements(&bed.engine.recall(&facts).unwrap()), ["The port of the store is 5432"]);
+    assert_eq!(statements(&fixture.engine.recall(&facts).unwrap()), ["The port of the store is 5432"]);
     let nobody = RecallRequest { project: "none".into(), ..asking("port") };
-    let answer = bed.engine.recall(&nobody).unwrap();
+    let answer = fixture.engine.recall(&nobody).unwrap();
     assert!(
         answer.hits.is_empty()
             && answer.verdict == RecallVerdict::Nothing
@@ -88,7 +88,7 @@ fn only_the_scope_and_the_kinds_that_were_named() {
 
 #[test]
 fn what_is_wrong_with_a_request_is_named() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     for (bad, field) in [
         (asking("  "), "query"),
         (asking(&"long ".repeat(300)), "query"),
@@ -96,7 +96,7 @@ fn what_is_wrong_with_a_request_is_named() {
         (RecallRequest { limit: Some(51), ..asking("x") }, "limit"),
         (RecallRequest { org_id: String::new(), ..asking("x") }, "org_id"),
     ] {
-        let error = bed.engine.recall(&bad).unwrap_err();
+        let error = fixture.engine.recall(&bad).unwrap_err();
         assert_eq!(error.field.as_deref(), Some(field), "{error}");
     }
 }
@@ -112,14 +112,14 @@ fn reverting() -> FakeModels {
 #[test]
 fn what_shares_no_word_is_found_by_meaning() {
     let models = Arc::new(reverting());
-    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::clone(&models) as Arc<dyn Models>);
-    bed.remember("Revert a release", "five minutes");
+    let fixture = Fixture::new().reopen_with_models(Guard::default(), Arc::clone(&models) as Arc<dyn Models>);
+    fixture.remember("Revert a release", "five minutes");
     for n in 0..30 {
         let key = Some(format!("shed/{n}"));
-        stored(bed.engine.remember(RememberRequest { key, ..fact(&format!("Shed {n} is painted blue")) }).unwrap());
+        stored(fixture.engine.remember(RememberRequest { key, ..fact(&format!("Shed {n} is painted blue")) }).unwrap());
     }
-    while bed.engine.fill_vectors().unwrap() > 0 {}
-    let answer = recall(&bed, "go back the last one");
+    while fixture.engine.fill_vectors().unwrap() > 0 {}
+    let answer = recall(&fixture, "go back the last one");
     assert!(answer.by_meaning && answer.notes.is_empty() && answer.verdict == RecallVerdict::Known, "{answer:?}");
     assert_eq!(statements(&answer)[0], "Revert a release");
     assert!(answer.hits[0].cosine.unwrap() > 0.5 && answer.hits[0].words.is_empty());
@@ -129,28 +129,28 @@ fn what_shares_no_word_is_found_by_meaning() {
 #[test]
 fn a_question_about_the_reason_finds_the_claim_once_that_has_a_vector() {
     let models = Arc::new(reverting());
-    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::clone(&models) as Arc<dyn Models>);
-    bed.remember("Tags are signed", "nobody can revert by mistake");
-    bed.remember("Tags are short", "taste");
-    stored(bed.engine.remember(RememberRequest { key: Some("tags".into()), ..fact("Tags are blue") }).unwrap());
-    let score = |bed: &Bed| {
-        let answer = recall(bed, "go back");
+    let fixture = Fixture::new().reopen_with_models(Guard::default(), Arc::clone(&models) as Arc<dyn Models>);
+    fixture.remember("Tags are signed", "nobody can revert by mistake");
+    fixture.remember("Tags are short", "taste");
+    stored(fixture.engine.remember(RememberRequest { key: Some("tags".into()), ..fact("Tags are blue") }).unwrap());
+    let score = |fixture: &Fixture| {
+        let answer = recall(fixture, "go back");
         let at = statements(&answer).iter().position(|statement| *statement == "Tags are signed").unwrap();
         answer.hits[at].score
     };
-    let before = score(&bed);
-    assert!(bed.engine.reasons_wait());
-    while bed.engine.fill_reasons().unwrap() {}
-    assert!(!bed.engine.reasons_wait());
-    assert!(score(&bed) > before + 0.05, "{before} {}", score(&bed));
+    let before = score(&fixture);
+    assert!(fixture.engine.reasons_wait());
+    while fixture.engine.fill_reasons().unwrap() {}
+    assert!(!fixture.engine.reasons_wait());
+    assert!(score(&fixture) > before + 0.05, "{before} {}", score(&fixture));
     let asked = models.asked().len();
-    assert!(!bed.engine.fill_reasons().unwrap());
+    assert!(!fixture.engine.fill_reasons().unwrap());
     assert_eq!(models.asked().len(), asked, "nothing is asked where nothing waits");
 }
 
 #[test]
 fn a_reason_that_the_embedder_cannot_take_holds_up_nothing() {
-    let bed = Bed::new().reopen_with_models(
+    let fixture = Fixture::new().reopen_with_models(
         Guard::default(),
         Arc::new(FakeModels::new().embedding(|text| match text {
             text if text.contains("spam") => Err(InferError::Refused("no".into())),
@@ -158,26 +158,26 @@ fn a_reason_that_the_embedder_cannot_take_holds_up_nothing() {
             text => Ok(FakeModels::bag_of_words(text)),
         })),
     );
-    bed.remember("Doors are blue", "taste");
-    bed.remember("Logs are kept", "spam spam");
-    bed.remember("Tags are signed", "void");
-    while bed.engine.fill_reasons().unwrap() {}
-    assert!(!bed.engine.reasons_wait());
+    fixture.remember("Doors are blue", "taste");
+    fixture.remember("Logs are kept", "spam spam");
+    fixture.remember("Tags are signed", "void");
+    while fixture.engine.fill_reasons().unwrap() {}
+    assert!(!fixture.engine.reasons_wait());
     // One that fails is asked again, later; `--filter` does not use another one than the store's at all.
-    bed.remember("Sheds are red", "rust");
+    fixture.remember("Sheds are red", "rust");
     let dead = FakeModels::new()
         .embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "ended with signal 11".into() }));
-    let bed = bed.reopen_with_models(Guard::default(), Arc::new(dead));
-    assert!(bed.engine.reasons_wait() && !bed.engine.fill_reasons().unwrap() && bed.engine.reasons_wait());
-    let bed = bed.reopen();
-    assert!(!bed.engine.reasons_wait() && !bed.engine.fill_reasons().unwrap());
+    let fixture = fixture.reopen_with_models(Guard::default(), Arc::new(dead));
+    assert!(fixture.engine.reasons_wait() && !fixture.engine.fill_reasons().unwrap() && fixture.engine.reasons_wait());
+    let fixture = fixture.reopen();
+    assert!(!fixture.engine.reasons_wait() && !fixture.engine.fill_reasons().unwrap());
 }
 
 #[test]
 fn a_missing_or_dead_embedder_costs_its_part_and_no_answer() {
-    let bed = Bed::new();
-    bed.remember("Revert a release", "five minutes");
-    let answer = recall(&bed, "how to revert a release");
+    let fixture = Fixture::new();
+    fixture.remember("Revert a release", "five minutes");
+    let answer = recall(&fixture, "how to revert a release");
     assert_eq!(
         (statements(&answer), answer.by_meaning, answer.verdict),
         (vec!["Revert a release"], false, RecallVerdict::Known)
@@ -185,51 +185,51 @@ fn a_missing_or_dead_embedder_costs_its_part_and_no_answer() {
     assert!(answer.notes[0].contains("by words only") && answer.notes[0].contains("embedder"), "{:?}", answer.notes);
     let dead = FakeModels::new()
         .embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "ended with signal 11".into() }));
-    let bed = bed.reopen_with_models(Guard::default(), Arc::new(dead));
-    let answer = recall(&bed, "how to revert a release");
+    let fixture = fixture.reopen_with_models(Guard::default(), Arc::new(dead));
+    let answer = recall(&fixture, "how to revert a release");
     assert_eq!(statements(&answer), ["Revert a release"]);
     assert!(answer.notes[0].contains("signal 11"), "{:?}", answer.notes);
 }
 
 #[test]
 fn an_embedder_other_than_the_stores_is_named_and_words_are_left() {
-    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(reverting()));
-    bed.remember("Revert a release", "five minutes");
+    let fixture = Fixture::new().reopen_with_models(Guard::default(), Arc::new(reverting()));
+    fixture.remember("Revert a release", "five minutes");
     let other = FakeModels::new().embedding(|_| Ok(vec![1.0, 0.0, 0.0]));
-    let bed = bed.reopen_with_models(Guard::default(), Arc::new(other));
-    let answer = recall(&bed, "how to revert a release");
+    let fixture = fixture.reopen_with_models(Guard::default(), Arc::new(other));
+    let answer = recall(&fixture, "how to revert a release");
     assert_eq!((statements(&answer), answer.by_meaning), (vec!["Revert a release"], false));
     assert!(answer.notes[0].contains("3 dimensions"), "{:?}", answer.notes);
 }
 
 #[test]
 fn a_redacted_claim_is_never_found() {
-    let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(reverting()));
-    let id = bed.remember("The token is hunter2", "oops");
-    bed.engine.redact(on(id, "a secret")).unwrap();
+    let fixture = Fixture::new().reopen_with_models(Guard::default(), Arc::new(reverting()));
+    let id = fixture.remember("The token is hunter2", "oops");
+    fixture.engine.redact(on(id, "a secret")).unwrap();
     let request = RecallRequest { include_history: true, ..asking("the token hunter2") };
-    assert!(bed.engine.recall(&request).unwrap().hits.is_empty());
+    assert!(fixture.engine.recall(&request).unwrap().hits.is_empty());
 }
 
 #[test]
 fn a_stranger_is_said_to_be_one() {
-    let bed = Bed::new();
-    bed.remember("We deploy only on green CI", "red builds broke prod");
-    let answer = recall(&bed, "how are the vans of the catering service insured on deploy");
+    let fixture = Fixture::new();
+    fixture.remember("We deploy only on green CI", "red builds broke prod");
+    let answer = recall(&fixture, "how are the vans of the catering service insured on deploy");
     assert!(answer.verdict != RecallVerdict::Known, "{answer:?}");
     assert!(answer.notes.iter().any(|note| note.contains("closest")), "{:?}", answer.notes);
 }
 
 #[test]
 fn what_is_not_used_is_no_first_answer_to_what_is() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let reject = |statement: &str| {
         let kind = Some(ergo::domain::ClaimKind::Rejection);
-        stored(bed.engine.remember(RememberRequest { kind, ..request(statement, "it lost messages") }).unwrap());
+        stored(fixture.engine.remember(RememberRequest { kind, ..request(statement, "it lost messages") }).unwrap());
     };
     reject("We do not use RabbitMQ");
-    bed.remember("Events go through Kafka", "we know it");
-    let first = |query: &str| recall(&bed, query).hits[0].claim.statement.clone();
+    fixture.remember("Events go through Kafka", "we know it");
+    let first = |query: &str| recall(&fixture, query).hits[0].claim.statement.clone();
     assert_eq!(first("Which message broker do we use?"), "Events go through Kafka");
     assert_eq!(first("Why do we not use RabbitMQ?"), "We do not use RabbitMQ");
     assert_eq!(first("Do we use RabbitMQ?"), "We do not use RabbitMQ");
@@ -240,13 +240,13 @@ fn what_is_not_used_is_no_first_answer_to_what_is() {
 
 #[test]
 fn a_probability_comes_with_each_answer_and_says_the_same_as_the_verdict() {
-    let bed = Bed::new();
-    bed.remember("We deploy only on green CI", "red builds broke prod");
-    let known = recall(&bed, "when may we deploy, on green CI?");
-    let unsure = recall(&bed, "how are the vans of the catering service insured on deploy");
+    let fixture = Fixture::new();
+    fixture.remember("We deploy only on green CI", "red builds broke prod");
+    let known = recall(&fixture, "when may we deploy, on green CI?");
+    let unsure = recall(&fixture, "how are the vans of the catering service insured on deploy");
     assert!(known.probability > unsure.probability && known.verdict == RecallVerdict::Known, "{known:?}");
     assert!((0.0..=1.0).contains(&unsure.probability) && !unsure.hits.is_empty(), "{unsure:?}");
-    let nothing = recall(&bed, "zebra");
+    let nothing = recall(&fixture, "zebra");
     assert_eq!((nothing.verdict, nothing.probability), (RecallVerdict::Nothing, 0.0));
 }
 
@@ -259,19 +259,19 @@ proptest! {
         texts in prop::collection::vec(("[a-e \"*()\\PC]{1,60}", "[a-e\\PC]{1,40}"), 1..8),
         queries in prop::collection::vec("[a-e \"*()\\PC]{1,60}", 1..4),
     ) {
-        let bed = Bed::new().reopen_with_models(
+        let fixture = Fixture::new().reopen_with_models(
             Guard::default(),
             Arc::new(FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text)))),
         );
         let mut written = BTreeSet::new();
         for (statement, reason) in &texts {
-            if let Ok(WriteOutcome::Stored(_)) = bed.engine.remember(request(statement, reason)) {
+            if let Ok(WriteOutcome::Stored(_)) = fixture.engine.remember(request(statement, reason)) {
                 written.insert((statement.trim().to_owned(), Some(reason.trim().to_owned())));
             }
         }
         for query in &queries {
             let request = RecallRequest { include_history: true, ..asking(query) };
-            let Ok(answer) = bed.engine.recall(&request) else { continue };
+            let Ok(answer) = fixture.engine.recall(&request) else { continue };
             for hit in answer.hits {
                 prop_assert!(written.contains(&(hit.claim.statement.clone(), hit.claim.reason.clone())), "{hit:?}");
             }

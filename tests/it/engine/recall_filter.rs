@@ -27,12 +27,12 @@ fn statements(answer: &RecallAnswer) -> Vec<&str> {
     answer.hits.iter().map(|hit| hit.claim.statement.as_str()).collect()
 }
 
-fn bed() -> Bed {
-    let bed = Bed::new();
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
     for statement in WRITTEN {
-        bed.remember(statement, "measured");
+        fixture.remember(statement, "measured");
     }
-    bed
+    fixture
 }
 
 /// Recalls with a language model that expects a question after a note so much.
@@ -43,8 +43,8 @@ fn filtered(
         assert_eq!((question, prompt.text.lines().count()), ("deploys", 1), "a note is one line: {prompt:?}");
         expects(&prompt.text).map(|expected| vec![expected, expected])
     }));
-    let bed = bed().reopen_with_models(Guard::default(), Arc::clone(&models) as Arc<dyn Models>);
-    (bed.engine.recall(&asking("deploys")).unwrap(), models)
+    let fixture = fixture().reopen_with_models(Guard::default(), Arc::clone(&models) as Arc<dyn Models>);
+    (fixture.engine.recall(&asking("deploys")).unwrap(), models)
 }
 
 /// Expects the question most after the note that contains `word`, and more after any note than after none.
@@ -57,7 +57,7 @@ fn most(word: &'static str) -> impl Fn(&str) -> Result<f32, InferError> + Send +
 
 #[test]
 fn what_makes_the_language_model_expect_the_question_comes_first() {
-    let plain = bed().engine.recall(&RecallRequest { filter: false, ..asking("deploys") }).unwrap();
+    let plain = fixture().engine.recall(&RecallRequest { filter: false, ..asking("deploys") }).unwrap();
     for word in ["nine minutes", "green CI", "by fax"] {
         let (answer, models) = filtered(most(word));
         assert!(statements(&answer)[0].contains(word), "{answer:?}");
@@ -88,17 +88,17 @@ fn every_way_in_which_the_language_model_can_be_missing_has_its_name() {
     let (answer, _) = filtered(|_| Err(InferError::Refused("too long".into())));
     assert_eq!(answer.method, "fallback_error");
     assert!(answer.hits.len() == 3 && answer.notes.iter().any(|note| note.contains("too long")), "{answer:?}");
-    let answer = bed().engine.recall(&asking("deploys")).unwrap();
+    let answer = fixture().engine.recall(&asking("deploys")).unwrap();
     assert_eq!((answer.method.as_str(), answer.hits.len()), ("fallback_no_endpoint", 3));
 }
 
 #[test]
 fn it_chooses_among_more_than_are_wanted_and_what_is_retired_stays_behind() {
-    let bed = bed();
-    let all = bed.engine.recall(&RecallRequest { filter: false, ..asking("deploys") }).unwrap();
+    let fixture = fixture();
+    let all = fixture.engine.recall(&RecallRequest { filter: false, ..asking("deploys") }).unwrap();
     let last = all.hits[2].claim.clone();
     let word = ["nine minutes", "green CI", "by fax"].into_iter().find(|word| last.statement.contains(word)).unwrap();
-    let bed = bed.reopen_with_models(
+    let fixture = fixture.reopen_with_models(
         Guard::default(),
         Arc::new(
             FakeModels::new()
@@ -106,10 +106,10 @@ fn it_chooses_among_more_than_are_wanted_and_what_is_retired_stays_behind() {
         ),
     );
     let one = RecallRequest { limit: Some(1), ..asking("deploys") };
-    assert_eq!(statements(&bed.engine.recall(&one).unwrap()), [last.statement.as_str()]);
-    bed.engine.retract(on(last.id, "wrong")).unwrap();
+    assert_eq!(statements(&fixture.engine.recall(&one).unwrap()), [last.statement.as_str()]);
+    fixture.engine.retract(on(last.id, "wrong")).unwrap();
     let with_history = RecallRequest { include_history: true, ..asking("deploys") };
-    let answer = bed.engine.recall(&with_history).unwrap();
+    let answer = fixture.engine.recall(&with_history).unwrap();
     assert_eq!(statements(&answer).last(), Some(&last.statement.as_str()), "{answer:?}");
     assert_eq!(answer.hits.len(), 3);
 }
@@ -136,7 +136,7 @@ fn server(status: &str, content: &str) -> (String, thread::JoinHandle<String>) {
 
 /// Recalls with a model behind an address.
 fn through(address: &str) -> (RecallAnswer, Vec<String>) {
-    let Bed { dir, engine, clock, .. } = bed();
+    let Fixture { dir, engine, clock, .. } = fixture();
     drop(engine);
     let mut config = config(&dir.path().join("store.db"), AgentPolicy::Force, &clock);
     config.endpoint = Endpoint::new(address, "small", "a-key");
@@ -189,14 +189,14 @@ proptest! {
         let models = FakeModels::new()
             .embedding(|text| Ok(FakeModels::bag_of_words(text)))
             .expecting(move |prompt, _| Ok(expected.iter().map(|p| p * (1 + prompt.text.len() % 5) as f32).collect()));
-        let bed = Bed::new().reopen_with_models(Guard::default(), Arc::new(models));
+        let fixture = Fixture::new().reopen_with_models(Guard::default(), Arc::new(models));
         let mut written = BTreeSet::new();
         for statement in &texts {
-            if let Ok(WriteOutcome::Stored(_)) = bed.engine.remember(request(statement, "a reason")) {
+            if let Ok(WriteOutcome::Stored(_)) = fixture.engine.remember(request(statement, "a reason")) {
                 written.insert(statement.trim().to_owned());
             }
         }
-        if let Ok(answer) = bed.engine.recall(&asking(&query)) {
+        if let Ok(answer) = fixture.engine.recall(&asking(&query)) {
             for hit in answer.hits {
                 prop_assert!(written.contains(&hit.claim.statement), "{hit:?}");
             }

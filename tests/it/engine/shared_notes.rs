@@ -4,19 +4,19 @@ use ergo::domain::roster::{Grant, Granted, Role};
 
 use super::{
     bundles::{all, export, import, let_in, scope, to},
-    insights::{bed_of, caller, insights, reconcile, rule},
+    insights::{caller, fixture_of, insights, reconcile, rule},
     *,
 };
 use ergo::api::{CreateTeamRequest, ExportRequest, InsightsQuery, PromoteRequest};
 
 /// Two devices in a team that shares both projects and the organisation's level.
-fn pair() -> (Bed, Bed) {
-    pair_of(bed_of)
+fn pair() -> (Fixture, Fixture) {
+    pair_of(fixture_of)
 }
 
 /// [`pair`], of devices that are made so.
-pub(super) fn pair_of(bed_of: impl Fn(u8) -> Bed) -> (Bed, Bed) {
-    let (a, b) = (bed_of(1), bed_of(2));
+pub(super) fn pair_of(fixture_of: impl Fn(u8) -> Fixture) -> (Fixture, Fixture) {
+    let (a, b) = (fixture_of(1), fixture_of(2));
     let request = CreateTeamRequest {
         caller: super::caller(),
         name: "core".into(),
@@ -28,21 +28,21 @@ pub(super) fn pair_of(bed_of: impl Fn(u8) -> Bed) -> (Bed, Bed) {
     (a, b)
 }
 
-pub(super) fn exchange(a: &Bed, b: &Bed) {
+pub(super) fn exchange(a: &Fixture, b: &Fixture) {
     import(b, &all(a));
     import(a, &all(b));
     import(b, &all(a));
 }
 
 /// What does not depend on the second in which it is asked.
-fn seen(bed: &Bed) -> Vec<String> {
+fn seen(fixture: &Fixture) -> Vec<String> {
     let one = |one: ergo::api::InsightView| {
         format!(
             "{:?} {} {} {} {} {:?}",
             one.claim, one.projects, one.sightings, one.first_seen, one.last_seen, one.status
         )
     };
-    insights(bed).into_iter().map(one).collect()
+    insights(fixture).into_iter().map(one).collect()
 }
 
 #[test]
@@ -62,13 +62,13 @@ fn devices_that_read_different_projects_agree_after_sync() {
     assert_eq!(seen(&a), seen(&b));
     let tabs = insights(&a).into_iter().find(|one| one.statement.contains("tabs")).unwrap();
     assert_eq!((tabs.projects, tabs.sightings, tabs.derivations.len()), (2, 2, 2));
-    let cards = |bed: &Bed| -> Vec<CardId> {
-        bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items.iter().map(|card| card.id).collect()
+    let cards = |fixture: &Fixture| -> Vec<CardId> {
+        fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items.iter().map(|card| card.id).collect()
     };
     assert_eq!((cards(&a).len(), cards(&a)), (1, cards(&b)), "one card of one name");
     // The same sightings, a year later.
-    for bed in [&a, &b] {
-        bed.clock.fetch_add(365 * 86_400_000, Ordering::Relaxed);
+    for fixture in [&a, &b] {
+        fixture.clock.fetch_add(365 * 86_400_000, Ordering::Relaxed);
     }
     assert_eq!(seen(&a), seen(&b));
 }
@@ -80,7 +80,7 @@ fn a_card_between_projects_that_was_dismissed_on_one_device_is_settled_on_all() 
     stored(b.engine.remember_by_rules(&rule("web", "Commits must not be signed.")).unwrap());
     exchange(&a, &b);
     assert_eq!((reconcile(&a).cards, reconcile(&b).cards), (1, 1), "each finds it for itself");
-    let open = |bed: &Bed| bed.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
+    let open = |fixture: &Fixture| fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
     let id = open(&a)[0].id.to_hex();
     let order = ResolveRequest { caller: caller("api"), ..order(CardAct::Dismiss, "each holds in its project") };
     let dismissed = done(a.engine.resolve(&id, order).unwrap());
@@ -106,15 +106,15 @@ fn a_claim_of_the_organisation_reaches_a_device_that_shares_its_level_alone() {
     let request = PromoteRequest { caller: caller("api"), claims: vec![first.to_hex()], ..PromoteRequest::default() };
     let promoted = stored(a.engine.promote(request).unwrap()).claim_id;
 
-    let c = bed_of(3);
+    let c = fixture_of(3);
     let only = Granted::Only([scope("*")].into());
     let_in(&a, &c, "cy-laptop", Grant { role: Role::Reader, scopes: only });
     let file = export(&a, &ExportRequest { scopes: vec!["acme/*".into()], ..to("cy-laptop") }).unwrap().0;
     import(&c, &file);
     import(&b, &all(&a));
-    let principles = |bed: &Bed| {
+    let principles = |fixture: &Fixture| {
         let query = InsightsQuery { org_id: "acme".into(), principles: true, ..InsightsQuery::default() };
-        bed.engine.insights(&query).unwrap().items
+        fixture.engine.insights(&query).unwrap().items
     };
     let there = principles(&c);
     assert_eq!((there.len(), there[0].principle, there[0].projects), (1, Some(promoted), 2), "{there:?}");

@@ -12,45 +12,45 @@ use super::*;
 pub(super) const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// Reads all that waits.
-pub(super) fn drain(bed: &Bed) {
-    while bed.engine.read_stories().unwrap() {}
+pub(super) fn drain(fixture: &Fixture) {
+    while fixture.engine.read_stories().unwrap() {}
 }
 
 /// Writes a claim some days after the last one, by a writer of its own, whatever the guard says.
-pub(super) fn tell(bed: &Bed, days: u64, who: &str, kind: ClaimKind, statement: &str) -> ClaimId {
-    try_to_tell(bed, days, who, kind, statement).expect("the guard refused it")
+pub(super) fn tell(fixture: &Fixture, days: u64, who: &str, kind: ClaimKind, statement: &str) -> ClaimId {
+    try_to_tell(fixture, days, who, kind, statement).expect("the guard refused it")
 }
 
 /// [`tell`]; `None` if the guard refused it, and so noticed it by itself.
-fn try_to_tell(bed: &Bed, days: u64, who: &str, kind: ClaimKind, statement: &str) -> Option<ClaimId> {
-    bed.clock.fetch_add(days * DAY, Ordering::Relaxed);
+fn try_to_tell(fixture: &Fixture, days: u64, who: &str, kind: ClaimKind, statement: &str) -> Option<ClaimId> {
+    fixture.clock.fetch_add(days * DAY, Ordering::Relaxed);
     let mut request = RememberRequest { kind: Some(kind), ..request(statement, "it was decided so") };
     who.clone_into(&mut request.caller.who);
-    match bed.engine.remember(request.clone()).unwrap() {
+    match fixture.engine.remember(request.clone()).unwrap() {
         WriteOutcome::Stored(stored) => Some(stored.claim_id),
         WriteOutcome::Conflict(_) => None,
         other => panic!("{other:?}"),
     }
 }
 
-pub(super) fn open_cards(bed: &Bed) -> Vec<CardSummary> {
+pub(super) fn open_cards(fixture: &Fixture) -> Vec<CardSummary> {
     let query = ConflictsQuery { kind: Some("story".into()), ..ConflictsQuery::default() };
-    let mut cards = bed.engine.conflicts(&query).unwrap().items;
+    let mut cards = fixture.engine.conflicts(&query).unwrap().items;
     cards.sort_by_key(|card| card.id);
     cards
 }
 
-pub(super) fn only_card(bed: &Bed) -> CardSummary {
-    let mut cards = open_cards(bed);
+pub(super) fn only_card(fixture: &Fixture) -> CardSummary {
+    let mut cards = open_cards(fixture);
     assert_eq!(cards.len(), 1, "{cards:#?}");
     cards.remove(0)
 }
 
 /// Answers a card, and checks that the answer did what the card had said.
-fn answer(bed: &Bed, card: &CardSummary, act: CardAct) -> Done {
+fn answer(fixture: &Fixture, card: &CardSummary, act: CardAct) -> Done {
     let question = card.story.clone().unwrap();
     let effect = if act == CardAct::Yes { question.yes } else { question.no };
-    let done = done(bed.resolve(card.id, order(act, "we asked around")));
+    let done = done(fixture.resolve(card.id, order(act, "we asked around")));
     assert_eq!(done.summary, effect);
     done
 }
@@ -74,22 +74,22 @@ fn the_three_examples_are_cards_as_facts_and_as_decisions(#[case] kind: ClaimKin
         ),
     ];
     for (story, confusion) in cases {
-        let bed = Bed::new();
+        let fixture = Fixture::new();
         let ids: Vec<Option<ClaimId>> = story
             .iter()
             .enumerate()
-            .map(|(n, (days, statement))| try_to_tell(&bed, *days, &format!("writer {n}"), kind, statement))
+            .map(|(n, (days, statement))| try_to_tell(&fixture, *days, &format!("writer {n}"), kind, statement))
             .collect();
         let Some(ids) = ids.into_iter().collect::<Option<Vec<ClaimId>>>() else {
             assert!(kind.is_guarded() && confusion == Confusion::Ambiguity, "the guard refuses two limits: {story:?}");
             continue;
         };
-        drain(&bed);
-        let card = only_card(&bed);
+        drain(&fixture);
+        let card = only_card(&fixture);
         let question = card.story.clone().unwrap();
         assert_eq!((card.kind, question.confusion, &question.claims), (CardKind::Story, confusion, &ids), "{story:?}");
         assert_eq!(card.headline, question.question);
-        let read = bed.engine.story(&query()).unwrap();
+        let read = fixture.engine.story(&query()).unwrap();
         assert_eq!((read.waiting, read.cut), (0, false));
         assert_eq!(
             read.marks.iter().map(|mark| (mark.confusion, mark.card)).collect::<Vec<_>>(),
@@ -103,56 +103,56 @@ pub(super) fn query() -> StoryQuery {
     StoryQuery { org_id, project, ..StoryQuery::default() }
 }
 
-/// A bed with one reversal, its claims, and its card.
-pub(super) fn reversal() -> (Bed, [ClaimId; 3], CardSummary) {
-    let bed = Bed::new();
-    let rest = tell(&bed, 0, "ada", ClaimKind::Decision, "We use REST.");
-    let graph = tell(&bed, 31, "bob", ClaimKind::Decision, "We switched to GraphQL.");
-    let again = tell(&bed, 59, "cleo", ClaimKind::Decision, "The API is REST-based.");
-    drain(&bed);
-    let card = only_card(&bed);
-    (bed, [rest, graph, again], card)
+/// An engine with one reversal, its claims, and its card.
+pub(super) fn reversal() -> (Fixture, [ClaimId; 3], CardSummary) {
+    let fixture = Fixture::new();
+    let rest = tell(&fixture, 0, "ada", ClaimKind::Decision, "We use REST.");
+    let graph = tell(&fixture, 31, "bob", ClaimKind::Decision, "We switched to GraphQL.");
+    let again = tell(&fixture, 59, "cleo", ClaimKind::Decision, "The API is REST-based.");
+    drain(&fixture);
+    let card = only_card(&fixture);
+    (fixture, [rest, graph, again], card)
 }
 
 #[test]
 fn an_answer_does_what_the_card_says_and_one_undo_opens_it_again() {
-    let (bed, [rest, graph, again], card) = reversal();
-    let status = |id| bed.claim(id).status;
-    answer(&bed, &card, CardAct::Yes);
+    let (fixture, [rest, graph, again], card) = reversal();
+    let status = |id| fixture.claim(id).status;
+    answer(&fixture, &card, CardAct::Yes);
     assert_eq!((status(rest), status(graph), status(again)), (Status::Superseded, Status::Superseded, Status::Active));
-    drain(&bed);
-    let view = bed.card(card.id);
-    assert_eq!((view.summary.status, open_cards(&bed).len()), (CardStatus::Settled, 0));
-    assert!(bed.engine.story(&query()).unwrap().marks.is_empty());
+    drain(&fixture);
+    let view = fixture.card(card.id);
+    assert_eq!((view.summary.status, open_cards(&fixture).len()), (CardStatus::Settled, 0));
+    assert!(fixture.engine.story(&query()).unwrap().marks.is_empty());
 
-    bed.undo();
-    drain(&bed);
-    assert_eq!(only_card(&bed).id, card.id);
-    answer(&bed, &card, CardAct::No);
-    drain(&bed);
+    fixture.undo();
+    drain(&fixture);
+    assert_eq!(only_card(&fixture).id, card.id);
+    answer(&fixture, &card, CardAct::No);
+    drain(&fixture);
     assert_eq!((status(rest), status(graph), status(again)), (Status::Superseded, Status::Active, Status::Superseded));
-    assert!(open_cards(&bed).is_empty());
+    assert!(open_cards(&fixture).is_empty());
 }
 
 #[test]
 fn a_dismissed_card_never_comes_again() {
-    let (bed, _, card) = reversal();
-    done(bed.resolve(card.id, order(CardAct::Dismiss, "two different services")));
-    drain(&bed);
-    assert!(open_cards(&bed).is_empty());
-    let bed = bed.reopen();
-    drain(&bed);
-    assert!(open_cards(&bed).is_empty());
-    let view = bed.card(card.id);
+    let (fixture, _, card) = reversal();
+    done(fixture.resolve(card.id, order(CardAct::Dismiss, "two different services")));
+    drain(&fixture);
+    assert!(open_cards(&fixture).is_empty());
+    let fixture = fixture.reopen();
+    drain(&fixture);
+    assert!(open_cards(&fixture).is_empty());
+    let view = fixture.card(card.id);
     assert_eq!(view.settled.unwrap().act, "dismiss");
 }
 
 #[test]
 fn only_a_story_card_is_answered_with_yes_or_no() {
-    let bed = Bed::new();
-    bed.remember("Deployments must use a blue canary", "safe");
-    let card = bed.refuse("Deployments must use a red canary", "prettier");
-    let error = bed.engine.resolve(&card.to_hex(), order(CardAct::Yes, "because")).unwrap_err();
+    let fixture = Fixture::new();
+    fixture.remember("Deployments must use a blue canary", "safe");
+    let card = fixture.refuse("Deployments must use a red canary", "prettier");
+    let error = fixture.engine.resolve(&card.to_hex(), order(CardAct::Yes, "because")).unwrap_err();
     assert!(error.message.contains("asks no question"), "{}", error.message);
 }
 
@@ -164,100 +164,106 @@ fn a_chain_that_ends_where_it_began_is_a_reversal_unless_its_reason_speaks_of_th
     #[case] reason: &str,
     #[case] cards: usize,
 ) {
-    let bed = Bed::new();
-    let rest = tell(&bed, 0, "ada", ClaimKind::Decision, "We use REST.");
-    bed.clock.fetch_add(31 * DAY, Ordering::Relaxed);
-    let graph = stored(bed.supersede(rest, "We use GraphQL.", "one request is enough")).claim_id;
-    bed.clock.fetch_add(59 * DAY, Ordering::Relaxed);
-    stored(bed.supersede(graph, "The API is REST-based.", reason));
-    drain(&bed);
-    assert_eq!(open_cards(&bed).len(), cards, "{:#?}", open_cards(&bed));
-    if let Some(card) = open_cards(&bed).first() {
-        answer(&bed, card, CardAct::Yes);
-        drain(&bed);
-        assert!(open_cards(&bed).is_empty());
+    let fixture = Fixture::new();
+    let rest = tell(&fixture, 0, "ada", ClaimKind::Decision, "We use REST.");
+    fixture.clock.fetch_add(31 * DAY, Ordering::Relaxed);
+    let graph = stored(fixture.supersede(rest, "We use GraphQL.", "one request is enough")).claim_id;
+    fixture.clock.fetch_add(59 * DAY, Ordering::Relaxed);
+    stored(fixture.supersede(graph, "The API is REST-based.", reason));
+    drain(&fixture);
+    assert_eq!(open_cards(&fixture).len(), cards, "{:#?}", open_cards(&fixture));
+    if let Some(card) = open_cards(&fixture).first() {
+        answer(&fixture, card, CardAct::Yes);
+        drain(&fixture);
+        assert!(open_cards(&fixture).is_empty());
     }
 }
 
 #[test]
 fn a_retracted_claim_that_is_stated_again_is_a_reversal() {
-    let bed = Bed::new();
-    let old = tell(&bed, 0, "ada", ClaimKind::Decision, "Nightly builds run on the Hetzner machines.");
-    bed.clock.fetch_add(20 * DAY, Ordering::Relaxed);
-    bed.retract(old, "the machines were given back");
-    tell(&bed, 60, "bob", ClaimKind::Decision, "The nightly builds run on Hetzner machines.");
-    drain(&bed);
-    let card = only_card(&bed);
+    let fixture = Fixture::new();
+    let old = tell(&fixture, 0, "ada", ClaimKind::Decision, "Nightly builds run on the Hetzner machines.");
+    fixture.clock.fetch_add(20 * DAY, Ordering::Relaxed);
+    fixture.retract(old, "the machines were given back");
+    tell(&fixture, 60, "bob", ClaimKind::Decision, "The nightly builds run on Hetzner machines.");
+    drain(&fixture);
+    let card = only_card(&fixture);
     assert_eq!(card.story.as_ref().unwrap().confusion, Confusion::Reversal);
-    answer(&bed, &card, CardAct::No);
-    drain(&bed);
-    assert!(open_cards(&bed).is_empty());
+    answer(&fixture, &card, CardAct::No);
+    drain(&fixture);
+    assert!(open_cards(&fixture).is_empty());
 }
 
 #[test]
 fn a_claim_past_its_last_day_is_asked_about_once_the_day_has_come() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let mut request = request("The old endpoint is served for the partner.", "they need time");
     request.qualifiers = Qualifiers { valid_until: Some("2026-03-20".into()), ..Qualifiers::default() };
-    let id = stored(bed.engine.remember(request).unwrap()).claim_id;
-    drain(&bed);
-    assert!(open_cards(&bed).is_empty());
-    bed.clock.fetch_add(30 * DAY, Ordering::Relaxed);
-    drain(&bed);
-    let card = only_card(&bed);
+    let id = stored(fixture.engine.remember(request).unwrap()).claim_id;
+    drain(&fixture);
+    assert!(open_cards(&fixture).is_empty());
+    fixture.clock.fetch_add(30 * DAY, Ordering::Relaxed);
+    drain(&fixture);
+    let card = only_card(&fixture);
     assert_eq!((card.story.as_ref().unwrap().confusion, &card.members), (Confusion::Stale, &vec![id]));
-    answer(&bed, &card, CardAct::No);
-    drain(&bed);
-    assert_eq!((bed.claim(id).status, open_cards(&bed).len()), (Status::Retracted, 0));
+    answer(&fixture, &card, CardAct::No);
+    drain(&fixture);
+    assert_eq!((fixture.claim(id).status, open_cards(&fixture).len()), (Status::Retracted, 0));
 }
 
 /// Two limits of one service: an ambiguity whose claims have most words in common, but not all.
-fn limits(bed: &Bed, service: &str) {
-    tell(bed, 1, "ada", ClaimKind::Fact, &format!("The nightly import of {service} retries 3 times."));
-    tell(bed, 8, "bob", ClaimKind::Fact, &format!("When the server is down, the import of {service} retries 7 times."));
-    drain(bed);
+fn limits(fixture: &Fixture, service: &str) {
+    tell(fixture, 1, "ada", ClaimKind::Fact, &format!("The nightly import of {service} retries 3 times."));
+    tell(
+        fixture,
+        8,
+        "bob",
+        ClaimKind::Fact,
+        &format!("When the server is down, the import of {service} retries 7 times."),
+    );
+    drain(fixture);
 }
 
 #[test]
 fn what_people_dismiss_raises_the_bar_for_its_like_in_that_scope() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let services = ["billing", "search", "mail", "login", "catalogue", "photos", "orders", "stock"];
     let mut asked = 0;
     for service in services {
-        limits(&bed, service);
-        while let Some(card) = open_cards(&bed).first() {
+        limits(&fixture, service);
+        while let Some(card) = open_cards(&fixture).first() {
             asked += 1;
-            done(bed.resolve(card.id, order(CardAct::Dismiss, "these are two imports")));
-            drain(&bed);
+            done(fixture.resolve(card.id, order(CardAct::Dismiss, "these are two imports")));
+            drain(&fixture);
         }
     }
     assert!(asked >= 2, "asked {asked} times");
-    limits(&bed, "trucks");
-    assert_eq!(open_cards(&bed).len(), 0, "asked {asked} times before");
+    limits(&fixture, "trucks");
+    assert_eq!(open_cards(&fixture).len(), 0, "asked {asked} times before");
     // Another scope is asked as before.
-    let fresh = Bed::new();
+    let fresh = Fixture::new();
     limits(&fresh, "stock");
     assert_eq!(open_cards(&fresh).len(), 1);
     // An answer that is taken back counts no more.
-    let before = open_cards(&bed).len();
+    let before = open_cards(&fixture).len();
     for _ in 0..asked {
-        bed.engine.undo(UndoRequest { caller: caller(), target_op: last_dismissal(&bed) }).unwrap();
+        fixture.engine.undo(UndoRequest { caller: caller(), target_op: last_dismissal(&fixture) }).unwrap();
     }
-    drain(&bed);
-    assert!(open_cards(&bed).len() > before);
+    drain(&fixture);
+    assert!(open_cards(&fixture).len() > before);
 }
 
 /// The act that dismissed the newest settled story card.
-fn last_dismissal(bed: &Bed) -> Option<OpId> {
+fn last_dismissal(fixture: &Fixture) -> Option<OpId> {
     let query =
         ConflictsQuery { status: Some("settled".into()), kind: Some("story".into()), ..ConflictsQuery::default() };
-    let settled = bed.engine.conflicts(&query).unwrap().items;
-    settled.iter().find_map(|card| bed.card(card.id).settled.filter(|by| by.act == "dismiss")?.op_id)
+    let settled = fixture.engine.conflicts(&query).unwrap().items;
+    settled.iter().find_map(|card| fixture.card(card.id).settled.filter(|by| by.act == "dismiss")?.op_id)
 }
 
 /// The marks of the whole story at once, by the pure reading.
-fn whole(bed: &Bed) -> Vec<(Confusion, Vec<ClaimId>)> {
-    let story = bed.engine.story(&query()).unwrap();
+fn whole(fixture: &Fixture) -> Vec<(Confusion, Vec<ClaimId>)> {
+    let story = fixture.engine.story(&query()).unwrap();
     let lines: Vec<StoryClaim> = story
         .claims
         .iter()
@@ -289,9 +295,9 @@ fn whole(bed: &Bed) -> Vec<(Confusion, Vec<ClaimId>)> {
     marks
 }
 
-fn shown(bed: &Bed) -> Vec<(Confusion, Vec<ClaimId>)> {
+fn shown(fixture: &Fixture) -> Vec<(Confusion, Vec<ClaimId>)> {
     let mut marks: Vec<_> =
-        bed.engine.story(&query()).unwrap().marks.into_iter().map(|mark| (mark.confusion, mark.claims)).collect();
+        fixture.engine.story(&query()).unwrap().marks.into_iter().map(|mark| (mark.confusion, mark.claims)).collect();
     marks.sort();
     marks
 }
@@ -311,68 +317,70 @@ fn statement(n: u64) -> String {
 
 #[test]
 fn reading_claim_by_claim_gives_the_marks_of_the_whole_story() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let mut seed = 11_u64;
     let mut ids: Vec<ClaimId> = Vec::new();
     for turn in 0..60_u64 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let pick = seed >> 33;
         if turn % 9 == 8 && ids.len() > 3 {
-            bed.clock.fetch_add(DAY, Ordering::Relaxed);
+            fixture.clock.fetch_add(DAY, Ordering::Relaxed);
             let old = ids[(pick % ids.len() as u64) as usize];
-            if bed.claim(old).status == Status::Active {
+            if fixture.claim(old).status == Status::Active {
                 let new = statement(pick / 3 + turn);
-                if let WriteOutcome::Stored(stored) = bed.supersede(old, &new, "better") {
+                if let WriteOutcome::Stored(stored) = fixture.supersede(old, &new, "better") {
                     ids.push(stored.claim_id);
                 }
             }
         } else {
             let who = ["ada", "bob"][(pick % 2) as usize];
-            ids.push(tell(&bed, pick % 40, who, ClaimKind::Fact, &statement(pick / 2)));
+            ids.push(tell(&fixture, pick % 40, who, ClaimKind::Fact, &statement(pick / 2)));
         }
         if turn % 4 == 0 {
-            drain(&bed);
+            drain(&fixture);
         }
     }
-    drain(&bed);
-    assert!(!shown(&bed).is_empty());
-    assert_eq!(shown(&bed), whole(&bed));
+    drain(&fixture);
+    assert!(!shown(&fixture).is_empty());
+    assert_eq!(shown(&fixture), whole(&fixture));
 }
 
 #[test]
 fn a_reversal_over_three_devices_is_one_card_in_whatever_order_they_sync() {
-    let beds: Vec<Bed> = (1..=3).map(|device| Bed::of(device, AgentPolicy::Force)).collect();
-    let team = super::team::create(&beds[0]).id;
-    for (bed, name) in [(&beds[1], "bob-laptop"), (&beds[2], "cleo-laptop")] {
-        let roster = super::team::add(&beds[0], bed, name, &super::team::all());
-        bed.engine.join_team(&caller(), team, &roster, Some(beds[0].engine.device()), &[], &[]).unwrap();
+    let fixtures: Vec<Fixture> = (1..=3).map(|device| Fixture::of(device, AgentPolicy::Force)).collect();
+    let team = super::team::create(&fixtures[0]).id;
+    for (fixture, name) in [(&fixtures[1], "bob-laptop"), (&fixtures[2], "cleo-laptop")] {
+        let roster = super::team::add(&fixtures[0], fixture, name, &super::team::all());
+        fixture.engine.join_team(&caller(), team, &roster, Some(fixtures[0].engine.device()), &[], &[]).unwrap();
     }
     let statements = ["We use REST.", "We switched to GraphQL.", "The API is REST-based."];
     let ids: Vec<ClaimId> = statements
         .iter()
-        .zip(&beds)
+        .zip(&fixtures)
         .zip([0, 31, 90])
-        .map(|((statement, bed), days)| tell(bed, days, &format!("writer {days}"), ClaimKind::Decision, statement))
+        .map(|((statement, fixture), days)| {
+            tell(fixture, days, &format!("writer {days}"), ClaimKind::Decision, statement)
+        })
         .collect();
-    for bed in &beds {
-        drain(bed);
-        assert!(open_cards(bed).is_empty());
-        bed.clock.store(NOON + 100 * DAY, Ordering::Relaxed);
+    for fixture in &fixtures {
+        drain(fixture);
+        assert!(open_cards(fixture).is_empty());
+        fixture.clock.store(NOON + 100 * DAY, Ordering::Relaxed);
     }
     // The last one first, then the middle, each read in between; then round and round.
     for (to, from) in [(0, 2), (0, 1), (1, 2), (1, 0), (2, 0), (2, 1), (0, 1), (0, 2)] {
-        super::team::pull(&beds[to], &beds[from], team);
-        drain(&beds[to]);
+        super::team::pull(&fixtures[to], &fixtures[from], team);
+        drain(&fixtures[to]);
     }
-    let cards: Vec<CardSummary> = beds.iter().map(only_card).collect();
+    let cards: Vec<CardSummary> = fixtures.iter().map(only_card).collect();
     assert!(cards.iter().all(|card| card.id == cards[0].id && card.story.as_ref().unwrap().claims == ids));
-    answer(&beds[1], &cards[1], CardAct::No);
+    answer(&fixtures[1], &cards[1], CardAct::No);
     for to in [0, 2] {
-        super::team::pull(&beds[to], &beds[1], team);
+        super::team::pull(&fixtures[to], &fixtures[1], team);
     }
-    for bed in &beds {
-        drain(bed);
-        assert!(open_cards(bed).is_empty());
-        assert_eq!(bed.card(cards[0].id).settled.unwrap().act, "supersede");
+    for fixture in &fixtures {
+        drain(fixture);
+        assert!(open_cards(fixture).is_empty());
+        assert_eq!(fixture.card(cards[0].id).settled.unwrap().act, "supersede");
     }
 }

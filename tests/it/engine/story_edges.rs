@@ -18,99 +18,99 @@ const THREE: &str = "The nightly import of billing retries 3 times.";
 const SEVEN: &str = "When the server is down, the import of billing retries 7 times.";
 
 /// Writes a claim for some days, by a writer of its own.
-fn tell_for(bed: &Bed, who: &str, statement: &str, from: Option<&str>, until: Option<&str>) -> ClaimId {
+fn tell_for(fixture: &Fixture, who: &str, statement: &str, from: Option<&str>, until: Option<&str>) -> ClaimId {
     let mut request = request(statement, "it was decided so");
     who.clone_into(&mut request.caller.who);
     let day = |day: Option<&str>| day.map(str::to_owned);
     request.qualifiers = Qualifiers { valid_from: day(from), valid_until: day(until), ..Qualifiers::default() };
-    stored(bed.engine.remember(request).unwrap()).claim_id
+    stored(fixture.engine.remember(request).unwrap()).claim_id
 }
 
 #[test]
 fn a_claim_takes_part_in_the_story_from_its_first_day_on_and_stays_where_it_was_written() {
-    let bed = Bed::new();
-    let old = tell(&bed, 0, "ada", ClaimKind::Fact, THREE);
-    bed.clock.fetch_add(2 * DAY, Ordering::Relaxed);
+    let fixture = Fixture::new();
+    let old = tell(&fixture, 0, "ada", ClaimKind::Fact, THREE);
+    fixture.clock.fetch_add(2 * DAY, Ordering::Relaxed);
     let mut request = fact(SEVEN);
     "bob".clone_into(&mut request.caller.who);
     request.qualifiers.valid_from = Some("2026-03-20".into());
-    let new = stored(bed.engine.remember(request).unwrap()).claim_id;
-    let later = tell(&bed, 2, "cleo", ClaimKind::Fact, "Reports are printed in colour.");
-    let order = || bed.engine.story(&query()).unwrap().claims.iter().map(|claim| claim.id).collect::<Vec<_>>();
-    drain(&bed);
-    assert_eq!((open_cards(&bed).len(), order()), (0, vec![old, new, later]));
-    bed.clock.store(NOON + 18 * DAY, Ordering::Relaxed);
-    drain(&bed);
-    assert_eq!(open_cards(&bed).len(), 0, "the day before");
-    bed.clock.store(NOON + 19 * DAY, Ordering::Relaxed);
-    drain(&bed);
-    let card = only_card(&bed);
+    let new = stored(fixture.engine.remember(request).unwrap()).claim_id;
+    let later = tell(&fixture, 2, "cleo", ClaimKind::Fact, "Reports are printed in colour.");
+    let order = || fixture.engine.story(&query()).unwrap().claims.iter().map(|claim| claim.id).collect::<Vec<_>>();
+    drain(&fixture);
+    assert_eq!((open_cards(&fixture).len(), order()), (0, vec![old, new, later]));
+    fixture.clock.store(NOON + 18 * DAY, Ordering::Relaxed);
+    drain(&fixture);
+    assert_eq!(open_cards(&fixture).len(), 0, "the day before");
+    fixture.clock.store(NOON + 19 * DAY, Ordering::Relaxed);
+    drain(&fixture);
+    let card = only_card(&fixture);
     assert_eq!(card.story.unwrap().claims, [old, new]);
     assert_eq!(order(), [old, new, later]);
 }
 
 #[test]
 fn what_had_run_out_when_it_was_written_down_is_history() {
-    let bed = Bed::new();
-    tell_for(&bed, "ada", "The old endpoint is served for the partner.", Some("2025-02-01"), Some("2025-12-31"));
-    drain(&bed);
-    assert!(open_cards(&bed).is_empty(), "{:#?}", open_cards(&bed));
-    tell_for(&bed, "bob", "The test account of the partner is open.", Some("2025-02-01"), Some("2026-03-02"));
-    bed.clock.fetch_add(3 * DAY, Ordering::Relaxed);
-    drain(&bed);
-    assert_eq!(only_card(&bed).story.unwrap().confusion, Confusion::Stale);
+    let fixture = Fixture::new();
+    tell_for(&fixture, "ada", "The old endpoint is served for the partner.", Some("2025-02-01"), Some("2025-12-31"));
+    drain(&fixture);
+    assert!(open_cards(&fixture).is_empty(), "{:#?}", open_cards(&fixture));
+    tell_for(&fixture, "bob", "The test account of the partner is open.", Some("2025-02-01"), Some("2026-03-02"));
+    fixture.clock.fetch_add(3 * DAY, Ordering::Relaxed);
+    drain(&fixture);
+    assert_eq!(only_card(&fixture).story.unwrap().confusion, Confusion::Stale);
 }
 
 #[test]
 fn a_question_closes_once_one_of_its_claims_has_run_out() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let mut first = fact(THREE);
     first.qualifiers.valid_until = Some("2026-03-20".into());
-    stored(bed.engine.remember(first).unwrap());
-    tell(&bed, 8, "bob", ClaimKind::Fact, SEVEN);
-    drain(&bed);
-    let card = only_card(&bed);
+    stored(fixture.engine.remember(first).unwrap());
+    tell(&fixture, 8, "bob", ClaimKind::Fact, SEVEN);
+    drain(&fixture);
+    let card = only_card(&fixture);
     assert_eq!(card.story.as_ref().unwrap().confusion, Confusion::Ambiguity);
-    bed.clock.store(NOON + 25 * DAY, Ordering::Relaxed);
-    drain(&bed);
-    let left: Vec<Confusion> = open_cards(&bed).into_iter().map(|card| card.story.unwrap().confusion).collect();
+    fixture.clock.store(NOON + 25 * DAY, Ordering::Relaxed);
+    drain(&fixture);
+    let left: Vec<Confusion> = open_cards(&fixture).into_iter().map(|card| card.story.unwrap().confusion).collect();
     assert_eq!(left, [Confusion::Stale], "the one that ran out is asked about, and no longer both");
 }
 
 #[test]
 fn a_card_of_a_story_has_no_past_and_says_so() {
-    let (bed, [rest, ..], card) = reversal();
-    let error = bed.engine.card_at(&card.id.to_hex(), Some(NOON + DAY)).unwrap_err();
+    let (fixture, [rest, ..], card) = reversal();
+    let error = fixture.engine.card_at(&card.id.to_hex(), Some(NOON + DAY)).unwrap_err();
     assert_eq!(error.code, ErrorCode::NotFound);
     assert!(error.message.contains("cannot be shown as of an earlier time"), "{}", error.message);
     // The claims have one.
-    assert_eq!(bed.engine.claim_at(&rest.to_hex(), Some(NOON + DAY)).unwrap().id, rest);
+    assert_eq!(fixture.engine.claim_at(&rest.to_hex(), Some(NOON + DAY)).unwrap().id, rest);
     let query = ConflictsQuery { as_of: Some(NOON + DAY), ..ConflictsQuery::default() };
-    assert_eq!(bed.engine.conflicts(&query).unwrap().total, 0);
+    assert_eq!(fixture.engine.conflicts(&query).unwrap().total, 0);
 }
 
 #[test]
 fn a_project_and_its_organisation_have_stories_of_their_own() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let at = |project: &str, days: u64, who: &str, statement: &str| {
-        bed.clock.fetch_add(days * DAY, Ordering::Relaxed);
+        fixture.clock.fetch_add(days * DAY, Ordering::Relaxed);
         let mut request = fact(statement);
         request.caller = Caller { project: project.into(), who: who.into(), ..caller() };
-        stored(bed.engine.remember(request).unwrap()).claim_id
+        stored(fixture.engine.remember(request).unwrap()).claim_id
     };
     let level = at("*", 0, "ada", THREE);
     let project = at("api", 8, "bob", "On a bad line the import of billing retries 9 times.");
-    drain(&bed);
-    assert!(open_cards(&bed).is_empty());
+    drain(&fixture);
+    assert!(open_cards(&fixture).is_empty());
     let story = |project: &str| {
         let query = StoryQuery { org_id: "acme".into(), project: project.into(), ..StoryQuery::default() };
-        bed.engine.story(&query).unwrap()
+        fixture.engine.story(&query).unwrap()
     };
     let ids = |project: &str| story(project).claims.iter().map(|claim| claim.id).collect::<Vec<_>>();
     assert_eq!((ids("*"), ids("api")), (vec![level], vec![project]));
     let again = at("*", 8, "cleo", SEVEN);
-    drain(&bed);
-    let card = only_card(&bed);
+    drain(&fixture);
+    let card = only_card(&fixture);
     assert_eq!((card.kind, card.story.unwrap().claims), (CardKind::Story, vec![level, again]));
     assert_eq!((story("*").marks.len(), story("api").marks.len()), (1, 0));
 }
@@ -124,19 +124,19 @@ fn the_doctor_finds_story_cards_that_do_not_follow_from_the_claims_and_a_rebuild
         "UPDATE story_marks SET member = (SELECT max(n) FROM claims) WHERE ord = 0",
         "INSERT INTO card_sources (card, kind, src, open) SELECT zeroblob(32), kind, src, open FROM card_sources LIMIT 1",
     ] {
-        let (bed, _, card) = reversal();
-        tell(&bed, 1, "ada", ClaimKind::Fact, "Reports are printed in colour.");
-        drain(&bed);
-        assert_eq!(bed.engine.check_store().unwrap().problems, Vec::<String>::new());
-        let path = bed.dir.path().join("store.db");
+        let (fixture, _, card) = reversal();
+        tell(&fixture, 1, "ada", ClaimKind::Fact, "Reports are printed in colour.");
+        drain(&fixture);
+        assert_eq!(fixture.engine.check_store().unwrap().problems, Vec::<String>::new());
+        let path = fixture.dir.path().join("store.db");
         let changed = rusqlite::Connection::open(&path).unwrap().execute(damage, []).unwrap();
         assert!(changed > 0, "{damage}");
-        let problems = bed.engine.check_store().unwrap().problems;
+        let problems = fixture.engine.check_store().unwrap().problems;
         let reported =
             problems.iter().any(|line| line.contains("story card") && line.contains("ergo doctor --rebuild"));
         assert!(reported, "{damage}: {problems:?}");
 
-        let Bed { dir, engine, .. } = bed;
+        let Fixture { dir, engine, .. } = fixture;
         drop(engine);
         let key = SigningKey::from_bytes(&[7; 32]);
         let mut store = Store::open(&path, key, Arc::new(StructuralPairCheck)).unwrap();

@@ -24,41 +24,41 @@ pub(super) fn all() -> Grant {
     Grant { role: Role::Writer, scopes: Granted::All }
 }
 
-pub(super) fn create(bed: &Bed) -> TeamView {
+pub(super) fn create(fixture: &Fixture) -> TeamView {
     let request = CreateTeamRequest {
         caller: caller(),
         name: "acme".into(),
         device_name: Some("ada-laptop".into()),
         scopes: vec![api()],
     };
-    bed.engine.create_team(&request).unwrap()
+    fixture.engine.create_team(&request).unwrap()
 }
 
-pub(super) fn add(to: &Bed, other: &Bed, name: &str, grant: &Grant) -> Vec<SignedEvent> {
+pub(super) fn add(to: &Fixture, other: &Fixture, name: &str, grant: &Grant) -> Vec<SignedEvent> {
     to.engine.add_member(&caller(), None, other.engine.device(), "bob", name, grant).unwrap().1
 }
 
 /// Takes in what another laptop has and this one lacks.
-pub(super) fn pull(bed: &Bed, from: &Bed, team: EventId) -> SyncImported {
+pub(super) fn pull(fixture: &Fixture, from: &Fixture, team: EventId) -> SyncImported {
     let mut events = Vec::new();
     let scopes = from.engine.with_reader(|reader| reader.team_scopes(&team)).unwrap();
     for scope in scopes {
-        let ours = bed.engine.with_reader(|reader| reader.vector(&team, &scope.scope)).unwrap();
+        let ours = fixture.engine.with_reader(|reader| reader.vector(&team, &scope.scope)).unwrap();
         let page = from.engine.with_reader(|reader| reader.events_after(&team, &scope.scope, &ours, None, 9_999));
         events.extend(page.unwrap().events);
     }
-    let (from, now) = (Some(from.engine.device()), bed.engine.now());
-    bed.engine.import_synced(SyncImport { team, from, events, document: None, peer: None, now }).unwrap()
+    let (from, now) = (Some(from.engine.device()), fixture.engine.now());
+    fixture.engine.import_synced(SyncImport { team, from, events, document: None, peer: None, now }).unwrap()
 }
 
-fn meet(a: &Bed, b: &Bed, team: EventId) {
+fn meet(a: &Fixture, b: &Fixture, team: EventId) {
     pull(a, b, team);
     pull(b, a, team);
 }
 
 /// Two laptops in one team; `before` was written by the first.
-fn pair(before: &[(&str, &str)]) -> (Bed, Bed, EventId) {
-    let (a, b) = (Bed::of(1, AgentPolicy::Force), Bed::of(2, AgentPolicy::Force));
+fn pair(before: &[(&str, &str)]) -> (Fixture, Fixture, EventId) {
+    let (a, b) = (Fixture::of(1, AgentPolicy::Force), Fixture::of(2, AgentPolicy::Force));
     for (statement, reason) in before {
         a.remember(statement, reason);
     }
@@ -70,23 +70,23 @@ fn pair(before: &[(&str, &str)]) -> (Bed, Bed, EventId) {
 }
 
 /// The cards of a laptop, by id.
-fn cards(bed: &Bed, status: &str) -> Vec<CardSummary> {
+fn cards(fixture: &Fixture, status: &str) -> Vec<CardSummary> {
     let query = ConflictsQuery { status: Some(status.into()), ..ConflictsQuery::default() };
-    let mut cards = bed.engine.conflicts(&query).unwrap().items;
+    let mut cards = fixture.engine.conflicts(&query).unwrap().items;
     cards.sort_by_key(|card| card.id);
     cards
 }
 
 /// The one open card, the same on both.
-fn common_card(a: &Bed, b: &Bed) -> CardSummary {
+fn common_card(a: &Fixture, b: &Fixture) -> CardSummary {
     let (ours, theirs) = (cards(a, "open"), cards(b, "open"));
     assert_eq!((ours.len(), theirs.len()), (1, 1), "{ours:#?} {theirs:#?}");
     assert_eq!((ours[0].id, ours[0].kind, &ours[0].members), (theirs[0].id, theirs[0].kind, &theirs[0].members));
     ours[0].clone()
 }
 
-fn status(bed: &Bed, id: ClaimId) -> (Status, bool) {
-    let claim = bed.claim(id);
+fn status(fixture: &Fixture, id: ClaimId) -> (Status, bool) {
+    let claim = fixture.claim(id);
     (claim.status, claim.flags.contested)
 }
 
@@ -107,9 +107,12 @@ fn what_was_decided_apart_and_contradicts_is_one_card_and_settled_once() {
     order.winner = Some(yes.to_hex());
     done(a.resolve(card.id, order));
     pull(&b, &a, team);
-    for bed in [&a, &b] {
-        assert_eq!((bed.open_cards(), status(bed, yes).0, status(bed, no).0), (0, Status::Active, Status::Superseded));
-        assert_eq!(bed.card(card.id).summary.status, CardStatus::Settled);
+    for fixture in [&a, &b] {
+        assert_eq!(
+            (fixture.open_cards(), status(fixture, yes).0, status(fixture, no).0),
+            (0, Status::Active, Status::Superseded)
+        );
+        assert_eq!(fixture.card(card.id).summary.status, CardStatus::Settled);
     }
 }
 
@@ -125,7 +128,7 @@ fn a_third_who_decided_the_same_late_opens_a_new_card_the_same_on_all() {
     done(a.resolve(card.id, order));
     pull(&b, &a, team);
     // Away while it was decided and settled.
-    let c = Bed::of(3, AgentPolicy::Force);
+    let c = Fixture::of(3, AgentPolicy::Force);
     let roster = add(&a, &c, "cyd-laptop", &all());
     c.engine.join_team(&caller(), team, &roster, None, &[], &[]).unwrap();
     let late = c.remember(NO_KAFKA, "it was down again");
@@ -135,8 +138,8 @@ fn a_third_who_decided_the_same_late_opens_a_new_card_the_same_on_all() {
     assert_eq!(common_card(&a, &c).id, second.id);
     assert_ne!(second.id, card.id);
     assert!(second.members.contains(&late) && second.members.contains(&yes));
-    for bed in [&a, &b] {
-        assert_eq!(bed.card(card.id).summary.status, CardStatus::Settled, "what was settled stays so");
+    for fixture in [&a, &b] {
+        assert_eq!(fixture.card(card.id).summary.status, CardStatus::Settled, "what was settled stays so");
     }
 }
 
@@ -174,9 +177,9 @@ fn retracted_here_and_replaced_there_it_is_out_on_both_and_the_successor_stands(
 #[test]
 fn a_race_for_a_fact_shows_both_values_on_one_card() {
     let (a, b, team) = pair(&[]);
-    let set = |bed: &Bed, value: &str| {
+    let set = |fixture: &Fixture, value: &str| {
         let request = RememberRequest { key: Some("port".into()), ..fact(&format!("The port is {value}")) };
-        stored(bed.engine.remember(request).unwrap()).claim_id
+        stored(fixture.engine.remember(request).unwrap()).claim_id
     };
     let first = set(&a, "80");
     meet(&a, &b, team);
@@ -184,15 +187,15 @@ fn a_race_for_a_fact_shows_both_values_on_one_card() {
     meet(&a, &b, team);
     let card = common_card(&a, &b);
     assert_eq!(card.kind, CardKind::Contested);
-    for bed in [&a, &b] {
-        assert_eq!(status(bed, first).0, Status::Superseded);
-        assert_eq!((status(bed, one), status(bed, other)), ((Status::Active, true), (Status::Active, true)));
+    for fixture in [&a, &b] {
+        assert_eq!(status(fixture, first).0, Status::Superseded);
+        assert_eq!((status(fixture, one), status(fixture, other)), ((Status::Active, true), (Status::Active, true)));
     }
     // Whoever sets it anew, having seen both, ends the race.
     let last = set(&b, "83");
     pull(&a, &b, team);
-    for bed in [&a, &b] {
-        assert_eq!((bed.open_cards(), status(bed, last)), (0, (Status::Active, false)));
+    for fixture in [&a, &b] {
+        assert_eq!((fixture.open_cards(), status(fixture, last)), (0, (Status::Active, false)));
     }
 }
 
@@ -202,35 +205,36 @@ fn in_whatever_order_they_meet_three_laptops_say_the_same() {
     let mut seen = Vec::new();
     for order in orders {
         let (a, b, team) = pair(&[("We use Postgres 14", "it is there")]);
-        let c = Bed::of(3, AgentPolicy::Force);
+        let c = Fixture::of(3, AgentPolicy::Force);
         c.engine.join_team(&caller(), team, &add(&a, &c, "cyd", &all()), None, &[], &[]).unwrap();
         pull(&c, &a, team);
         pull(&b, &a, team);
-        let beds = [a, b, c];
-        for (bed, statement) in beds.iter().zip([KAFKA, NO_KAFKA, "We should use Kafka as the message broker"]) {
-            bed.remember(statement, "since it is so");
+        let fixtures = [a, b, c];
+        for (fixture, statement) in fixtures.iter().zip([KAFKA, NO_KAFKA, "We should use Kafka as the message broker"])
+        {
+            fixture.remember(statement, "since it is so");
         }
         for _ in 0..2 {
             for at in order {
                 for with in 0..3 {
                     if with != at {
-                        meet(&beds[at], &beds[with], team);
+                        meet(&fixtures[at], &fixtures[with], team);
                     }
                 }
             }
         }
-        let say = |bed: &Bed| {
+        let say = |fixture: &Fixture| {
             let mut cards: Vec<_> =
-                cards(bed, "all").into_iter().map(|card| (card.headline, card.kind, card.status)).collect();
+                cards(fixture, "all").into_iter().map(|card| (card.headline, card.kind, card.status)).collect();
             cards.sort_by(|x, y| x.0.cmp(&y.0));
             cards
         };
-        let ids = |bed: &Bed| cards(bed, "all").iter().map(|card| card.id).collect::<Vec<_>>();
-        for bed in &beds[1..] {
-            assert_eq!(ids(bed), ids(&beds[0]));
-            assert_eq!(say(bed), say(&beds[0]));
+        let ids = |fixture: &Fixture| cards(fixture, "all").iter().map(|card| card.id).collect::<Vec<_>>();
+        for fixture in &fixtures[1..] {
+            assert_eq!(ids(fixture), ids(&fixtures[0]));
+            assert_eq!(say(fixture), say(&fixtures[0]));
         }
-        seen.push(say(&beds[0]).len());
+        seen.push(say(&fixtures[0]).len());
     }
     assert!(seen[0] > 0 && seen.iter().all(|count| *count == seen[0]), "{seen:?}");
 }
@@ -267,7 +271,7 @@ fn models_judge_what_arrived_afterwards_and_what_they_find_stays_on_this_machine
     while a.engine.fill_vectors().unwrap() > 0 || a.engine.deepen_next().unwrap() {}
     let found = cards(&a, "open");
     assert_eq!(found.iter().map(|card| card.kind).collect::<Vec<_>>(), [CardKind::Found]);
-    let sets = || [&a, &b].map(|bed| bed.engine.with_reader(|reader| reader.set(&team, &api())).unwrap());
+    let sets = || [&a, &b].map(|fixture| fixture.engine.with_reader(|reader| reader.set(&team, &api())).unwrap());
     assert_eq!(sets()[0], sets()[1], "it is no event that could travel");
     assert_eq!(pull(&b, &a, team), SyncImported::default());
     assert_eq!(b.open_cards(), 0, "what a model finds stays where it was found");
@@ -368,7 +372,7 @@ fn a_copied_device_is_told_until_it_was_put_out_and_let_in_again() {
 
 #[test]
 fn a_team_has_no_more_devices_than_it_may() {
-    let a = Bed::of(1, AgentPolicy::Force);
+    let a = Fixture::of(1, AgentPolicy::Force);
     create(&a);
     let device = |n: usize| {
         let key = ed25519_dalek::SigningKey::from_bytes(&[u8::try_from(n).unwrap() + 9; 32]);
@@ -388,7 +392,7 @@ fn a_team_has_no_more_devices_than_it_may() {
 
 #[test]
 fn reserved_names_are_refused_and_team_acts_are_not_undone() {
-    let a = Bed::new();
+    let a = Fixture::new();
     a.remember(KAFKA, "we know it");
     let mut request = request("We log as JSON", "machines read it");
     request.caller.org_id = "@team".into();
@@ -408,7 +412,7 @@ fn reserved_names_are_refused_and_team_acts_are_not_undone() {
         scopes: vec![api()],
     };
     assert!(a.engine.create_team(&again).unwrap_err().message.contains("another team"));
-    let agents = Bed::of(4, AgentPolicy::Propose);
+    let agents = Fixture::of(4, AgentPolicy::Propose);
     let by_agent = CreateTeamRequest { caller: agent(), scopes: vec![], ..again };
     assert_eq!(agents.engine.create_team(&by_agent).unwrap_err().code, ErrorCode::NeedsPerson);
 }

@@ -13,160 +13,160 @@ const RED: &str = "Deployments must use a red canary";
 
 #[test]
 fn a_decision_is_stored_with_its_reason_and_survives_reopening() {
-    let bed = Bed::new();
-    let id = bed.remember("Deploy only on green CI", "red builds broke prod twice");
-    assert_eq!(bed.acts(), ["remember"]);
-    let claim = bed.reopen().claim(id);
+    let fixture = Fixture::new();
+    let id = fixture.remember("Deploy only on green CI", "red builds broke prod twice");
+    assert_eq!(fixture.acts(), ["remember"]);
+    let claim = fixture.reopen().claim(id);
     assert_eq!((claim.status, claim.reason.as_deref()), (Status::Active, Some("red builds broke prod twice")));
     assert!(!claim.norms.is_empty());
 }
 
 #[test]
 fn blue_and_red_canaries_block_and_the_refused_write_waits_on_one_card() {
-    let bed = Bed::new();
-    let blue = bed.remember(BLUE, "we can roll back at once");
-    bed.acts();
-    let first = refused(bed.try_remember(RED, "it looks better"));
+    let fixture = Fixture::new();
+    let blue = fixture.remember(BLUE, "we can roll back at once");
+    fixture.acts();
+    let first = refused(fixture.try_remember(RED, "it looks better"));
     assert_eq!(first.conflicts[0].claim.id, blue);
     assert_eq!(first.conflicts[0].tier, Tier::Block);
     assert_eq!(first.conflicts[0].claim.reason.as_deref(), Some("we can roll back at once"));
     assert!(!first.ways_on.is_empty());
-    assert_eq!(bed.acts(), ["refused"]);
+    assert_eq!(fixture.acts(), ["refused"]);
 
     // The same pair never makes a second card, however the white space falls.
-    let again = refused(bed.try_remember("Deployments must  use a red canary", "it looks better"));
+    let again = refused(fixture.try_remember("Deployments must  use a red canary", "it looks better"));
     assert_eq!(again.card_id, first.card_id);
-    assert_eq!(bed.open_cards(), 1);
-    assert_eq!(bed.acts(), Vec::<String>::new());
+    assert_eq!(fixture.open_cards(), 1);
+    assert_eq!(fixture.acts(), Vec::<String>::new());
 
-    let card = bed.card(first.card_id.unwrap());
+    let card = fixture.card(first.card_id.unwrap());
     assert!(card.sides[0].new_claim && card.sides[0].claim.statement == RED);
     assert_eq!(card.sides[1].claim.id, blue);
     assert!(!card.evidence.is_empty() && !card.summary.headline.is_empty());
-    assert_eq!(bed.engine.counts().unwrap().active, 1);
+    assert_eq!(fixture.engine.counts().unwrap().active, 1);
 }
 
 #[test]
 fn prod_and_dev_coexist() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let prod = RememberRequest { qualifiers: in_env("prod"), ..request(BLUE, "safe") };
     let dev = RememberRequest { qualifiers: in_env("dev"), ..request(RED, "cheap") };
-    stored(bed.engine.remember(prod).unwrap());
-    stored(bed.engine.remember(dev).unwrap());
-    assert_eq!(bed.open_cards(), 0);
+    stored(fixture.engine.remember(prod).unwrap());
+    stored(fixture.engine.remember(dev).unwrap());
+    assert_eq!(fixture.open_cards(), 0);
 }
 
 #[test]
 fn windows_of_time_that_do_not_meet_coexist() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let until = Qualifiers { valid_until: Some("2026-06-30".into()), ..Qualifiers::default() };
     let from = Qualifiers { valid_from: Some("2026-07-01".into()), ..Qualifiers::default() };
-    stored(bed.engine.remember(RememberRequest { qualifiers: until, ..request(BLUE, "safe") }).unwrap());
-    stored(bed.engine.remember(RememberRequest { qualifiers: from, ..request(RED, "new fleet") }).unwrap());
+    stored(fixture.engine.remember(RememberRequest { qualifiers: until, ..request(BLUE, "safe") }).unwrap());
+    stored(fixture.engine.remember(RememberRequest { qualifiers: from, ..request(RED, "new fleet") }).unwrap());
 }
 
 #[test]
 fn scopes_are_never_compared() {
-    let bed = Bed::new();
-    bed.remember(BLUE, "safe");
+    let fixture = Fixture::new();
+    fixture.remember(BLUE, "safe");
     let mut other = request(RED, "theirs");
     other.caller.project = "web".into();
-    stored(bed.engine.remember(other).unwrap());
+    stored(fixture.engine.remember(other).unwrap());
 }
 
 #[test]
 fn an_exception_goes_past_the_block_and_is_on_the_record() {
-    let bed = Bed::new();
-    let blue = bed.remember(BLUE, "safe");
-    let card = bed.refuse(RED, "festival week");
+    let fixture = Fixture::new();
+    let blue = fixture.remember(BLUE, "safe");
+    let card = fixture.refuse(RED, "festival week");
     let forced = RememberRequest { force_exception: Some("one week only".into()), ..request(RED, "festival week") };
-    let outcome = stored(bed.engine.remember(forced).unwrap());
+    let outcome = stored(fixture.engine.remember(forced).unwrap());
     assert!(outcome.warnings.iter().any(|warning| warning.code == "exception"), "{:?}", outcome.warnings);
-    let claim = bed.claim(outcome.claim_id);
-    assert!(claim.flags.excepted && bed.claim(blue).flags.excepted);
+    let claim = fixture.claim(outcome.claim_id);
+    assert!(claim.flags.excepted && fixture.claim(blue).flags.excepted);
     assert_eq!(claim.closing_reason, None, "it is in force");
     assert_eq!(claim.beside[0].reason.as_deref(), Some("one week only"));
     // What waited on the card is stored now.
-    assert_eq!(bed.card(card).summary.status, ergo::api::CardStatus::Settled);
-    assert_eq!(bed.open_cards(), 0);
-    assert_eq!(bed.engine.counts().unwrap().guard.exception, 1);
+    assert_eq!(fixture.card(card).summary.status, ergo::api::CardStatus::Settled);
+    assert_eq!(fixture.open_cards(), 0);
+    assert_eq!(fixture.engine.counts().unwrap().guard.exception, 1);
 }
 
 #[test]
 fn an_exception_that_nothing_stands_against_is_none() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let forced = RememberRequest { force_exception: Some("to be sure".into()), ..request(BLUE, "safe") };
-    let outcome = stored(bed.engine.remember(forced).unwrap());
-    assert!(!bed.claim(outcome.claim_id).flags.excepted);
+    let outcome = stored(fixture.engine.remember(forced).unwrap());
+    assert!(!fixture.claim(outcome.claim_id).flags.excepted);
     assert!(outcome.warnings[0].message.contains("no contradicting claim was found. If it is an exception"));
 }
 
 #[test]
 fn an_agent_that_may_only_propose_leaves_its_exception_on_the_card() {
-    let bed = Bed::with(AgentPolicy::Propose);
-    bed.remember(BLUE, "safe");
+    let fixture = Fixture::with(AgentPolicy::Propose);
+    fixture.remember(BLUE, "safe");
     let forced = RememberRequest {
         caller: agent(),
         force_exception: Some("one week only".into()),
         ..request(RED, "festival week")
     };
-    let card = refused(bed.engine.remember(forced).unwrap()).card_id.unwrap();
-    let view = bed.card(card);
+    let card = refused(fixture.engine.remember(forced).unwrap()).card_id.unwrap();
+    let view = fixture.card(card);
     let exception = view.acts.iter().find(|option| option.act == CardAct::Exception).unwrap();
     assert_eq!(exception.prefill.as_deref(), Some("one week only"));
     let by_agent = ResolveRequest { caller: agent(), ..order(CardAct::Exception, "one week only") };
     let dismissed = ResolveRequest { caller: agent(), ..order(CardAct::Dismiss, "two canaries") };
     for past_the_guard in [by_agent, dismissed] {
-        let error = bed.engine.resolve(&card.to_hex(), past_the_guard).unwrap_err();
+        let error = fixture.engine.resolve(&card.to_hex(), past_the_guard).unwrap_err();
         assert_eq!(error.code, ErrorCode::NeedsPerson);
     }
-    done(bed.resolve(card, order(CardAct::Exception, "one week only")));
+    done(fixture.resolve(card, order(CardAct::Exception, "one week only")));
 }
 
 #[test]
 fn a_dry_run_judges_and_keeps_nothing() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let dry = |statement| RememberRequest { dry_run: true, ..request(statement, "r") };
-    assert!(stored(bed.engine.remember(dry(BLUE)).unwrap()).dry_run);
-    bed.remember(BLUE, "safe");
-    let refusal = refused(bed.engine.remember(dry(RED)).unwrap());
-    assert_eq!((refusal.card_id, bed.open_cards()), (None, 0));
-    assert_eq!(bed.engine.counts().unwrap().claims, 1);
+    assert!(stored(fixture.engine.remember(dry(BLUE)).unwrap()).dry_run);
+    fixture.remember(BLUE, "safe");
+    let refusal = refused(fixture.engine.remember(dry(RED)).unwrap());
+    assert_eq!((refusal.card_id, fixture.open_cards()), (None, 0));
+    assert_eq!(fixture.engine.counts().unwrap().claims, 1);
 }
 
 #[test]
 fn the_identical_claim_is_not_stored_twice() {
-    let bed = Bed::new();
-    let id = bed.remember(BLUE, "safe");
-    let again = stored(bed.try_remember(BLUE, "another reason"));
+    let fixture = Fixture::new();
+    let id = fixture.remember(BLUE, "safe");
+    let again = stored(fixture.try_remember(BLUE, "another reason"));
     assert_eq!((again.claim_id, again.duplicate), (id, true));
     assert!(again.warnings.iter().any(|warning| warning.code == "duplicate_reason"));
-    assert_eq!(bed.engine.counts().unwrap().claims, 1);
+    assert_eq!(fixture.engine.counts().unwrap().claims, 1);
 }
 
 #[test]
 fn a_retry_answers_as_the_first_time() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let with_op = |n, statement| {
         let mut request = request(statement, "r");
         request.caller.op_id = Some(op(n));
         request
     };
-    let first = stored(bed.engine.remember(with_op(1, BLUE)).unwrap());
-    let again = stored(bed.engine.remember(with_op(1, BLUE)).unwrap());
+    let first = stored(fixture.engine.remember(with_op(1, BLUE)).unwrap());
+    let again = stored(fixture.engine.remember(with_op(1, BLUE)).unwrap());
     assert_eq!((again.claim_id, again.op_id, again.replayed), (first.claim_id, first.op_id, true));
 
-    let first = refused(bed.engine.remember(with_op(2, RED)).unwrap());
-    bed.acts();
-    let again = refused(bed.engine.remember(with_op(2, RED)).unwrap());
+    let first = refused(fixture.engine.remember(with_op(2, RED)).unwrap());
+    fixture.acts();
+    let again = refused(fixture.engine.remember(with_op(2, RED)).unwrap());
     assert_eq!((again.card_id, again.conflicts[0].claim.id), (first.card_id, first.conflicts[0].claim.id));
-    assert_eq!(bed.acts(), Vec::<String>::new());
+    assert_eq!(fixture.acts(), Vec::<String>::new());
 
-    let error = bed
+    let error = fixture
         .engine
         .retract(ActRequest {
             caller: Caller { op_id: Some(op(2)), ..caller() },
-            ..on(bed.claim(stored(bed.engine.remember(with_op(1, BLUE)).unwrap()).claim_id).id, "x")
+            ..on(fixture.claim(stored(fixture.engine.remember(with_op(1, BLUE)).unwrap()).claim_id).id, "x")
         })
         .unwrap_err();
     assert_eq!(error.field.as_deref(), Some("op_id"));
@@ -174,8 +174,8 @@ fn a_retry_answers_as_the_first_time() {
 
 #[test]
 fn bad_input_names_its_field_and_loses_nothing() {
-    let bed = Bed::new();
-    let field = |request: RememberRequest| bed.engine.remember(request).unwrap_err().field.unwrap();
+    let fixture = Fixture::new();
+    let field = |request: RememberRequest| fixture.engine.remember(request).unwrap_err().field.unwrap();
     assert_eq!(field(RememberRequest { reason: None, ..request(BLUE, "") }), "reason");
     assert_eq!(field(request("", "r")), "statement");
     assert_eq!(field(request("a\0b", "r")), "statement");
@@ -188,100 +188,100 @@ fn bad_input_names_its_field_and_loses_nothing() {
         "project"
     );
     assert_eq!(field(RememberRequest { depends_on: vec!["beef".into()], ..request(BLUE, "r") }), "depends_on");
-    let huge = bed.engine.remember(request(&"x".repeat(1 << 20), "r")).unwrap_err();
+    let huge = fixture.engine.remember(request(&"x".repeat(1 << 20), "r")).unwrap_err();
     assert_eq!(huge.code, ErrorCode::TooLarge);
-    assert_eq!(bed.engine.learn(request(BLUE, "r")).unwrap_err().field.as_deref(), Some("source"));
-    assert_eq!(bed.engine.counts().unwrap().claims, 0);
+    assert_eq!(fixture.engine.learn(request(BLUE, "r")).unwrap_err().field.as_deref(), Some("source"));
+    assert_eq!(fixture.engine.counts().unwrap().claims, 0);
     // A text at the limit in every field still fits.
     let full =
         RememberRequest { source: Some("s".repeat(8192)), ..request(&"wörd ".repeat(1300), &"r ".repeat(4096)) };
-    stored(bed.engine.learn(full).unwrap());
+    stored(fixture.engine.learn(full).unwrap());
 }
 
 #[test]
 fn supersede_is_compared_with_everything_but_its_targets() {
-    let bed = Bed::new();
-    let blue = bed.remember(BLUE, "safe");
-    let outcome = stored(bed.supersede(blue, RED, "the blue fleet is gone"));
+    let fixture = Fixture::new();
+    let blue = fixture.remember(BLUE, "safe");
+    let outcome = stored(fixture.supersede(blue, RED, "the blue fleet is gone"));
     assert_eq!(outcome.superseded, [blue]);
-    let old = bed.claim(blue);
+    let old = fixture.claim(blue);
     assert_eq!((old.status, old.replaced_by.as_slice()), (Status::Superseded, &[outcome.claim_id][..]));
     assert_eq!(old.closing_reason.as_deref(), Some("the blue fleet is gone"));
 
-    let port = bed.remember("The API port is 8080", "history");
-    let blocked = refused(bed.supersede(port, "Deployments must use a green canary", "why not"));
+    let port = fixture.remember("The API port is 8080", "history");
+    let blocked = refused(fixture.supersede(port, "Deployments must use a green canary", "why not"));
     assert_eq!(blocked.conflicts[0].claim.id, outcome.claim_id);
     // The targets are kept on the card, and give way when it is settled for the new claim.
-    let card = bed.card(blocked.card_id.unwrap());
+    let card = fixture.card(blocked.card_id.unwrap());
     assert!(card.summary.members.contains(&port) && card.summary.members.contains(&outcome.claim_id));
-    assert_eq!(bed.claim(port).status, Status::Active);
+    assert_eq!(fixture.claim(port).status, Status::Active);
 }
 
 #[test]
 fn supersede_by_an_existing_claim() {
-    let bed = Bed::new();
-    let a = bed.remember("Logs are kept for 30 days", "disk");
-    let b = bed.remember("Retention follows the data policy", "audit");
+    let fixture = Fixture::new();
+    let a = fixture.remember("Logs are kept for 30 days", "disk");
+    let b = fixture.remember("Retention follows the data policy", "audit");
     let by = |target: ClaimId, successor: ClaimId| SupersedeRequest {
         targets: vec![target.to_hex()],
         successor: Some(successor.to_hex()),
         expect_rev: None,
         claim: RememberRequest { caller: caller(), reason: Some("one rule".into()), ..RememberRequest::default() },
     };
-    let outcome = stored(bed.engine.supersede(by(a, b)).unwrap());
+    let outcome = stored(fixture.engine.supersede(by(a, b)).unwrap());
     assert_eq!((outcome.claim_id, outcome.superseded), (b, vec![a]));
-    assert_eq!(bed.claim(a).replaced_by, [b]);
-    assert_eq!(bed.engine.supersede(by(b, b)).unwrap_err().field.as_deref(), Some("successor"));
-    assert_eq!(stale(bed.engine.supersede(by(b, a)).unwrap()).claim.unwrap().id, a);
+    assert_eq!(fixture.claim(a).replaced_by, [b]);
+    assert_eq!(fixture.engine.supersede(by(b, b)).unwrap_err().field.as_deref(), Some("successor"));
+    assert_eq!(stale(fixture.engine.supersede(by(b, a)).unwrap()).claim.unwrap().id, a);
 }
 
 #[test]
 fn a_target_that_is_gone_answers_stale_with_what_stands_there_now() {
-    let bed = Bed::new();
-    let a = bed.remember(BLUE, "safe");
-    let b = stored(bed.supersede(a, RED, "changed")).claim_id;
-    let answer = stale(bed.supersede(a, "Deployments must use a green canary", "changed again"));
+    let fixture = Fixture::new();
+    let a = fixture.remember(BLUE, "safe");
+    let b = stored(fixture.supersede(a, RED, "changed")).claim_id;
+    let answer = stale(fixture.supersede(a, "Deployments must use a green canary", "changed again"));
     assert_eq!(answer.heads.iter().map(|head| head.id).collect::<Vec<_>>(), [b]);
     assert!(!answer.can_reinstate);
-    bed.retract(b, "wrong");
-    let answer = stale(bed.supersede(a, "Deployments must use a green canary", "changed again"));
+    fixture.retract(b, "wrong");
+    let answer = stale(fixture.supersede(a, "Deployments must use a green canary", "changed again"));
     assert!(answer.can_reinstate && answer.heads.is_empty());
 }
 
 #[test]
 fn expect_rev_guards_against_acting_on_something_else() {
-    let bed = Bed::new();
-    let id = bed.remember(BLUE, "safe");
-    let rev = bed.claim(id).rev;
+    let fixture = Fixture::new();
+    let id = fixture.remember(BLUE, "safe");
+    let rev = fixture.claim(id).rev;
     let request = |expect_rev| SupersedeRequest {
         targets: vec![id.to_hex()],
         expect_rev: Some(expect_rev),
         claim: request(RED, "changed"),
         ..SupersedeRequest::default()
     };
-    assert_eq!(stale(bed.engine.supersede(request(rev + 1)).unwrap()).claim.unwrap().id, id);
-    stored(bed.engine.supersede(request(rev)).unwrap());
+    assert_eq!(stale(fixture.engine.supersede(request(rev + 1)).unwrap()).claim.unwrap().id, id);
+    stored(fixture.engine.supersede(request(rev)).unwrap());
 }
 
 #[test]
 fn a_fact_is_no_way_around_the_guard() {
-    let bed = Bed::new();
-    let id = bed.remember(BLUE, "safe");
+    let fixture = Fixture::new();
+    let id = fixture.remember(BLUE, "safe");
     let request = SupersedeRequest {
         targets: vec![id.to_hex()],
         claim: fact("The canary is red"),
         ..SupersedeRequest::default()
     };
-    assert_eq!(bed.engine.supersede(request).unwrap_err().field.as_deref(), Some("kind"));
+    assert_eq!(fixture.engine.supersede(request).unwrap_err().field.as_deref(), Some("kind"));
 }
 
 #[test]
 fn a_scope_name_with_another_identity_is_renamed_and_says_so() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let with = |identity: &str, statement: &str| {
         let mut request = request(statement, "r");
         request.caller.identity = Some(identity.into());
-        stored(bed.engine.remember(request).unwrap())
+        stored(fixture.engine.remember(request).unwrap())
     };
     let first = with("https://example.org/one.git", BLUE);
     assert!(first.warnings.is_empty() && first.scope.project == "api");
@@ -293,61 +293,61 @@ fn a_scope_name_with_another_identity_is_renamed_and_says_so() {
 
 #[test]
 fn what_a_write_rests_on_must_be_active_and_of_its_scope() {
-    let bed = Bed::new();
-    let premise = bed.remember("We run on Postgres", "team knows it");
+    let fixture = Fixture::new();
+    let premise = fixture.remember("We run on Postgres", "team knows it");
     let resting = RememberRequest {
         depends_on: vec![premise.short()],
         ..request("Migrations are written in SQL", "one database")
     };
-    let id = stored(bed.engine.remember(resting.clone()).unwrap()).claim_id;
-    assert_eq!(bed.claim(id).premises, [premise]);
-    assert_eq!(bed.claim(premise).dependents, 1);
+    let id = stored(fixture.engine.remember(resting.clone()).unwrap()).claim_id;
+    assert_eq!(fixture.claim(id).premises, [premise]);
+    assert_eq!(fixture.claim(premise).dependents, 1);
 
     let mut elsewhere = RememberRequest { statement: "Another".into(), ..resting.clone() };
     elsewhere.caller.project = "web".into();
-    assert_eq!(bed.engine.remember(elsewhere).unwrap_err().field.as_deref(), Some("depends_on"));
-    bed.retract(premise, "never did");
+    assert_eq!(fixture.engine.remember(elsewhere).unwrap_err().field.as_deref(), Some("depends_on"));
+    fixture.retract(premise, "never did");
     let late = RememberRequest { statement: "Backups use pg_dump".into(), ..resting };
-    assert!(matches!(bed.engine.remember(late).unwrap(), WriteOutcome::Stale(_)));
+    assert!(matches!(fixture.engine.remember(late).unwrap(), WriteOutcome::Stale(_)));
 }
 
 #[test]
 fn many_writers_at_once_lose_nothing_and_a_listener_may_read() {
-    let bed = std::sync::Arc::new(Bed::new());
-    let engine = std::sync::Arc::downgrade(&bed);
+    let fixture = std::sync::Arc::new(Fixture::new());
+    let engine = std::sync::Arc::downgrade(&fixture);
     let read = std::sync::Arc::new(AtomicU64::new(0));
     let counted = std::sync::Arc::clone(&read);
-    bed.engine.on_change(Box::new(move |change| {
-        let bed = engine.upgrade().unwrap();
+    fixture.engine.on_change(Box::new(move |change| {
+        let fixture = engine.upgrade().unwrap();
         // The change is committed and no lock is held: what it names can be read.
         for id in &change.claims {
-            assert_eq!(bed.claim(*id).status, Status::Active);
+            assert_eq!(fixture.claim(*id).status, Status::Active);
             counted.fetch_add(1, Ordering::Relaxed);
         }
     }));
     let names = ["billing", "search", "mail", "checkout", "payroll", "booking"];
     std::thread::scope(|scope| {
         for name in names {
-            let bed = &bed;
+            let fixture = &fixture;
             scope.spawn(move || {
                 for part in ["logs to its own file", "answers in JSON", "runs as its own user"] {
-                    bed.remember(&format!("The {name} service {part}"), "order");
+                    fixture.remember(&format!("The {name} service {part}"), "order");
                 }
             });
         }
     });
-    assert_eq!((bed.engine.counts().unwrap().active, read.load(Ordering::Relaxed)), (18, 18));
-    assert_eq!(bed.changes.lock().unwrap().len(), 18);
+    assert_eq!((fixture.engine.counts().unwrap().active, read.load(Ordering::Relaxed)), (18, 18));
+    assert_eq!(fixture.changes.lock().unwrap().len(), 18);
 }
 
 #[test]
 fn a_write_that_a_person_dropped_before_makes_no_new_card() {
-    let bed = Bed::new();
-    bed.remember(BLUE, "safe");
-    let card = bed.refuse(RED, "prettier");
-    done(bed.resolve(card, order(CardAct::Discard, "blue stays")));
-    let again = refused(bed.try_remember(RED, "prettier"));
+    let fixture = Fixture::new();
+    fixture.remember(BLUE, "safe");
+    let card = fixture.refuse(RED, "prettier");
+    done(fixture.resolve(card, order(CardAct::Discard, "blue stays")));
+    let again = refused(fixture.try_remember(RED, "prettier"));
     assert_eq!(again.card_id, Some(card));
     assert!(again.ways_on[0].contains("blue stays"), "{:?}", again.ways_on);
-    assert_eq!(bed.open_cards(), 0);
+    assert_eq!(fixture.open_cards(), 0);
 }

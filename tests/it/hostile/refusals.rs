@@ -12,14 +12,14 @@ use crate::support::{
     wire::{self, Answer, request},
 };
 
-struct Bed {
+struct TcpDaemon {
     home: TestHome,
     _daemon: Daemon,
     address: String,
     bearer: String,
 }
 
-impl Bed {
+impl TcpDaemon {
     fn new() -> Self {
         let home = TestHome::with_tcp();
         let daemon = home.daemon();
@@ -40,37 +40,37 @@ impl Bed {
 
 #[test]
 fn over_tcp_a_request_says_a_host_of_this_machine() {
-    let bed = Bed::new();
+    let daemon = TcpDaemon::new();
     for path in ["/health", "/scopes"] {
-        let answer = bed.tcp("GET", path, &[], b"");
+        let answer = daemon.tcp("GET", path, &[], b"");
         assert_eq!((answer.status, answer.json()["code"].as_str()), (400, Some("bad_request")), "{answer:?}");
         assert!(answer.body.contains("Host"), "{answer:?}");
     }
-    let old = format!("GET /scopes HTTP/1.0\r\n{}\r\n\r\n", bed.bearer);
-    assert_eq!(wire::tcp(&bed.address, old.as_bytes()).unwrap().status, 400);
-    assert_eq!(bed.tcp("GET", "/scopes", &["Host: evil.example"], b"").status, 403);
-    assert_eq!(bed.tcp("GET", "/scopes", &["Host: localhost", "Host: evil.example"], b"").status, 403);
-    assert_eq!(bed.tcp("GET", "/scopes", &["Host: localhost"], b"").status, 200);
+    let old = format!("GET /scopes HTTP/1.0\r\n{}\r\n\r\n", daemon.bearer);
+    assert_eq!(wire::tcp(&daemon.address, old.as_bytes()).unwrap().status, 400);
+    assert_eq!(daemon.tcp("GET", "/scopes", &["Host: evil.example"], b"").status, 403);
+    assert_eq!(daemon.tcp("GET", "/scopes", &["Host: localhost", "Host: evil.example"], b"").status, 403);
+    assert_eq!(daemon.tcp("GET", "/scopes", &["Host: localhost"], b"").status, 200);
 }
 
 #[test]
 fn over_the_socket_any_host_is_fine() {
-    let bed = Bed::new();
+    let daemon = TcpDaemon::new();
     for headers in [&[][..], &["Host: evil.example"], &["Host:"], &["Host: ergo", "Host: other"]] {
-        assert_eq!(bed.socket(&request("GET", "/scopes", headers, b"")).status, 200, "{headers:?}");
+        assert_eq!(daemon.socket(&request("GET", "/scopes", headers, b"")).status, 200, "{headers:?}");
     }
     let hello = br#"{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
         "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}"#;
     let headers = ["Host: ergo", "Content-Type: application/json", "Accept: application/json, text/event-stream"];
-    assert_eq!(bed.socket(&request("POST", "/mcp", &headers, hello)).status, 200, "the bridge asks no more");
+    assert_eq!(daemon.socket(&request("POST", "/mcp", &headers, hello)).status, 200, "the bridge asks no more");
 }
 
 #[test]
 fn over_tcp_a_post_is_declared_as_what_it_is() {
-    let bed = Bed::new();
+    let daemon = TcpDaemon::new();
     let body = br#"{"org_id": "acme", "project": "api", "query": "x"}"#;
     let status = |path: &str, kind: &[&str], body: &[u8]| {
-        bed.tcp("POST", path, &[&["Host: localhost"][..], kind].concat(), body).status
+        daemon.tcp("POST", path, &[&["Host: localhost"][..], kind].concat(), body).status
     };
     for wrong in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx", ""] {
         let kind = format!("Content-Type: {wrong}");
@@ -85,11 +85,11 @@ fn over_tcp_a_post_is_declared_as_what_it_is() {
     assert_eq!(status("/recall", &["Content-Type: application/octet-stream"], body), 415);
     assert_eq!(status("/sync/import", &["Content-Type: application/octet-stream"], body), 400, "it is no bundle");
     assert_eq!(
-        bed.tcp("POST", "/recall", &["Host: localhost", "Content-Type: text/plain"], body).json()["code"],
+        daemon.tcp("POST", "/recall", &["Host: localhost", "Content-Type: text/plain"], body).json()["code"],
         "unsupported_media_type"
     );
     // Nobody but this user can open the socket.
-    assert_eq!(bed.socket(&request("POST", "/recall", &["Host: localhost"], body)).status, 200);
+    assert_eq!(daemon.socket(&request("POST", "/recall", &["Host: localhost"], body)).status, 200);
 }
 
 /// Writes all of a request before it reads anything, as simple clients do, and must be able to.
@@ -104,16 +104,16 @@ fn patiently(mut stream: impl Read + Write, bytes: &[u8]) -> u16 {
 
 #[test]
 fn who_writes_a_body_gets_to_read_why_it_is_refused() {
-    let bed = Bed::new();
+    let daemon = TcpDaemon::new();
     // Larger than what a connection holds in its buffers.
     let body = vec![b' '; 12 * 1024 * 1024];
     let tcp = || {
-        let stream = TcpStream::connect(&bed.address).unwrap();
+        let stream = TcpStream::connect(&daemon.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     };
     let json = "Content-Type: application/json";
-    let bearer = bed.bearer.as_str();
+    let bearer = daemon.bearer.as_str();
     let cases: [(u16, &str, &str, &[&str]); 6] = [
         (401, "POST", "/remember", &["Host: localhost", json]),
         (400, "POST", "/remember", &[json, bearer]),
@@ -126,7 +126,7 @@ fn who_writes_a_body_gets_to_read_why_it_is_refused() {
         assert_eq!(patiently(tcp(), &request(method, path, headers, &body)), status, "{path} {headers:?}");
     }
     let socket = || {
-        let stream = UnixStream::connect(bed.home.paths().socket).unwrap();
+        let stream = UnixStream::connect(daemon.home.paths().socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     };

@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use super::peer::Peer;
-use crate::{support::eventually, sync::bed};
+use crate::{support::eventually, sync::nodes};
 
 /// How long two who do not come to have the same are listened to: somebody's events wait in quarantine.
 const QUIET: Duration = Duration::from_millis(250);
@@ -42,7 +42,7 @@ impl Station {
     fn new(peer: &Peer) -> Self {
         let (peer_events, _none) = mpsc::unbounded_channel();
         let engine = peer.shared_engine();
-        let documents = Documents::new(bed::worker(), Arc::new(EngineDocumentStore::new(Arc::clone(&engine))));
+        let documents = Documents::new(nodes::worker(), Arc::new(EngineDocumentStore::new(Arc::clone(&engine))));
         let limits = SessionLimits { handshake: LONGEST, ..SessionLimits::default() };
         Self { context: SyncContext { engine, documents, instance: u64::from(peer.number), limits, peer_events } }
     }
@@ -81,7 +81,7 @@ impl Meetings {
     /// Two meet: until neither has more to say, or so many frames have gone through and the connection is cut.
     pub(super) fn meet(&mut self, a: &Peer, b: &Peer, team: EventId, frames: usize) {
         self.meet_over(a, b, team, || {
-            let (one, other, _) = bed::pipe(frames);
+            let (one, other, _) = nodes::pipe(frames);
             (one, other)
         });
     }
@@ -101,8 +101,8 @@ impl Meetings {
                 index::flush(context, team).await.unwrap();
             }
             let (one, other) = pipe();
-            let x = bed::session(&contexts[0], SessionSide::Dialler, devices[1], team, one);
-            let y = bed::session(&contexts[1], SessionSide::Acceptor, devices[0], team, other);
+            let x = nodes::session(&contexts[0], SessionSide::Dialler, devices[1], team, one);
+            let y = nodes::session(&contexts[1], SessionSide::Acceptor, devices[0], team, other);
             let mut sides = [x, y];
             drop(timeout(LONGEST, settled(&mut sides)).await);
             for side in &sides {
@@ -140,7 +140,7 @@ fn counted_pipe(passed: &Arc<AtomicU64>) -> (DuplexStream, DuplexStream) {
 }
 
 /// Both have the same; or they have said what there was to say, or one of them has ended it.
-async fn settled(sides: &mut [bed::Running; 2]) {
+async fn settled(sides: &mut [nodes::Running; 2]) {
     let level = |view: &SessionView| view.phase == SessionPhase::Live && view.in_sync;
     loop {
         let [x, y] = sides;

@@ -10,7 +10,7 @@ use ergo::{
     sync::session::{SessionCommand, SessionPhase, SessionView},
 };
 
-use super::bed::{Node, connect};
+use super::nodes::{Node, connect};
 
 const TEN_DAYS: i64 = 10 * 86_400_000;
 

@@ -21,8 +21,8 @@ use flate2::{Compression, write::DeflateEncoder};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex};
 
 use super::{
-    bed::{Node, connect_cut, meet, scope},
     hostile::{Hand, two},
+    nodes::{Node, connect_cut, meet, scope},
 };
 
 /// A frame that went through: its type, and how long it was.

@@ -17,7 +17,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::bed::{Node, PATIENCE, Running, meet, scope};
+use super::nodes::{Node, PATIENCE, Running, meet, scope};
 
 /// The other end of a session with `good`, in the name of a device.
 pub(super) struct Hand {

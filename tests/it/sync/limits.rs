@@ -14,7 +14,7 @@ use ergo::{
     },
 };
 
-use super::bed::{Node, connect, meet, scope};
+use super::nodes::{Node, connect, meet, scope};
 use crate::support::eventually;
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Team sync over real stores and the real worker: sessions over a pipe, peers that do wrong, and daemons' services over QUIC.
 
-pub(crate) mod bed;
 mod clock;
 mod first;
 mod hostile;
 mod limits;
 mod named;
 mod network;
+pub(crate) mod nodes;
 mod sessions;

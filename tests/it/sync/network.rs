@@ -20,7 +20,7 @@ use ergo::{
 };
 use tokio::sync::Notify;
 
-use super::bed::{Node, PATIENCE, scope, worker};
+use super::nodes::{Node, PATIENCE, scope, worker};
 
 /// Says when anything about a peer has changed.
 #[derive(Default)]

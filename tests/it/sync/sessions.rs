@@ -17,7 +17,7 @@ use ergo::{
     },
 };
 
-use super::bed::{Node, connect, connect_cut, meet, scope};
+use super::nodes::{Node, connect, connect_cut, meet, scope};
 
 #[tokio::test]
 async fn events_written_apart_reach_both_and_are_counted() {
@@ -209,7 +209,7 @@ async fn a_live_session_learns_of_a_new_member() {
     a.admit(team, &c, Role::Writer, None);
     mine.commands.send(SessionCommand::Roster).unwrap();
     let mut b = b;
-    let peer_events = tokio::time::timeout(super::bed::PATIENCE, b.peer_events.recv()).await.unwrap().unwrap();
+    let peer_events = tokio::time::timeout(super::nodes::PATIENCE, b.peer_events.recv()).await.unwrap().unwrap();
     assert!(peer_events.roster);
     let roster = b.engine.with_reader(|r| r.roster(&team)).unwrap().unwrap();
     assert!(roster.is_member(&c.device()));
