@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_told_in_one_sentence() {
+    fn a_run_is_summarised_in_one_sentence() {
         let run = NotesRun { files: 3, changed_files: 1, ..NotesRun::default() };
         let of = |run: &NotesRun| run.sentence();
         assert_eq!(of(&NotesRun { changed_files: 0, ..run.clone() }), "Read 3 files: nothing has changed");

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_plain_file_is_told_and_loops_end() {
+    fn what_is_no_plain_file_is_reported_and_loops_end() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("docs/deep")).unwrap();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_out_of_no_project_and_odd_names_are_told() {
+    fn links_lead_out_of_no_project_and_odd_names_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().join("project");
         fs::create_dir_all(top.join("docs")).unwrap();

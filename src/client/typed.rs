@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_older_daemon_is_said_aloud() {
+    async fn an_older_daemon_is_reported() {
         let fake = Arc::new(FakeApi::new());
         fake.on(Method::GET, "/scopes", FakeReply::json(200, &json!({"items": []})).version("0.0.1"));
         let client = client(&fake);

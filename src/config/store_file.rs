@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_file_and_a_key_without_a_store_are_told_from_a_new_home() {
+    fn an_empty_file_and_a_key_without_a_store_are_distinguished_from_a_new_home() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::under(dir.path());
         assert_eq!(StoreFile::look_unless_lost(&paths), Ok(StoreFile::Absent));

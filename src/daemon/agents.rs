@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_is_listed_while_it_lasts_and_both_ends_are_told() {
+    async fn a_session_is_listed_while_it_lasts_and_its_start_and_end_are_reported() {
         let bus = Arc::new(Bus::new());
         let (_, mut changes) = bus.follow();
         let present = Arc::new(ConnectedAgents::new(bus));

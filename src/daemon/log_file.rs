@@ -175,7 +175,7 @@ mod tests {
     /// `/dev/full` refuses every write, as a full disk does.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_log_that_cannot_be_written_fails_nobody_and_panics_are_still_told() {
+    fn a_log_that_cannot_be_written_fails_nobody_and_panics_are_still_reported() {
         let log = Rotating::open(Path::new("/dev/full"), 10).unwrap();
         let subscriber = tracing_subscriber::fmt().log_internal_errors(false).with_writer(log.clone()).finish();
         tracing::subscriber::with_default(subscriber, || {

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_ergo_are_told_from_agents() {
+    fn parts_of_ergo_are_distinguished_from_agents() {
         assert!(built_in(SCAN_JUDGE).is_some() && built_in(MODEL_JUDGE).is_some());
         assert_eq!(built_in("claude-code"), None);
     }
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn judgements_are_told_in_one_line() {
+    fn judgements_are_summarised_in_one_line() {
         assert_eq!(AgentJudgements::default().words(), None);
         let some =
             AgentJudgements { asked: 3, replaces: 1, compatible: 2, overturned: 1, ..AgentJudgements::default() };

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guarded_claim_without_a_reason_is_told_of_facts() {
+    fn a_guarded_claim_without_a_reason_is_pointed_to_facts() {
         for reason in [None, Some(String::new()), Some("  \n".into())] {
             let error = draft(&RememberRequest { reason, ..request() }, ClaimKind::Decision).unwrap_err();
             assert_eq!(error.code, ErrorCode::BadRequest);

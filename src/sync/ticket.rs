@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn on_the_local_network_only_its_addresses_are_told() {
+    fn on_the_local_network_only_its_addresses_are_announced() {
         let relay: RelayUrl = "https://relay.example.org".parse().unwrap();
         let ips = [
             "192.168.1.2:1",

@@ -219,7 +219,7 @@ fn the_stream_tells_of_each_act_in_order() {
 }
 
 #[test]
-fn a_missing_reason_or_an_unknown_id_is_told_as_what_it_is() {
+fn a_missing_reason_or_an_unknown_id_is_reported_as_what_it_is() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let client = home.client();

@@ -28,7 +28,7 @@ fn reviewed_home() -> (TestHome, crate::support::Daemon) {
 }
 
 #[test]
-fn what_needs_review_is_said_with_its_cause_and_settled_in_two_keys() {
+fn what_needs_review_is_shown_with_its_cause_and_settled_in_two_keys() {
     let (home, _daemon) = reviewed_home();
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.sees("Need review");
@@ -108,7 +108,7 @@ fn the_timeline_tells_what_happened_since_the_person_was_last_here() {
 }
 
 #[test]
-fn a_dead_daemon_is_said_on_every_screen_and_s_starts_it_again() {
+fn a_dead_daemon_is_shown_on_every_screen_and_s_starts_it_again() {
     let (home, daemon) = home();
     let mut app = App::open(&home, &[], WIDE, &[]);
     app.sees("Refused writes");

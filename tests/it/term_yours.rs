@@ -33,7 +33,7 @@ fn keys_are_what_the_persons_own_file_says() {
 }
 
 #[test]
-fn a_mistake_in_a_file_is_said_with_its_line_before_anything_is_drawn() {
+fn a_mistake_in_a_file_is_reported_with_its_line_before_anything_is_drawn() {
     let home = TestHome::new();
     for (file, text, says) in [
         ("keys.toml", "[card]\n\nkeep_new = \"q\"\n", "keys.toml:3: `q` is bound to both “Keep new” and “Quit”"),

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_or_twice_or_failed_is_said() {
+    fn what_is_lost_or_twice_or_failed_is_reported() {
         for (lost, doubled, failed) in [(1, 0, 0), (0, 1, 0), (0, 0, 1)] {
             let mut report = report();
             report.crowd = Crowd { lost, doubled, failed, ..report.crowd };

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_never_answers_with_a_norm_is_worth_the_rules() {
+    fn a_model_that_never_answers_with_a_norm_is_as_good_as_the_rules() {
         let models = FakeModels::new().generating(|_| Ok("I cannot say.".into()));
         let report = run(Some(&models), false, &mut |_| {}).unwrap();
         assert_eq!((report.answered, report.rows[1].all), (0, 0));

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_model_hears_is_found_and_told_as_a_file() {
+    fn what_the_model_reads_is_fitted_and_written_as_a_file() {
         let start = ergo::recall::query_likelihood::built_in();
         let (weights, known) = fit(&cases(), start);
         let gain = measure(&cases(), &weights, &known);

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_or_twice_is_said() {
+    fn what_is_lost_or_twice_is_reported() {
         for events in [[6, 7], [7, 8]] {
             let mut report = report();
             report.counted.events = events;

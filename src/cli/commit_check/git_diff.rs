@@ -136,7 +136,7 @@ diff --git a/made b/made
     }
 
     #[test]
-    fn a_hunk_that_lacks_its_rest_is_told() {
+    fn a_hunk_that_lacks_its_rest_is_reported() {
         let head = "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n-x\n";
         assert_eq!(read(head), Err(TruncatedHunk { line: 5 }));
         assert_eq!(read(&format!("{head}-y\n+z\ndiff --git a/b b/b\n")), Err(TruncatedHunk { line: 7 }));

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_is_told_and_what_was_kept_out_too() {
+    fn what_arrived_is_reported_and_what_was_kept_out_too() {
         let mut cx = Context::new(Globals::default());
         let (ui, out, _) = captured::ui(None, false);
         cx.ui = ui;

@@ -288,7 +288,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_left_or_was_put_out_is_told_so_and_what_stays() {
+    fn who_left_or_was_revoked_sees_so_and_what_stays() {
         let says = "ada (ada-laptop) put this device out of platform on 2026-11-22 (“it was lost”). What it holds stays here, and \
                     is shared no more. To come back, ask an admin of the team for a new invitation.";
         let ended = Some(TeamEnd { left: false, by: None, at: NOW, reason: None, says: says.into() });

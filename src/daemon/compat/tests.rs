@@ -205,7 +205,7 @@ async fn a_question_that_nothing_answers_says_so() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_as_its_clients_know_it() {
+async fn what_is_wrong_is_reported_as_its_clients_know_it() {
     let mut server = CompatServer::new();
     assert_eq!(server.get("/nothing").await, (404, json!({"error": "not found"})));
     let (status, body) = server.send(Request::post("/recall").body(Body::from("{")).unwrap()).await;

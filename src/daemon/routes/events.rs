@@ -84,7 +84,7 @@ mod tests {
     use crate::daemon::bus::Bus;
 
     #[tokio::test]
-    async fn changes_are_numbered_and_one_who_is_too_slow_is_told() {
+    async fn changes_are_numbered_and_a_slow_follower_is_notified() {
         let bus = Bus::new();
         bus.send(Change::default());
         let (hello, receiver) = bus.follow();

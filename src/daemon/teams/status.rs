@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_clock_is_said_with_what_to_do_and_minutes_are_not() {
+    fn a_wrong_clock_is_reported_with_what_to_do_and_minutes_are_not() {
         assert_eq!(clock("bobs", 60_000), None);
         assert_eq!(clock("bobs", -60_000), None);
         let days = 10 * 24 * 60 * 60 * 1000;

@@ -239,7 +239,7 @@ fn who_leaves_keeps_what_was_said_and_a_lesser_grant_does_too() {
 }
 
 #[test]
-fn two_admins_who_take_each_other_out_are_both_out_and_it_is_said() {
+fn two_admins_who_revoke_each_other_are_both_revoked_and_it_is_reported() {
     let mut team = Team::new();
     team.add(1, 2, Grant { role: Role::Admin, scopes: Granted::All });
     team.add(1, 3, Grant { role: Role::Admin, scopes: Granted::All });

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dispute_and_a_fork_are_said_with_names_and_what_to_do() {
+    fn a_dispute_and_a_fork_are_reported_with_names_and_what_to_do() {
         let create = RosterChange::Create { name: "acme".into(), person: "ada".into(), device_name: "adas".into() };
         let first = sign(1, 1, None, &[], create);
         let two = DeviceId(SigningKey::from_bytes(&[2; 32]).verifying_key().to_bytes());

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_model_is_told_so() {
+    fn what_is_no_model_is_reported() {
         for (bytes, expected) in [
             (b"".to_vec(), "not a GGUF"),
             (b"PK\x03\x04 and so on".to_vec(), "not a GGUF"),

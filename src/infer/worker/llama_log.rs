@@ -81,7 +81,7 @@ mod tests {
     use super::plain;
 
     #[test]
-    fn a_complaint_is_told_without_its_wrapping() {
+    fn a_complaint_is_reported_without_its_wrapping() {
         let line = " ERROR gguf_init_from_file_impl: invalid magic characters: 'abcd', expected 'GGUF' module=\"ggml\"";
         assert_eq!(plain(line), "invalid magic characters: 'abcd', expected 'GGUF'");
         assert_eq!(plain("WARN no function here"), "no function here");

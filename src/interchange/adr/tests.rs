@@ -43,7 +43,7 @@ fn a_madr_record_with_front_matter_takes_its_chosen_option() {
 #[case("Superseded by ADR-0007", RecordStatus::Superseded)]
 #[case("Amended by ADR-0007", RecordStatus::Accepted)]
 #[case("", RecordStatus::Accepted)]
-fn the_standing_is_told_from_its_word(#[case] status: &str, #[case] expected: RecordStatus) {
+fn the_standing_is_recognised_by_its_word(#[case] status: &str, #[case] expected: RecordStatus) {
     let text = format!("# T\n\n## Status\n\n{status}\n\n## Decision\n\nWe will do the thing.\n");
     assert_eq!(Record::parse("1-t.md", &text).unwrap().status, expected);
 }

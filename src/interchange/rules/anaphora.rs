@@ -185,7 +185,7 @@ mod tests {
     #[case("Keep it simple.", false)]
     #[case("Run tests in CI.", false)]
     #[case("Write a file, then close it.", false)]
-    fn what_leans_is_told(#[case] sentence: &str, #[case] expected: bool) {
+    fn a_sentence_that_depends_on_its_context_is_recognised(#[case] sentence: &str, #[case] expected: bool) {
         // “setters” may be what “them” stands for: that is not told by words alone.
         assert_eq!(is_context_dependent(sentence), expected, "{sentence}");
     }

@@ -103,7 +103,7 @@ mod tests {
     #[case("Expected: ...", true)]
     #[case("Use `<T>` for types", false)]
     #[case("In tests, use mocks", false)]
-    fn forms_are_told_from_rules(#[case] text: &str, #[case] expected: bool) {
+    fn forms_are_distinguished_from_rules(#[case] text: &str, #[case] expected: bool) {
         assert_eq!(is_template(text), expected);
     }
 

@@ -146,7 +146,7 @@ fn a_table_of_dos_and_donts_gives_both() {
 #[case("## Good and bad\n\n- Comment each query", "unclear whether “Good and bad” asserts or denies")]
 #[case("<!-- ergo:begin (x) -->\n- Never store secrets.\n<!-- ergo:end -->", "written by ergo")]
 #[case("<!-- ergo:claims:begin (x) -->\n- Use tabs. *Because:* y\n<!-- ergo:claims:end -->", "written by ergo")]
-fn what_is_no_claim_is_left_out_and_told(#[case] text: &str, #[case] expected: &str) {
+fn what_is_no_claim_is_left_out_and_reported(#[case] text: &str, #[case] expected: &str) {
     assert_eq!((statements(text), why(text)), (Vec::new(), vec![expected.to_owned()]), "{text}");
 }
 

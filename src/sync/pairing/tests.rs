@@ -271,7 +271,7 @@ async fn the_invite_belongs_to_its_first_device() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_absent_person_times_out_and_the_joiner_is_told() {
+async fn an_absent_person_times_out_and_the_joiner_is_notified() {
     let inviter = FakeInviter { absent: true, ..FakeInviter::saying(Ok(())) };
     let (here, there) = meet(&inviter, SECRET, BINDING, BINDING).await;
     assert_eq!(here, Err(PairError::Refused(PairRefusal::Unanswered)));

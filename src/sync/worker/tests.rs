@@ -230,7 +230,7 @@ async fn evicted_documents_are_loaded_again() {
 }
 
 #[tokio::test]
-async fn a_peer_that_breaks_a_rule_is_told_from_the_others() {
+async fn a_peer_that_breaks_a_rule_is_distinguished_from_the_others() {
     let side = Side::new();
     side.write(ONE, &entries(1, 0..3)).await;
     let (mut bad, _) = side.documents.begin(ONE, None, false).await.unwrap();

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_told_by_its_first_words() {
+    fn a_name_is_recognised_by_its_first_words() {
         assert!(is_of("codex", "codex") && is_of("codex", "codex-mcp-client") && is_of("cursor", "cursor-vscode"));
         assert!(!is_of("codex", "codexium") && !is_of("claude-code", "claude"));
     }

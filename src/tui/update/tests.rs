@@ -144,7 +144,7 @@ fn a_key_held_down_neither_types_nor_decides() {
 }
 
 #[test]
-fn a_missing_reason_is_said_at_its_field_and_nothing_is_sent() {
+fn a_missing_reason_is_reported_at_its_field_and_nothing_is_sent() {
     let mut state = cards();
     let out = press(&mut state, "r tab enter");
     assert!(written(&out).is_none());

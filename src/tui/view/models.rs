@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_times_are_said_in_few_words() {
+    fn sizes_and_times_are_shown_in_few_words() {
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(12_345_678), "12.3 MB");
         assert_eq!(span_of(40), "40 µs");

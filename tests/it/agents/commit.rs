@@ -3,7 +3,7 @@ use std::fs;
 use crate::support::{TestHome, git};
 
 #[test]
-fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_told_so() {
+fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_reported() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     git(&home.work(), &["init", "-q"]);

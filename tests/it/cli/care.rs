@@ -82,7 +82,7 @@ fn status_tells_what_is_here_and_starts_nothing() {
 }
 
 #[test]
-fn an_embedder_that_was_switched_off_is_no_problem_and_its_price_is_said() {
+fn an_embedder_that_was_switched_off_is_no_problem_and_its_cost_is_shown() {
     let home = TestHome::with_config("[daemon]\ntcp = false\n[models]\nembedder = \"none\"\nnli = \"none\"\n");
     let _daemon = home.daemon();
     let report = home.run(["doctor", "--json"]).ok().json();

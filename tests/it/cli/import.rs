@@ -117,7 +117,7 @@ fn exported_records_are_records() {
 }
 
 #[test]
-fn what_is_not_there_or_no_text_is_said_with_its_name() {
+fn what_is_not_there_or_no_text_is_reported_with_its_name() {
     let home = TestHome::new();
     std::fs::write(home.work().join("image.md"), [0xff, 0xfe, 0x00]).unwrap();
     for (args, word) in [

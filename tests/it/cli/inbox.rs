@@ -22,7 +22,7 @@ fn busy() -> (TestHome, super::super::support::Daemon) {
 }
 
 #[test]
-fn the_inbox_is_told_in_its_groups_with_what_to_do_next() {
+fn the_inbox_is_shown_in_its_groups_with_what_to_do_next() {
     let (home, _daemon) = busy();
     insta::assert_snapshot!("inbox", transcript(&home.run(["inbox"]).ok()));
     let json = home.run(["inbox", "--json"]).ok().json();

@@ -37,7 +37,7 @@ fn fixture() -> Fixture {
 }
 
 #[test]
-fn who_asked_for_it_is_told() {
+fn who_asked_for_it_is_notified() {
     let fixture = fixture();
     fixture.acts();
     let request = CalibrateRequest { org_id: "acme".into(), project: "api".into(), ..CalibrateRequest::default() };

@@ -72,7 +72,7 @@ fn active(fixture: &Fixture) -> Vec<String> {
 }
 
 #[test]
-fn a_write_in_doubt_waits_and_one_that_cannot_wait_is_told() {
+fn a_write_in_doubt_waits_and_one_that_cannot_wait_is_warned() {
     let fixture = fixture();
     let old = fixture.remember(OLD, "they plan by it");
     let previewed = stored(fixture.engine.remember(RememberRequest { dry_run: true, ..asking(NEW) }).unwrap());

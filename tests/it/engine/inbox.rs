@@ -204,7 +204,7 @@ fn cards_and_reviews_are_counted_and_cut_to_what_was_asked_for() {
 }
 
 #[test]
-fn claims_are_narrowed_by_source_age_and_what_was_said_with_true_totals() {
+fn claims_are_narrowed_by_source_age_and_verdict_with_true_totals() {
     let fixture = doubtful();
     let from = |statement: &str, source: &str| RememberRequest {
         source: Some(source.into()),
@@ -241,7 +241,7 @@ fn claims_are_narrowed_by_source_age_and_what_was_said_with_true_totals() {
 }
 
 #[test]
-fn the_log_is_told_act_by_act_from_a_time_on() {
+fn the_log_is_listed_act_by_act_from_a_time_on() {
     let fixture = doubtful();
     let first = fixture.remember(EARLY, "cheap to change");
     let later = fixture.clock.load(Ordering::SeqCst);

@@ -168,7 +168,7 @@ fn what_is_wrong_with_a_file_is_named() {
 }
 
 #[test]
-fn without_an_embedder_words_find_and_what_waits_is_told_and_caught_up() {
+fn without_an_embedder_words_find_and_what_waits_is_reported_and_caught_up() {
     let dead = FakeModels::new()
         .embedding(|_| Err(InferError::Crashed { role: ModelRole::Embedder, why: "ended with signal 11".into() }));
     let fixture = Fixture::new().reopen_with_models(Guard::default(), Arc::new(dead));

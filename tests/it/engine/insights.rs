@@ -316,7 +316,7 @@ fn what_a_judge_found_on_one_device_is_a_card_on_the_other_one() {
 }
 
 #[test]
-fn pairs_about_other_things_are_told_from_paraphrases_by_their_norms() {
+fn pairs_about_other_things_are_distinguished_from_paraphrases_by_their_norms() {
     let guard = Guard::default();
     let norms = |text: &str| guard.normalise_claim(ClaimKind::Convention, text, &Qualifiers::default()).norms;
     let from = SameThresholds::default();

@@ -66,7 +66,7 @@ fn facts_without_reasons_do_not_hide_the_claim_that_has_one() {
 }
 
 #[test]
-fn nothing_known_is_said_honestly() {
+fn if_nothing_is_known_the_answer_says_so() {
     let fixture = Fixture::new();
     fixture.remember("We deploy only on green CI", "red builds broke prod");
     for question in ["why kubernetes?", "why is it so?", "why do we bill in yen through paypal on mondays"] {

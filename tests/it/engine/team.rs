@@ -341,7 +341,7 @@ fn a_team_is_run_by_its_admins() {
 }
 
 #[test]
-fn a_copied_device_is_told_until_it_was_put_out_and_let_in_again() {
+fn a_copied_device_is_reported_until_it_was_revoked_and_admitted_again() {
     let (a, b, team) = pair(&[]);
     let claim = b.remember(KAFKA, "we know it");
     // The same place of the chain, written by a copy of b.

@@ -8,7 +8,7 @@ use crate::support::{SmallDisk, TestHome, laptop::Laptop, until, until_within};
 const FACTS: usize = 6_000;
 
 #[test]
-fn a_full_disk_is_told_and_what_did_not_fit_comes_once_there_is_room() {
+fn a_full_disk_is_reported_and_what_did_not_fit_comes_once_there_is_room() {
     let home = TestHome::with_config("");
     let path = home.path().to_owned();
     let Some(disk) = SmallDisk::new(&path, 7_000) else {

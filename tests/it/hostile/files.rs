@@ -18,7 +18,7 @@ fn an_import_reads_no_device_and_waits_for_no_pipe() {
 }
 
 #[test]
-fn a_pipe_in_a_folder_of_records_is_left_out_and_told() {
+fn a_pipe_in_a_folder_of_records_is_left_out_and_reported() {
     let home = TestHome::new();
     let folder = home.work().join("adr");
     fs::create_dir(&folder).unwrap();

@@ -81,7 +81,7 @@ fn every_act_that_a_card_lists_can_be_called() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_the_words_of_the_schema() {
+fn what_is_wrong_is_reported_in_the_words_of_the_schema() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let mut client = McpClient::usual(&home);

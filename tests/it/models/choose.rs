@@ -66,7 +66,7 @@ fn settings_go_before_what_is_chosen_here() {
 }
 
 #[test]
-fn a_damaged_or_lost_file_is_told_and_can_be_fetched_again() {
+fn a_damaged_or_lost_file_is_reported_and_can_be_fetched_again() {
     let (file, server, home) = installed();
     assert!(home.run(["models", "verify"]).ok().stdout.contains("ok"));
     let doctor = home.run(["doctor"]).ok();

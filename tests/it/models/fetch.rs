@@ -129,7 +129,7 @@ fn another_file_is_refused_and_nothing_of_it_stays() {
 }
 
 #[test]
-fn what_the_server_refuses_is_told_with_the_next_step() {
+fn what_the_server_refuses_is_reported_with_the_next_step() {
     let (file, server, home) = setting([Does::Status(404), Does::Status(403), Does::Status(503), Does::Serve]);
     let output = pull(&home, &[]);
     assert_eq!(output.code, Some(2));
@@ -182,7 +182,7 @@ fn what_needs_no_fetching_is_not_fetched() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_the_part_makes_room() {
+fn a_full_disk_is_reported_and_the_part_makes_room() {
     let (_, server, home) = setting([Does::Wait(300_000)]);
     let folder = home.paths().models();
     fs::create_dir_all(&folder).unwrap();

@@ -382,7 +382,7 @@ async fn an_event_whose_author_did_not_sign_it_refuses_the_document() {
 }
 
 #[tokio::test]
-async fn an_event_of_another_team_is_quarantined_and_both_sides_are_told() {
+async fn an_event_of_another_team_is_quarantined_and_both_sides_are_notified() {
     let (good, bad, team) = two(170);
     let (mut hand, _) = with_entry(&good, &bad, team, |event, bad| {
         let header = ergo::domain::Header { team: Some(EventId([9; 32])), ..event.header.clone() };

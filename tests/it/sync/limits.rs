@@ -103,7 +103,7 @@ async fn bodies_return_to_all_when_a_redaction_does_not_count() {
 }
 
 #[tokio::test]
-async fn more_than_five_thousand_events_of_an_hour_are_taken_and_told_and_history_is_not() {
+async fn more_than_five_thousand_events_of_an_hour_are_accepted_and_reported_and_history_is_not() {
     let (a, flood, history) = (Node::new(75), Node::new(76), Node::new(77));
     let team = a.found(&["api"]);
     a.admit(team, &flood, Role::Writer, None);

@@ -179,7 +179,7 @@ async fn scopes_that_were_not_granted_do_not_travel() {
 }
 
 #[tokio::test]
-async fn a_revoked_device_is_told_and_disconnected() {
+async fn a_revoked_device_is_notified_and_disconnected() {
     let (a, b) = (Node::new(14), Node::new(15));
     let team = a.found(&["api"]);
     a.admit(team, &b, Role::Writer, None);

@@ -183,7 +183,7 @@ fn only_one_fetches_at_a_time() {
 }
 
 #[test]
-fn a_full_disk_is_told_from_other_failures_to_write() {
+fn a_full_disk_is_distinguished_from_other_failures_to_write() {
     struct Full(usize);
     impl Write for Full {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

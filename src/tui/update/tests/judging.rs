@@ -90,7 +90,7 @@ fn undo_takes_the_last_verdict_back_and_asks_again() {
 }
 
 #[test]
-fn a_failed_verdict_is_said_and_asked_again() {
+fn a_failed_verdict_is_reported_and_asked_again() {
     let mut state = inbox();
     press(&mut state, "J");
     let (ticket, _) = sent(&press(&mut state, "c")).unwrap();

@@ -92,7 +92,7 @@ fn a_card_marks_what_tells_the_sides_apart_or_all_that_differs_or_nothing() {
 }
 
 #[test]
-fn what_became_of_a_copy_is_said_when_it_is_known() {
+fn what_became_of_a_copy_is_shown_when_it_is_known() {
     let mut state = cards();
     let out = press(&mut state, "C");
     assert!(out.iter().any(|effect| matches!(effect, Effect::Copy { .. })) && state.toasts.is_empty());

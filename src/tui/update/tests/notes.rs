@@ -49,7 +49,7 @@ fn a_section_that_is_up_to_date_is_not_written() {
 }
 
 #[test]
-fn files_are_read_and_what_came_of_it_is_said() {
+fn files_are_read_and_the_result_is_reported() {
     let mut state = notes();
     let out = press(&mut state, "c");
     let Some((ticket, WriteRequest::NotesScan(_))) = written(&out) else { panic!("{out:?}") };

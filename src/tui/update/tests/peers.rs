@@ -42,7 +42,7 @@ fn answered(state: &mut AppState, nobody_waits: bool) {
 }
 
 #[test]
-fn who_waits_is_let_in_only_after_the_words_were_shown_and_another_key_said_yes() {
+fn who_waits_is_admitted_only_after_the_words_were_shown_and_another_key_meant_yes() {
     let mut state = peers();
     assert_eq!(name(&state), "eve-laptop waits");
     assert_eq!(written(&press(&mut state, "i")), None);
@@ -73,7 +73,7 @@ fn the_cursor_stays_on_its_device_whatever_comes_or_goes_above() {
 }
 
 #[test]
-fn nothing_can_be_let_in_where_nobody_waits_and_the_reason_is_said() {
+fn nobody_can_be_admitted_if_nobody_waits_and_the_reason_is_shown() {
     let mut state = peers();
     press(&mut state, "j x");
     assert!(toasts(&state).contains("no join request is under the cursor"));
@@ -109,7 +109,7 @@ fn someone_at_the_door_is_announced_on_every_screen() {
 }
 
 #[test]
-fn a_copied_device_is_told_in_words_and_the_team_is_not_called_in_sync() {
+fn a_copied_device_is_reported_and_the_team_is_not_called_in_sync() {
     let mut state = peers();
     let mut status = sync_status();
     status.teams[0].forks = 1;

@@ -68,7 +68,7 @@ fn what_this_session_did_goes_newest_first_and_redo_says_what_it_redid() {
 }
 
 #[test]
-fn beyond_the_session_it_is_said_what_would_be_undone() {
+fn beyond_the_session_it_is_shown_what_would_be_undone() {
     let mut state = cards();
     let out = press(&mut state, "u");
     assert!(written(&out).is_none(), "nothing is undone unseen");

@@ -276,7 +276,7 @@ fn a_card_says_which_words_are_marked() {
 }
 
 #[test]
-fn scopes_that_were_not_asked_are_told_of() {
+fn scopes_that_were_not_asked_are_mentioned() {
     for size in [(120, 40), (80, 24), (60, 16)] {
         let mut state = screen(size, Screen::Claims);
         press(&mut state, "/ c a n a r y enter");
