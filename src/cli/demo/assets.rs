@@ -79,6 +79,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0056-rule-files-read-and-written-back.md"),
     record!("0057-organisation-rules-apply-to-projects.md"),
     record!("0058-compact-the-local-log.md"),
+    record!("0059-several-processes-of-the-small-models.md"),
 ];
 
 #[cfg(test)]

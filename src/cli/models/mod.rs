@@ -211,6 +211,7 @@ impl ModelSetup {
         let settings = &self.config.models;
         let options = PoolOptions {
             threads: self.threads(threads),
+            small_workers: 1,
             gpu_layers: settings.gpu_layers,
             device: settings.device.clone(),
             ..PoolOptions::new(self.model_store.folder().join("embedded"))

@@ -26,6 +26,12 @@ use crate::infer::{
 /// So many calls of reads and writes that wait are a crowd: a lone writer never meets one.
 const CROWD: usize = 3;
 
+/// A process that must load a model first counts as much as so many calls that wait: loading takes a tenth of a second.
+const LOADING: usize = 3;
+
+/// A call that has queued for as long as it may looks for a crowd this often: it may come after the call.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
 /// The settings of a lane.
 #[derive(Clone, Debug)]
 pub(super) struct LaneSettings {
@@ -104,6 +110,8 @@ pub(super) struct LaneState {
     pub(super) inbox: VecDeque<(u64, Event)>,
     /// Whether the lane's thread runs.
     pub(super) running: bool,
+    /// Whether it serves a call.
+    pub(super) serving: bool,
     pub(super) closed: bool,
     pub(super) models: BTreeMap<ModelRole, ServedModel>,
     /// Counts up with every change of `models`.
@@ -135,30 +143,58 @@ impl LaneState {
         next.or_else(|| self.foreground.pop_front()).or_else(|| self.background.pop_front())
     }
 
-    /// Takes a call that goes between two passes of one with this priority.
-    pub(super) fn pop_between_passes(&mut self, priority: Priority) -> Option<QueuedCall> {
+    /// Takes a call that goes between two passes of one with this priority; `texts`: those of writes go before pairs of one.
+    pub(super) fn pop_between_passes(&mut self, priority: Priority, texts: bool) -> Option<QueuedCall> {
         match priority {
             Priority::Interactive => None,
-            Priority::Foreground => self.interactive.pop_front().or_else(|| self.pop_text_of_write()),
+            Priority::Foreground => {
+                self.interactive.pop_front().or_else(|| texts.then(|| self.pop_text_of_write()).flatten())
+            }
             Priority::Background if self.is_wanted() => self.pop(),
             Priority::Background => None,
         }
     }
 
-    /// Counts the calls that go between two passes of one with this priority.
-    pub(super) fn waiting_between_passes(&self, priority: Priority) -> usize {
+    /// Counts the calls that [`LaneState::pop_between_passes`] would take.
+    pub(super) fn waiting_between_passes(&self, priority: Priority, texts: bool) -> usize {
         match priority {
             Priority::Interactive => 0,
-            Priority::Foreground => {
+            Priority::Foreground if texts => {
                 self.interactive.len() + self.foreground.iter().filter(|call| call.texts().is_some()).count()
             }
+            Priority::Foreground => self.interactive.len(),
             Priority::Background => self.interactive.len() + self.foreground.len(),
         }
+    }
+
+    /// Takes calls of a priority that embed, the oldest first, of those that have at most as many texts as are left.
+    pub(super) fn take_texts(&mut self, priority: Priority, mut left: usize) -> Vec<QueuedCall> {
+        let queue = self.queue(priority);
+        let mut taken = Vec::new();
+        while left > 0 {
+            let fits = |call: &QueuedCall| call.texts().is_some_and(|texts| texts.len() <= left);
+            let Some(call) = queue.iter().position(fits).and_then(|at| queue.remove(at)) else { break };
+            left -= call.texts().map_or(0, <[String]>::len);
+            taken.push(call);
+        }
+        taken
     }
 
     fn pop_text_of_write(&mut self) -> Option<QueuedCall> {
         let at = self.foreground.iter().position(|call| call.texts().is_some())?;
         self.foreground.remove(at)
+    }
+
+    /// Counts what a new call of a priority would wait for.
+    fn ahead(&self, role: ModelRole, priority: Priority) -> usize {
+        let queued = match priority {
+            Priority::Interactive => self.interactive.len(),
+            Priority::Foreground => self.interactive.len() + self.foreground.len(),
+            Priority::Background => self.interactive.len() + self.foreground.len() + self.background.len(),
+        };
+        // What is served now loads a model itself.
+        let loading = if self.loaded.contains(&role) || self.serving { 0 } else { LOADING };
+        queued + usize::from(self.serving) + loading
     }
 
     /// Whether the background must give way.
@@ -192,13 +228,18 @@ impl WorkerLane {
         let job = QueuedCall { role, command, call, until, abandoned_flag: Arc::clone(&abandoned_flag), reply };
         let timeout = job.timeout();
         self.submit(job)?;
-        let mut outcome = answer.recv_timeout(call.longest_queue.unwrap_or(call.deadline));
-        if matches!(outcome, Err(RecvTimeoutError::Timeout)) && call.longest_queue.is_some() {
-            if self.leave_crowd(role, call.priority, &abandoned_flag) {
+        let mut look_after = call.longest_queue;
+        let outcome = loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let outcome = answer.recv_timeout(look_after.map_or(left, |look_after| look_after.min(left)));
+            if !matches!(outcome, Err(RecvTimeoutError::Timeout)) || left.is_zero() {
+                break outcome;
+            }
+            if call.longest_queue.is_some() && self.leave_crowd(role, call.priority, &abandoned_flag) {
                 return Err(InferError::Busy { role });
             }
-            outcome = answer.recv_timeout(until.saturating_duration_since(Instant::now()));
-        }
+            look_after = look_after.map(|_| LOOK_AGAIN);
+        };
         match outcome {
             Ok(outcome) => outcome,
             Err(RecvTimeoutError::Timeout) => {
@@ -222,6 +263,11 @@ impl WorkerLane {
         let queue = state.queue(priority);
         let Some(at) = queue.iter().position(|queued| Arc::ptr_eq(&queued.abandoned_flag, flag)) else { return false };
         queue.remove(at).is_some()
+    }
+
+    /// Counts what a new call of a priority would wait for, in calls.
+    pub(super) fn ahead(&self, role: ModelRole, priority: Priority) -> usize {
+        self.shared.state().ahead(role, priority)
     }
 
     fn submit(&self, job: QueuedCall) -> Result<(), InferError> {
@@ -360,9 +406,35 @@ mod tests {
             (Priority::Background, vec!["pairs of a read", "text of a write", "pairs of a write"]),
         ] {
             let (mut state, name) = queued(calls());
-            assert_eq!(state.waiting_between_passes(priority), expected.len(), "{priority:?}");
-            let taken: Vec<String> = std::iter::from_fn(|| name(state.pop_between_passes(priority))).collect();
+            assert_eq!(state.waiting_between_passes(priority, true), expected.len(), "{priority:?}");
+            let taken: Vec<String> = std::iter::from_fn(|| name(state.pop_between_passes(priority, true))).collect();
             assert_eq!(taken, expected, "{priority:?}");
         }
+    }
+
+    #[test]
+    fn pairs_that_waited_long_let_only_reads_go_first() {
+        let (mut state, name) = queued(calls());
+        assert_eq!(state.waiting_between_passes(Priority::Foreground, false), 1);
+        let taken: Vec<String> =
+            std::iter::from_fn(|| name(state.pop_between_passes(Priority::Foreground, false))).collect();
+        assert_eq!(taken, ["pairs of a read"]);
+    }
+
+    #[test]
+    fn texts_that_share_a_pass_are_found_behind_pairs_and_no_more_are_taken_than_fit() {
+        let minute = Call::foreground(Duration::from_mins(1));
+        let texts = |many: usize| InferCommand::Embed(vec!["a".into(); many]);
+        let (mut state, name) = queued(vec![
+            call("pairs", minute, InferCommand::Classify(vec![("a".into(), "b".into())])),
+            call("two texts", minute, texts(2)),
+            call("seven texts", minute, texts(7)),
+            call("one text", minute, texts(1)),
+        ]);
+        let taken = state.take_texts(Priority::Foreground, 3);
+        let taken: Vec<String> = taken.into_iter().filter_map(|call| name(Some(call))).collect();
+        assert_eq!(taken, ["two texts", "one text"]);
+        assert_eq!(state.foreground.len(), 2);
+        assert!(state.take_texts(Priority::Foreground, 0).is_empty());
     }
 }

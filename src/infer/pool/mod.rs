@@ -1,8 +1,9 @@
-//! The models as the daemon uses them: two worker processes, each with its queues.
+//! The models as the daemon uses them: worker processes, each with its queues.
 //!
-//! Architecture Invariant: the two small models, which every guarded write waits for, share a process that the
+//! Architecture Invariant: the two small models, which every guarded write waits for, share processes that the
 //! language model is not in. So writes go on whatever the language model does; its process also runs at a lower
-//! priority (`nice`).
+//! priority (`nice`). Where there are cores, the small models have several processes; all but the first start only
+//! when the others are busy.
 
 mod lane;
 mod model_files;
@@ -16,6 +17,7 @@ mod tests;
 use std::{
     collections::BTreeMap,
     path::PathBuf,
+    slice,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -32,7 +34,8 @@ use self::{
     served_model::ServedModel,
 };
 use super::{
-    Call, Classification, InferError, ModelFacts, ModelRole, ModelSet, Models, ModelsInfo, Prompt, RoleInfo,
+    Call, Classification, InferError, ModelFacts, ModelRole, ModelSet, Models, ModelsInfo, Priority, Prompt, RoleInfo,
+    WorkerInfo,
     wire::{self, InferCommand, InferHello, InferReply, VERSION},
     worker::physical_cores,
 };
@@ -51,6 +54,9 @@ const HANG_SMALL: Duration = Duration::from_secs(15);
 /// The same for the language model: gigabytes are loaded, and a token may take a second.
 const HANG_LARGE: Duration = Duration::from_mins(3);
 
+/// Names of the processes of small models: there are at most as many.
+const SMALL_NAMES: [&str; 4] = ["small", "small-2", "small-3", "small-4"];
+
 /// The delay before the third start in a row.
 const RESTART_DELAY: Duration = Duration::from_millis(500);
 
@@ -64,8 +70,10 @@ pub struct PoolOptions {
     pub program: PathBuf,
     /// The folder of built-in models and of the prefix cache.
     pub folder: PathBuf,
-    /// Threads that compute, in each process.
+    /// Threads that compute for the language model, and as many for the small models, in all their processes together.
     pub threads: usize,
+    /// The most processes of the small models; never more than `threads`.
+    pub small_workers: usize,
     /// Layers of the language model that a GPU computes; `None` for all.
     pub gpu_layers: Option<u32>,
     /// The device that computes them, such as `CUDA0`; `CPU` for none; `None` for llama.cpp's choice.
@@ -77,13 +85,14 @@ pub struct PoolOptions {
 }
 
 impl PoolOptions {
-    /// Returns the default settings, with built-in models in `folder`: all physical cores but one, five minutes
-    /// idle.
+    /// Returns the default settings, with built-in models in `folder`: all physical cores but one, a process of the small
+    /// models for every two cores, five minutes idle.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             program: process::this_program(),
             folder: folder.into(),
             threads: default_threads(),
+            small_workers: (physical_cores() / 2).clamp(1, SMALL_NAMES.len()),
             gpu_layers: None,
             device: None,
             idle: Duration::from_mins(5),
@@ -116,7 +125,8 @@ impl FailureCounts {
 pub struct Pool {
     options: PoolOptions,
     set: Mutex<ModelSet>,
-    small: WorkerLane,
+    /// One lane at least.
+    small: Vec<WorkerLane>,
     large: WorkerLane,
     failures: Arc<FailureCounts>,
     /// Tokens that the embedder has read.
@@ -138,10 +148,10 @@ impl Pool {
 
     fn over(launch: Arc<Launch>, options: PoolOptions, set: ModelSet) -> Self {
         let failures = Arc::new(FailureCounts::default());
-        let lane = |name, roles: &[ModelRole], hang, nice| {
+        let lane = |name, roles: &[ModelRole], threads: usize, hang, nice| {
             let hello = InferHello {
                 version: VERSION,
-                threads: u32::try_from(options.threads).unwrap_or(1).max(1),
+                threads: u32::try_from(threads).unwrap_or(1).max(1),
                 memory: None,
                 gpu_layers: options.gpu_layers,
                 device: options.device.clone(),
@@ -155,14 +165,19 @@ impl Pool {
             WorkerLane::new(settings, Arc::clone(&launch), Arc::clone(&failures), models)
         };
         let [hang_small, hang_large] = options.hang;
-        let small = lane("small", &SMALL, hang_small, 0);
-        let large = lane("llm", &LARGE, hang_large, NICE);
+        let workers = options.small_workers.clamp(1, options.threads.max(1));
+        let names = SMALL_NAMES.into_iter().take(workers);
+        let threads = options.threads.div_ceil(workers);
+        let small = names.map(|name| lane(name, &SMALL, threads, hang_small, 0)).collect();
+        let large = lane("llm", &LARGE, options.threads, hang_large, NICE);
         Self { options, set: Mutex::new(set), small, large, failures, embedded_tokens: AtomicU64::new(0) }
     }
 
     /// Replaces the models from the next call on; running calls finish.
     pub fn change(&self, set: ModelSet) {
-        self.small.change(sources(&set, &SMALL, &self.options));
+        for lane in &self.small {
+            lane.change(sources(&set, &SMALL, &self.options));
+        }
         self.large.change(sources(&set, &LARGE, &self.options));
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = set;
     }
@@ -177,28 +192,42 @@ impl Pool {
     /// # Errors
     /// Any [`InferError`].
     pub fn load(&self, role: ModelRole, call: Call) -> Result<ModelFacts, InferError> {
-        let loaded = self.request(role, None, call);
-        loaded.and_then(|_| {
-            let (_, facts, _) = self.lane(role).role(role);
-            facts.ok_or_else(|| InferError::Crashed { role, why: "ended just after its model was loaded".to_owned() })
-        })
+        let lane = self.lane(role, call.priority);
+        self.request(lane, role, None, call)?;
+        let (_, facts, _) = lane.role(role);
+        facts.ok_or_else(|| InferError::Crashed { role, why: "ended just after its model was loaded".to_owned() })
     }
 
-    fn lane(&self, role: ModelRole) -> &WorkerLane {
+    /// Returns the lane where a call would be served soonest.
+    fn lane(&self, role: ModelRole, priority: Priority) -> &WorkerLane {
         match role {
-            ModelRole::Embedder | ModelRole::Nli => &self.small,
+            ModelRole::Embedder | ModelRole::Nli => {
+                self.small.iter().min_by_key(|lane| lane.ahead(role, priority)).unwrap_or(&self.large)
+            }
             ModelRole::Llm => &self.large,
         }
     }
 
-    fn request(&self, role: ModelRole, command: Option<InferCommand>, call: Call) -> CallResult {
-        let outcome = self.lane(role).call(role, command, call);
+    /// Returns all lanes of a role.
+    fn lanes(&self, role: ModelRole) -> &[WorkerLane] {
+        match role {
+            ModelRole::Embedder | ModelRole::Nli => &self.small,
+            ModelRole::Llm => slice::from_ref(&self.large),
+        }
+    }
+
+    fn request(&self, lane: &WorkerLane, role: ModelRole, command: Option<InferCommand>, call: Call) -> CallResult {
+        let outcome = lane.call(role, command, call);
         if let Err(error) = &outcome
             && !matches!(error, InferError::NoModel { .. })
         {
             self.failures.count(error.kind());
         }
         outcome
+    }
+
+    fn ask(&self, role: ModelRole, command: InferCommand, call: Call) -> CallResult {
+        self.request(self.lane(role, call.priority), role, Some(command), call)
     }
 
     /// Splits many items into as many requests as needed; all share one deadline.
@@ -214,12 +243,11 @@ impl Pool {
         let mut out = Vec::with_capacity(items.len());
         for part in items.chunks(MAX_ITEMS) {
             let deadline = until.saturating_duration_since(Instant::now());
-            let reply = self.request(role, Some(command(part.to_vec())), Call { deadline, ..call }).map_err(
-                |error| match error {
+            let reply =
+                self.ask(role, command(part.to_vec()), Call { deadline, ..call }).map_err(|error| match error {
                     InferError::Timeout { role, .. } => InferError::Timeout { role, after: call.deadline },
                     other => other,
-                },
-            )?;
+                })?;
             let answers = take(reply).filter(|answers| answers.len() == part.len());
             out.extend(answers.ok_or_else(|| does_not_fit(role))?);
         }
@@ -256,7 +284,7 @@ impl Models for Pool {
     fn generate(&self, prompt: &Prompt, grammar: &str, max_tokens: usize, call: Call) -> Result<String, InferError> {
         let max_tokens = u32::try_from(max_tokens).unwrap_or(u32::MAX);
         let command = InferCommand::Generate { prompt: prompt.clone(), grammar: grammar.to_owned(), max_tokens };
-        match self.request(ModelRole::Llm, Some(command), call)? {
+        match self.ask(ModelRole::Llm, command, call)? {
             InferReply::Text(text) => Ok(text),
             _ => Err(does_not_fit(ModelRole::Llm)),
         }
@@ -264,7 +292,7 @@ impl Models for Pool {
 
     fn answers(&self, prompt: &Prompt, answers: &[String], call: Call) -> Result<Vec<f32>, InferError> {
         let command = InferCommand::Answers { prompt: prompt.clone(), answers: answers.to_vec() };
-        match self.request(ModelRole::Llm, Some(command), call)? {
+        match self.ask(ModelRole::Llm, command, call)? {
             InferReply::Weights(weights) if weights.len() == answers.len() => Ok(weights),
             _ => Err(does_not_fit(ModelRole::Llm)),
         }
@@ -272,7 +300,7 @@ impl Models for Pool {
 
     fn likelihood(&self, prompt: &Prompt, answer: &str, call: Call) -> Result<Vec<f32>, InferError> {
         let command = InferCommand::Likelihood { prompt: prompt.clone(), answer: answer.to_owned() };
-        match self.request(ModelRole::Llm, Some(command), call)? {
+        match self.ask(ModelRole::Llm, command, call)? {
             InferReply::Weights(weights) if !weights.is_empty() => Ok(weights),
             _ => Err(does_not_fit(ModelRole::Llm)),
         }
@@ -282,7 +310,10 @@ impl Models for Pool {
         let set = self.set();
         let roles = ModelRole::ALL.into_iter().filter_map(|role| {
             let source = set.role(role)?;
-            let (loaded, facts, problem) = self.lane(role).role(role);
+            let lanes = self.lanes(role).iter().map(|lane| lane.role(role));
+            // Of a process that has loaded it, if one has; else of one that could not.
+            let state = lanes.min_by_key(|(loaded, _, problem)| (!loaded, problem.is_none()));
+            let (loaded, facts, problem) = state.unwrap_or_default();
             Some(RoleInfo {
                 role,
                 name: source.name().to_owned(),
@@ -295,11 +326,14 @@ impl Models for Pool {
             })
         });
         let has = |roles: &[ModelRole]| roles.iter().any(|role| set.role(*role).is_some());
-        let lanes = [(&self.small, &SMALL[..]), (&self.large, &LARGE[..])];
-        let workers = lanes.into_iter().filter(|(_, roles)| has(roles)).map(|(lane, roles)| lane.info(roles));
+        // Of the small models' processes the first is always named, others while they run.
+        let small = self.small.iter().map(|lane| lane.info(&SMALL)).enumerate();
+        let small = small.filter(|(at, worker)| *at == 0 || worker.pid.is_some()).map(|(_, worker)| worker);
+        let mut workers: Vec<WorkerInfo> = small.filter(|_| has(&SMALL)).collect();
+        workers.extend(has(&LARGE).then(|| self.large.info(&LARGE)));
         ModelsInfo {
             roles: roles.collect(),
-            workers: workers.collect(),
+            workers,
             failures: self.failures.counts(),
             embedded_tokens: self.embedded_tokens.load(Ordering::Relaxed),
         }

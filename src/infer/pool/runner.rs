@@ -36,6 +36,9 @@ const TEXTS_PER_PASS: usize = 8;
 /// and a read waits for 30 to 40 ms of one core at most.
 const PAIRS_PER_PASS: usize = 3;
 
+/// How long the pairs of a write let the texts of other writes go first. Without a bound, ten busy agents held one back for seconds.
+const LONGEST_OVERTAKEN: Duration = Duration::from_millis(150);
+
 /// Private memory that a worker may use besides twice its models' files: buffers, caches, threads.
 const MEMORY: u64 = 1024 * 1024 * 1024;
 
@@ -85,8 +88,7 @@ impl Runner {
 
     pub(super) fn run(mut self) {
         while let Some(job) = self.next() {
-            let more = self.take_to_embed_with(&job);
-            if more.is_empty() { self.serve(job) } else { self.serve_together(job, more) }
+            self.serve_with_others(job);
         }
     }
 
@@ -110,20 +112,17 @@ impl Runner {
         }
     }
 
-    /// Takes the further calls of the same priority that fit into one pass with `job`, if it embeds: one request of the worker instead of
-    /// several.
-    fn take_to_embed_with(&self, job: &QueuedCall) -> Vec<QueuedCall> {
-        let mut left = TEXTS_PER_PASS.saturating_sub(job.texts().map_or(TEXTS_PER_PASS, <[String]>::len));
-        let mut more = Vec::new();
-        let mut state = self.shared.state();
-        let queue = state.queue(job.call.priority);
-        while let Some(many) =
-            queue.front().and_then(QueuedCall::texts).map(<[String]>::len).filter(|many| *many <= left)
-        {
-            left -= many;
-            more.extend(queue.pop_front());
+    /// Serves a call, and with it the further texts that fit into its pass. Returns how many calls it served.
+    fn serve_with_others(&mut self, job: QueuedCall) -> usize {
+        let left = TEXTS_PER_PASS.saturating_sub(job.texts().map_or(TEXTS_PER_PASS, <[String]>::len));
+        let more = self.shared.state().take_texts(job.call.priority, left);
+        let served = 1 + more.len();
+        if more.is_empty() {
+            self.serve(job);
+        } else {
+            self.serve_together(job, more);
         }
-        more
+        served
     }
 
     /// Serves several calls to embed in one pass, and gives each its share of the answer.
@@ -159,14 +158,15 @@ impl Runner {
         }
     }
 
-    /// Serves the calls that wait and go before the next pass of one with this priority. What comes meanwhile goes before the pass after it,
-    /// since clients that return at once would stop this one for as long as they do.
-    fn serve_before(&mut self, priority: Priority) {
-        let waiting = self.shared.state().waiting_between_passes(priority);
-        for _ in 0..waiting {
-            let next = self.shared.state().pop_between_passes(priority);
+    /// Serves the calls that wait and go before the next pass of one with this priority, which was begun at that time. What comes meanwhile
+    /// goes before the pass after it, since clients that return at once would stop this one for as long as they do.
+    fn serve_before(&mut self, priority: Priority, begun: Instant) {
+        let texts = begun.elapsed() < LONGEST_OVERTAKEN;
+        let mut waiting = self.shared.state().waiting_between_passes(priority, texts);
+        while waiting > 0 {
+            let next = self.shared.state().pop_between_passes(priority, texts);
             let Some(call) = next else { return };
-            self.serve(call);
+            waiting = waiting.saturating_sub(self.serve_with_others(call));
         }
     }
 
@@ -176,6 +176,7 @@ impl Runner {
         let shared = Arc::clone(&self.shared);
         let mut idle_since = Instant::now();
         let mut state = shared.state();
+        state.serving = false;
         loop {
             if state.closed {
                 break;
@@ -189,6 +190,7 @@ impl Runner {
                 continue;
             }
             if let Some(job) = state.pop() {
+                state.serving = true;
                 return Some(job);
             }
             let remaining = shared.settings.idle.saturating_sub(idle_since.elapsed());
@@ -243,10 +245,11 @@ impl Runner {
             self.prepare(job)?;
             return Ok(InferReply::Text(String::new()));
         };
+        let begun = Instant::now();
         let mut all: Option<InferReply> = None;
         for pass in passes(command) {
             if all.is_some() {
-                self.serve_before(job.call.priority);
+                self.serve_before(job.call.priority, begun);
             }
             self.prepare(job)?;
             let reply = self.pass(job, pass)?;

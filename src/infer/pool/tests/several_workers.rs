@@ -1,0 +1,62 @@
+//! Several processes of the small models.
+
+use super::*;
+
+/// A pool with three processes of small models; each call to embed is sent to the test and answered when it says so.
+fn three_workers() -> (fake_worker::Stage, mpsc::Receiver<(u64, InferRequest, Arc<Sink>)>) {
+    let (sent, received) = mpsc::channel();
+    let behave = move |number, request: &InferRequest, sink: &Arc<Sink>| match request.command {
+        InferCommand::Embed(_) => sent.send((number, request.clone(), Arc::clone(sink))).unwrap(),
+        _ => well(request, sink),
+    };
+    let stage = stage_with(|options| (options.threads, options.small_workers) = (6, 3), behave);
+    (stage, received)
+}
+
+/// Calls on a thread of its own.
+fn embed(pool: &Arc<Pool>, text: &str) -> thread::JoinHandle<Vec<Vec<f32>>> {
+    let (pool, text) = (Arc::clone(pool), text.to_owned());
+    thread::spawn(move || pool.embed(&[text], soon()).unwrap())
+}
+
+#[test]
+fn a_second_process_starts_only_when_the_first_has_a_queue() {
+    let (stage, received) = three_workers();
+    let starts = || stage.fake.starts.load(Ordering::SeqCst);
+    let mut callers = vec![embed(&stage.pool, "a")];
+    let first = received.recv().unwrap();
+    assert_eq!((first.0, starts()), (1, 1));
+    // Those behind it may share its next pass: a start takes longer.
+    for text in ["b", "c", "d"] {
+        callers.push(embed(&stage.pool, text));
+        let queued = callers.len() - 1;
+        until(|| stage.pool.small[0].waiting()[1] == queued);
+    }
+    assert_eq!(starts(), 1);
+    callers.push(embed(&stage.pool, "e"));
+    let second = received.recv().unwrap();
+    assert_eq!((second.0, starts()), (2, 2), "the first request of the second process");
+    assert_eq!(stage.pool.info().workers.len(), 2, "one for small models that never ran, and the language model's");
+    for (_, request, sink) in [first, second] {
+        well(&request, &sink);
+    }
+    // What had queued behind the first.
+    let (_, request, sink) = received.recv().unwrap();
+    well(&request, &sink);
+    for caller in callers {
+        assert_eq!(caller.join().unwrap(), [[1.0, 0.0]]);
+    }
+}
+
+#[test]
+fn a_pool_has_no_more_processes_than_threads() {
+    for (threads, small_workers, expected) in [(1, 4, 1), (6, 3, 3), (8, 4, 4), (0, 0, 1)] {
+        let stage = stage_with(
+            |options| (options.threads, options.small_workers) = (threads, small_workers),
+            |_, request, sink| {
+                well(request, sink);
+            },
+        );
+        assert_eq!(stage.pool.small.len(), expected, "{threads} threads, {small_workers} processes");
+    }
+}
