@@ -10,7 +10,7 @@ pub fn count(count: usize, one: &str, many: &str) -> String {
 }
 
 /// Returns the pronoun for a number of things: “both”, or “all 3”.
-pub fn all_of(count: usize) -> String {
+pub fn both_or_all(count: usize) -> String {
     if count > 2 { format!("all {count}") } else { "both".to_owned() }
 }
 

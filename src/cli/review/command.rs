@@ -7,7 +7,7 @@ use crate::{
     cli::ui::SafeText,
     domain::{
         Status,
-        text::{all_of, sanitize_line},
+        text::{both_or_all, sanitize_line},
     },
 };
 
@@ -72,7 +72,7 @@ fn card_answers(acts: &[ActOption]) -> impl Iterator<Item = (&'static str, &'sta
 /// Returns what an answer to a card does, in the words for that many sides.
 fn with_sides(meaning: &str, sides: usize) -> String {
     let others = if sides > 2 { "the others" } else { "the other" };
-    meaning.replace("{all}", &all_of(sides)).replace("{others}", others)
+    meaning.replace("{all}", &both_or_all(sides)).replace("{others}", others)
 }
 
 /// Returns the letters that an item takes; `card` is the item in full if it is a card.

@@ -11,7 +11,7 @@ use crate::{
     cli::ui::{Style, Ui},
     domain::{
         guard_report::Evidence,
-        text::{all_of, escape},
+        text::{both_or_all, escape},
     },
 };
 
@@ -103,7 +103,7 @@ impl Ui {
     /// Shows the possible acts on a card as commands, each with its meaning.
     pub(crate) fn card_ways(&mut self, card: &CardView) {
         let id = card.summary.id.short();
-        let all = all_of(card.sides.len());
+        let all = both_or_all(card.sides.len());
         let mut ways = Vec::new();
         for option in card.acts.iter().filter(|option| option.disabled.is_none()) {
             let why = reason_flag(option.prefill.as_deref());

@@ -26,7 +26,8 @@ use crate::infer::{
 /// So many calls of reads and writes that wait are a crowd: a lone writer never meets one.
 const CROWD: usize = 3;
 
-/// A process that must load a model first counts as much as so many calls that wait: loading takes a tenth of a second.
+/// A process that must load a model first counts as much as so many calls that wait: to start it and load takes longer than a few short calls
+/// (the embedder alone took 48 ms to load).
 const LOADING: usize = 3;
 
 /// A call that has queued for as long as it may looks for a crowd this often: it may come after the call.
@@ -231,14 +232,16 @@ impl WorkerLane {
         let mut look_after = call.longest_queue;
         let outcome = loop {
             let left = until.saturating_duration_since(Instant::now());
-            let outcome = answer.recv_timeout(look_after.map_or(left, |look_after| look_after.min(left)));
-            if !matches!(outcome, Err(RecvTimeoutError::Timeout)) || left.is_zero() {
-                break outcome;
+            match answer.recv_timeout(look_after.map_or(left, |look_after| look_after.min(left))) {
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
+                outcome => break outcome,
             }
-            if call.longest_queue.is_some() && self.leave_crowd(role, call.priority, &abandoned_flag) {
-                return Err(InferError::Busy { role });
+            if look_after.is_some() {
+                if self.leave_crowd(role, call.priority, &abandoned_flag) {
+                    return Err(InferError::Busy { role });
+                }
+                look_after = Some(LOOK_AGAIN);
             }
-            look_after = look_after.map(|_| LOOK_AGAIN);
         };
         match outcome {
             Ok(outcome) => outcome,

@@ -3,7 +3,7 @@
 //! Architecture Invariant: the two small models, which every guarded write waits for, share processes that the
 //! language model is not in. So writes go on whatever the language model does; its process also runs at a lower
 //! priority (`nice`). Where there are cores, the small models have several processes; all but the first start only
-//! when the others are busy.
+//! when the others have a queue.
 
 mod lane;
 mod model_files;
@@ -200,12 +200,8 @@ impl Pool {
 
     /// Returns the lane where a call would be served soonest.
     fn lane(&self, role: ModelRole, priority: Priority) -> &WorkerLane {
-        match role {
-            ModelRole::Embedder | ModelRole::Nli => {
-                self.small.iter().min_by_key(|lane| lane.ahead(role, priority)).unwrap_or(&self.large)
-            }
-            ModelRole::Llm => &self.large,
-        }
+        let lanes = self.lanes(role).iter();
+        lanes.min_by_key(|lane| lane.ahead(role, priority)).unwrap_or(&self.large)
     }
 
     /// Returns all lanes of a role.

@@ -2,7 +2,11 @@
 
 use std::{
     io,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     thread,
 };
 
@@ -107,10 +111,18 @@ pub(super) fn stage_with(
     };
     let set = ModelSet { embedder: file("e.gguf"), nli: file("n.gguf"), llm: file("l.gguf") };
     let fake = Arc::new(Fake { starts: AtomicU64::new(0), behave: Box::new(behave) });
-    let mut options = PoolOptions::new(dir.path());
+    // One process of the small models, however many cores the machine has.
+    let mut options = PoolOptions { small_workers: 1, ..PoolOptions::new(dir.path()) };
     set_up(&mut options);
     let pool = Arc::new(Pool::over(Arc::new(FakeLaunch(Arc::clone(&fake))), options, set));
     Stage { pool, fake, dir }
+}
+
+/// A gate: what waits at it goes on with the next message of the sender.
+pub(super) fn gate() -> (mpsc::Sender<()>, impl Fn() + Send + Sync + 'static) {
+    let (open, opened) = mpsc::channel();
+    let opened = Mutex::new(opened);
+    (open, move || opened.lock().unwrap().recv().unwrap())
 }
 
 pub(super) const LONG: Duration = Duration::from_secs(20);

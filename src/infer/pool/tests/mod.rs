@@ -12,7 +12,9 @@ use std::{
     thread,
 };
 
-use self::fake_worker::{LONG, Sink, classification, later, prompt, say, soon, stage, stage_with, texts, until, well};
+use self::fake_worker::{
+    LONG, Sink, classification, gate, later, prompt, say, soon, stage, stage_with, texts, until, well,
+};
 use super::{process::Event, *};
 use crate::infer::wire::{FailureReason, InferRequest};
 
@@ -44,15 +46,14 @@ fn answers_come_in_order_and_a_model_is_loaded_once() {
 
 #[test]
 fn the_foreground_overtakes_what_waits_in_the_background() {
-    let (hold, held) = mpsc::channel::<()>();
-    let held = Mutex::new(held);
+    let (hold, wait) = gate();
     let order = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&order);
     let stage = stage(move |_, request, sink| {
         if let InferCommand::Embed(texts) = &request.command {
             seen.lock().unwrap().push(texts[0].clone());
             if texts[0] == "first" {
-                held.lock().unwrap().recv().unwrap();
+                wait();
             }
         }
         well(request, sink);
@@ -76,8 +77,7 @@ fn the_foreground_overtakes_what_waits_in_the_background() {
 
 #[test]
 fn a_read_is_served_between_two_passes_of_a_write() {
-    let (hold, held) = mpsc::channel::<()>();
-    let held = Mutex::new(held);
+    let (hold, wait) = gate();
     let order = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&order);
     let stage = stage(move |_, request, sink| {
@@ -86,7 +86,7 @@ fn a_read_is_served_between_two_passes_of_a_write() {
                 let first = seen.lock().unwrap().is_empty();
                 seen.lock().unwrap().push(format!("{} pairs", pairs.len()));
                 if first {
-                    held.lock().unwrap().recv().unwrap();
+                    wait();
                 }
             }
             InferCommand::Embed(texts) => seen.lock().unwrap().push(texts.join(" ")),
@@ -113,8 +113,7 @@ fn a_read_is_served_between_two_passes_of_a_write() {
 
 #[test]
 fn texts_that_wait_together_share_a_pass_and_each_caller_gets_its_own() {
-    let (hold, held) = mpsc::channel::<()>();
-    let held = Mutex::new(held);
+    let (hold, wait) = gate();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
     let stage = stage(move |_, request, sink| {
@@ -122,7 +121,7 @@ fn texts_that_wait_together_share_a_pass_and_each_caller_gets_its_own() {
             let first = seen.lock().unwrap().is_empty();
             seen.lock().unwrap().push(texts.len());
             if first {
-                held.lock().unwrap().recv().unwrap();
+                wait();
             }
         }
         well(request, sink);
@@ -339,11 +338,10 @@ fn an_answer_that_does_not_fit_is_a_failure_and_no_panic() {
 
 #[test]
 fn a_call_leaves_a_crowd_after_a_while_and_waits_where_there_is_none() {
-    let (hold, held) = mpsc::channel::<()>();
-    let held = Mutex::new(held);
+    let (hold, wait) = gate();
     let stage = stage(move |_, request, sink| {
         if let InferCommand::Classify(_) = &request.command {
-            held.lock().unwrap().recv().unwrap();
+            wait();
         }
         well(request, sink);
     });
