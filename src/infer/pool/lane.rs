@@ -33,6 +33,9 @@ const LOADING: usize = 3;
 /// A call that has queued for as long as it may looks for a crowd this often: it may come after the call.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
+/// How long the pairs of a write let the texts of other writes go first. Without a bound, ten busy agents held one back for seconds.
+pub(super) const LONGEST_OVERTAKEN: Duration = Duration::from_millis(150);
+
 /// The settings of a lane.
 #[derive(Clone, Debug)]
 pub(super) struct LaneSettings {
@@ -74,6 +77,11 @@ impl QueuedCall {
             Some(InferCommand::Embed(texts)) => Some(texts),
             _ => None,
         }
+    }
+
+    /// Returns how long ago the call was queued.
+    fn waited(&self) -> Duration {
+        self.call.deadline.saturating_sub(self.until.saturating_duration_since(Instant::now()))
     }
 
     pub(super) fn timeout(&self) -> InferError {
@@ -125,6 +133,8 @@ pub(super) struct LaneState {
     pub(super) loaded: Vec<ModelRole>,
     /// The properties of each model, once it was loaded.
     pub(super) facts: BTreeMap<ModelRole, ModelFacts>,
+    /// How long the pairs of a write took lately, from the first pass to the last, with what went between them.
+    pub(super) pairs_took: Duration,
 }
 
 impl LaneState {
@@ -137,11 +147,17 @@ impl LaneState {
         }
     }
 
-    /// Takes the next call: the oldest of the highest priority. Of writes, those that embed go first: a text takes a fraction of the time that
-    /// the pairs of a write take, and whoever waits for it has these still to come.
+    /// Takes the next call: the oldest of the highest priority. Of writes, those that embed go first, unless pairs have waited for long: a text
+    /// takes a fraction of the time that the pairs of a write take, and whoever waits for it has these still to come.
     pub(super) fn pop(&mut self) -> Option<QueuedCall> {
-        let next = self.interactive.pop_front().or_else(|| self.pop_text_of_write());
+        let next =
+            self.interactive.pop_front().or_else(|| self.pop_overdue_pairs()).or_else(|| self.pop_text_of_write());
         next.or_else(|| self.foreground.pop_front()).or_else(|| self.background.pop_front())
+    }
+
+    fn pop_overdue_pairs(&mut self) -> Option<QueuedCall> {
+        let at = self.foreground.iter().position(|call| call.texts().is_none())?;
+        if self.foreground[at].waited() > LONGEST_OVERTAKEN { self.foreground.remove(at) } else { None }
     }
 
     /// Takes a call that goes between two passes of one with this priority; `texts`: those of writes go before pairs of one.
@@ -196,6 +212,25 @@ impl LaneState {
         // What is served now loads a model itself.
         let loading = if self.loaded.contains(&role) || self.serving { 0 } else { LOADING };
         queued + usize::from(self.serving) + loading
+    }
+
+    /// Whether a call would queue in a crowd for longer than it may. Known before it queues, since a write that left the queue unserved has
+    /// waited in vain.
+    fn would_queue_too_long(&self, job: &QueuedCall) -> bool {
+        let Some(longest) = job.call.longest_queue else { return false };
+        let pairs = self.foreground.iter().filter(|call| call.texts().is_none()).count() as u32;
+        // Texts of writes go before their pairs, and wait for little.
+        job.texts().is_none()
+            && self.loaded.contains(&job.role)
+            && self.interactive.len() + self.foreground.len() + 1 >= CROWD
+            && self.pairs_took * pairs > longest
+    }
+
+    /// Notes how long a call took, if it was about the pairs of a write: in the mean, the last four count for two thirds.
+    pub(super) fn note_duration(&mut self, job: &QueuedCall, took: Duration) {
+        if job.call.priority == Priority::Foreground && job.texts().is_none() {
+            self.pairs_took = (self.pairs_took * 3 + took) / 4;
+        }
     }
 
     /// Whether the background must give way.
@@ -291,6 +326,9 @@ impl WorkerLane {
                 .map_err(|error| InferError::Crashed { role, why: format!("cannot get a thread: {error}") })?;
             state.running = true;
         }
+        if state.would_queue_too_long(&job) {
+            return Err(InferError::Busy { role });
+        }
         let queue = state.queue(job.call.priority);
         if job.call.resumes {
             queue.push_front(job);
@@ -360,7 +398,7 @@ mod tests {
             role: ModelRole::Nli,
             command: Some(command),
             call: priority,
-            until: Instant::now(),
+            until: Instant::now() + priority.deadline,
             abandoned_flag: Arc::default(),
             reply: mpsc::channel().0,
         };
@@ -413,6 +451,16 @@ mod tests {
             let taken: Vec<String> = std::iter::from_fn(|| name(state.pop_between_passes(priority, true))).collect();
             assert_eq!(taken, expected, "{priority:?}");
         }
+    }
+
+    #[test]
+    fn pairs_that_queued_for_long_go_before_texts_and_after_reads() {
+        let (mut state, name) = queued(calls());
+        for call in &mut state.foreground {
+            call.until -= LONGEST_OVERTAKEN * 2;
+        }
+        let order: Vec<String> = std::iter::from_fn(|| name(state.pop())).collect();
+        assert_eq!(order, ["pairs of a read", "pairs of a write", "text of a write", "text in the background"]);
     }
 
     #[test]

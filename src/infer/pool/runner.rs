@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    lane::{CallResult, LaneShared, LaneState, QueuedCall},
+    lane::{CallResult, LONGEST_OVERTAKEN, LaneShared, LaneState, QueuedCall},
     process::{Event, OUT_OF_MEMORY, Worker},
     served_model::ServedModel,
 };
@@ -35,9 +35,6 @@ const TEXTS_PER_PASS: usize = 8;
 /// The most pairs to classify in one pass. A pair takes as long among eight as alone (`ergo models bench nli`), so short passes cost nothing,
 /// and a read waits for 30 to 40 ms of one core at most.
 const PAIRS_PER_PASS: usize = 3;
-
-/// How long the pairs of a write let the texts of other writes go first. Without a bound, ten busy agents held one back for seconds.
-const LONGEST_OVERTAKEN: Duration = Duration::from_millis(150);
 
 /// Private memory that a worker may use besides twice its models' files: buffers, caches, threads.
 const MEMORY: u64 = 1024 * 1024 * 1024;
@@ -258,6 +255,7 @@ impl Runner {
                 None => reply,
             });
         }
+        self.shared.state().note_duration(job, begun.elapsed());
         all.ok_or_else(|| does_not_fit(job.role).into())
     }
 

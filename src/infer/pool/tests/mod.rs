@@ -337,7 +337,7 @@ fn an_answer_that_does_not_fit_is_a_failure_and_no_panic() {
 }
 
 #[test]
-fn a_call_leaves_a_crowd_after_a_while_and_waits_where_there_is_none() {
+fn a_call_leaves_a_crowd_after_a_while_waits_where_there_is_none_and_never_queues_in_vain() {
     let (hold, wait) = gate();
     let stage = stage(move |_, request, sink| {
         if let InferCommand::Classify(_) = &request.command {
@@ -369,4 +369,13 @@ fn a_call_leaves_a_crowd_after_a_while_and_waits_where_there_is_none() {
     let (served, left): (Vec<_>, Vec<_>) = calls.into_iter().map(|call| call.join().unwrap()).partition(Result::is_ok);
     assert_eq!(served, vec![Ok(vec![classification()]); 3]);
     assert_eq!(left, [Err(InferError::Busy { role: ModelRole::Nli })]);
+
+    // These took longer than a call may queue, so a third one that comes does not queue at all.
+    let calls = [ask(soon()), ask(soon()), ask(soon())];
+    until(|| stage.pool.small[0].waiting() == [0, 2, 0]);
+    assert_eq!(stage.pool.classify(&pair, short), Err(InferError::Busy { role: ModelRole::Nli }));
+    for _ in 0..3 {
+        hold.send(()).unwrap();
+    }
+    assert!(calls.into_iter().all(|call| call.join().unwrap().is_ok()));
 }
