@@ -242,7 +242,9 @@ impl Evidence {
         let probability = share("probability")?;
         Some(match share("limit").filter(|limit| *limit < 100.0) {
             Some(limit) => {
-                format!("{probability:.0} % likely to contradict (writes are refused at {limit:.0} % or more)")
+                // The words that a rule names can be checked by a person, so less is enough.
+                let writes = if limit < 50.0 { "writes whose words conflict" } else { "writes" };
+                format!("{probability:.0} % likely to contradict ({writes} are refused at {limit:.0} % or more)")
             }
             None => format!("{probability:.0} % likely to contradict"),
         })
