@@ -242,7 +242,7 @@ impl Evidence {
         let probability = share("probability")?;
         Some(match share("limit").filter(|limit| *limit < 100.0) {
             Some(limit) => {
-                // The words that a rule names can be checked by a person, so less is enough.
+                // Less than a half is enough only where a rule names the words, since a person can check them (`assets/judge.toml`).
                 let writes = if limit < 50.0 { "writes whose words conflict" } else { "writes" };
                 format!("{probability:.0} % likely to contradict ({writes} are refused at {limit:.0} % or more)")
             }

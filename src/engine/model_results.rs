@@ -31,7 +31,7 @@ use crate::{
 pub(super) const INLINE: Duration = Duration::from_secs(4);
 
 /// How long an act that a client waits for queues with others for the small models; after that the background compares the claim. A choice:
-/// about as long as the pairs of one other write take. With 100 ms, ten agents store a seventh less (`ergo-bench agents`).
+/// about as long as the pairs of one other write take. With 100 ms, ten agents store an eighth less (`ergo-bench agents`).
 const LONGEST_QUEUE: Duration = Duration::from_millis(60);
 
 /// A call of an act that a client waits for.

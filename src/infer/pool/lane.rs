@@ -134,7 +134,7 @@ pub(super) struct LaneState {
     /// The properties of each model, once it was loaded.
     pub(super) facts: BTreeMap<ModelRole, ModelFacts>,
     /// How long the pairs of a write took lately, from the first pass to the last, with what went between them.
-    pub(super) pairs_took: Duration,
+    pairs_took: Duration,
 }
 
 impl LaneState {
@@ -214,6 +214,11 @@ impl LaneState {
         queued + usize::from(self.serving) + loading
     }
 
+    /// Whether so many calls are a crowd for a model: not while it loads, and not on a machine that is only slow.
+    fn is_crowd(&self, role: ModelRole, calls: usize) -> bool {
+        self.loaded.contains(&role) && calls >= CROWD
+    }
+
     /// Whether a call would queue in a crowd for longer than it may. Known before it queues, since a write that left the queue unserved has
     /// waited in vain.
     fn would_queue_too_long(&self, job: &QueuedCall) -> bool {
@@ -221,8 +226,7 @@ impl LaneState {
         let pairs = self.foreground.iter().filter(|call| call.texts().is_none()).count() as u32;
         // Texts of writes go before their pairs, and wait for little.
         job.texts().is_none()
-            && self.loaded.contains(&job.role)
-            && self.interactive.len() + self.foreground.len() + 1 >= CROWD
+            && self.is_crowd(job.role, self.interactive.len() + self.foreground.len() + 1)
             && self.pairs_took * pairs > longest
     }
 
@@ -292,10 +296,10 @@ impl WorkerLane {
         }
     }
 
-    /// Takes a call out of the queue if many wait there for a model that is loaded: a slow machine and the first load are no crowd.
+    /// Takes a call out of the queue if it waits there in a crowd.
     fn leave_crowd(&self, role: ModelRole, priority: Priority, flag: &Arc<AtomicBool>) -> bool {
         let mut state = self.shared.state();
-        if !state.loaded.contains(&role) || state.interactive.len() + state.foreground.len() < CROWD {
+        if !state.is_crowd(role, state.interactive.len() + state.foreground.len()) {
             return false;
         }
         let queue = state.queue(priority);
@@ -317,6 +321,9 @@ impl WorkerLane {
         if state.closed {
             return Err(InferError::Crashed { role, why: "is shutting down".to_owned() });
         }
+        if state.would_queue_too_long(&job) {
+            return Err(InferError::Busy { role });
+        }
         if !state.running {
             let runner = Runner::new(Arc::clone(&self.shared), state.starts);
             let name = format!("infer-{}", self.shared.settings.name);
@@ -325,9 +332,6 @@ impl WorkerLane {
                 .spawn(move || runner.run())
                 .map_err(|error| InferError::Crashed { role, why: format!("cannot get a thread: {error}") })?;
             state.running = true;
-        }
-        if state.would_queue_too_long(&job) {
-            return Err(InferError::Busy { role });
         }
         let queue = state.queue(job.call.priority);
         if job.call.resumes {
