@@ -40,7 +40,7 @@ build() {
   [ "$system" != linux ] || features=(--features static-cxx)
   env -u SOURCE_DATE_EPOCH ERGO_COMMIT="$commit" RUSTFLAGS="${maps[*]}" \
     CFLAGS="-ffile-prefix-map=$cargo_home=/cargo" CXXFLAGS="-ffile-prefix-map=$cargo_home=/cargo" \
-    cargo build --release --locked "${features[@]}" --bin ergo
+    cargo build --profile dist --locked "${features[@]}" --bin ergo
 }
 
 # Builds in a Debian 11 root that has nothing but a C and a C++ compiler, cmake and libclang. Rust and the crates' sources are
@@ -62,7 +62,7 @@ build_in_root() {
       commit="$3" system=linux CARGO_BUILD_JOBS="${CARGO_BUILD_JOBS:-$(nproc)}" \
       bash -euo pipefail -c "cd /src; $4; build /src /cargo"
   ' bash "$root" "$out" "$commit" "$(declare -f build)"
-  program=$out/build/release/ergo
+  program=$out/build/dist/ergo
 }
 
 # Puts everything at its place under $stage.
@@ -124,7 +124,7 @@ case $mode in
   root) build_in_root ;;
   here)
     CARGO_TARGET_DIR=$out/build build "$PWD" "${CARGO_HOME:-$HOME/.cargo}"
-    program=$out/build/release/ergo
+    program=$out/build/dist/ergo
     ;;
 esac
 stage_files
