@@ -80,6 +80,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0057-organisation-rules-apply-to-projects.md"),
     record!("0058-compact-the-local-log.md"),
     record!("0059-several-processes-of-the-small-models.md"),
+    record!("0060-readers-hand-on-events.md"),
 ];
 
 #[cfg(test)]

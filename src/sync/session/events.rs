@@ -292,7 +292,7 @@ impl SyncSession<'_> {
 
     /// Requests the events of a scope that this device lacks.
     pub(super) fn request_events(&mut self, scope: Scope) -> Result<(), StopReason> {
-        if self.peer_only_reads() || self.requested_scopes.contains(&scope) {
+        if self.requested_scopes.contains(&scope) {
             return Ok(());
         }
         let Some(mine) = self.mine.scopes.iter().find(|offer| offer.scope == scope) else { return Ok(()) };

@@ -313,13 +313,13 @@ impl SyncSession<'_> {
     async fn finish(&mut self, document: DocumentId, exchange: OpenExchange) -> Result<(), StopReason> {
         let OpenExchange { number, key, fork, new, bodies, again, .. } = exchange;
         if !new.is_empty() && self.peer_only_reads() {
-            // The fork is dropped: a reader changes nothing here.
-            let offered = self.theirs.scopes.iter().find(|offer| offer.scope == key.scope);
-            let offered = offered.and_then(|o| o.documents.iter().find(|d| (d.month, d.part) == (key.month, key.part)));
-            if let Some(offered) = offered {
-                self.ignored_changes.insert(document, offered.digest);
-            }
-            return Ok(());
+            // The fork is dropped: a reader's document is not merged. It may still hold what nobody else has, from a
+            // device that was lost or written before the peer became a reader, so its events are judged one by one.
+            let digest = self.theirs_of(&key).map_or_else(Default::default, |offered| offered.digest);
+            return match self.asked_reader.insert(document, digest) {
+                Some(asked) if asked == digest => Ok(()),
+                _ => self.request_events(key.scope),
+            };
         }
         let staged = match fork.end().await {
             Ok(staged) => staged,

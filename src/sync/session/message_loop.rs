@@ -59,8 +59,8 @@ pub(super) struct SyncSession<'a> {
     pub(super) paused: HashSet<DocumentId>,
     /// Documents whose last exchange was based on another state than the stored one.
     pub(super) stale: HashSet<DocumentId>,
-    /// The digest of a reader's document when its changes were ignored.
-    pub(super) ignored_changes: HashMap<DocumentId, SetDigest>,
+    /// The digest of a reader's document when its events were requested instead of merging it.
+    pub(super) asked_reader: HashMap<DocumentId, SetDigest>,
     /// Bodies that arrived before their events.
     pub(super) early_bodies: EarlyBodies,
     /// Responses to requests of the peer.
@@ -110,7 +110,7 @@ impl<'a> SyncSession<'a> {
             next_exchange: u64::from(side == SessionSide::Acceptor),
             paused: HashSet::new(),
             stale: HashSet::new(),
-            ignored_changes: HashMap::new(),
+            asked_reader: HashMap::new(),
             early_bodies: EarlyBodies::default(),
             responses: VecDeque::new(),
             requested_scopes: HashSet::new(),
@@ -412,7 +412,8 @@ impl<'a> SyncSession<'a> {
         self.mine.scopes.iter().any(|offer| offer.scope == *scope)
     }
 
-    /// Whether the peer may only read: then nothing that it sends, except the roster, changes this device.
+    /// Whether the peer may only read: then its documents are not merged here, and it only hands on events that
+    /// the team accepts from those who wrote them.
     pub(super) fn peer_only_reads(&self) -> bool {
         self.roster.as_ref().and_then(|roster| roster.role(&self.peer)).is_none_or(|role| role == Role::Reader)
     }

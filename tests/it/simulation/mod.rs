@@ -45,3 +45,15 @@ fn whatever_happens_between_peers_they_agree_and_nothing_is_lost() {
         tally.assert_everything_happened(end - first);
     }
 }
+
+/// Devices there became readers with events that nobody else had: they met by documents, and nobody took these from a reader.
+const READERS_WITH_THE_ONLY_COPY: [u64; 5] = [670, 930, 1210, 1340, 1520];
+
+#[test]
+fn what_only_a_reader_has_reaches_the_others() {
+    std::thread::scope(|scope| {
+        for seed in READERS_WITH_THE_ONLY_COPY {
+            scope.spawn(move || World::new(seed, true).run());
+        }
+    });
+}

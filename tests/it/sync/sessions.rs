@@ -140,6 +140,36 @@ async fn a_reader_gets_everything_and_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_reader_hands_on_what_only_it_has_of_others() {
+    let (a, reader, lost) = (Node::new(26), Node::new(27), Node::new(28));
+    let team = a.found(&["api"]);
+    a.admit(team, &lost, Role::Writer, None);
+    a.admit(team, &reader, Role::Reader, None);
+    meet(&a, &lost, team).await;
+    for (calls, total) in [(true, 1), (false, 2)] {
+        lost.fact("api", &format!("port{total}"), "written on a laptop that nobody sees again");
+        lost.flush(team).await;
+        meet(&lost, &reader, team).await;
+        let (mut here, there) = if calls {
+            connect(&a, &reader, team)
+        } else {
+            let (there, here) = connect(&reader, &a, team);
+            (here, there)
+        };
+        here.until(|view| view.received == 1).await;
+        for side in [here, there] {
+            side.commands.send(SessionCommand::Stop).ok();
+            side.end().await;
+        }
+        assert_eq!(a.set(team, "api"), reader.set(team, "api"));
+        assert_eq!(a.set(team, "api").0, total);
+        a.flush(team).await;
+        meet(&a, &reader, team).await;
+    }
+    a.assert_sound();
+}
+
+#[tokio::test]
 async fn a_redacted_text_is_in_no_byte_of_any_peers_files() {
     let (a, b, c) = (Node::new(23), Node::new(24), Node::new(25));
     let team = a.found(&["api"]);
