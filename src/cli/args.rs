@@ -29,11 +29,12 @@ fn version() -> &'static str {
 }
 
 const AFTER: &str = "\
-A claim is a stored statement: a decision, a rule or a fact, with its source and its reason. The guard is the check that every new
-decision or rule passes: it refuses one that contradicts an active claim, and opens a conflict card for a person to settle.
+A claim is a stored statement: a decision, a rule or a fact, with its source and its reason. The guard is the check that runs on
+every new decision or rule: it refuses one that contradicts an active claim, and opens a conflict card for a person to settle.
 
 Exit codes: 0 done; 1 refused by the guard, or a person must decide; 2 invalid usage, or not found; 3 the daemon or another
-server cannot be reached; 4 a bug or a disk error; 5 the claim or card changed after it was read.
+server cannot be reached, or the daemon must be stopped first; 4 a bug or a disk error; 5 the claim or card changed after it
+was read.
 
 Environment: ERGO_HOME puts all files into one folder; ERGO_API_URL and ERGO_API_TOKEN select another daemon;
 ERGO_AGENT names the agent that acts for you; NO_COLOR turns colour off.";
@@ -142,6 +143,34 @@ pub(super) enum Command {
     Worker(super::worker::Args),
 }
 
+/// Joins the lines of each paragraph below the options of every verb: clap wraps them to the terminal.
+pub(super) fn with_joined_help(mut command: clap::Command) -> clap::Command {
+    if let Some(text) = command.get_after_help().map(ToString::to_string) {
+        command = command.after_help(joined_paragraphs(&text));
+    }
+    if let Some(text) = command.get_after_long_help().map(ToString::to_string) {
+        command = command.after_long_help(joined_paragraphs(&text));
+    }
+    command.mut_subcommands(with_joined_help)
+}
+
+/// Joins neighbouring lines that begin at the left margin. Headings such as “Examples:” and indented lines stay apart.
+fn joined_paragraphs(text: &str) -> String {
+    let mut joined = String::new();
+    let mut previous = "";
+    for line in text.lines() {
+        let continues = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        if continues(previous) && continues(line) && !previous.ends_with(':') {
+            joined.push(' ');
+        } else if !joined.is_empty() {
+            joined.push('\n');
+        }
+        joined.push_str(line);
+        previous = line;
+    }
+    joined
+}
+
 /// Arguments that report an empty value themselves, or that may be given without one.
 const MAY_BE_EMPTY: [&str; 6] = ["exception", "force_exception", "org", "project", "reason", "scope"];
 
@@ -174,6 +203,12 @@ pub(super) fn empty_argument(matches: &ArgMatches) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paragraphs_of_help_are_one_line_each_and_examples_stay() {
+        let text = "One sentence that\ngoes on.\n\nExamples:\n  ergo a\n  ergo b\n\nThe\nend.";
+        assert_eq!(joined_paragraphs(text), "One sentence that goes on.\n\nExamples:\n  ergo a\n  ergo b\n\nThe end.");
+    }
 
     #[rstest::rstest]
     #[case(&["remember", "x", "--env", ""], Some("--env"))]

@@ -99,7 +99,7 @@ pub(super) fn confirm(cx: &mut Context, yes: bool, question: impl Into<SafeText>
     let answers = if cx.ui.json { None } else { Asker::new() };
     match answers {
         Some(mut asker) => asker.yes(cx, question),
-        None => Err(CliError::usage(text!("not confirmed: “{}” needs an answer, and stdin is empty", question))
-            .hint("confirm with `--yes`")),
+        None => Err(CliError::usage(text!("not confirmed: there is no terminal to answer “{}” on", question))
+            .hint("add `--yes`")),
     }
 }

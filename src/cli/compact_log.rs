@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         }
         Some(owner) => {
             return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use: {owner}"))
-                .hint("ergo daemon stop && ergo compact"));
+                .hint("stop the daemon first: `ergo daemon stop && ergo compact`"));
         }
         None if StoreFile::look_unless_lost(&paths)? == StoreFile::Present => in_file(&paths, &mut done)?,
         None => {}

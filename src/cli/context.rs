@@ -126,7 +126,7 @@ impl Context {
     pub(crate) fn closing_notes(&mut self) {
         if let Some(NewScope { scope, near }) = self.new_scope.get() {
             let (scope, near) = (escape(&scope.to_string()), escape(&near.to_string()));
-            self.ui.note(text!("There was no scope {} before. Did you mean {}?", scope, near));
+            self.ui.note(text!("The scope {} is new. Did you mean {}?", scope, near));
         }
         if let Some(skew) = self.client.get().and_then(Client::skew) {
             self.ui.note(text!("{}", skew));

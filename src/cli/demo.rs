@@ -117,7 +117,7 @@ fn write_claims(cx: &mut Context) -> Result<(), CliError> {
     }
     head(cx, "Ask why. The answer includes the reason and the history:");
     step(cx, &["why", "what performs every act?"])?;
-    head(cx, "Notes of another tool, with their dates. Read in order, they leave open what holds, so that ergo asks:");
+    head(cx, "Notes of another tool, with their dates. Read in order, they do not say what holds today, so ergo asks:");
     step(cx, &["import", "memory", NOTES.path])?;
     finish_story(cx)?;
     step(cx, &["story", "--marks"])

@@ -69,7 +69,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     match owner {
         Some(owner) if args.rebuild => {
             return Err(CliError::new(Exit::Unreachable, format_args!("the store is in use: {owner}"))
-                .hint("ergo daemon stop && ergo doctor --rebuild"));
+                .hint("stop the daemon first: `ergo daemon stop && ergo doctor --rebuild`"));
         }
         Some(_) => findings.extend(cx.block_on(async |cx| Ok(ask_daemon(&paths, &mut cx.ui).await))?),
         None => {

@@ -118,7 +118,7 @@ pub(super) fn nothing(cx: &mut Context, scope: Option<&Scope>) {
     cx.ui.line(text!("Nothing needs attention in {}.", place));
     cx.ui.commands(&[
         ("ergo audit".to_owned(), "compare all active claims of this project".to_owned()),
-        ("ergo log --all".to_owned(), "show recent acts".to_owned()),
+        ("ergo log --all".to_owned(), "show recent changes".to_owned()),
     ]);
 }
 

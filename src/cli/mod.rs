@@ -95,7 +95,7 @@ use ui::{SafeText, Ui};
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
     survive_file_size_limit();
-    let matches = match Cli::command().try_get_matches() {
+    let matches = match args::with_joined_help(Cli::command()).try_get_matches() {
         Ok(matches) => matches,
         Err(error) => return usage(&error),
     };

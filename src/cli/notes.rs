@@ -86,7 +86,7 @@ enum What {
     /// List clusters: insights about one subject, by similarity of meaning, the largest clusters first.
     Clusters {
         /// Minimum similarity of neighbours, in percent [default: 60].
-        #[arg(long, value_name = "PERCENT")]
+        #[arg(long, value_name = "PERCENT", value_parser = percent)]
         similarity: Option<u8>,
         /// Maximum number of clusters.
         #[arg(short = 'n', long, value_name = "N")]
@@ -131,6 +131,10 @@ async fn writer(cx: &Context) -> Result<(Client, Caller), CliError> {
     let (client, caller) = cx.writer().await?;
     // The project of a file is that of its folder, not that of the working directory.
     Ok((client, Caller { identity: None, ..caller }))
+}
+
+fn percent(text: &str) -> Result<u8, &'static str> {
+    text.parse().ok().filter(|percent| (1..=100).contains(percent)).ok_or("expected 1 to 100")
 }
 
 fn absolute(path: &Path) -> Result<String, CliError> {
@@ -284,6 +288,10 @@ fn conflict_row(cx: &mut Context, conflict: &NoteConflict) {
 }
 
 async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError> {
+    if let Some(path) = path.as_deref().filter(|path| !path.exists()) {
+        return Err(CliError::usage(format_args!("{} does not exist", path.display()))
+            .hint("name a rule file or a folder, or leave PATH out to check all followed files"));
+    }
     let path = path.as_deref().map(absolute).transpose()?;
     let (client, caller) = writer(cx).await?;
     let answer = client.notes_check(&NotesCheckRequest { caller, path }).await?;

@@ -66,7 +66,7 @@ fn show(cx: &mut Context, answer: &Promotions, org: &str) {
             cx.ui.commands(&[(command, format!("promote it to all projects of {}", escape(org)))]);
         }
         None => cx.ui.line(text!(
-            "No claims to promote: none is stated by {} of {} or more.",
+            "No claims to promote: none is stated by at least {} of {}.",
             count(answer.promote_at, "project", "projects"),
             escape(org)
         )),

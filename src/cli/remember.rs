@@ -11,7 +11,7 @@ use super::{
 Examples:
   ergo remember 'Deploy only on green CI.' --reason 'A broken main cost us two days in May.'
   ergo remember 'The staging database listens on port 5433.' --kind fact
-  ergo remember 'Never log request bodies.' --kind constraint --reason 'They hold card numbers.' --env prod")]
+  ergo remember 'Never log request bodies.' --kind constraint --env prod --reason 'Card numbers.'")]
 pub(crate) struct Args {
     /// The claim in a sentence; - reads it from stdin.
     #[arg(required = true, value_name = "STATEMENT")]

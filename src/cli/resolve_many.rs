@@ -70,7 +70,7 @@ async fn open_cards(cx: &Context, client: &Client) -> Result<Vec<CardSummary>, C
 impl Ui {
     fn resolved(&mut self, answer: &ResolvedMany) {
         for item in &answer.items {
-            self.resolved_card(item);
+            self.resolved_card(item, answer.dry_run);
         }
         self.line(text!("{}.", answer.summary));
         if !answer.needs_review.is_empty() {
@@ -83,10 +83,15 @@ impl Ui {
         }
     }
 
-    fn resolved_card(&mut self, item: &ResolvedCard) {
+    fn resolved_card(&mut self, item: &ResolvedCard, dry_run: bool) {
         let id = self.paint(Style::Code, item.card.short());
-        let (word, style) = if item.settled { ("done", Style::Good) } else { ("open", Style::Warn) };
-        let word = self.paint(style, format_args!("{word:4}"));
+        let (word, style) = match (item.settled, dry_run) {
+            (true, true) => ("would settle", Style::Good),
+            (true, false) => ("settled", Style::Good),
+            (false, _) => ("open", Style::Warn),
+        };
+        let width = if dry_run { 12 } else { 7 };
+        let word = self.paint(style, format_args!("{word:width$}"));
         let summary = crate::domain::text::sanitize_line(&item.summary);
         self.line(text!("{} {}  {}", word, id, summary));
     }

@@ -109,7 +109,7 @@ fn chosen(args: &Args, place: &AgentFiles) -> Result<Vec<CodingAgent>, CliError>
         named
     };
     if agents.is_empty() {
-        return Err(SetupError::none_installed().into());
+        return Err(SetupError::none_installed(args.remove).into());
     }
     Ok(agents)
 }

@@ -77,7 +77,7 @@ pub(super) async fn last_act(cx: &mut Context, client: &Client, asker: &mut Aske
         }
         query.cursor = page.next;
         if query.cursor.is_none() {
-            cx.ui.line("You have no act to undo.");
+            cx.ui.line("There is no change of yours to undo.");
             return Ok(false);
         }
     };
@@ -106,8 +106,8 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
     }
     let prefix = prefix.to_ascii_lowercase();
     if prefix.len() < 4 || !prefix.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(CliError::usage(format_args!("invalid act id “{prefix}”: expected at least 4 hexadecimal digits"))
-            .hint("`ergo log` lists the acts"));
+        return Err(CliError::usage(format_args!("invalid id “{prefix}”: expected at least 4 hexadecimal digits"))
+            .hint("`ergo log` lists changes"));
     }
     let named = |event: &EventView| event.op_id.to_hex().starts_with(&prefix) || event.id.to_hex().starts_with(&prefix);
     let mut found = acts(client, named).await?;
@@ -116,12 +116,12 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
     match found.as_slice() {
         [op] => Ok(*op),
         [] => {
-            let none = format!("there is no act or claim “{prefix}” to undo");
-            Err(CliError::usage(none).hint("`ergo log --all` lists the acts; undo an undo to redo it"))
+            let none = format!("there is no change or claim “{prefix}” to undo");
+            Err(CliError::usage(none).hint("`ergo log --all` lists changes; to redo a change, undo the undo"))
         }
         many => {
             let many: Vec<_> = many.iter().take(8).map(|op| op.to_hex()).collect();
-            Err(CliError::usage(format_args!("“{prefix}” matches {} acts", many.len()))
+            Err(CliError::usage(format_args!("“{prefix}” matches {} changes", many.len()))
                 .hint(format_args!("did you mean: {}", many.join(", "))))
         }
     }
@@ -165,7 +165,7 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
         let problems: Vec<_> = problems.iter().map(|problem| &*problem.error).collect();
         cx.ui.value(&serde_json::json!({ "undone": outcomes, "kept": problems }));
     } else {
-        cx.ui.line(text!("{} undone.", count(outcomes.len(), "act", "acts")));
+        cx.ui.line(text!("{} undone.", count(outcomes.len(), "change", "changes")));
         for problem in &problems {
             let label = cx.ui.paint(Style::Warn, "Not undone:");
             cx.ui.line(text!("{} {}", label, problem));

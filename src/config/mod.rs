@@ -108,7 +108,8 @@ impl ConfigError {
     /// Returns what to do next, if anything.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NoHome | Self::Invalid { .. } => None,
+            Self::NoHome => None,
+            Self::Invalid { .. } => Some("`ergo manual settings` lists all settings".to_owned()),
             Self::Io { .. } => Some("check the folder's owner and permissions, and the free space".to_owned()),
             Self::NotPrivate { remedy, .. } => Some(remedy.clone()),
             Self::Owned { .. } => Some(

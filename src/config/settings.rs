@@ -309,7 +309,7 @@ impl Config {
         let invalid = |line, message: String| ConfigError::Invalid { path: path.to_owned(), line, message };
         let config: Self = toml::from_str(text).map_err(|e| {
             let at = e.span().map_or(0, |span| span.start);
-            invalid(line_of(text, at), e.message().to_owned())
+            invalid(line_of(text, at), e.message().replace("unknown field", "unknown setting"))
         })?;
         let line_with = |key: &str| {
             let found = text.lines().position(|line| line.trim_start().starts_with(key));

@@ -242,9 +242,13 @@ impl Evidence {
         let probability = share("probability")?;
         Some(match share("limit").filter(|limit| *limit < 100.0) {
             Some(limit) => {
-                // Less than a half is enough only where a rule names the words, since a person can check them (`assets/judge.toml`).
-                let writes = if limit < 50.0 { "writes whose words conflict" } else { "writes" };
-                format!("{probability:.0} % likely to contradict ({writes} are refused at {limit:.0} % or more)")
+                // Less than a half is enough only where the words conflict, since a person can check them (`assets/judge.toml`).
+                let because = if limit < 50.0 {
+                    format!("{limit:.0} % is enough, because the words conflict")
+                } else {
+                    format!("refused from {limit:.0} %")
+                };
+                format!("{probability:.0} % likely to contradict ({because})")
             }
             None => format!("{probability:.0} % likely to contradict"),
         })

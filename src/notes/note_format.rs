@@ -129,7 +129,7 @@ pub fn content(scope: &Scope, format: NoteFormat, lines: &[NoteLine]) -> String 
         _ => format!("## Active claims of {name} (ergo)\n"),
     };
     if lines.is_empty() {
-        text.push_str("\nNothing besides what this file says itself.\n");
+        text.push_str("\nNo further claims: this file already contains all of them.\n");
         return text;
     }
     let (conflicts, rest): (Vec<&NoteLine>, Vec<&NoteLine>) = lines.iter().partition(|line| line.conflict.is_some());

@@ -55,11 +55,13 @@ impl SetupError {
     }
 
     /// The error of a machine without a coding agent.
-    pub fn none_installed() -> Self {
-        Self::input(
-            "found no supported coding agent",
-            "name one, such as `ergo setup claude-code`; supported: claude-code, codex, cursor, gemini, opencode, vscode",
-        )
+    pub fn none_installed(remove: bool) -> Self {
+        let hint = if remove {
+            "name one, such as `ergo setup --remove claude-code`; supported: claude-code, codex, cursor, gemini, opencode, vscode"
+        } else {
+            "name one, such as `ergo setup claude-code`; supported: claude-code, codex, cursor, gemini, opencode, vscode"
+        };
+        Self::input("found no supported coding agent", hint)
     }
 
     fn input(message: impl Into<String>, hint: impl Into<Option<&'static str>>) -> Self {

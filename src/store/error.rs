@@ -85,7 +85,7 @@ pub enum StoreError {
     #[error(transparent)]
     Scope(#[from] crate::domain::scope::ScopeError),
     /// A page's cursor was not made by this list.
-    #[error("invalid cursor “{0}”: pass `next` of the previous page unchanged")]
+    #[error("invalid cursor “{0}”: pass the one at the end of the previous page unchanged")]
     BadCursor(String),
     /// `backup` never overwrites.
     #[error("{0} already exists: choose another name")]
@@ -119,7 +119,7 @@ pub enum StoreError {
         team: EventId,
     },
     /// A scope that is not one of the team's, or that this device may not read.
-    #[error("team {} does not share {scope} with this device: an admin can grant it (`ergo sync grant`)", .team.short())]
+    #[error("the team {} does not share {scope} with this device: an admin can grant it (`ergo sync grant`)", .team.short())]
     NotShared {
         /// The scope, by its name in the team.
         scope: Scope,

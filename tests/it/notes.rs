@@ -160,8 +160,12 @@ fn projects_that_contradict_each_other_have_one_card_and_those_that_agree_one_in
     assert!(agents.stdout.contains("ergo notes  part of ergo") && !agents.stdout.contains("connected"), "{agents:?}");
     let clusters = home.run(["notes", "clusters"]).ok();
     assert!(clusters.stderr.contains("0 clusters among 0 insights with vectors"), "no embedder: {clusters:?}");
-    let odd = home.run(["notes", "clusters", "--similarity", "0"]);
-    assert!(odd.code == Some(2) && odd.stderr.contains("expected 1 to 100 percent"), "{odd:?}");
+    for odd in ["0", "500"] {
+        let odd = home.run(["notes", "clusters", "--similarity", odd]);
+        assert!(odd.code == Some(2) && odd.stderr.contains("expected 1 to 100"), "{odd:?}");
+    }
+    let missing = home.run(["notes", "check", "nowhere.md"]);
+    assert!(missing.code == Some(2) && missing.stderr.contains("nowhere.md does not exist"), "{missing:?}");
 }
 
 fn watching() -> TestHome {

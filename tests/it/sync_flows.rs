@@ -264,7 +264,7 @@ fn the_mode_is_chosen_once_and_the_settings_go_before() {
     assert!(ada.run(&["sync", "mode", "off"]).ok().stdout.contains("nothing is sent or received"));
     let closed = ada.run(&["sync", "invite", "--no-wait"]);
     assert!(closed.code != Some(0) && closed.stderr.contains("Hint:"), "{closed:?}");
-    assert!(ada.run(&["sync", "mode", "lan"]).ok().stdout.contains("until another device joins the team"));
+    assert!(ada.run(&["sync", "mode", "lan"]).ok().stdout.contains("until you invite a device"));
     ada.ticket(&[]);
     assert_eq!(ada.status()["mode"], "lan", "while somebody may come");
     let fixed = TestHome::with_config(&format!("{CONFIG}mode = \"off\"\n"));

@@ -185,9 +185,8 @@ fn from_git(base: Option<&str>) -> Result<Vec<u8>, CliError> {
     if !status.success() {
         let stderr = String::from_utf8_lossy(&stderr);
         let stderr = stderr.lines().next().unwrap_or("it failed");
-        return Err(
-            CliError::usage(format_args!("git diff: {stderr}")).hint("run it in a repository, or pass `--diff FILE`")
-        );
+        return Err(CliError::usage(format_args!("git diff: {stderr}"))
+            .hint("run it in a repository, with a branch, tag or commit that it has, or pass `--diff FILE`"));
     }
     Ok(bytes)
 }

@@ -128,10 +128,7 @@ impl Ui {
                     }
                 }
                 CardAct::Narrow => {
-                    ways.push((
-                        format!("--narrow 1 --env ENV{why}"),
-                        format!("{all} hold, under different conditions"),
-                    ));
+                    ways.push((format!("--narrow 1 --env ENV{why}"), format!("limit [1]; {all} stay active")));
                 }
                 CardAct::Exception => {
                     ways.push((format!("--exception{why}"), format!("keep {all}, as an exception")));

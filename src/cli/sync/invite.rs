@@ -65,9 +65,10 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 /// Parses a duration to seconds.
 fn seconds(text: &str) -> Result<u64, CliError> {
     let span = text.parse::<jiff::Span>().ok().and_then(|span| span.total(jiff::Unit::Second).ok());
-    span.filter(|seconds| *seconds >= 1.0)
-        .map(|seconds| seconds as u64)
-        .ok_or_else(|| CliError::usage(format_args!("invalid duration “{text}”")).hint("write 15m, 2h or 1h30m"))
+    span.filter(|seconds| *seconds >= 1.0).map(|seconds| seconds as u64).ok_or_else(|| {
+        CliError::usage(format_args!("invalid `--ttl` “{text}”"))
+            .hint("write 15m, 2h or 24h; a ticket is valid for at most one day")
+    })
 }
 
 fn show(cx: &mut Context, invite: &InviteView) {

@@ -49,7 +49,7 @@ Two laptops on one network:
   ergo sync status                   on either
 
 Without a network: `ergo sync request`, `ergo sync approve`, `ergo sync join FILE`.
-Nothing is sent until you create or join a team. After that nothing leaves the local network unless you run
+Nothing is sent until you invite a device or join a team. After that nothing leaves the local network unless you run
 `ergo sync mode internet`.")]
 pub(crate) struct Args {
     #[command(subcommand)]

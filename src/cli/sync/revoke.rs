@@ -26,7 +26,7 @@ pub(super) struct Args {
 /// Runs the verb.
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let question = text!("Revoke “{}”?", escape(&args.device));
+    let question = text!("Revoke {}?", escape(&args.device));
     if !confirm(cx, args.yes, question)? {
         cx.ui.line("Nothing was changed.");
         return Ok(Exit::Refused);

@@ -122,8 +122,8 @@ fn says(mode: SyncMode, chosen: Option<NetworkMode>, in_a_team: bool) -> String 
     if mode != SyncMode::Off || chosen == Some(NetworkMode::Off) {
         return mode.meaning().to_owned();
     }
-    let until = if in_a_team { "another device joins the team" } else { "you create or join a team" };
-    format!("Nothing is sent or received until {until}")
+    let until = if in_a_team { "invite a device" } else { "invite a device or join a team" };
+    format!("Nothing is sent or received until you {until}")
 }
 
 fn team(stored: &Stored, network: &NetworkStatus, open: &HashMap<Scope, usize>, me: DeviceId) -> TeamStatus {

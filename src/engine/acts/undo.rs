@@ -30,7 +30,8 @@ pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<
             };
             let actor = &context.actor;
             context.reader().last_op(&actor.who, actor.agent.as_deref(), scope.as_ref())?.ok_or_else(|| {
-                ApiError::not_found("you have no act to undo").hint("`ergo log` lists acts; name one by its `op_id`")
+                ApiError::not_found("there is no change of yours to undo")
+                    .hint("`ergo log` lists changes; name one by its `op_id`")
             })?
         };
         take_back(context, target)
@@ -40,22 +41,22 @@ pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<
 fn take_back(context: &mut ActContext<'_>, target: OpId) -> Result<UndoOutcome, ApiError> {
     let events = context.reader().op(&target)?;
     let Some(first) = events.first() else {
-        return Err(ApiError::not_found(format!("there is no act {target}")).hint("`ergo log` lists acts"));
+        return Err(ApiError::not_found(format!("there is no change {target}")).hint("`ergo log` lists changes"));
     };
     if events.iter().any(|event| event.kind == EventKind::Redact) {
         return Err(ApiError::field("target_op", "a redaction cannot be undone: the text is gone for good"));
     }
     if events.iter().any(|event| matches!(event.kind, EventKind::Roster(_))) {
-        return Err(ApiError::field("target_op", "an act on a team cannot be undone")
+        return Err(ApiError::field("target_op", "a change to a team cannot be undone")
             .hint("do the opposite: admit a device that was revoked, or revoke one that was admitted"));
     }
     if context.may_only_propose() && events.iter().any(|event| event.agent.is_none()) {
-        return Err(needs_person(format!("act {target} was done by a person, and agents may not undo it here"))
+        return Err(needs_person(format!("a person made the change {target}, and agents may not undo it here"))
             .hint(format!("ask {} to run `ergo undo {target}`", first.who)));
     }
     let effective: Vec<&EventRow> = events.iter().filter(|event| event.effective).collect();
     if effective.is_empty() {
-        return Err(ApiError::new(ErrorCode::Stale, "this act was undone already; nothing was done")
+        return Err(ApiError::new(ErrorCode::Stale, "this change was undone already; nothing was done")
             .hint("to redo it, undo the undo: `ergo log` shows its `op_id`"));
     }
     let later = context.reader().built_on(&target)?;

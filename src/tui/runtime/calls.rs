@@ -193,7 +193,7 @@ async fn setup(state: Option<&Path>, remove: bool, write: bool) -> Result<String
         let place = AgentFiles::from_environment(None)?;
         let agents = CodingAgent::installed(&place);
         if agents.is_empty() {
-            return Err(SetupError::none_installed());
+            return Err(SetupError::none_installed(remove));
         }
         let plan = SetupPlan::new(agents, &place, &state, remove)?;
         if write && !plan.is_empty() { plan.apply() } else { Ok(format!("{}{}", plan.diff(), plan.summary())) }

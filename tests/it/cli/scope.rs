@@ -97,7 +97,7 @@ fn a_scope_has_two_parts_and_a_typing_error_is_pointed_out() {
         assert!(output.stderr.contains("“acme/shop/web”: expected ORG/PROJECT"), "{output:?}");
     }
     let output = remember("acme/shpo").ok();
-    assert!(output.stderr.contains("There was no scope acme/shpo before. Did you mean acme/shop?"), "{output:?}");
+    assert!(output.stderr.contains("The scope acme/shpo is new. Did you mean acme/shop?"), "{output:?}");
     let output = remember("acme/shpo").ok();
     assert!(!output.stderr.contains("Did you mean"), "it is known now: {output:?}");
 }

@@ -82,7 +82,7 @@ fn a_card_that_changed_or_has_no_reason_is_left_and_the_others_are_settled() {
     let request = all(&fixture, &cards, CardAct::Dismiss, None);
     let answer = settle(&fixture, &request);
     assert_eq!((answer.settled(), fixture.open_cards()), (0, 3));
-    assert!(answer.items[0].summary.contains("this card has no recorded reason"), "{answer:?}");
+    assert!(answer.items[0].summary.contains("no reason is known for this card"), "{answer:?}");
 
     done(fixture.resolve(cards[1], order(CardAct::Discard, "a slip")));
     let answer = settle(&fixture, &ResolveManyRequest { reason: "another matter".into(), ..request });

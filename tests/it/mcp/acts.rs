@@ -141,7 +141,7 @@ fn an_agent_takes_back_its_own_acts_the_last_one_first() {
     let done = client.tool("ergo_undo", json!({}));
     assert!(done["summary"].as_str().unwrap().contains("tabs in Go"), "{done}");
     let refusal = client.refusal("ergo_undo", json!({}));
-    assert!(refusal.contains("you have no act to undo"), "{refusal}");
+    assert!(refusal.contains("there is no change of yours to undo"), "{refusal}");
     let claims = home.run(["claims"]).ok().stdout;
     assert!(claims.contains("LF line ends") && !claims.contains("Go files"), "{claims}");
 }

@@ -78,7 +78,7 @@ fn resolution(request: &ResolveManyRequest, card: &CardView) -> Result<Resolutio
     let given = Some(request.reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     let reason = given.or_else(known).unwrap_or_default();
     if reason.is_empty() && request.act != CardAct::Snooze {
-        return Err(ApiError::field("reason", "this card has no recorded reason: give one"));
+        return Err(ApiError::field("reason", "no reason is known for this card: give one"));
     }
     Resolution::checked(&ResolveRequest {
         caller: request.caller.clone(),
