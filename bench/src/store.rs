@@ -105,7 +105,7 @@ pub struct Quantiles {
 }
 
 /// By how much a write may take longer with the organisation's level in play, in percent.
-const MOST_FOR_LEVELS: f64 = 10.0;
+pub(super) const MOST_FOR_LEVELS: f64 = 10.0;
 
 /// One size.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -17,7 +17,7 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    store::{self, BenchError, Options, Quantiles},
+    store::{self, BenchError, MOST_FOR_LEVELS, Options, Quantiles},
     store_growth, store_synth as synth,
 };
 use ergo::{
@@ -60,6 +60,10 @@ pub struct Row {
     pub inferred: usize,
     /// Pairs of one such write, on average.
     pub pairs: f64,
+    /// `inferred_ms` once the organisation's level has a tenth as many claims as the project.
+    pub leveled_ms: Quantiles,
+    /// Pairs of one such write, on average.
+    pub leveled_pairs: f64,
     /// Writes of which it was not.
     pub plain_ms: Quantiles,
     /// How many those were.
@@ -111,7 +115,7 @@ pub fn run(
         progress(&format!("filling a store with {claims} claims"));
         fill(&path, claims, &real, models)?;
         progress(&format!("measuring writes with models at {claims} claims"));
-        rows.push(measure(&path, claims, options.samples, models)?);
+        rows.push(measure(&path, claims, options.samples, models, &real)?);
         store::remove(&path)?;
     }
     Ok(rows)
@@ -151,6 +155,14 @@ pub(super) fn fill_others(
     let mut store = Store::open_with(path, store::key(), Arc::new(StructuralPairCheck), options)?;
     let model = store.reader().vector_model()?.ok_or(InferError::NoModel { role: ModelRole::Embedder })?;
     store_growth::fill_others(&mut store, scopes, numbers, &model, &|n| moved(n, real))
+}
+
+/// Adds claims of the organisation's level to a store that [`fill`] made.
+fn fill_organisation(path: &Path, numbers: std::ops::Range<usize>, real: &[Vec<f32>]) -> Result<(), BenchError> {
+    let options = StoreOptions { durable: false };
+    let mut store = Store::open_with(path, store::key(), Arc::new(StructuralPairCheck), options)?;
+    let model = store.reader().vector_model()?.ok_or(InferError::NoModel { role: ModelRole::Embedder })?;
+    store::fill_in(&mut store, &store::scope().organisation(), numbers, &model, &|n| moved(n, real))
 }
 
 /// A vector near a real one.
@@ -207,24 +219,31 @@ fn write_as_an_agent(engine: &Engine, statement: &str) -> Result<Option<f64>, Be
     Ok(asked)
 }
 
-fn measure(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>) -> Result<Row, BenchError> {
-    let engine = open(path, models)?;
-    let mut next = claims;
-    for n in 0..WARM {
-        write(&engine, &synth::statement(next + n))?;
-    }
-    next += WARM;
-    let (mut inferred, mut plain, mut pairs) = (Vec::new(), Vec::new(), 0);
-    let asked = |engine: &Engine| -> Result<u64, ApiError> { Ok(engine.counts()?.guard.inferred) };
+/// The times of writes in milliseconds, by whether the cross-encoder was asked about a pair.
+#[derive(Default)]
+struct Writes {
+    inferred: Vec<f64>,
+    plain: Vec<f64>,
+    /// The pairs that it read.
+    pairs: u64,
+}
+
+fn pairs_read(engine: &Engine) -> Result<u64, ApiError> {
+    Ok(engine.counts()?.guard.inferred)
+}
+
+/// Writes `samples` statements that have near claims, and as many that have none.
+fn writes(engine: &Engine, first: usize, samples: usize) -> Result<Writes, BenchError> {
+    let mut done = Writes::default();
     for n in 0..2 * samples {
-        let text = if n % 2 == 0 { synth::statement(next + n / 2) } else { synth::aside(1 + n / 2) };
-        let before = asked(&engine)?;
-        let took = write(&engine, &text)?;
-        match asked(&engine)? - before {
-            0 => plain.push(took),
+        let text = if n % 2 == 0 { synth::statement(first + n / 2) } else { synth::aside(1 + n / 2) };
+        let before = pairs_read(engine)?;
+        let took = write(engine, &text)?;
+        match pairs_read(engine)? - before {
+            0 => done.plain.push(took),
             some => {
-                pairs += some;
-                inferred.push(took);
+                done.pairs += some;
+                done.inferred.push(took);
             }
         }
         if n % 2 == 1 {
@@ -232,12 +251,29 @@ fn measure(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>)
             engine.undo(UndoRequest { caller: caller(), ..UndoRequest::default() })?;
         }
     }
+    Ok(done)
+}
+
+fn measure(
+    path: &Path,
+    claims: usize,
+    samples: usize,
+    models: &Arc<dyn Models>,
+    real: &[Vec<f32>],
+) -> Result<Row, BenchError> {
+    let engine = open(path, models)?;
+    let mut next = claims;
+    for n in 0..WARM {
+        write(&engine, &synth::statement(next + n))?;
+    }
+    next += WARM;
+    let Writes { inferred, plain, pairs } = writes(&engine, next, samples)?;
     next += samples;
     let (mut doubted, mut doubt_pairs) = (Vec::new(), 0);
     for n in 0..samples {
-        let before = asked(&engine)?;
+        let before = pairs_read(&engine)?;
         if let Some(took) = write_as_an_agent(&engine, &synth::doubtful(n))? {
-            doubt_pairs += asked(&engine)? - before;
+            doubt_pairs += pairs_read(&engine)? - before;
             doubted.push(took);
         }
     }
@@ -245,6 +281,7 @@ fn measure(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>)
         Some(_) => Some(beside_the_deep_stage(&engine, next, samples)?),
         None => None,
     };
+    next += 2 * samples;
     let info = models.info();
     let workers_mib = info
         .workers
@@ -255,8 +292,17 @@ fn measure(path: &Path, claims: usize, samples: usize, models: &Arc<dyn Models>)
             (held.join(" and "), worker.rss_bytes as f64 / f64::from(1 << 20))
         })
         .collect();
+    drop(engine);
+    fill_organisation(path, 10 * claims..10 * claims + claims / 10, real)?;
+    let engine = open(path, models)?;
+    for n in 0..WARM {
+        write(&engine, &synth::statement(next + n))?;
+    }
+    let leveled = writes(&engine, next + WARM, samples)?;
     Ok(Row {
         claims,
+        leveled_pairs: leveled.pairs as f64 / leveled.inferred.len().max(1) as f64,
+        leveled_ms: store::quantiles(leveled.inferred),
         pairs: pairs as f64 / inferred.len().max(1) as f64,
         inferred: inferred.len(),
         plain: plain.len(),
@@ -318,18 +364,20 @@ fn beside_the_deep_stage(engine: &Engine, first: usize, samples: usize) -> Resul
 pub fn table(rows: &[Row]) -> String {
     let pair = |times: Quantiles| format!("{:.1}/{:.1}", times.p50, times.p95);
     let mut text = String::from(
-        "    claims   inferred p50/p95   writes   pairs   not inferred p50/p95   writes   asked p50/p95   writes   pairs   beside the deep stage p50/p95   resting   \
+        "    claims   inferred p50/p95   writes   pairs   two levels p50/p95   pairs   not inferred p50/p95   writes   asked p50/p95   writes   pairs   beside the deep stage p50/p95   resting   \
          a claim of it\n",
     );
     for row in rows {
         let of = |deep: fn(&DeepRow) -> Quantiles| row.deep.as_ref().map_or_else(|| "-".into(), |d| pair(deep(d)));
         let _ = writeln!(
             text,
-            "{:>10}   {:>16}   {:>6}   {:>5.1}   {:>20}   {:>6}   {:>13}   {:>6}   {:>5.1}   {:>29}   {:>7}   {:>13}",
+            "{:>10}   {:>16}   {:>6}   {:>5.1}   {:>18}   {:>5.1}   {:>20}   {:>6}   {:>13}   {:>6}   {:>5.1}   {:>29}   {:>7}   {:>13}",
             row.claims,
             pair(row.inferred_ms),
             row.inferred,
             row.pairs,
+            pair(row.leveled_ms),
+            row.leveled_pairs,
             pair(row.plain_ms),
             row.plain,
             pair(row.doubt_ms),
@@ -346,6 +394,14 @@ pub fn table(rows: &[Row]) -> String {
                 "", deep.first_ms, deep.read
             );
         }
+        let more = |leveled: f64, one: f64| 100.0 * (leveled / one.max(f64::EPSILON) - 1.0);
+        let _ = writeln!(
+            text,
+            "{:>10}   two levels cost a write {:+.1} % at p50 and {:+.1} % at p95 (bar: {MOST_FOR_LEVELS:.0} %)",
+            "",
+            more(row.leveled_ms.p50, row.inferred_ms.p50),
+            more(row.leveled_ms.p95, row.inferred_ms.p95),
+        );
         for (held, mib) in &row.workers_mib {
             let _ = writeln!(text, "{:>10}   the worker with {held}: {mib:.0} MiB", "");
         }

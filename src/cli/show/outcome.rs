@@ -162,7 +162,7 @@ impl Ui {
                     ),
                     (
                         format!("ergo resolve {card} --narrow 1 --env ENV --reason '…'"),
-                        "both hold, under different conditions".into(),
+                        "limit [1]; both stay active".into(),
                     ),
                     (format!("ergo resolve {card} --exception --reason '…'"), "keep both, as an exception".into()),
                     (format!("ergo resolve {card} --dismiss --reason '…'"), "not a contradiction: store it".into()),
