@@ -117,11 +117,11 @@ impl Roster {
         let of_roster = matches!(header.kind, EventKind::Roster(_));
         let newer = header.version != VERSION || matches!(header.kind, EventKind::Unknown(_));
         if header.scope == self.scope {
-            return match (header.team, self.member(&header.author)) {
+            return match header.team {
                 _ if !of_roster && !newer => misplaced,
-                (None, _) => misplaced,
-                (_, None) => Err(Refusal::NotAMember),
-                _ => Ok(()),
+                None => misplaced,
+                Some(_) if !self.ever_named.contains(&header.author) => Err(Refusal::NotAMember),
+                Some(_) => Ok(()),
             };
         }
         if of_roster || matches!(header.kind, EventKind::Local(_)) || header.scope.is_reserved() {

@@ -4,8 +4,9 @@
 //!
 //! 1. An event is *valid* if its author was allowed to do it by the roster that it had seen, which is that of its
 //!    causal past.
-//! 2. A valid event *counts* unless its author was revoked by somebody who had not seen it. Revoking and leaving
-//!    always count: two admins who revoke each other without having seen the other's act are both removed.
+//! 2. A valid event *counts* if its author was let in by one that counts, unless the author was revoked by somebody who
+//!    had not seen it. Revoking and leaving always count: two admins who revoke each other without having seen the
+//!    other's act are both removed.
 //! 3. Of the events that count for a device, those decide that no other one has seen; among several, the latest by
 //!    clock and id.
 
@@ -175,9 +176,20 @@ impl Graph {
         let node = &self.nodes[at];
         node.valid
             && (node.departs()
-                || self
-                    .departures(&node.author, set)
-                    .all(|(gone, departure)| departure.past.has(at) || !self.holds(&node.author, gone, set)))
+                || self.author_was_let_in(node, set)
+                    && self
+                        .departures(&node.author, set)
+                        .all(|(gone, departure)| departure.past.has(at) || !self.holds(&node.author, gone, set)))
+    }
+
+    /// Whether the author of an event had seen itself be let in by an event that counts within `set`. Else a revoked device
+    /// could act through another one that it let in meanwhile.
+    fn author_was_let_in(&self, node: &Node, set: &Set) -> bool {
+        self.about(&node.author).any(|(add, letting_in)| match letting_in.change {
+            Some(RosterChange::Create { .. }) => true,
+            Some(RosterChange::Add { .. }) => node.past.has(add) && set.has(add) && self.counts(add, set),
+            _ => false,
+        })
     }
 
     /// What a device is within `set`; `None` where it never was in the team.
@@ -269,8 +281,14 @@ impl Graph {
             accepted: BTreeSet::new(),
             heads: self.heads.clone(),
             disputes: self.disputes(&set),
+            ever_named: BTreeSet::new(),
         };
         for device in self.about.keys() {
+            let lets_in =
+                |node: &Node| matches!(node.change, Some(RosterChange::Create { .. } | RosterChange::Add { .. }));
+            if self.about(device).any(|(_, node)| lets_in(node)) {
+                roster.ever_named.insert(*device);
+            }
             if let Some(standing) = self.standing(device, &set) {
                 let first = &self.nodes[standing.added];
                 let Standing { again, person, name, grant, state, out, .. } = standing;

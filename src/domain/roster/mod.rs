@@ -42,6 +42,9 @@ pub struct Roster {
     accepted: BTreeSet<EventId>,
     heads: Vec<EventId>,
     disputes: Vec<Dispute>,
+    /// Every device that an admin let in, whether that counts or not. Their roster events are kept, so that all devices
+    /// compute the roster from the same events, whichever came first.
+    ever_named: BTreeSet<DeviceId>,
 }
 
 /// A device of a team, past ones included.

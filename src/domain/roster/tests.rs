@@ -135,6 +135,32 @@ fn cut_at((id, header): &(EventId, Header)) -> ChainCut {
 }
 
 #[test]
+fn whoever_a_revoked_admin_let_in_unseen_can_do_nothing() {
+    let mut team = Team::new();
+    team.share(1, "api");
+    let seen = [team.add(1, 2, Grant { role: Role::Admin, scopes: Granted::All })];
+    // Device 1 is revoked, and has not seen it when it lets in 3, which lets in 4 and adopts what it wrote before.
+    team.act_after(2, revoke(1, vec![]), &seen);
+    let three = team.act_after(1, add(3, Grant { role: Role::Admin, scopes: Granted::All }), &[]);
+    let four = team.act_after(3, add(4, writer()), &[three]);
+    let head = ChainHead { author: device(3), epoch: 1, seq: 0, id: EventId([7; 32]) };
+    team.act_after(3, RosterChange::Adopt { scope: scope("api"), identity: None, heads: vec![head.clone()] }, &[]);
+    let roster = team.roster();
+    assert_eq!((roster.member(&device(3)), roster.member(&device(4))), (None, None));
+    assert_eq!(roster.adopted().count(), 0);
+    // Their roster events are kept all the same: another device may have them from before it knew of the revocation.
+    for event in team.events.iter().filter(|event| event.header.author == device(3)) {
+        assert_eq!(roster.admits(&event.id, &event.header), Ok(()));
+    }
+    // Once an admin lets 3 in, what it does from then on counts.
+    let again = team.act_after(2, add(3, writer()), &[four]);
+    team.act_after(3, RosterChange::Adopt { scope: scope("api"), identity: None, heads: vec![head] }, &[again]);
+    let roster = team.roster();
+    assert!(roster.is_member(&device(3)) && roster.member(&device(4)).is_none());
+    assert_eq!(roster.adopted().count(), 1);
+}
+
+#[test]
 fn members_may_do_what_they_were_granted() {
     let mut team = Team::new();
     team.share(1, "api");

@@ -46,6 +46,14 @@ fn whatever_happens_between_peers_they_agree_and_nothing_is_lost() {
     }
 }
 
+/// A device there was let in by an admin who was revoked meanwhile. Whether its roster events were kept depended on what came first.
+const LET_IN_BY_A_REVOKED_ADMIN: u64 = 6066;
+
+#[test]
+fn a_roster_does_not_depend_on_what_came_first() {
+    World::new(LET_IN_BY_A_REVOKED_ADMIN, false).run();
+}
+
 /// Devices there became readers with events that nobody else had: they met by documents, and nobody took these from a reader.
 const READERS_WITH_THE_ONLY_COPY: [u64; 5] = [670, 930, 1210, 1340, 1520];
 
