@@ -220,7 +220,7 @@ mod tests {
         lines[0].conflict = Some("abcdef0123".into());
         let conflict = content(&scope, NoteFormat::Copilot, &lines);
         assert!(conflict.contains("- [CONFLICT] card abcdef0123: this file contradicts Sign commits\n"), "{conflict}");
-        assert!(content(&scope, NoteFormat::Claude, &[]).contains("Nothing besides"));
+        assert!(content(&scope, NoteFormat::Claude, &[]).contains("No further claims"));
     }
 
     #[test]
