@@ -13,7 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    Departure, Dispute, Grant, Granted, Member, MemberState, Role, Roster, RosterChange, TeamScope, is_roster_scope,
+    Departure, Dispute, Grant, Granted, Member, MemberState, Role, Roster, RosterChange, TeamScope,
+    causal_order::in_causal_order, is_roster_scope,
 };
 use crate::domain::{
     Header, Scope, SignedEvent,
@@ -76,6 +77,8 @@ struct Graph {
     places: HashMap<EventId, usize>,
     /// The positions of the changes that concern a device.
     about: BTreeMap<DeviceId, Vec<usize>>,
+    /// The positions of the valid events that let a device in.
+    admissions: Vec<usize>,
     heads: Vec<EventId>,
 }
 
@@ -100,6 +103,7 @@ impl Graph {
             nodes: Vec::with_capacity(order.len()),
             places: order.iter().enumerate().map(|(at, id)| (*id, at)).collect(),
             about: BTreeMap::new(),
+            admissions: Vec::new(),
             heads: Vec::new(),
         };
         let mut seen: BTreeSet<EventId> = BTreeSet::new();
@@ -142,6 +146,9 @@ impl Graph {
         if let (true, Some(device)) = (valid, change.as_ref().and_then(|change| device_of(change, header.author))) {
             self.about.entry(device).or_default().push(at);
         }
+        if valid && matches!(change, Some(RosterChange::Create { .. } | RosterChange::Add { .. })) {
+            self.admissions.push(at);
+        }
         let (id, author, clock) = (event.id, header.author, header.clock);
         self.nodes.push(Node { id, author, clock, change, past, valid, by_admin });
     }
@@ -171,25 +178,32 @@ impl Graph {
         !let_in_again
     }
 
-    /// Whether a valid event counts within `set`.
-    fn counts(&self, at: usize, set: &Set) -> bool {
+    /// The admissions that count within `set`. Each rests on earlier places alone, so one pass in order decides.
+    fn counting_admissions(&self, set: &Set) -> BTreeSet<usize> {
+        let mut counting = BTreeSet::new();
+        for at in self.admissions.iter().copied().filter(|at| set.has(*at)) {
+            if self.counts(at, set, &counting) {
+                counting.insert(at);
+            }
+        }
+        counting
+    }
+
+    /// Whether a valid event counts within `set`, where these earlier `admissions` do.
+    ///
+    /// Its author must have seen itself be let in by one of them. Else a revoked device could act through another one that
+    /// it let in meanwhile.
+    fn counts(&self, at: usize, set: &Set, admissions: &BTreeSet<usize>) -> bool {
         let node = &self.nodes[at];
+        let founds = matches!(node.change, Some(RosterChange::Create { .. }));
+        let was_let_in =
+            || founds || self.about(&node.author).any(|(add, _)| node.past.has(add) && admissions.contains(&add));
         node.valid
             && (node.departs()
-                || self.author_was_let_in(node, set)
+                || was_let_in()
                     && self
                         .departures(&node.author, set)
                         .all(|(gone, departure)| departure.past.has(at) || !self.holds(&node.author, gone, set)))
-    }
-
-    /// Whether the author of an event had seen itself be let in by an event that counts within `set`. Else a revoked device
-    /// could act through another one that it let in meanwhile.
-    fn author_was_let_in(&self, node: &Node, set: &Set) -> bool {
-        self.about(&node.author).any(|(add, letting_in)| match letting_in.change {
-            Some(RosterChange::Create { .. }) => true,
-            Some(RosterChange::Add { .. }) => node.past.has(add) && set.has(add) && self.counts(add, set),
-            _ => false,
-        })
     }
 
     /// What a device is within `set`; `None` where it never was in the team.
@@ -198,8 +212,9 @@ impl Graph {
         let mut naming: Vec<usize> = Vec::new();
         let mut added: Option<usize> = None;
         let mut again = Hlc::default();
+        let admissions = self.counting_admissions(set);
         for (at, node) in self.about(device) {
-            if !set.has(at) || !self.counts(at, set) {
+            if !set.has(at) || !self.counts(at, set, &admissions) {
                 continue;
             }
             match &node.change {
@@ -269,7 +284,8 @@ impl Graph {
         for at in 0..self.nodes.len() {
             set.add(at);
         }
-        let counted: Vec<usize> = (0..self.nodes.len()).filter(|at| self.counts(*at, &set)).collect();
+        let admissions = self.counting_admissions(&set);
+        let counted: Vec<usize> = (0..self.nodes.len()).filter(|at| self.counts(*at, &set, &admissions)).collect();
         let mut roster = Roster {
             team: self.team,
             name: self.team_name(&counted)?,
@@ -284,9 +300,7 @@ impl Graph {
             ever_named: BTreeSet::new(),
         };
         for device in self.about.keys() {
-            let lets_in =
-                |node: &Node| matches!(node.change, Some(RosterChange::Create { .. } | RosterChange::Add { .. }));
-            if self.about(device).any(|(_, node)| lets_in(node)) {
+            if self.about(device).any(|(at, _)| self.admissions.contains(&at)) {
                 roster.ever_named.insert(*device);
             }
             if let Some(standing) = self.standing(device, &set) {
@@ -452,49 +466,4 @@ fn device_of(change: &RosterChange, author: DeviceId) -> Option<DeviceId> {
         RosterChange::Rename { device, .. } => *device,
         RosterChange::Adopt { .. } | RosterChange::Accept { .. } => None,
     }
-}
-
-/// The events whose causal past is here, each after what it had seen.
-///
-/// An event waits for what it names. One that does not follow its `prev` in the chain never counts, nor does what rests on it.
-fn in_causal_order(all: &BTreeMap<EventId, &SignedEvent>) -> Vec<EventId> {
-    let mut waiting: HashMap<EventId, usize> = HashMap::new();
-    let mut next: HashMap<EventId, Vec<EventId>> = HashMap::new();
-    let mut ready: BTreeSet<EventId> = BTreeSet::new();
-    for (id, event) in all {
-        let header = &event.header;
-        let follows = match header.prev {
-            None => header.seq == 0,
-            Some(prev) => all.get(&prev).is_none_or(|before| {
-                let before = &before.header;
-                before.author == header.author
-                    && before.epoch == header.epoch
-                    && before.seq.checked_add(1) == Some(header.seq)
-            }),
-        };
-        if !follows {
-            continue;
-        }
-        let named: BTreeSet<EventId> = header.prev.iter().chain(&header.seen).copied().collect();
-        if named.is_empty() {
-            ready.insert(*id);
-        }
-        waiting.insert(*id, named.len());
-        for other in named {
-            next.entry(other).or_default().push(*id);
-        }
-    }
-    let mut order = Vec::with_capacity(all.len());
-    while let Some(id) = ready.pop_first() {
-        order.push(id);
-        for later in next.get(&id).into_iter().flatten() {
-            if let Some(count) = waiting.get_mut(later) {
-                *count -= 1;
-                if *count == 0 {
-                    ready.insert(*later);
-                }
-            }
-        }
-    }
-    order
 }

@@ -4,6 +4,7 @@
 //! each other by `prev` and `seen`: what an event may do is decided by what its author had seen, never by a clock.
 
 mod admission;
+mod causal_order;
 mod change;
 mod fold;
 #[cfg(test)]
