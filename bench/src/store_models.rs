@@ -25,7 +25,7 @@ use ergo::{
     engine::{Engine, EngineConfig},
     guard::{Guard, StructuralPairCheck},
     infer::{Call, InferError, ModelRole, Models},
-    store::{Store, StoreOptions},
+    store::{Store, StoreOptions, VectorModel},
 };
 
 /// Claims that are embedded; the vectors of the others are made from theirs.
@@ -138,10 +138,16 @@ pub(super) fn fill(path: &Path, claims: usize, real: &[Vec<f32>], models: &Arc<d
     let first = open(path, models)?;
     write(&first, "The first claim says nothing")?;
     drop(first);
+    let (store, model) = open_filled(path)?;
+    store::fill(store, claims, &model, &|n| moved(n, real))
+}
+
+/// A store to fill further, with the model of its vectors.
+fn open_filled(path: &Path) -> Result<(Store, VectorModel), BenchError> {
     let options = StoreOptions { durable: false };
     let store = Store::open_with(path, store::key(), Arc::new(StructuralPairCheck), options)?;
     let model = store.reader().vector_model()?.ok_or(InferError::NoModel { role: ModelRole::Embedder })?;
-    store::fill(store, claims, &model, &|n| moved(n, real))
+    Ok((store, model))
 }
 
 /// Spreads claims over further scopes of a store that [`fill`] made.
@@ -151,17 +157,13 @@ pub(super) fn fill_others(
     numbers: std::ops::Range<usize>,
     real: &[Vec<f32>],
 ) -> Result<(), BenchError> {
-    let options = StoreOptions { durable: false };
-    let mut store = Store::open_with(path, store::key(), Arc::new(StructuralPairCheck), options)?;
-    let model = store.reader().vector_model()?.ok_or(InferError::NoModel { role: ModelRole::Embedder })?;
+    let (mut store, model) = open_filled(path)?;
     store_growth::fill_others(&mut store, scopes, numbers, &model, &|n| moved(n, real))
 }
 
 /// Adds claims of the organisation's level to a store that [`fill`] made.
 fn fill_organisation(path: &Path, numbers: std::ops::Range<usize>, real: &[Vec<f32>]) -> Result<(), BenchError> {
-    let options = StoreOptions { durable: false };
-    let mut store = Store::open_with(path, store::key(), Arc::new(StructuralPairCheck), options)?;
-    let model = store.reader().vector_model()?.ok_or(InferError::NoModel { role: ModelRole::Embedder })?;
+    let (mut store, model) = open_filled(path)?;
     store::fill_in(&mut store, &store::scope().organisation(), numbers, &model, &|n| moved(n, real))
 }
 
