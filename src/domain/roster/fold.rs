@@ -127,7 +127,7 @@ impl Graph {
             }
         }
         let change = change_of(event);
-        let standing = self.standing(&header.author, &past);
+        let standing = self.standing(&header.author, &past, &self.counting_admissions(&past));
         let by_admin = standing.as_ref().is_some_and(|standing| standing.role() == Some(Role::Admin));
         let valid = change.as_ref().is_some_and(|change| match change {
             RosterChange::Create { .. } => event.id == self.team,
@@ -206,15 +206,14 @@ impl Graph {
                         .all(|(gone, departure)| departure.past.has(at) || !self.holds(&node.author, gone, set)))
     }
 
-    /// What a device is within `set`; `None` where it never was in the team.
-    fn standing(&self, device: &DeviceId, set: &Set) -> Option<Standing> {
+    /// What a device is within `set`, where these `admissions` count; `None` where it never was in the team.
+    fn standing(&self, device: &DeviceId, set: &Set, admissions: &BTreeSet<usize>) -> Option<Standing> {
         let mut granting: Vec<usize> = Vec::new();
         let mut naming: Vec<usize> = Vec::new();
         let mut added: Option<usize> = None;
         let mut again = Hlc::default();
-        let admissions = self.counting_admissions(set);
         for (at, node) in self.about(device) {
-            if !set.has(at) || !self.counts(at, set, &admissions) {
+            if !set.has(at) || !self.counts(at, set, admissions) {
                 continue;
             }
             match &node.change {
@@ -297,13 +296,10 @@ impl Graph {
             accepted: BTreeSet::new(),
             heads: self.heads.clone(),
             disputes: self.disputes(&set),
-            ever_named: BTreeSet::new(),
+            ever_named: self.admissions.iter().filter_map(|at| self.nodes[*at].device()).collect(),
         };
         for device in self.about.keys() {
-            if self.about(device).any(|(at, _)| self.admissions.contains(&at)) {
-                roster.ever_named.insert(*device);
-            }
-            if let Some(standing) = self.standing(device, &set) {
+            if let Some(standing) = self.standing(device, &set, &admissions) {
                 let first = &self.nodes[standing.added];
                 let Standing { again, person, name, grant, state, out, .. } = standing;
                 let (added_by, since) = (first.author, first.clock);
@@ -407,6 +403,11 @@ impl Roster {
 }
 
 impl Node {
+    /// The device that it is about.
+    fn device(&self) -> Option<DeviceId> {
+        self.change.as_ref().and_then(|change| device_of(change, self.author))
+    }
+
     fn departs(&self) -> bool {
         self.valid && matches!(self.change, Some(RosterChange::Revoke { .. } | RosterChange::Leave { .. }))
     }
