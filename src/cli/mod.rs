@@ -83,7 +83,7 @@ mod write;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 
 use crate::files::repository as scope;
 use args::Command;
@@ -95,8 +95,13 @@ use ui::{SafeText, Ui};
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
     survive_file_size_limit();
-    let matches = match args::with_joined_help(Cli::command()).try_get_matches() {
+    let matches = match Cli::command().try_get_matches() {
         Ok(matches) => matches,
+        // Not at every start: hooks start with every prompt.
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            let with_paragraphs = args::with_joined_help(Cli::command()).try_get_matches();
+            return usage(&with_paragraphs.err().unwrap_or(error));
+        }
         Err(error) => return usage(&error),
     };
     let cli = match Cli::from_arg_matches(&matches) {

@@ -6,7 +6,9 @@ use crate::domain::{DeviceId, EventId};
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// It does not begin with ergo's magic bytes.
-    #[error("it is not a file of ergo's: `ergo sync export` creates bundles, `ergo sync request` requests to join")]
+    #[error(
+        "this is not an ergo file: `ergo sync export` creates bundles, `ergo sync request` creates requests to join"
+    )]
     NotErgo,
     /// It is another kind of ergo's files than expected.
     #[error("this is a {found}, but a {expected} is expected{hint}")]
