@@ -160,7 +160,9 @@ impl ActContext<'_> {
         let older_id = Some(Ref::Id(older.id)).filter(|_| !apart);
         let targets = std::iter::once(Ref::Id(newer.id)).chain(older_id);
         let mut judgement = EventDraft::new(EventKind::Judgement(order.verdict), targets);
-        judgement.body.reason.clone_from(&because);
+        // Nor does it quote that project: an agent's reason about two scopes stays on the card, which is on this machine only.
+        let may_quote = newer.scope != older.scope && self.actor.agent.is_some();
+        judgement.body.reason = because.clone().filter(|_| !may_quote);
         let data = JudgementData::new(words_of(newer), words_of(older), model.map(str::to_owned));
         judgement.body.data = serde_json::to_string(&data).ok();
         drafts.push(judgement);

@@ -227,9 +227,10 @@ impl Engine {
             data.link = link;
             let mut draft = EventDraft::new(EventKind::Judgement(verdict), [Ref::Id(to.id)]);
             draft.body.data = serde_json::to_string(&data).ok();
+            // The words of the other claim stay out of it: this log may be shared with a team that does not have the other one's project.
             draft.body.reason = Some(match link {
-                None => format!("Says the same as “{}” in {}.", from.statement, from.scope),
-                Some(link) => format!("“{}” in {} {} it.", from.statement, from.scope, link.words()),
+                None => "It says the same as another claim of the organisation.".to_owned(),
+                Some(link) => format!("Another claim of the organisation {} it.", link.words()),
             });
             judgements.entry(to.scope.clone()).or_default().push(draft);
             found.merged += usize::from(verdict == PairVerdict::Same);

@@ -60,6 +60,12 @@ pub(super) fn insights(fixture: &Fixture) -> Vec<ergo::api::InsightView> {
     fixture.engine.insights(&query).unwrap().items
 }
 
+/// The reasons of the judgements in a claim's history.
+fn reasons_of_judgements(fixture: &Fixture, id: ClaimId) -> Vec<String> {
+    let events = fixture.engine.history(&id.to_hex()).unwrap().events;
+    events.into_iter().filter(|event| event.kind.starts_with("judgement")).filter_map(|event| event.reason).collect()
+}
+
 #[test]
 fn a_rule_of_five_projects_is_one_insight_and_outranks_one_seen_once() {
     let fixture = Fixture::new();
@@ -78,15 +84,25 @@ fn a_rule_of_five_projects_is_one_insight_and_outranks_one_seen_once() {
 #[test]
 fn paraphrases_are_joined_only_if_each_entails_the_other() {
     let fixture = fixture();
-    stored(fixture.engine.remember_by_rules(&rule("a", "Use tabs for indentation in code.")).unwrap());
-    stored(fixture.engine.remember_by_rules(&rule("b", "Use tabs for indentation of code.")).unwrap());
-    stored(fixture.engine.remember_by_rules(&rule("a", "Be very kind to people in reviews.")).unwrap());
-    stored(fixture.engine.remember_by_rules(&rule("b", "Be kind to people in reviews.")).unwrap());
+    let rules = [
+        ("a", "Use tabs for indentation in code."),
+        ("b", "Use tabs for indentation of code."),
+        ("a", "Be very kind to people in reviews."),
+        ("b", "Be kind to people in reviews."),
+    ];
+    let claims = rules.map(|(project, statement)| {
+        stored(fixture.engine.remember_by_rules(&rule(project, statement)).unwrap()).claim_id
+    });
     let found = reconcile(&fixture);
     assert_eq!((found.merged, found.linked), (1, 1), "{found:?}");
     assert_eq!(insights(&fixture).len(), 3);
     let links = fixture.engine.note_links(&NoteLinksQuery { org_id: "acme".into() }).unwrap().items;
     assert_eq!(links[0].from_statement, "Be very kind to people in reviews.");
+    // The judgements in one project's log do not quote the other project, with which it may not be shared.
+    let reasons: Vec<String> = claims.iter().flat_map(|id| reasons_of_judgements(&fixture, *id)).collect();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    assert!(reasons.iter().all(|reason| rules.iter().all(|(_, words)| !reason.contains(words))), "{reasons:?}");
+    assert!(reasons.iter().all(|reason| !reason.contains("acme")), "{reasons:?}");
     let again = reconcile(&fixture);
     assert_eq!((again.merged, again.linked, again.cards), (0, 0, 0), "{again:?}");
 }
@@ -276,6 +292,8 @@ fn what_two_projects_leave_in_doubt_waits_for_a_judge_whose_verdict_changes_neit
             events.into_iter().map(|event| event.kind).filter(|kind| kind.starts_with("judgement")).collect()
         };
         assert_eq!((kinds(old).len(), kinds(new).len()), (0, 1));
+        // A person's reason is recorded; an agent's may quote the other project.
+        assert_eq!(reasons_of_judgements(&fixture, new), vec!["read both"; usize::from(!is_agent)]);
         assert_eq!(reconcile(&fixture).doubts, 0, "it was judged");
         fixture.engine.undo(UndoRequest { caller: caller("b"), target_op: Some(judged.op_id) }).unwrap();
         assert_eq!((waiting().total, fixture.open_cards()), (1, 0), "{verdict}");
