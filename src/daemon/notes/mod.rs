@@ -73,11 +73,11 @@ impl NotesKeeper {
         if request.paths.is_empty() {
             return Err(ApiError::field("paths", "`paths` is empty").hint("name files or folders"));
         }
+        if let Some(path) = request.paths.iter().find(|path| !Path::new(path).is_absolute()) {
+            return Err(ApiError::field("paths", format!("{path} is not an absolute path")));
+        }
         for path in &request.paths {
             let path = Path::new(path);
-            if !path.is_absolute() {
-                return Err(ApiError::field("paths", format!("{} is not an absolute path", path.display())));
-            }
             let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
             if request.remove {
                 let removed = lock(&self.list).remove(&path);

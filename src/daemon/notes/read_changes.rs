@@ -97,7 +97,8 @@ fn read_files(
         let mut file = before.clone();
         if let Err(error) = scan_file(keeper, caller, path, &mut file, run) {
             run.problems.push(format!("{}: {}", path.display(), error.message));
-            file.problem = Some(error.message);
+            // As it was last read, so that the next scan does the rest: what is stored already is found again by its words.
+            file = WatchedFile { problem: Some(error.message), ..before.clone() };
         }
         if file != before {
             is_news = true;
@@ -178,13 +179,13 @@ fn scan_file(
 ) -> Result<(), ApiError> {
     let unreadable = |error: std::io::Error| ApiError::new(ErrorCode::BadRequest, format!("cannot be read: {error}"));
     let stat = file_reader::stat(path).map_err(unreadable)?;
+    file.problem = None;
     let current = file.scanned_at.is_some() && file.reader == file_reader::READER;
     if current && stat == file.stat {
         return observe_unchanged(keeper, caller, file, run);
     }
     let text = file_reader::text(path).map_err(unreadable)?;
     let now = file_reader::parse(&file.shown, &text);
-    file.problem = None;
     if current && now.hash == file.hash {
         // Only its time changed, or ergo's section.
         file.stat = stat;
@@ -239,7 +240,7 @@ fn scan_file(
                 kept.claim = before.claim;
                 seen.extend(before.claim);
             }
-            (LineChange::Changed(_), Some(before)) if is_active(keeper, before.claim) => {
+            (LineChange::Changed(_), Some(before)) if is_active(keeper, before.claim)? => {
                 let targets = before.claim.iter().map(|id| id.to_hex()).collect();
                 let request = SupersedeRequest { targets, successor: None, expect_rev: None, claim: request };
                 note(keeper.engine.supersede(request)?, &mut kept, run, true);
@@ -304,8 +305,13 @@ fn note(outcome: WriteOutcome, kept: &mut WatchedRule, run: &mut NotesRun, chang
     }
 }
 
-fn is_active(keeper: &NotesKeeper, claim: Option<ClaimId>) -> bool {
-    claim.is_some_and(|id| keeper.engine.claim(&id.to_hex()).is_ok_and(|claim| claim.status == Status::Active))
+fn is_active(keeper: &NotesKeeper, claim: Option<ClaimId>) -> Result<bool, ApiError> {
+    let Some(id) = claim else { return Ok(false) };
+    match keeper.engine.claim(&id.to_hex()) {
+        Ok(claim) => Ok(claim.status == Status::Active),
+        Err(error) if error.code == ErrorCode::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Retracts the claim of a line that is gone, unless another file of the project still says it.
@@ -317,7 +323,10 @@ fn retire(
     rule: &WatchedRule,
     run: &mut NotesRun,
 ) -> Result<(), ApiError> {
-    let Some(claim) = rule.claim.filter(|claim| is_active(keeper, Some(*claim))) else { return Ok(()) };
+    let Some(claim) = rule.claim else { return Ok(()) };
+    if !is_active(keeper, Some(claim))? {
+        return Ok(());
+    }
     let elsewhere = lock(&keeper.list).files.iter().any(|(other, theirs)| {
         other != path && theirs.scope == file.scope && theirs.rules.iter().any(|rule| rule.claim == Some(claim))
     });

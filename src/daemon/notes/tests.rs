@@ -359,3 +359,47 @@ fn a_path_that_is_not_there_is_not_followed_and_the_answer_says_so() {
     let answer = space.keeper.add(&request).unwrap();
     assert_eq!((answer.files.len(), answer.problems), (0, vec!["/nonexistent/x does not exist".to_owned()]));
 }
+
+#[test]
+fn what_a_failed_scan_left_over_is_done_by_the_next_one() {
+    let space = Workspace::new(Guard::default(), FakeModels::new());
+    let rules = ["Commits are signed with a key.", "Tabs indent the code."].map(str::to_owned);
+    space.write("api", &rules);
+    space.follow();
+    assert_eq!(space.scan().stored, 2);
+    space.write("api", &rules[..1]);
+    // The store refuses what nobody did.
+    let nobody = Caller { who: "\u{7}".into(), ..caller() };
+    let failed = space.keeper.scan(&NotesScanRequest { caller: nobody, path: None }).unwrap();
+    assert_eq!((failed.problems.len(), failed.retracted), (1, 0), "{failed:?}");
+    let problem = || lock(&space.keeper.list).files.values().find_map(|file| file.problem.clone());
+    assert!(problem().is_some());
+    let next = space.scan();
+    assert_eq!((next.retracted, next.known, problem()), (1, 1, None), "{next:?}");
+}
+
+#[test]
+fn a_file_that_can_be_read_again_has_no_problem_any_more() {
+    let space = Workspace::new(Guard::default(), FakeModels::new());
+    space.write("api", &["Tabs indent the code.".to_owned()]);
+    space.follow();
+    space.scan();
+    let (path, aside) = (space.dir.path().join("src/api/CLAUDE.md"), space.dir.path().join("aside"));
+    let problem = || lock(&space.keeper.list).files.values().find_map(|file| file.problem.clone());
+    fs::rename(&path, &aside).unwrap();
+    space.keeper.scan(&NotesScanRequest { caller: caller(), path: None }).unwrap();
+    assert!(problem().unwrap().contains("cannot be read"));
+    fs::rename(&aside, &path).unwrap();
+    space.scan();
+    assert_eq!(problem(), None);
+}
+
+#[test]
+fn one_bad_path_follows_none_of_the_others() {
+    let space = Workspace::new(Guard::default(), FakeModels::new());
+    space.write("api", &["Tabs indent the code.".to_owned()]);
+    let src = space.dir.path().join("src").display().to_string();
+    let request = NotesAddRequest { caller: caller(), paths: vec![src, "src".into()], remove: false };
+    assert!(space.keeper.add(&request).unwrap_err().message.contains("not an absolute path"));
+    assert!(lock(&space.keeper.list).files.is_empty());
+}
