@@ -44,7 +44,7 @@ impl ConnectedAgents {
         Some(OpenSession { present: Arc::clone(self), n })
     }
 
-    /// The open sessions of agents. the newest first.
+    /// Returns the open sessions, newest first.
     pub(super) fn sessions(&self) -> Vec<AgentSession> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.sessions.values().rev().cloned().collect()

@@ -73,7 +73,7 @@ fn distance(score: f32) -> f64 {
 #[derive(Clone)]
 struct Cogito {
     shared: SharedState,
-    voice: Arc<CompatCaller>,
+    caller: Arc<CompatCaller>,
 }
 
 /// A failure in the original's form.
@@ -99,8 +99,8 @@ impl From<ApiError> for Refused {
 type Answer = Result<Json<Value>, Refused>;
 
 /// What answers there.
-pub(super) fn router(shared: SharedState, voice: CompatCaller) -> Router {
-    let cogito = Cogito { shared, voice: Arc::new(voice) };
+pub(super) fn router(shared: SharedState, caller: CompatCaller) -> Router {
+    let cogito = Cogito { shared, caller: Arc::new(caller) };
     Router::new()
         .route("/health", get(health))
         .route("/snapshot", get(snapshot))
@@ -122,7 +122,7 @@ async fn pass(State(cogito): State<Cogito>, request: Request<Body>, next: Next) 
     let admitted = request_checks::check_origin(request.headers())
         .and_then(|()| request_checks::check_host(request.headers(), request.uri()))
         .and_then(|()| {
-            cogito.voice.token.as_deref().map_or(Ok(()), |token| request_checks::bearer(request.headers(), token))
+            cogito.caller.token.as_deref().map_or(Ok(()), |token| request_checks::bearer(request.headers(), token))
         });
     if let Err(error) = admitted {
         return Refused::from(error).into_response();
@@ -160,7 +160,7 @@ fn text(fields: &Map<String, Value>) -> String {
 
 async fn health(State(cogito): State<Cogito>) -> Answer {
     let query = cogito.claims();
-    let scope = cogito.voice.scope.clone();
+    let scope = cogito.caller.scope.clone();
     let look = move |engine: &Engine| Ok((engine.claims(&query)?.total, engine.calibrated(&scope)?));
     let (count, calibrated) = cogito.shared.engine(look).await?;
     Ok(Json(json!({
@@ -173,7 +173,7 @@ async fn health(State(cogito): State<Cogito>) -> Answer {
 }
 
 async fn snapshot(State(cogito): State<Cogito>) -> Answer {
-    let Scope { org_id, project } = cogito.voice.scope.clone();
+    let Scope { org_id, project } = cogito.caller.scope.clone();
     let query = SnapshotQuery { org_id, project, rebuild: true, ..SnapshotQuery::default() };
     let page = cogito.shared.engine(move |engine| engine.snapshot(&query)).await?;
     if page.claims == 0 {
@@ -183,18 +183,18 @@ async fn snapshot(State(cogito): State<Cogito>) -> Answer {
 }
 
 async fn recall(State(cogito): State<Cogito>, body: Bytes) -> Answer {
-    cogito.find(&body, Asked { filter: true, ..cogito.voice.limits.into() }).await
+    cogito.find(&body, Asked { filter: true, ..cogito.caller.limits.into() }).await
 }
 
 async fn recall_b(State(cogito): State<Cogito>, body: Bytes) -> Answer {
-    cogito.find(&body, cogito.voice.limits.into()).await
+    cogito.find(&body, cogito.caller.limits.into()).await
 }
 
 /// By vectors alone; by words if there is no embedder.
 async fn query(State(cogito): State<Cogito>, body: Bytes) -> Answer {
     let narrow = RecallMeans { words: false, vocabulary: false, meaning: true };
     let asked =
-        Asked { limit: QUERY_LIMIT, threshold: cogito.voice.limits.query_threshold, filter: false, ways: narrow };
+        Asked { limit: QUERY_LIMIT, threshold: cogito.caller.limits.query_threshold, filter: false, ways: narrow };
     let Json(mut answer) = cogito.find(&body, asked).await?;
     let by_meaning = answer.get("by_meaning").and_then(Value::as_bool).unwrap_or_default();
     if !by_meaning {
@@ -252,7 +252,7 @@ impl From<Limits> for Asked {
 
 impl Cogito {
     fn claims(&self) -> ClaimsQuery {
-        let Scope { org_id, project } = self.voice.scope.clone();
+        let Scope { org_id, project } = self.caller.scope.clone();
         ClaimsQuery { org_id: Some(org_id), project: Some(project), limit: Some(1), ..ClaimsQuery::default() }
     }
 
@@ -266,7 +266,7 @@ impl Cogito {
         let limit = fields.get("limit").and_then(Value::as_u64).map_or(asked.limit, |limit| limit as usize);
         let threshold = fields.get("threshold").and_then(Value::as_f64).unwrap_or(asked.threshold);
         let Asked { filter, ways, .. } = asked;
-        let Scope { org_id, project } = self.voice.scope.clone();
+        let Scope { org_id, project } = self.caller.scope.clone();
         let limit = Some(limit.clamp(1, MAX_RECALL));
         let request = RecallRequest { org_id, project, query, limit, filter, ..RecallRequest::default() };
         let answer = self.shared.engine(move |engine| engine.recall_by(&request, ways)).await?;
@@ -294,9 +294,9 @@ impl Cogito {
     /// Stores a text as a fact under an id: the given one, or one that follows from the text. Returns with it.
     async fn keep(&self, text: &str, id: Option<String>) -> Result<String, Refused> {
         let id = id.unwrap_or_else(|| fact_key_of(text));
-        let Scope { org_id, project } = self.voice.scope.clone();
+        let Scope { org_id, project } = self.caller.scope.clone();
         let request = RememberRequest {
-            caller: Caller { org_id, project, who: self.voice.who.clone(), ..Caller::default() },
+            caller: Caller { org_id, project, who: self.caller.who.clone(), ..Caller::default() },
             statement: text.to_owned(),
             kind: Some(ClaimKind::Fact),
             key: Some(id.clone()),

@@ -77,7 +77,7 @@ pub(super) async fn tcp(address: SocketAddr, problems: &mut Vec<String>) -> Opti
 /// A TCP port, and what answers there.
 pub(super) struct Port {
     pub(super) listener: TcpListener,
-    pub(super) way: RequestSource,
+    pub(super) source: RequestSource,
     pub(super) app: Router,
 }
 
@@ -93,7 +93,7 @@ pub(super) async fn serve(
     {
         let by_socket = accept(&graceful, &app, RequestSource::Socket, &socket);
         let by_tcp = async {
-            join_all(ports.iter().map(|port| accept(&graceful, &port.app, port.way, &port.listener))).await;
+            join_all(ports.iter().map(|port| accept(&graceful, &port.app, port.source, &port.listener))).await;
             // No port at all is no reason to end.
             pending::<()>().await;
         };
@@ -147,8 +147,8 @@ impl Door for TcpListener {
 }
 
 /// Takes connections for ever; each is a task of its own.
-async fn accept(graceful: &GracefulShutdown, app: &Router, way: RequestSource, door: &impl Door) {
-    let room = Arc::new(Semaphore::new(match way {
+async fn accept(graceful: &GracefulShutdown, app: &Router, source: RequestSource, door: &impl Door) {
+    let room = Arc::new(Semaphore::new(match source {
         RequestSource::Socket | RequestSource::Tcp => MAX_CONNECTIONS,
         RequestSource::Compat => MAX_COMPAT_CONNECTIONS,
     }));
@@ -156,7 +156,7 @@ async fn accept(graceful: &GracefulShutdown, app: &Router, way: RequestSource, d
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         match door.next().await {
             Ok(stream) => {
-                let connection = connection(stream, app.clone(), way, graceful.watcher());
+                let connection = connection(stream, app.clone(), source, graceful.watcher());
                 tokio::spawn(async move {
                     connection.await;
                     drop(place);
@@ -171,12 +171,12 @@ async fn accept(graceful: &GracefulShutdown, app: &Router, way: RequestSource, d
     }
 }
 
-fn connection<S>(stream: S, app: Router, way: RequestSource, watcher: Watcher) -> impl Future<Output = ()> + Send
+fn connection<S>(stream: S, app: Router, source: RequestSource, watcher: Watcher) -> impl Future<Output = ()> + Send
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(way);
+        request.extensions_mut().insert(source);
         let waits = request.headers().contains_key(header::EXPECT);
         let (parts, body) = request.into_parts();
         let (lent, unread) = drain::lend(body, waits);

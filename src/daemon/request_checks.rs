@@ -50,8 +50,8 @@ impl StreamPermits {
     ///
     /// # Errors
     /// Where all are taken.
-    pub(super) fn take(&self, way: RequestSource) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
-        if way == RequestSource::Socket {
+    pub(super) fn take(&self, source: RequestSource) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+        if source == RequestSource::Socket {
             return Ok(None);
         }
         Arc::clone(&self.0).try_acquire_owned().map(Some).map_err(|_| {
@@ -125,9 +125,9 @@ impl Drop for RunningRequest<'_> {
 
 fn admit(shared: &SharedState, request: &Request) -> Result<(), ApiError> {
     check_origin(request.headers())?;
-    let way = request.extensions().get::<RequestSource>().copied().unwrap_or(RequestSource::Tcp);
+    let source = request.extensions().get::<RequestSource>().copied().unwrap_or(RequestSource::Tcp);
     // Who may open the socket is this user, whatever name the request bears.
-    if way == RequestSource::Socket {
+    if source == RequestSource::Socket {
         return Ok(());
     }
     check_host(request.headers(), request.uri())?;

@@ -143,11 +143,11 @@ async fn live(
         ending: watch::Sender::new(false),
     });
     let app = routes::router(shared.clone(), more);
-    let tcp = tcp.map(|listener| Port { listener, way: RequestSource::Tcp, app: app.clone() });
-    let compat = compat.map(|(listener, voice)| Port {
+    let tcp = tcp.map(|listener| Port { listener, source: RequestSource::Tcp, app: app.clone() });
+    let compat = compat.map(|(listener, caller)| Port {
         listener,
-        way: RequestSource::Compat,
-        app: compat::router(shared.clone(), voice),
+        source: RequestSource::Compat,
+        app: compat::router(shared.clone(), caller),
     });
     record.write(&paths.record())?;
     tracing::info!(socket = %record.socket.display(), tcp = record.tcp, pid = record.pid, "ready");
@@ -171,7 +171,7 @@ async fn live(
 /// The listener for clients of cogito-ergo, if the settings ask for one. A port that is taken is a problem to tell.
 async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListener, compat::CompatCaller)> {
     let settings = config.compat.cogito.as_ref()?;
-    let voice = Scope::new(config.org_id.as_str(), settings.project.as_str())
+    let caller = Scope::new(config.org_id.as_str(), settings.project.as_str())
         .map_err(|error| format!("`project` in [compat.cogito]: {error}"))
         .and_then(|scope| {
             let limits = compat::Limits {
@@ -182,11 +182,11 @@ async fn cogito(config: &Config, problems: &mut Vec<String>) -> Option<(TcpListe
             Ok(compat::CompatCaller { scope, who: config.who.clone(), token: settings.token()?, limits })
         });
     // A token that cannot be read keeps everybody out, and not the door open.
-    let opened = match voice {
-        Ok(voice) => TcpListener::bind(settings.listen)
+    let opened = match caller {
+        Ok(caller) => TcpListener::bind(settings.listen)
             .await
             .inspect(|listener| tracing::info!(address = ?listener.local_addr().ok(), "listening for clients of cogito-ergo"))
-            .map(|listener| (listener, voice))
+            .map(|listener| (listener, caller))
             .map_err(|error| format!("cannot listen on {} for clients of cogito-ergo: {error}", settings.listen)),
         Err(why) => Err(format!("the listener for clients of cogito-ergo was not started: {why}")),
     };

@@ -42,7 +42,7 @@ pub(super) struct DaemonState {
     pub(super) problems: Vec<String>,
     /// Checks and backups that run.
     pub(super) tasks: Arc<RunningTasks>,
-    /// Returns without end over TCP.
+    /// Permits for endless responses over TCP.
     pub(super) streams: StreamPermits,
     pub(super) started: Instant,
     pub(super) requests: AtomicU64,

@@ -57,7 +57,7 @@ pub(in crate::daemon) async fn agents(
     (status = 503, description = "Too many sessions are open, or too many streams over TCP", body = ApiError)))]
 pub(in crate::daemon) async fn present(
     State(shared): State<SharedState>,
-    Extension(way): Extension<RequestSource>,
+    Extension(source): Extension<RequestSource>,
     QueryString(query): QueryString<PresentQuery>,
 ) -> Result<Response, ErrorResponse> {
     let agent: String = sanitize_line(query.agent.trim()).chars().take(NAME).collect();
@@ -66,7 +66,7 @@ pub(in crate::daemon) async fn present(
     }
     let scope = query.org_id.zip(query.project).map(|(org_id, project)| Scope { org_id, project });
     let session = AgentSession { agent, scope, since: system_clock() };
-    let place = shared.streams.take(way)?;
+    let place = shared.streams.take(source)?;
     let Some(stay) = Arc::clone(&shared.agents).enter(session) else {
         let many = ApiError::new(ErrorCode::Unavailable, "too many agent sessions are open");
         return Err(many.hint("end some of them; this session works, but `ergo agents` does not show it").into());

@@ -38,10 +38,10 @@ pub(in crate::daemon) struct EventsQuery {
     (status = 503, description = "Over TCP: too many streams are open", body = ApiError)))]
 pub(in crate::daemon) async fn events(
     State(shared): State<SharedState>,
-    Extension(way): Extension<RequestSource>,
+    Extension(source): Extension<RequestSource>,
     QueryString(query): QueryString<EventsQuery>,
 ) -> Result<Response, ErrorResponse> {
-    let place = shared.streams.take(way)?;
+    let place = shared.streams.take(source)?;
     let (hello, receiver) = shared.bus.follow();
     let mut ending = shared.ending.subscribe();
     let end = async move {

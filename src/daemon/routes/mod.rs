@@ -166,9 +166,9 @@ mod tests {
         value(shared.engine(|_| panic!("in the engine")).await)
     }
 
-    async fn call(router: &mut Router, way: RequestSource, path: &str) -> Response {
+    async fn call(router: &mut Router, source: RequestSource, path: &str) -> Response {
         let mut request = Request::builder().uri(path).header("host", "127.0.0.1").body(Body::empty()).unwrap();
-        request.extensions_mut().insert(way);
+        request.extensions_mut().insert(source);
         router.call(request).await.unwrap()
     }
 

@@ -119,9 +119,9 @@ pub(in crate::daemon) async fn backup(
     (status = 403, description = "Shutdown is accepted over the socket only", body = ApiError)))]
 pub(in crate::daemon) async fn shutdown(
     State(shared): State<SharedState>,
-    Extension(way): Extension<RequestSource>,
+    Extension(source): Extension<RequestSource>,
 ) -> Result<Json<Stopping>, ErrorResponse> {
-    if way != RequestSource::Socket {
+    if source != RequestSource::Socket {
         return Err(ApiError::new(ErrorCode::Forbidden, "the daemon can be stopped over its socket only")
             .hint("run `ergo daemon stop` on the daemon's machine")
             .into());
