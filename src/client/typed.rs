@@ -323,7 +323,7 @@ impl Client {
 
     /// `POST /models/reload`: the daemon loads what was installed or chosen.
     pub async fn reload_models(&self) -> ClientResult<ModelsStatus> {
-        self.value(Request::new(Method::POST, "/models/reload")).await
+        self.value(Request { deadline: LONG_DEADLINE, ..Request::new(Method::POST, "/models/reload") }).await
     }
 
     /// `POST /shutdown`; over the socket only.

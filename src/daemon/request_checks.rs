@@ -18,7 +18,7 @@ use crate::api::{ApiError, ErrorCode, VERSION_HEADER};
 /// How long a request may take, its body included.
 pub(super) const LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a request may take that works through the whole store.
+/// How long a request may take that works through the whole store, asks a language model or waits for other devices.
 pub(super) const LONG_LIMIT: Duration = Duration::from_mins(10);
 
 /// The listener by which a request came.
@@ -88,8 +88,9 @@ pub(super) async fn pass(State(shared): State<SharedState>, request: Request, ne
 /// How long a request may take.
 fn limit_of(uri: &Uri) -> Duration {
     match uri.path() {
-        "/add" | "/audit" | "/backup" | "/calibrate" | "/ingest" | "/reembed" | "/size" | "/sync/export"
-        | "/sync/import" => LONG_LIMIT,
+        "/add" | "/audit" | "/backup" | "/calibrate" | "/check" | "/conflicts/resolve" | "/doubts/judge"
+        | "/ingest" | "/models/reload" | "/promotions" | "/reembed" | "/size" | "/story" | "/story/read"
+        | "/sync/export" | "/sync/import" | "/sync/join" | "/sync/now" => LONG_LIMIT,
         // The first scan of many projects makes thousands of vectors, and all claims of an organisation may be compared.
         "/insights" => LONG_LIMIT,
         path if path.starts_with("/notes/") => LONG_LIMIT,
@@ -102,7 +103,7 @@ fn limit_of(uri: &Uri) -> Duration {
 
 fn late(limit: Duration) -> Response {
     let message = format!("the request took longer than {} s", limit.as_secs());
-    let hint = "the write may still complete: repeat it with the same `op_id`, and it is done only once";
+    let hint = "a write may still complete: repeat it with the same `op_id`, and it is done only once";
     ErrorResponse(ApiError::new(ErrorCode::Timeout, message).hint(hint)).into_response()
 }
 
@@ -254,7 +255,12 @@ mod tests {
         {
             assert_eq!(limit(uri), LONG_LIMIT, "{uri}");
         }
-        for uri in ["/remember", "/claims", "/health"] {
+        let waiting = ["/check", "/sync/now", "/sync/join", "/doubts/judge", "/story?org_id=acme", "/story/read"];
+        let many = ["/promotions?org_id=acme", "/conflicts/resolve", "/models/reload"];
+        for uri in waiting.into_iter().chain(many) {
+            assert_eq!(limit(uri), LONG_LIMIT, "{uri}");
+        }
+        for uri in ["/remember", "/claims", "/health", "/doubts", "/conflicts", "/models"] {
             assert_eq!(limit(uri), LIMIT, "{uri}");
         }
     }
