@@ -20,6 +20,8 @@ pub(super) struct ConfiguredModels {
     paths: Paths,
     pool: Pool,
     problems: Mutex<Vec<String>>,
+    /// Held during a reload, so that one that read older settings does not end after one that read newer ones.
+    reloading: Mutex<()>,
 }
 
 impl ConfiguredModels {
@@ -27,7 +29,7 @@ impl ConfiguredModels {
     pub(super) fn new(paths: &Paths, config: &Config) -> Self {
         let (set, problems) = choice(paths, &config.models);
         let pool = Pool::new(options(paths, &config.models), set);
-        Self { paths: paths.clone(), pool, problems: Mutex::new(problems) }
+        Self { paths: paths.clone(), pool, problems: Mutex::new(problems), reloading: Mutex::default() }
     }
 
     /// Takes up what was installed, chosen or written into the settings meanwhile; how they compute stays. Files that
@@ -36,6 +38,7 @@ impl ConfiguredModels {
     /// # Errors
     /// If the settings have a mistake; then everything is as it was.
     pub(super) fn reload(&self) -> Result<(), ConfigError> {
+        let _reloading = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let config = Config::load(&self.paths)?;
         let (set, problems) = choice(&self.paths, &config.models);
         if set != self.pool.set() {
@@ -148,5 +151,26 @@ fn status(info: ModelsInfo) -> ModelsStatus {
         workers: workers.collect(),
         failures: info.failures.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect(),
         problems: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc::channel, thread, time::Duration};
+
+    use super::*;
+
+    #[test]
+    fn a_reload_waits_for_the_one_under_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let models = ConfiguredModels::new(&Paths::under(folder.path()), &Config::default());
+        let (done, over) = channel();
+        thread::scope(|scope| {
+            let under_way = models.reloading.lock().unwrap();
+            scope.spawn(|| done.send(models.reload().is_ok()));
+            assert!(over.recv_timeout(Duration::from_millis(100)).is_err(), "it waits");
+            drop(under_way);
+            assert!(over.recv_timeout(Duration::from_secs(10)).unwrap());
+        });
     }
 }

@@ -22,15 +22,13 @@ pub(in crate::daemon) async fn reload(State(shared): State<SharedState>) -> Json
     let work = {
         let shared = shared.clone();
         // Files may have to be read through.
-        tokio::task::spawn_blocking(move || shared.models.reload().map(|()| shared.models.status()))
-    };
-    match work.await {
-        Ok(Ok(status)) => Ok(Json(status)),
-        Ok(Err(error)) => {
-            Err(ApiError::new(ErrorCode::BadRequest, format!("the models were not reloaded: {error}")).into())
+        move || match shared.models.reload() {
+            Ok(()) => Ok(shared.models.status()),
+            Err(error) => Err(ApiError::new(ErrorCode::BadRequest, format!("the models were not reloaded: {error}"))
+                .hint("correct config.toml, then run the command again")),
         }
-        Err(_) => Err(ApiError::internal("correct config.toml, then run the command again").into()),
-    }
+    };
+    value(shared.blocking(work).await)
 }
 
 /// Computes some vectors with the current embedder; call it until `done`. The new vectors then replace the old ones.
