@@ -69,6 +69,7 @@ impl From<SetupError> for CliError {
     fn from(error: SetupError) -> Self {
         match error {
             SetupError::File { verb, path, error } => Self::file(verb, &path, &error),
+            changed @ SetupError::Changed(_) => Self::new(Exit::Stale, changed),
             SetupError::Input { message, hint } => {
                 let error = Self::usage(message);
                 match hint {

@@ -38,15 +38,15 @@ pub struct AgentFiles {
 /// What is written into a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Edit {
-    /// JSON: under these names, `ergo` is this.
+    /// JSON: an entry `ergo` with this value, in the object at this path of names.
     Entry(&'static [&'static str], Value),
-    /// JSON: at this event, this is run.
+    /// JSON: a command that the agent runs at an event.
     Hook(Hook),
-    /// JSON: this name is this, unless it is there.
+    /// JSON: a name at the top with this value, unless the file has that name already.
     Default(&'static str, Value),
-    /// TOML: a table `mcp_servers.ergo` with this program.
+    /// TOML: a table `mcp_servers.ergo` that starts this program.
     Server(String),
-    /// Markdown: how to use ergo, between marks.
+    /// Markdown: how to use ergo, between two markers.
     Instructions,
 }
 

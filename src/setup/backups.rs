@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
@@ -65,22 +65,20 @@ impl Backups {
 
     /// Keeps a file as it is, before it is changed to `after`.
     pub(super) fn keep(&self, path: &Path, now: Option<&str>, after: &str) -> Result<(), SetupError> {
-        // Where setup writes over what it wrote, what was there before the first time is what counts.
-        let first = now.and_then(|now| self.original(path, now));
-        let before = first.map_or_else(|| now.map(str::to_owned), |original| original.text);
+        // If the file holds what an earlier run of setup wrote, what was there before that run is kept.
+        let earlier = now.and_then(|now| self.original(path, now));
+        let before = earlier.map_or_else(|| now.map(str::to_owned), |original| original.text);
         let backup = Backup { path: path.to_owned(), before, after: hash(after) };
         let file = self.file(path);
         let failed = |error: std::io::Error| SetupError::file("write", &file, error);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
         let text = serde_json::to_string_pretty(&backup).map_err(|error| failed(error.into()))?;
-        let mut options = fs::OpenOptions::new();
-        let mut out = options.write(true).create(true).truncate(true).mode(0o600).open(&file).map_err(failed)?;
-        std::io::Write::write_all(&mut out, text.as_bytes()).map_err(failed)
+        files::write_private(&file, text.as_bytes()).map_err(failed)
     }
 
-    /// The file is as it was.
+    /// Removes the backup of a file that setup has restored.
     pub(super) fn forget(&self, path: &Path) {
-        // One that stays names a text that nobody will find again.
+        // A backup that stays does no harm: it counts only for a file with the text that setup wrote.
         drop(fs::remove_file(self.file(path)));
     }
 }

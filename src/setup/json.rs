@@ -104,18 +104,17 @@ fn tail(hook: &Hook) -> Option<&str> {
     hook.command.rfind(" hook ").and_then(|at| hook.command.get(at..))
 }
 
-/// Whether a group, or an element of a flat list, runs our command: exactly, or by another path.
-fn runs(value: &Value, hook: &Hook) -> Option<bool> {
-    let commands = match value.get("hooks").and_then(Value::as_array) {
-        Some(group) => group.iter().filter_map(|one| one.get("command")?.as_str()).collect(),
-        None => value.get("command").and_then(Value::as_str).into_iter().collect::<Vec<_>>(),
-    };
-    let tail = tail(hook)?;
-    let ours = |command: &&&str| {
-        command.strip_suffix(tail).is_some_and(|program| program.trim_end_matches(['\'', '"']).ends_with(NAME))
-    };
-    let found = commands.iter().find(ours)?;
-    Some(**found == *hook.command)
+/// Whether an entry runs our command, and then whether it does so by the same path; `None` if it runs another command.
+fn runs(entry: &CstNode, hook: &Hook) -> Option<bool> {
+    let entry = entry.to_serde_value()?;
+    let command = entry.get("command")?.as_str()?;
+    let program = command.strip_suffix(tail(hook)?)?;
+    program.trim_end_matches(['\'', '"']).ends_with(NAME).then(|| command == hook.command)
+}
+
+/// The entries of a group; `None` if the element is an entry itself, in a flat list.
+fn group(element: &CstNode) -> Option<CstArray> {
+    element.as_object()?.array_value("hooks")
 }
 
 fn element(hook: &Hook) -> Value {
@@ -131,13 +130,29 @@ fn element(hook: &Hook) -> Value {
     Value::Object(group)
 }
 
-/// The elements that are ours, and whether each is as it should be.
-fn ours(list: &CstArray, hook: &Hook) -> Vec<(CstNode, bool)> {
-    let found = list.elements().into_iter().filter_map(|node| {
-        let exact = runs(&node.to_serde_value()?, hook)?;
-        Some((node, exact))
-    });
-    found.collect()
+/// Whether each of our entries runs the command by the same path.
+fn ours(list: &CstArray, hook: &Hook) -> Vec<bool> {
+    let entries = |element: CstNode| group(&element).map_or_else(|| vec![element], |group| group.elements());
+    list.elements().into_iter().flat_map(entries).filter_map(|entry| runs(&entry, hook)).collect()
+}
+
+/// Removes our entries. A group goes with them only if it has no other entry.
+fn remove_ours(list: &CstArray, hook: &Hook) {
+    for element in list.elements() {
+        let Some(group) = group(&element) else {
+            if runs(&element, hook).is_some() {
+                element.remove();
+            }
+            continue;
+        };
+        let ours: Vec<CstNode> = group.elements().into_iter().filter(|entry| runs(entry, hook).is_some()).collect();
+        let alone = !ours.is_empty() && ours.len() == group.elements().len();
+        if alone {
+            element.remove();
+        } else {
+            ours.into_iter().for_each(CstNode::remove);
+        }
+    }
 }
 
 /// The text with the command at its event.
@@ -147,13 +162,10 @@ pub(super) fn set_hook(text: &str, hook: &Hook) -> Result<String, String> {
     let list = hooks
         .array_value_or_create(hook.event)
         .ok_or_else(|| format!("has a `hooks.{}` that is not a list", hook.event))?;
-    let found = ours(&list, hook);
-    if matches!(found.as_slice(), [(_, true)]) {
+    if ours(&list, hook) == [true] {
         return Ok(text.to_owned());
     }
-    for (node, _) in found {
-        node.remove();
-    }
+    remove_ours(&list, hook);
     list.append(input(&element(hook)));
     Ok(root.to_string())
 }
@@ -164,13 +176,10 @@ pub(super) fn unset_hook(text: &str, hook: &Hook) -> Result<String, String> {
     let top = top(&root)?;
     let Some(hooks) = top.object_value("hooks") else { return Ok(text.to_owned()) };
     let Some(list) = hooks.array_value(hook.event) else { return Ok(text.to_owned()) };
-    let found = ours(&list, hook);
-    if found.is_empty() {
+    if ours(&list, hook).is_empty() {
         return Ok(text.to_owned());
     }
-    for (node, _) in found {
-        node.remove();
-    }
+    remove_ours(&list, hook);
     if list.elements().is_empty()
         && let Some(property) = hooks.get(hook.event)
     {

@@ -39,6 +39,9 @@ pub enum SetupError {
         /// What the system said.
         error: io::Error,
     },
+    /// A file that changed after the plan was made.
+    #[error("{} has changed since it was read, so it was left as it is; run setup again", .0.display())]
+    Changed(PathBuf),
     /// Something that a person has to change first.
     #[error("{message}")]
     Input {
@@ -136,7 +139,7 @@ impl SetupPlan {
     /// Writes the changes; says in a sentence what was done.
     ///
     /// # Errors
-    /// A file that cannot be written; those before it are written.
+    /// A file that cannot be written, or that somebody changed after the plan was made; those before it are written.
     pub fn apply(&self) -> Result<String, SetupError> {
         for change in &self.changes {
             write(change, self.remove, &self.backups)?;
@@ -198,22 +201,28 @@ fn change(
     backups: &Backups,
 ) -> Result<Option<FileChange>, SetupError> {
     let path = behind(&target.path, project)?;
-    let before = match files::bytes(&path, files::MAX_SETTINGS) {
-        Ok(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
-            SetupError::input(format!("{} is not UTF-8 text; nothing was changed", path.display()), None)
-        })?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(SetupError::file("read", &path, error)),
-    };
+    let before = read(&path)?;
     let after = match (&before, remove) {
         (None, true) => return Ok(None),
         (Some(text), true) => match backups.original(&path, text) {
-            Some(original) => original.text,
+            // A person may have changed the file between two runs of setup: then the kept text has what the first run wrote.
+            Some(original) => original.text.map(|text| edit::unset(&text, &target)).transpose()?,
             None => Some(edit::unset(text, &target)?),
         },
         (text, false) => Some(edit::set(text.as_deref(), &target)?),
     };
     Ok((before != after).then_some(FileChange { target, path, before, after }))
+}
+
+/// Reads a file of settings; `None` if there is none.
+fn read(path: &Path) -> Result<Option<String>, SetupError> {
+    match files::bytes(path, files::MAX_SETTINGS) {
+        Ok(bytes) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| SetupError::input(format!("{} is not UTF-8 text; nothing was changed", path.display()), None)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(SetupError::file("read", path, error)),
+    }
 }
 
 fn diff(change: &FileChange) -> String {
@@ -225,6 +234,15 @@ fn diff(change: &FileChange) -> String {
 }
 
 fn write(change: &FileChange, remove: bool, backups: &Backups) -> Result<(), SetupError> {
+    let now = read(&change.path)?;
+    // Two names may lead to one file, which then has its text already.
+    if now == change.after {
+        return Ok(());
+    }
+    // The agent itself, or the person whose file it is, may have written since.
+    if now != change.before {
+        return Err(SetupError::Changed(change.path.clone()));
+    }
     if !remove && let Some(after) = &change.after {
         backups.keep(&change.path, change.before.as_deref(), after)?;
     }

@@ -142,3 +142,63 @@ fn each_agent_gets_its_server_and_several_share_one_page_of_instructions() {
         assert!(own.iter().all(|target| target.path.starts_with("/home/ada")), "{own:?}");
     }
 }
+
+#[test]
+fn a_file_that_changed_since_the_plan_was_made_is_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let backups = Backups::new(&dir.path().join("state"));
+    let path = dir.path().join("CLAUDE.md");
+    let target = Target { path: path.clone(), edits: vec![Edit::Instructions] };
+    for before in [None, Some("mine\n")] {
+        if let Some(before) = before {
+            fs::write(&path, before).unwrap();
+        }
+        let planned = change(target.clone(), None, false, &backups).unwrap().unwrap();
+        fs::write(&path, "written meanwhile\n").unwrap();
+        let error = write(&planned, false, &backups).unwrap_err();
+        assert!(error.to_string().contains("run setup again"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "written meanwhile\n");
+    }
+    let planned = change(target, None, false, &backups).unwrap().unwrap();
+    write(&planned, false, &backups).unwrap();
+    write(&planned, false, &backups).expect("a second name of the same file finds it written");
+}
+
+#[test]
+fn removal_restores_no_text_that_an_earlier_setup_wrote() {
+    let dir = tempfile::tempdir().unwrap();
+    let backups = Backups::new(&dir.path().join("state"));
+    let path = dir.path().join("mcp.json");
+    let target = |program: &str| Target {
+        path: path.clone(),
+        edits: vec![Edit::Entry(&["mcpServers"], json!({"command": program, "args": ["mcp"]}))],
+    };
+    let run = |target: Target, remove: bool| {
+        write(&change(target, None, remove, &backups).unwrap().unwrap(), remove, &backups).unwrap();
+    };
+    run(target("/old/ergo"), false);
+    let changed = fs::read_to_string(&path).unwrap().replacen('{', "{ \"mine\": 1,", 1);
+    fs::write(&path, changed).unwrap();
+    run(target("/new/ergo"), false);
+    run(target("/new/ergo"), true);
+    let left = fs::read_to_string(&path).unwrap();
+    assert!(left.contains("\"mine\"") && !left.contains("ergo"), "{left}");
+}
+
+#[test]
+fn a_hook_of_a_person_in_the_same_group_stays() {
+    let targets = |program: &str| agents::targets(&[CodingAgent::ClaudeCode], &place(None), program);
+    let (old, new) = (&targets("/old/ergo")[1], &targets("/new/ergo")[1]);
+    let text = edit::set(None, old).unwrap();
+    let mine = "{\"type\": \"command\", \"command\": \"notify-send done\"}";
+    let ours = text.find("/old/ergo hook stop").unwrap();
+    let entry = text[..ours].rfind('{').unwrap();
+    let text = format!("{}{mine}, {}", &text[..entry], &text[entry..]);
+    let set = edit::set(Some(&text), new).unwrap();
+    assert!(set.contains("notify-send done") && set.contains("/new/ergo hook stop") && !set.contains("/old"), "{set}");
+    for text in [text, set] {
+        let left = edit::unset(&text, new).unwrap();
+        assert!(left.contains("notify-send done") && left.contains("\"Stop\""), "{left}");
+        assert!(!left.contains("ergo"), "{left}");
+    }
+}

@@ -208,7 +208,7 @@ impl From<SetupError> for RequestFailure {
     fn from(error: SetupError) -> Self {
         let hint = match &error {
             SetupError::Input { hint, .. } => hint.map(str::to_owned),
-            SetupError::File { .. } => None,
+            SetupError::File { .. } | SetupError::Changed(_) => None,
         };
         Self { hint, ..Self::plain(error.to_string()) }
     }
