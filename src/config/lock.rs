@@ -6,11 +6,16 @@ use std::{
     io::{Read, Seek, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, Paths};
+
+/// How often the lock is tried while only [`StoreLock::owner`] holds it, and the pause in between.
+const TRIES: (usize, Duration) = (100, Duration::from_millis(2));
 
 /// The owner of a store, as written to the lock file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +65,7 @@ impl StoreLock {
             .mode(0o600)
             .open(&path)
             .map_err(io("open"))?;
-        match file.try_lock() {
+        match lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(ConfigError::Owned { store: paths.store(), owner: owner_in(&mut file) });
@@ -80,7 +85,8 @@ impl StoreLock {
     /// Returns the current owner; `None` if there is none.
     pub fn owner(paths: &Paths) -> Option<Owner> {
         let mut file = fs::OpenOptions::new().read(true).write(true).open(paths.lock()).ok()?;
-        match file.try_lock() {
+        // Shared, so that two processes that look at the same moment do not take each other for the owner.
+        match file.try_lock_shared() {
             Ok(()) => None,
             Err(_) => Some(owner_in(&mut file)),
         }
@@ -90,6 +96,20 @@ impl StoreLock {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Takes the exclusive lock. If others have it shared, they only look who the owner is, and it is tried again.
+fn lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..TRIES.0 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {}
+            other => return other,
+        }
+        file.try_lock_shared()?;
+        file.unlock().map_err(TryLockError::Error)?;
+        thread::sleep(TRIES.1);
+    }
+    Err(TryLockError::WouldBlock)
 }
 
 fn owner_in(file: &mut File) -> Owner {
@@ -117,5 +137,22 @@ mod tests {
         drop(first);
         assert_eq!(StoreLock::owner(&paths), None, "what the file says does not count without the lock");
         StoreLock::take(&paths, "doctor").unwrap();
+    }
+
+    #[test]
+    fn who_looks_for_an_owner_keeps_none_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::under(dir.path());
+        drop(StoreLock::take(&paths, "doctor").unwrap());
+        let looking = File::open(paths.lock()).unwrap();
+        looking.try_lock_shared().unwrap();
+        assert_eq!(StoreLock::owner(&paths), None, "nor is it taken for the owner");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(5 * TRIES.1);
+                drop(looking);
+            });
+            StoreLock::take(&paths, "daemon").unwrap();
+        });
     }
 }
