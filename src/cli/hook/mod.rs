@@ -96,8 +96,7 @@ async fn give(args: &Args, payload: &HookPayload, cx: &mut Context) -> Result<Op
     let client = connect.client().await?;
     let scope = cx.known_scope(&client).await?;
     let folder = cx.paths()?.state.join(injected::FOLDER);
-    let mut session =
-        SessionRecord::open(&folder, payload.session.as_deref().unwrap_or("unnamed"), payload.agent.clone())?;
+    let mut session = SessionRecord::open(&folder, payload.session.as_deref(), payload.agent.clone()).await?;
     match args.moment.as_str() {
         "session-start" => {
             if matches!(payload.source.as_deref(), Some("clear" | "compact")) {

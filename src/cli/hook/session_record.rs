@@ -4,10 +4,11 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io::Write,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::Path,
+    time::Duration,
 };
 
 use crate::{
@@ -16,9 +17,17 @@ use crate::{
     domain::{ClaimId, Scope},
 };
 
+/// The name under which injections into sessions without an id are recorded.
+const UNNAMED: &str = "unnamed";
+
+/// The pause between two attempts to lock a file that another hook has locked.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// The file of a session, locked by one hook at a time: hooks of a session may run concurrently.
 pub(super) struct SessionRecord {
     name: String,
+    /// The session has an id. All others share one file, which does not tell what a session was given.
+    identified: bool,
     agent: Option<String>,
     file: File,
     past: Vec<Injection>,
@@ -26,29 +35,40 @@ pub(super) struct SessionRecord {
 
 impl SessionRecord {
     /// Opens the file of a session, and waits while another hook has it locked.
-    pub(super) fn open(folder: &Path, name: &str, agent: Option<String>) -> Result<Self, CliError> {
+    pub(super) async fn open(folder: &Path, id: Option<&str>, agent: Option<String>) -> Result<Self, CliError> {
         let failed = |error: std::io::Error| CliError::file("write", folder, &error);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        let name = id.unwrap_or(UNNAMED);
         // A session's name may not be a valid file name.
         let hash = blake3::hash(name.as_bytes()).to_hex();
         let path = folder.join(format!("{}.jsonl", hash.get(..32).unwrap_or_default()));
         let file =
             fs::OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path).map_err(failed)?;
-        file.lock().map_err(failed)?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                // A wait that blocks the thread would outlast the hook's timeout.
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+        }
         let past = injected::read(&file);
-        Ok(Self { name: name.chars().take(200).collect(), agent, file, past })
+        Ok(Self { name: name.chars().take(200).collect(), identified: id.is_some(), agent, file, past })
     }
 
-    /// Whether the claim was added to the session and is still in its context.
+    /// Whether the claim was added to the session and is still in its context; false for a session without an id.
     pub(super) fn knows(&self, claim: ClaimId) -> bool {
+        if !self.identified {
+            return false;
+        }
         let from = self.past.iter().rposition(|past| past.hook == "forget").unwrap_or(0);
         let since: HashSet<_> = self.past.iter().skip(from).flat_map(|past| &past.claims).collect();
         since.contains(&claim)
     }
 
-    /// Returns the time of the first injection, in milliseconds since the Unix epoch.
+    /// Returns the time of the first injection, in milliseconds since the Unix epoch; `None` for a session without an id.
     pub(super) fn began(&self) -> Option<u64> {
-        self.past.first().map(|past| past.at)
+        self.past.first().filter(|_| self.identified).map(|past| past.at)
     }
 
     /// Whether the agent was asked to store its decisions.
@@ -110,16 +130,16 @@ impl SessionRecord {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_session_knows_what_it_was_given_until_its_context_is_emptied() {
+    #[tokio::test]
+    async fn a_session_knows_what_it_was_given_until_its_context_is_emptied() {
         let dir = tempfile::tempdir().unwrap();
         let scope = Scope { org_id: "a".into(), project: "b".into() };
         let id = |n| crate::domain::EventId([n; 32]);
-        let mut session = SessionRecord::open(dir.path(), "../../evil", None).unwrap();
+        let mut session = SessionRecord::open(dir.path(), Some("../../evil"), None).await.unwrap();
         assert!(!session.knows(id(1)) && session.began().is_none());
         session.give(5, "session-start", &scope, &[id(1), id(2)]).unwrap();
         drop(session);
-        let mut session = SessionRecord::open(dir.path(), "../../evil", None).unwrap();
+        let mut session = SessionRecord::open(dir.path(), Some("../../evil"), None).await.unwrap();
         assert!(session.knows(id(1)) && !session.knows(id(3)) && !session.reminded());
         assert_eq!(session.began(), Some(5));
         session.forget(6, &scope).unwrap();
@@ -128,11 +148,35 @@ mod tests {
         assert!(session.reminded() && !session.reminded_of("3f2a"));
         session.remind_of(8, &scope, vec!["3f2a".into()]).unwrap();
         drop(session);
-        assert!(SessionRecord::open(dir.path(), "../../evil", None).unwrap().reminded_of("3f2a"));
+        assert!(SessionRecord::open(dir.path(), Some("../../evil"), None).await.unwrap().reminded_of("3f2a"));
         assert!(
-            !SessionRecord::open(dir.path(), "other", None).unwrap().knows(id(1)),
+            !SessionRecord::open(dir.path(), Some("other"), None).await.unwrap().knows(id(1)),
             "sessions know nothing of each other"
         );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[tokio::test]
+    async fn sessions_without_an_id_know_nothing_of_each_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let scope = Scope { org_id: "a".into(), project: "b".into() };
+        let id = crate::domain::EventId([1; 32]);
+        let mut session = SessionRecord::open(dir.path(), None, None).await.unwrap();
+        session.give(5, "session-start", &scope, &[id]).unwrap();
+        session.remind_of(6, &scope, vec!["3f2a".into()]).unwrap();
+        drop(session);
+        let session = SessionRecord::open(dir.path(), None, None).await.unwrap();
+        assert!(!session.knows(id) && session.began().is_none());
+        assert!(session.reminded_of("3f2a"), "a question is put once, by whatever session");
+    }
+
+    #[tokio::test]
+    async fn the_wait_for_another_hook_can_be_cut_short() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
+        let second = SessionRecord::open(dir.path(), Some("s"), None);
+        assert!(tokio::time::timeout(4 * PAUSE, second).await.is_err());
+        drop(first);
+        SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
     }
 }
