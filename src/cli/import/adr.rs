@@ -12,7 +12,7 @@ use super::{
     read,
     report::{SkippedRow, preview},
     send::{ImportRow, Sender},
-    shown,
+    shown, unreadable,
 };
 use crate::{
     api::RememberRequest,
@@ -115,7 +115,7 @@ fn is_day(text: &str) -> bool {
 fn records(args: &Args) -> Result<(Vec<Record>, Vec<SkippedRow>), CliError> {
     let mut files = Vec::new();
     for path in &args.paths {
-        let meta = fs::metadata(path).map_err(|error| CliError::file("read", path, &error))?;
+        let meta = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
         if meta.is_dir() {
             walk(path, 0, &mut files)?;
         } else {

@@ -107,17 +107,21 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 /// Reads a file that a person named; `-` is stdin.
 fn read(path: &Path, most: u64) -> Result<String, CliError> {
     let read = if path.as_os_str() == "-" { files::all_of(io::stdin(), most) } else { files::bytes(path, most) };
-    let bytes = read.map_err(|error| {
-        let failed = CliError::file("read", path, &error);
-        match error.kind() {
-            io::ErrorKind::FileTooLarge => failed.hint("split it and import the parts one by one"),
-            io::ErrorKind::InvalidInput => failed.hint("write it to a regular file, or pass it on stdin: `-`"),
-            _ => failed,
-        }
-    })?;
+    let bytes = read.map_err(|error| unreadable(path, &error))?;
     String::from_utf8(bytes)
         .map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
         .map_err(|_| CliError::usage(format_args!("{} is not UTF-8 text", path.display())))
+}
+
+/// Returns the error of a file or folder that a person named.
+fn unreadable(path: &Path, error: &io::Error) -> CliError {
+    let failed = CliError::file("read", path, error);
+    match error.kind() {
+        io::ErrorKind::NotFound => failed.hint("check the path; a relative one starts in the current folder"),
+        io::ErrorKind::FileTooLarge => failed.hint("split it and import the parts one by one"),
+        io::ErrorKind::InvalidInput => failed.hint("write it to a regular file, or pass it on stdin: `-`"),
+        _ => failed,
+    }
 }
 
 /// Returns a path for use as a source: relative to the top of the working tree if it is inside one, else unchanged.

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -32,7 +32,7 @@ use crate::{
 const READER_VERSION: u32 = 1;
 
 /// The maximum size of the list of imported files, in bytes.
-const MAX_HISTORY: u64 = 4 * 1024 * 1024;
+const MAX_HISTORY: u64 = 64 * 1024 * 1024;
 
 /// The current version of a rule file.
 pub(super) struct RuleFile {
@@ -101,10 +101,21 @@ struct ImportHistory {
 }
 
 impl ImportHistory {
+    /// Without it, claims of another repository's file of that path would be taken for removed lines of this one. So a
+    /// file that cannot be read is an error, and not an empty history.
     fn load(cx: &Context) -> Result<Self, CliError> {
         let path = cx.paths()?.state.join("imports.json");
-        let text = files::text(&path, MAX_HISTORY).unwrap_or_default();
-        Ok(Self { path, imports: serde_json::from_str(&text).unwrap_or_default() })
+        let hint =
+            "restore or remove it; without it, the next import compares each file with all claims from that path";
+        let text = match files::text(&path, MAX_HISTORY) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self { path, ..Self::default() }),
+            Err(error) => return Err(CliError::file("read", &path, &error).hint(hint)),
+        };
+        let imports = serde_json::from_str(&text).map_err(|error| {
+            CliError::internal(format_args!("{} is damaged: {error}; nothing was imported", path.display())).hint(hint)
+        })?;
+        Ok(Self { path, imports })
     }
 
     fn save(&self) {

@@ -216,3 +216,20 @@ fn files_of_two_repositories_have_imports_and_claims_of_their_own() {
     home.run(["undo", "--import", &numbers[1]]).ok();
     assert_eq!(total(&home), 1);
 }
+
+#[test]
+fn a_damaged_record_of_imports_is_an_error_and_stays() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    import(&home, FIRST);
+    let record = home.paths().state.join("imports.json");
+    std::fs::write(&record, "{ damaged").unwrap();
+    std::fs::write(home.work().join("AGENTS.md"), "# Rules\n\n- Never commit secrets.\n").unwrap();
+    let refused = home.run(["import", "rules", "AGENTS.md"]);
+    assert!(refused.code == Some(4) && refused.stderr.contains("imports.json is damaged"), "{refused:?}");
+    assert_eq!(std::fs::read_to_string(&record).unwrap(), "{ damaged");
+    assert_eq!(statements(&home).len(), 4, "nothing was retracted");
+    std::fs::remove_file(&record).unwrap();
+    home.run(["import", "rules", "AGENTS.md"]).ok();
+    assert_eq!(statements(&home), ["Never commit secrets."]);
+}

@@ -123,6 +123,7 @@ fn what_is_not_there_or_no_text_is_reported_with_its_name() {
     for (args, word) in [
         (&["import", "adr", "nowhere"][..], "nowhere"),
         (&["import", "rules", "nowhere.md"], "nowhere.md"),
+        (&["import", "rules", "nowhere.md"], "check the path"),
         (&["import", "rules", "image.md"], "UTF-8"),
     ] {
         let output = home.run(args.iter().chain(&["--dry-run"]));
