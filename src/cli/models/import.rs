@@ -1,10 +1,14 @@
 //! `ergo models import`: installs a model from a file.
 
-use std::{fs, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use super::{ModelSetup, RoleArg, accept, choose, room_for};
 use crate::{
     cli::{CliError, Context, Exit, status::bytes},
+    files::{self, DraftFile},
     infer::catalogue::{InstalledModel, digest, model_store::FileCondition},
 };
 
@@ -62,40 +66,35 @@ pub(super) fn run(args: &Args, setup: &ModelSetup, cx: &mut Context) -> Result<E
 }
 
 /// Copies the file into the model store and registers it, unless the file changed in the meantime.
-fn copy(setup: &ModelSetup, source: &std::path::Path, model: InstalledModel, cx: &mut Context) -> Result<(), CliError> {
+fn copy(setup: &ModelSetup, source: &Path, model: InstalledModel, cx: &mut Context) -> Result<(), CliError> {
     let target = setup.model_store.path_of(&model.file);
     if target == *source {
         return accept::record(setup, model, &target);
     }
+    setup.model_store.make()?;
+    // Before the space is looked at: what an import that was killed left behind goes now.
+    let draft = DraftFile::beside(&target).map_err(|error| CliError::file("write", &target, &error))?;
     room_for(setup, model.bytes)?;
-    let draft = target.with_extension(format!("import-{}", std::process::id()));
     cx.ui.progress(text!("copying {} …", bytes(model.bytes)));
-    let copied = fs::copy(source, &draft)
-        .and_then(|_| {
-            use std::os::unix::fs::PermissionsExt;
-            fs::set_permissions(&draft, fs::Permissions::from_mode(0o600))
-        })
-        .and_then(|()| fs::File::open(&draft)?.sync_all())
-        .and_then(|()| digest::of_file(&draft, &mut |_| {}));
+    let copied = files::open(source)
+        .and_then(|mut from| io::copy(&mut from, &mut draft.file()))
+        .and_then(|_| draft.sync())
+        .and_then(|()| digest::of_file(draft.path(), &mut |_| {}));
     cx.ui.progress_done();
-    let placed = match copied {
+    match copied {
         Ok(hash) if hash == model.sha256 => {
-            fs::rename(&draft, &target).map_err(|error| CliError::file("write", &target, &error))
+            draft.publish(true).map_err(|error| CliError::file("write", &target, &error))?;
         }
         Ok(_) => {
-            Err(CliError::usage(format_args!("{} changed while it was copied", source.display()))
-                .hint("import it again"))
+            return Err(CliError::usage(format_args!("{} changed while it was copied", source.display()))
+                .hint("import it again"));
         }
-        Err(error) if matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) => {
+        Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
             let folder = setup.model_store.folder().display();
-            Err(CliError::internal(format_args!("the disk of {folder} is full: the copy was removed"))
-                .hint("free some space and import again; `ergo models use ROLE FILE` uses a file without copying it"))
+            return Err(CliError::internal(format_args!("the disk of {folder} is full: the copy was removed"))
+                .hint("free some space and import again; `ergo models use ROLE FILE` uses a file without copying it"));
         }
-        Err(error) => Err(CliError::file("copy", source, &error)),
-    };
-    if placed.is_err() {
-        drop(fs::remove_file(&draft));
+        Err(error) => return Err(CliError::file("copy", source, &error)),
     }
-    placed?;
     accept::record(setup, model, &target)
 }

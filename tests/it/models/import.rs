@@ -43,7 +43,11 @@ fn a_file_of_the_catalogue_is_recognised_by_its_hash() {
     let file = bytes(20_000);
     let home = home_with(&file, "http://127.0.0.1:9", "offline = true\n");
     fs::write(home.work().join("whatever.bin"), &file).unwrap();
+    fs::create_dir_all(home.paths().models()).unwrap();
+    let killed = home.paths().models().join("tiny.gguf.partial-0123456789ab");
+    fs::write(&killed, &file[..50]).unwrap();
     let output = home.run(["models", "import", "whatever.bin", "--use"]).ok();
+    assert!(!killed.exists(), "what an import that was killed left behind goes");
     assert!(output.stdout.contains("Installed tiny as llm"), "{output:?}");
     let model = listed(&home, "tiny");
     assert_eq!((model["state"].as_str(), model["licence"].as_str()), (Some("in_use"), Some("MIT")));
