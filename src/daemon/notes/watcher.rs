@@ -23,6 +23,10 @@ const SETTLED: Duration = Duration::from_millis(200);
 /// How long a file that is saved without pause waits at most.
 const LONGEST: Duration = Duration::from_millis(800);
 
+/// How long the end of the daemon waits for a comparison of claims, which may take minutes. One that is broken off is made again
+/// after the next start.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// What the watcher is told.
 pub(super) enum Notice {
     /// Other files are followed.
@@ -33,10 +37,13 @@ pub(super) enum Notice {
     End,
 }
 
-/// The thread that watches and reads, and the one that compares claims meanwhile. Both end with their owner, once what they do is done.
+/// The thread that watches and reads, and the one that compares claims meanwhile. Both end with their owner, the first once it has read
+/// what it is at.
 pub(in crate::daemon) struct NotesWatcher {
     wake: Sender<Notice>,
-    threads: Vec<JoinHandle<()>>,
+    reader: Option<JoinHandle<()>>,
+    /// Closed once the thread that compares has let go of the engine.
+    compared: Receiver<()>,
 }
 
 impl NotesWatcher {
@@ -53,11 +60,14 @@ impl NotesWatcher {
         let (compare, asked) = channel();
         let (reader, comparer) = (Arc::clone(keeper), Arc::clone(keeper));
         let events = wake.clone();
-        let threads = [
-            thread::Builder::new().name("notes".into()).spawn(move || work(&reader, &woken, &events, &compare))?,
-            thread::Builder::new().name("notes-compare".into()).spawn(move || compare_when_asked(&comparer, &asked))?,
-        ];
-        Ok(Some(Self { wake, threads: threads.into() }))
+        let reader =
+            thread::Builder::new().name("notes".into()).spawn(move || work(&reader, &woken, &events, &compare))?;
+        let (done, compared) = channel::<()>();
+        thread::Builder::new().name("notes-compare".into()).spawn(move || {
+            compare_when_asked(&comparer, &asked);
+            drop((comparer, done));
+        })?;
+        Ok(Some(Self { wake, reader: Some(reader), compared }))
     }
 }
 
@@ -65,10 +75,11 @@ impl Drop for NotesWatcher {
     fn drop(&mut self) {
         // It may have ended already.
         let _ended = self.wake.send(Notice::End);
-        for thread in self.threads.drain(..) {
+        if let Some(reader) = self.reader.take() {
             // It only fails if the thread panicked, which is in the log.
-            let _over = thread.join();
+            let _over = reader.join();
         }
+        let _late = self.compared.recv_timeout(PATIENCE);
     }
 }
 
@@ -167,5 +178,35 @@ fn report(run: Result<NotesRun, ApiError>) {
             }
         }
         Err(error) => tracing::warn!(%error, "cannot read rule files"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ed25519_dalek::SigningKey;
+
+    use super::*;
+    use crate::{
+        config::{Config, Paths},
+        engine::{Engine, EngineConfig},
+    };
+
+    #[test]
+    fn the_end_of_the_daemon_does_not_wait_for_a_whole_comparison() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = EngineConfig::new(dir.path().join("ergo.db"), SigningKey::from_bytes(&[7; 32]));
+        let mut settings = Config::default();
+        settings.notes.watch = true;
+        let engine = Arc::new(Engine::open(config).unwrap());
+        let keeper = Arc::new(NotesKeeper::open(&Paths::under(dir.path()), &settings, engine));
+        let comparing = lock(&keeper.comparing);
+        let watcher = NotesWatcher::start(&keeper).unwrap().unwrap();
+        let (done, over) = channel();
+        thread::spawn(move || {
+            drop(watcher);
+            done.send(())
+        });
+        assert!(over.recv_timeout(5 * PATIENCE).is_ok());
+        drop(comparing);
     }
 }
