@@ -50,7 +50,7 @@ impl From<ClientError> for ToolError {
             let ids: Vec<_> = api.candidates.iter().map(|id| id.get(..16).unwrap_or(id)).collect();
             message = format!("{message}: {}", ids.join(", "));
         }
-        if let Some(hint) = error.hint() {
+        if let Some(hint) = tool_hints::next_step(&error) {
             message = format!("{message}. Next: {hint}");
         }
         Self(sanitize(&tool_hints::as_tools(&message)))

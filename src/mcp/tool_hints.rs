@@ -1,6 +1,7 @@
 //! Replaces commands in hints by the tools that an agent has for them.
 
 use super::tools;
+use crate::{api::ErrorCode, client::ClientError};
 
 /// Verbs whose work a tool of another name does.
 const ELSEWHERE: [(&str, &str); 5] = [
@@ -10,6 +11,22 @@ const ELSEWHERE: [(&str, &str); 5] = [
     ("scopes", "ergo_diagnose"),
     ("history", "ergo_why"),
 ];
+
+/// Returns what an agent does next after an error.
+pub(super) fn next_step(error: &ClientError) -> Option<String> {
+    let unanswered = match error {
+        ClientError::Interrupted { .. } | ClientError::Timeout { .. } => true,
+        ClientError::Api(error) => error.code == ErrorCode::Timeout,
+        _ => false,
+    };
+    // The hint of other clients says to repeat the `op_id`, but each call of a tool gets a new one.
+    if unanswered {
+        return Some(
+            "if this was a write, it may have been stored: look with ergo_recall before you repeat it".to_owned(),
+        );
+    }
+    error.hint()
+}
 
 /// Replaces each command in backticks by the tool that does it. What no tool does stays, as a command for a person: “`ergo redact
 /// 3f2a`” becomes “`ergo redact 3f2a` in a terminal”.
@@ -47,7 +64,22 @@ fn tool(verb: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::as_tools;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::api::ApiError;
+
+    #[test]
+    fn a_call_without_an_answer_is_not_repeated_blindly() {
+        let late = ApiError::new(ErrorCode::Timeout, "late").hint("repeat it with the same `op_id`");
+        let timeout = ClientError::Timeout { place: "there".into(), after: Duration::from_secs(1) };
+        for error in [timeout, ClientError::Api(late)] {
+            let next = next_step(&error).unwrap();
+            assert!(next.contains("before you repeat it") && !next.contains("op_id"), "{next}");
+        }
+        let missing = ClientError::Api(ApiError::not_found("no such claim").hint("look again"));
+        assert_eq!(next_step(&missing).as_deref(), Some("look again"));
+    }
 
     #[test]
     fn a_hint_names_tools_where_there_are_some() {
