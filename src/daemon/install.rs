@@ -89,13 +89,13 @@ fn systemd(program: &Path, paths: &Paths) -> String {
     format!(
         "[Unit]\nDescription=ergo: memory for coding agents\n\n[Service]\nType=exec\nExecStart={} daemon run\n{home}\
          Restart=on-failure\nRestartSec=2\nNoNewPrivileges=true\n\n[Install]\nWantedBy=default.target\n",
-        systemd_word(&program.display().to_string()),
+        systemd_word(&program.display().to_string()).replace('$', "$$"),
     )
 }
 
-/// A word in a unit file: quoted, with what systemd would expand made plain.
+/// A quoted word in a unit file, in which systemd expands no specifier such as `%h`. It expands `$` in command lines alone.
 fn systemd_word(text: &str) -> String {
-    let plain = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    let plain = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     format!("\"{plain}\"")
 }
 
@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn a_unit_quotes_what_systemd_would_expand() {
-        let plan = made(ServiceSystem::Systemd, &Paths::under("/tmp/h"));
+        let plan = made(ServiceSystem::Systemd, &Paths::under("/tmp/5%$h"));
         assert_eq!(plan.path, Path::new("/home/ada/.config/systemd/user/ergo.service"));
         assert!(plan.text.contains("ExecStart=\"/opt/a b/100%%$$/ergo\" daemon run\n"), "{}", plan.text);
-        assert!(plan.text.contains("Environment=\"ERGO_HOME=/tmp/h\"\n"), "{}", plan.text);
+        assert!(plan.text.contains("Environment=\"ERGO_HOME=/tmp/5%%$h\"\n"), "{}", plan.text);
         assert_eq!(plan.next.len(), 2);
     }
 
