@@ -70,6 +70,8 @@ struct Tour {
     top: PathBuf,
     yes: bool,
     dry_run: bool,
+    /// How many steps have begun: a dry run has fewer.
+    steps: usize,
 }
 
 /// Runs the verb.
@@ -83,7 +85,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         return Err(CliError::usage("the tour asks before each step, and stdin is not a terminal")
             .hint("`ergo tour --yes` does every step without asking; `ergo tour --dry-run` only shows them"));
     }
-    let tour = Tour { top, yes: args.yes, dry_run: args.dry_run };
+    let mut tour = Tour { top, yes: args.yes, dry_run: args.dry_run, steps: 0 };
     tour.import(cx)?;
     if !tour.dry_run {
         tour.doubts(cx)?;
@@ -106,9 +108,15 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 }
 
 impl Tour {
+    /// Prints the heading of the next step.
+    fn begin(&mut self, cx: &mut Context, title: &str) {
+        self.steps += 1;
+        head(cx, &format!("{}. {title}", self.steps));
+    }
+
     /// Finds the files of decisions and rules, and takes them in.
-    fn import(&self, cx: &mut Context) -> Result<(), CliError> {
-        head(cx, "1. Decisions and rules of this repository");
+    fn import(&mut self, cx: &mut Context) -> Result<(), CliError> {
+        self.begin(cx, "Decisions and rules of this repository");
         let (records, rules): (Vec<PathBuf>, Vec<PathBuf>) =
             rule_files::files_under(&self.top).into_iter().partition(|path| rule_files::is_record(path));
         if records.is_empty() && rules.is_empty() {
@@ -151,8 +159,8 @@ impl Tour {
     }
 
     /// Shows what contradicts or may contradict something.
-    fn doubts(&self, cx: &mut Context) -> Result<(), CliError> {
-        head(cx, "2. Contradictions");
+    fn doubts(&mut self, cx: &mut Context) -> Result<(), CliError> {
+        self.begin(cx, "Contradictions");
         let pairs = cx.block_on(async |cx| pairs_in_doubt(cx).await)?;
         step(cx, &["inbox", "--here", "--limit", "5"])?;
         if pairs > 0 && !self.yes && agrees(cx, &format!("Judge {} now?", count(pairs, "this pair", "these pairs")))? {
@@ -162,8 +170,8 @@ impl Tour {
     }
 
     /// Asks a question and shows the first answer.
-    fn why(&self, cx: &mut Context) -> Result<(), CliError> {
-        head(cx, "3. Ask why");
+    fn why(&mut self, cx: &mut Context) -> Result<(), CliError> {
+        self.begin(cx, "Ask why");
         let claim = cx.block_on(async |cx| example(cx).await)?;
         let Some(claim) = claim else {
             say(cx, "Nothing is stored in this project yet, so there is nothing to ask about.");
@@ -184,8 +192,8 @@ impl Tour {
     }
 
     /// Connects the agents that are installed.
-    fn agents(&self, cx: &mut Context) -> Result<(), CliError> {
-        head(cx, "4. Your coding agents");
+    fn agents(&mut self, cx: &mut Context) -> Result<(), CliError> {
+        self.begin(cx, "Your coding agents");
         let place = AgentFiles::from_environment(None)?;
         let agents = CodingAgent::installed(&place);
         if agents.is_empty() {

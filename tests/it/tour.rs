@@ -81,6 +81,7 @@ fn without_a_terminal_it_does_nothing_unasked() {
     assert!(refused.stderr.contains("ergo tour --yes"), "{refused:?}");
     let Output { stdout, .. } = home.run(["tour", "--dry-run"]).ok();
     assert!(stdout.contains("Never log email addresses") && stdout.contains(".claude/settings.json"), "{stdout}");
+    assert!(stdout.contains("2. Your coding agents"), "the steps are counted without gaps: {stdout}");
     assert_eq!(statements(&home), Vec::<String>::new());
     assert!(!settings(&home).exists());
 
