@@ -32,7 +32,7 @@ pub struct Agents {
 pub struct AgentView {
     /// The name that it gives itself.
     pub agent: String,
-    /// Its acts that changed the memory.
+    /// How many changes it made.
     pub wrote: usize,
     /// Its writes that the guard refused.
     pub refused: usize,

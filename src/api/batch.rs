@@ -35,7 +35,7 @@ pub enum Keep {
 }
 
 request! {
-    /// `POST /conflicts/resolve`: settles many cards of one scope with one act. A card that cannot be settled is left
+    /// `POST /conflicts/resolve`: settles many cards of one scope with one change. A card that cannot be settled is left
     /// unchanged, and the answer says why.
     pub struct ResolveManyRequest {
         /// Who acts; the scope is that of the cards and may be left empty.
@@ -75,7 +75,7 @@ pub struct ResolvedCard {
 /// The answer to `POST /conflicts/resolve`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ResolvedMany {
-    /// The act; name it to undo all of it.
+    /// The id of this change; name it to undo all of it.
     pub op_id: OpId,
     /// Where.
     pub scope: Scope,
@@ -83,7 +83,7 @@ pub struct ResolvedMany {
     pub summary: String,
     /// Each card, in the order of the request.
     pub items: Vec<ResolvedCard>,
-    /// Active claims that need review since this act.
+    /// Active claims that need review since this change.
     #[serde(default)]
     pub needs_review: Vec<ClaimId>,
     /// Dry run: nothing was changed.

@@ -192,7 +192,7 @@ impl ClaimView {
     }
 
     /// Why, in the words of whoever decided it; `None` if the reason only tells from which file the claim was taken over. That says
-    /// where it was stated, and is no reason for an act on it.
+    /// where it was stated, and is no reason to change it.
     pub fn own_reason(&self) -> Option<&str> {
         let reason = self.reason.as_deref()?;
         let source = self.source.as_deref().unwrap_or_default();
@@ -305,7 +305,7 @@ pub struct ClaimsPage {
     pub next: Option<String>,
 }
 
-/// One step of a claim's history: a claim and the act that replaced it.
+/// One step of a claim's history: a claim and the change that replaced it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ChainLink {
     /// The claim.
@@ -366,14 +366,14 @@ pub struct WhyAnswer {
     pub note: Option<String>,
 }
 
-/// One event in the history of a claim or the log of acts.
+/// One event in the history of a claim or the log of changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EventView {
     /// The event's id.
     pub id: ClaimId,
     /// What it did: `assert`, `supersede`, `retract`, …
     pub kind: String,
-    /// The act that it belongs to.
+    /// The id of the change that it belongs to.
     pub op_id: OpId,
     /// The scope.
     pub scope: Scope,
@@ -394,12 +394,12 @@ pub struct EventView {
     pub reason: Option<String>,
     /// The statement, shortened, for events that create a claim.
     pub statement: Option<String>,
-    /// The statement of the first target, shortened, or a description of the act that an undo took back; only in lists of acts.
+    /// The statement of the first target, shortened, or a description of the change that an undo took back; only in lists of changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// Whether its effect was undone.
     pub undone: bool,
-    /// Whether it undid an undo, so that the original act has effect again; only in lists of acts.
+    /// Whether it undid an undo, so that the original change has effect again; only in lists of changes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redo: bool,
 }
@@ -410,7 +410,7 @@ impl EventView {
         if self.redo { "redid" } else { super::event_verb(&self.kind) }
     }
 
-    /// Whether undo can take this act back.
+    /// Whether undo can take this change back.
     ///
     /// # Errors
     /// Why it cannot, in a few words.
@@ -422,7 +422,7 @@ impl EventView {
             "redact" | "local.redact" => Err("a redaction cannot be undone: the text is deleted"),
             "local.refused" => Err("nothing was stored; discard the new claim on its card instead"),
             kind if kind.starts_with("roster.") => {
-                Err("an act on a team cannot be undone: admit a revoked device again, or revoke an admitted one")
+                Err("a change of a team cannot be undone: admit a revoked device again, or revoke an admitted one")
             }
             _ => Ok(()),
         }
@@ -434,12 +434,12 @@ impl EventView {
     }
 }
 
-/// `GET /claims/{id}/history`: every act that touched the claim, oldest first, and its chain both ways.
+/// `GET /claims/{id}/history`: every change that touched the claim, oldest first, and its chain both ways.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct History {
     /// The claim.
     pub claim: ClaimView,
-    /// The acts.
+    /// The changes.
     pub events: Vec<EventView>,
     /// What it replaced, newest first; begins with the claim itself.
     pub chain: Vec<ChainLink>,
@@ -453,7 +453,7 @@ pub struct History {
     pub cards: Vec<CardSummary>,
 }
 
-/// `GET /log`: acts, newest first, including those that can be undone.
+/// `GET /log`: changes, newest first, including those that can be undone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogQuery {
@@ -466,7 +466,7 @@ pub struct LogQuery {
     /// Only what was done at this time or later, in milliseconds since the Unix epoch, by event clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
-    /// Return one event per act instead of all its events.
+    /// Return one event per change instead of all its events.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub acts: bool,
     /// Only by this person or agent.

@@ -94,7 +94,7 @@ pub struct CardSummary {
     /// Of a story card: its question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub story: Option<StoryQuestion>,
-    /// The act that opened it. The ids of one import's acts begin with the same twelve digits.
+    /// The id of the change that opened it. The ids of one import's changes begin with the same twelve digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_id: Option<OpId>,
     /// The claims on it, the new claim first.
@@ -162,10 +162,10 @@ pub struct Bearing {
     pub statement: String,
 }
 
-/// An act on a card, and why it is not possible, if it is not.
+/// A way to settle a card, and why it is not possible, if it is not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ActOption {
-    /// The act.
+    /// Its name in `POST /conflicts/{id}/resolve`.
     pub act: CardAct,
     /// Why it cannot be done now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,7 +178,7 @@ pub struct ActOption {
 /// How a card was settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CardSettlement {
-    /// The act that settled it; `moot` if its claims were no longer both active.
+    /// How; `moot` if its claims were no longer both active.
     pub act: String,
     /// Who.
     pub who: String,
@@ -188,7 +188,7 @@ pub struct CardSettlement {
     pub at: u64,
     /// Why.
     pub reason: Option<String>,
-    /// The act; name it to undo.
+    /// The id of the change that settled it; name it to undo.
     pub op_id: Option<OpId>,
     /// The claim that the refused write became, if it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,7 +205,7 @@ pub struct CardView {
     pub sides: Vec<CardSide>,
     /// The guard's evidence, the strongest first.
     pub evidence: Vec<Evidence>,
-    /// Every act, with the reason if it is disabled.
+    /// Every way to settle it, with the reason if it is disabled.
     pub acts: Vec<ActOption>,
     /// Advice in one or two sentences.
     pub advice: String,
@@ -257,7 +257,7 @@ pub struct ConflictsPage {
 }
 
 request! {
-    /// `POST /conflicts/{id}/resolve`. Returns with a [`super::WriteOutcome`]: the guard checks each act again.
+    /// `POST /conflicts/{id}/resolve`. Returns with a [`super::WriteOutcome`]: the guard checks what is stored again.
     pub struct ResolveRequest {
         /// Who acts; the scope is the card's and may be left empty.
         caller,

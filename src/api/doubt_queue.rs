@@ -96,7 +96,7 @@ pub struct VerdictOnPair {
 /// The answer to `POST /doubts`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JudgedPairs {
-    /// The act; name it to undo all of these verdicts.
+    /// The id of this change; name it to undo all of these verdicts.
     pub op_id: OpId,
     /// The scope.
     pub scope: Scope,

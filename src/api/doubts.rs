@@ -41,7 +41,7 @@ pub struct Consider {
     pub token: String,
     /// The card on which the write waits.
     pub card_id: CardId,
-    /// The act that asked; name it to undo, which withdraws the write.
+    /// The id of the write that waits; name it to undo, which withdraws the write.
     pub op_id: OpId,
     /// The scope.
     pub scope: Scope,

@@ -22,7 +22,7 @@ pub enum ErrorCode {
     Ambiguous,
     /// 409: the claim or card has changed, or is no longer active.
     Stale,
-    /// 409: undo refused, since later events build on the act.
+    /// 409: undo refused, since later events build on the change.
     BuiltOn,
     /// 409: the `op_id` was used for another request; nothing was done.
     OpIdReused,

@@ -19,7 +19,7 @@ pub struct Change {
     pub scope: Option<Scope>,
     /// What was done: `remember`, `supersede`, `retract`, `resolve`, `refused`, `undo`, …
     pub act: String,
-    /// The act's id.
+    /// The id of the change.
     pub op_id: Option<OpId>,
     /// Who.
     pub who: String,
@@ -27,7 +27,7 @@ pub struct Change {
     pub agent: Option<String>,
     /// Claims whose state changed.
     pub claims: Vec<ClaimId>,
-    /// Cards that were opened or changed by the act.
+    /// Cards that were opened or changed by it.
     pub cards: Vec<CardId>,
     /// A summary in one sentence.
     pub summary: String,

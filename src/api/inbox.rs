@@ -134,7 +134,7 @@ pub enum InboxItem {
 pub struct ReviewItem {
     /// The claim.
     pub claim: ClaimView,
-    /// The acts on its premises.
+    /// The changes of its premises.
     pub causes: Vec<EventView>,
 }
 
@@ -161,7 +161,7 @@ pub struct NoticeItem {
     /// How strongly they contradict, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f32>,
-    /// The act that left it. The rows of one import begin with the same twelve digits.
+    /// The id of the change that left it. The rows of one import begin with the same twelve digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_id: Option<OpId>,
     /// When, in milliseconds since the Unix epoch.

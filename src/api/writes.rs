@@ -95,7 +95,7 @@ pub struct SupersedeRequest {
 }
 
 request! {
-    /// `POST /retract`, `/reinstate`, `/redact`, `/reviewed`: an act on one claim, with a reason.
+    /// `POST /retract`, `/reinstate`, `/redact`, `/reviewed`: a change of one claim, with a reason.
     #[derive(Default)]
     pub struct ActRequest {
         /// Who acts, and where.
@@ -103,7 +103,7 @@ request! {
         /// The claim's id or prefix; required.
         #[serde(default)]
         pub target: String,
-        /// Further claims of the same scope, for `reviewed` only; all are reviewed by one act, which one undo takes
+        /// Further claims of the same scope, for `reviewed` only; all are reviewed by one change, which one undo takes
         /// back. Claims that no longer need review are skipped.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub also: Vec<String>,
@@ -135,9 +135,9 @@ request! {
     /// `POST /undo`.
     #[derive(Default)]
     pub struct UndoRequest {
-        /// Who acts; the scope narrows "last act" only if it is given.
+        /// Who acts; the scope narrows "last change" only if it is given.
         caller,
-        /// The act to undo; by default the caller's own last act that is not itself an undo.
+        /// The id of the change to undo; by default the caller's own last change that is not itself an undo.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub target_op: Option<OpId>,
     }
@@ -146,13 +146,13 @@ request! {
 /// The answer to `undo`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct UndoOutcome {
-    /// The act that was undone.
+    /// The id of the change that was undone.
     pub undone: OpId,
-    /// The undo as an act of its own; undo it to redo.
+    /// The id of the undo, which is a change of its own; undo it to redo.
     pub op_id: OpId,
     /// What was undone, in one sentence.
     pub summary: String,
-    /// Whether the undone act was itself an undo; the act it had undone then has effect again.
+    /// Whether the undone change was itself an undo; the change it had undone then has effect again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redo: bool,
     /// Claims whose state changed, at most 200.
@@ -248,7 +248,7 @@ pub enum WriteOutcome {
     Stored(Stored),
     /// Nothing is stored yet: the write may contradict active claims, and waits for verdicts (`POST /judge`).
     Consider(Consider),
-    /// The act is done (`retract`, `reinstate`, `redact`, `reviewed`, `depend`, `resolve`).
+    /// The change is made (`retract`, `reinstate`, `redact`, `reviewed`, `depend`, `resolve`).
     Done(Done),
     /// An agent may only propose this (`retract` of a person's claim): nothing changed, and a card waits for a person.
     Proposed(Proposed),
@@ -263,7 +263,7 @@ pub enum WriteOutcome {
 pub struct Stored {
     /// The claim, new or, with `duplicate`, the identical active one.
     pub claim_id: ClaimId,
-    /// The act; name it to undo.
+    /// The id of this change; name it to undo.
     pub op_id: OpId,
     /// The scope that was written to.
     pub scope: Scope,
@@ -287,16 +287,16 @@ pub struct Stored {
     pub doubts: Vec<Doubt>,
 }
 
-/// An act that is done.
+/// A change that is made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Done {
-    /// The act; name it to undo.
+    /// The id of this change; name it to undo.
     pub op_id: OpId,
     /// The scope.
     pub scope: Scope,
     /// What was done, in one sentence: "Superseded 3f2a… by 91bc…".
     pub summary: String,
-    /// The claim that this act stored, if any.
+    /// The claim that this change stored, if any.
     #[serde(default)]
     pub claim_id: Option<ClaimId>,
     /// Claims whose state changed, those that it was about first; at most 200.
@@ -316,10 +316,10 @@ pub struct Done {
     pub warnings: Vec<Warning>,
 }
 
-/// An act that waits for a person.
+/// A change that waits for a person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Proposed {
-    /// The act of proposing; name it to undo, which withdraws the proposal.
+    /// The id of the proposal; name it to undo, which withdraws the proposal.
     pub op_id: OpId,
     /// The scope.
     pub scope: Scope,
@@ -358,7 +358,7 @@ pub struct Stale {
     /// The claims that replaced it.
     #[serde(default)]
     pub heads: Vec<ClaimView>,
-    /// The card as it is now, if the act was on a card.
+    /// The card as it is now, if the change was on a card.
     #[serde(default)]
     pub card: Option<Box<super::conflicts::CardView>>,
     /// Whether the claim can be reinstated, because the claim that replaced it was retracted.

@@ -26,7 +26,7 @@ request! {
     }
 }
 
-/// A team, as answered by the acts that create or join it.
+/// A team, as answered by the requests that create or join it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TeamView {
     /// The team: the id of the event that made it.
@@ -52,10 +52,10 @@ pub struct BoundScope {
     pub local: Scope,
 }
 
-/// What an act on a team did.
+/// What a request about a team did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TeamDone {
-    /// The act's id.
+    /// The id of the change.
     pub op_id: OpId,
     /// The team.
     pub team: EventId,

@@ -38,7 +38,7 @@ pub(in crate::daemon) async fn claim(
     value(shared.engine(move |engine| engine.claim_at(&id, at.as_of)).await)
 }
 
-/// Every act that touched a claim, and its chain both ways.
+/// Every change that touched a claim, and its chain both ways.
 #[utoipa::path(get, path = "/claims/{id}/history", tag = "claims", params(("id" = String, Path, description = "An id or its first digits, at least 4"), AsOf), responses(
     (status = 200, body = History), (status = 404, body = ApiError), (status = 409, description = "The prefix is ambiguous", body = ApiError)))]
 pub(in crate::daemon) async fn history(
@@ -69,7 +69,7 @@ pub(in crate::daemon) async fn recall(
     value(shared.engine(move |engine| engine.recall(&request)).await)
 }
 
-/// A page of the log of acts, newest first.
+/// A page of the log of changes, newest first.
 #[utoipa::path(get, path = "/log", tag = "claims", params(LogQuery), responses(
     (status = 200, body = LogPage), (status = 400, body = ApiError)))]
 pub(in crate::daemon) async fn log(

@@ -67,7 +67,7 @@ pub(in crate::daemon) async fn resolve(
     written(shared.engine(move |engine| engine.resolve(&id, request)).await)
 }
 
-/// Settles, or puts off, many cards of one scope by one act.
+/// Settles, or puts off, many cards of one scope by one change.
 #[utoipa::path(post, path = "/conflicts/resolve", tag = "conflicts", request_body = ResolveManyRequest, responses(
     (status = 200, description = "The result for each card", body = ResolvedMany),
     (status = 400, description = "A field is invalid; it is named", body = ApiError)))]

@@ -31,7 +31,7 @@ pub(in crate::daemon) struct EventsQuery {
     keep_alive: Option<u64>,
 }
 
-/// Server-sent events: `hello`, then a `change` for each act; `lagged` if some were missed.
+/// Server-sent events: `hello`, then a `change` for each write; `lagged` if some were missed.
 #[utoipa::path(get, path = "/events", tag = "daemon", params(EventsQuery), responses(
     (status = 200, description = "Server-sent events; the data of each is a Change", body = Change, content_type = "text/event-stream"),
     (status = 400, body = ApiError),

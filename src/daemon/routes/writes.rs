@@ -74,11 +74,11 @@ pub(in crate::daemon) async fn retract(
     written(shared.engine(move |engine| engine.retract(request)).await)
 }
 
-/// Takes an act back: the named one, or the caller's own last.
+/// Takes a change back: the named one, or the caller's own last.
 #[utoipa::path(post, path = "/undo", tag = "writes", request_body = UndoRequest, responses(
     (status = 200, body = UndoOutcome),
     (status = 404, description = "Nothing to undo", body = ApiError),
-    (status = 409, description = "Later events build on the act; `candidates` lists them", body = ApiError)))]
+    (status = 409, description = "Later events build on the change; `candidates` lists them", body = ApiError)))]
 pub(in crate::daemon) async fn undo(
     State(shared): State<SharedState>,
     JsonBody(request): JsonBody<UndoRequest>,
