@@ -23,7 +23,7 @@ pub(crate) enum Exit {
     Refused = 1,
     /// Wrong usage, or not found.
     Usage = 2,
-    /// The daemon or a server cannot be reached.
+    /// The daemon or a server cannot be reached, or the daemon must be stopped first.
     Unreachable = 3,
     /// A bug, or a failure of the system such as a full disk.
     Internal = 4,

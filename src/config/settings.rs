@@ -39,7 +39,7 @@ pub struct Config {
     pub guard: GuardSettings,
     /// Projects and their organisation.
     pub levels: LevelSettings,
-    /// `[store]`
+    /// How long the store keeps what only this device has.
     pub store: StoreSettings,
     /// The models.
     pub models: ModelSettings,

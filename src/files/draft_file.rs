@@ -21,14 +21,13 @@ const RANDOM: usize = 6;
 /// What SQLite puts beside a file that it writes.
 const COMPANIONS: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// How often a name is tried anew, when someone clears it away as a leftover at the same moment.
+/// How many names are tried. Another process may take a draft for a leftover, and remove it, before it is locked.
 const TRIES: usize = 5;
 
 /// A file that is being written beside its target, for its owner alone.
 ///
-/// It is called `TARGET.partial-` and twelve hex digits, and is locked while its writer lives. What a killed writer
-/// leaves is removed by the next
-/// draft for the same target; a draft that is dropped removes itself.
+/// It is called `TARGET.partial-` and twelve hex digits, and is locked while its writer lives. A draft that is dropped
+/// removes itself; what a killed writer leaves is removed by the next draft for the same target.
 #[derive(Debug)]
 pub struct DraftFile {
     file: File,

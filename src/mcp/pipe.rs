@@ -69,8 +69,8 @@ impl<R: AsyncRead + Send + Unpin> Pipe<R> {
         (pipe, Writer(writer))
     }
 
-    /// Reads until `line` holds a whole line: `Ok(false)` at the end of the input, an error if it is too long. Nothing is lost
-    /// if this is dropped while it waits.
+    /// Reads until `line` holds a whole line, or the line is too long, which is the error inside. `Ok(None)` at the end of the
+    /// input. Nothing is lost if this is dropped while it waits.
     async fn next_line(&mut self) -> io::Result<Option<Result<(), ErrorData>>> {
         loop {
             let available = self.read.fill_buf().await?;
@@ -165,7 +165,7 @@ fn parse(text: &[u8]) -> Result<Option<Parsed>, Refusal> {
     }
 }
 
-/// If a request of the current protocol says its version.
+/// The name in `_meta` under which each request of the current protocol gives the protocol's version.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// A word of the client's in an answer: short, and nothing that is not seen.

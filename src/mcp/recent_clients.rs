@@ -55,21 +55,21 @@ mod tests {
 
     #[test]
     fn a_client_counts_until_it_was_quiet_for_long_enough() {
-        let (heard, start) = (RecentClients::default(), Instant::now());
+        let (recent, start) = (RecentClients::default(), Instant::now());
         let after = |secs| start + Duration::from_secs(secs);
-        assert!(heard.note("web", start), "it is new");
-        assert!(!heard.note("web", after(200)), "and known from then on");
-        assert_eq!(heard.left("web", after(300)), Some(Duration::from_secs(200)), "counted from its last request");
-        assert_eq!(heard.left("web", after(500)), None);
-        assert_eq!(heard.left("web", after(500)), None, "it is forgotten");
-        assert!(heard.note("web", after(600)), "and new again");
+        assert!(recent.note("web", start), "it is new");
+        assert!(!recent.note("web", after(200)), "and known from then on");
+        assert_eq!(recent.left("web", after(300)), Some(Duration::from_secs(200)), "counted from its last request");
+        assert_eq!(recent.left("web", after(500)), None);
+        assert_eq!(recent.left("web", after(500)), None, "it is forgotten");
+        assert!(recent.note("web", after(600)), "and new again");
     }
 
     #[test]
     fn a_flood_of_names_is_bounded() {
-        let (heard, now) = (RecentClients::default(), Instant::now());
-        let kept = (0..1_000).filter(|n| heard.note(&format!("client {n}"), now)).count();
+        let (recent, now) = (RecentClients::default(), Instant::now());
+        let kept = (0..1_000).filter(|n| recent.note(&format!("client {n}"), now)).count();
         assert_eq!(kept, MOST);
-        assert_eq!(heard.left("client 999", now), None);
+        assert_eq!(recent.left("client 999", now), None);
     }
 }

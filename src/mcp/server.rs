@@ -34,7 +34,7 @@ const INSTRUCTIONS: &str = "ergo is this project's memory of decisions, constrai
     active claim without one of these. A result \"consider\" asks how the statement relates to active claims: answer \
     with ergo_judge.";
 
-/// The longest name by which a client is heard of, in characters.
+/// The longest name by which a client without a session is listed, in characters.
 const NAME: usize = 60;
 
 /// How a session behaves.
@@ -65,13 +65,13 @@ pub(super) struct Inner {
     pub(super) settings: McpSettings,
     pub(super) link: DaemonLink,
     pub(super) gate: CallLimit,
-    heard: RecentClients,
+    recent: RecentClients,
 }
 
 impl McpBridge {
     /// A session with this daemon.
     pub fn new(settings: McpSettings, link: DaemonLink) -> Self {
-        Self { inner: Arc::new(Inner { settings, link, gate: CallLimit::new(), heard: RecentClients::default() }) }
+        Self { inner: Arc::new(Inner { settings, link, gate: CallLimit::new(), recent: RecentClients::default() }) }
     }
 
     /// Comes to the daemon while the client is still saying hello.
@@ -85,13 +85,11 @@ impl McpBridge {
     }
 
     /// The daemon lists this client's session for as long as it lasts. A session without a project is the daemon's own bridge over
-    /// HTTP, in which each request stands alone: whoever asks there is listed for as long as it was [`heard`] of lately.
-    ///
-    /// [`heard`]: super::heard
+    /// HTTP, in which each request stands alone: whoever asks there is listed until it is quiet, as [`RecentClients`] knows.
     fn stay(&self, context: &RequestContext<RoleServer>) {
         let Some(scope) = self.inner.settings.scope.clone() else {
             let agent: String = name(context).chars().take(NAME).collect();
-            if self.inner.heard.note(&agent, Instant::now()) {
+            if self.inner.recent.note(&agent, Instant::now()) {
                 tokio::spawn(visit(Arc::clone(&self.inner), agent));
             }
             return;
@@ -106,7 +104,7 @@ impl McpBridge {
 async fn visit(inner: Arc<Inner>, agent: String) {
     let query = PresentQuery { agent, ..PresentQuery::default() };
     let quiet = async {
-        while let Some(left) = inner.heard.left(&query.agent, Instant::now()) {
+        while let Some(left) = inner.recent.left(&query.agent, Instant::now()) {
             tokio::time::sleep(left).await;
         }
     };

@@ -268,8 +268,8 @@ pub(super) fn chain(links: &[ChainLink]) -> Value {
     json!({"chain": links.iter().map(link).collect::<Value>()})
 }
 
-/// What is known about a question: the maximum number claims, and pieces of files. A piece that answers stands first, in full; of others the beginning tells
-/// whether to read them.
+/// What is known about a question: at most `limit` claims, and pieces of files. A piece that answers stands first, with more of its text;
+/// of the others, the beginning tells whether to read the file.
 pub(super) fn recall(answer: RecallAnswer, limit: usize) -> Value {
     let answers = answer.verdict == RecallVerdict::Reference;
     let (best, rest) = answer.references.split_at(usize::from(answers && !answer.references.is_empty()));
