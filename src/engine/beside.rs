@@ -11,6 +11,9 @@ use crate::{
 /// How many others are named, those of the latest settlements.
 const MOST: usize = 20;
 
+/// How many settlements are read for them: the others of some were withdrawn, and an agent may have judged thousands of pairs.
+const READ: usize = 100;
+
 /// Says of a claim beside which others it was let stand, as far as they are still in force.
 pub(super) fn fill(reader: &Reader, claim: &mut ClaimView) -> Result<(), ApiError> {
     fill_in(reader, claim, None)
@@ -35,7 +38,7 @@ pub(super) fn fill_exceptions(reader: &Reader, claims: &mut [ClaimView]) -> Resu
 /// The claims beside which an active claim was let stand, the latest first; of two settlements of one pair the later one.
 pub(super) fn of(reader: &Reader, claim: &ClaimId, project: Option<&Scope>) -> Result<Vec<Beside>, ApiError> {
     let mut beside: Vec<Beside> = Vec::new();
-    for event in reader.let_stand(claim, project)?.into_iter().rev() {
+    for event in reader.let_stand(claim, project, READ)? {
         if event.kind == EventKind::Resolve(ResolveAct::Narrow) && !narrows_first(reader, &event)? {
             continue;
         }

@@ -78,7 +78,13 @@ impl Projector<'_> {
 
     /// Whether an event names this one for redaction.
     fn is_named(&self, event: &LoadedEvent) -> Result<bool> {
-        let naming = log::pointing_at(self.db, &event.id, EdgeRole::Target, event.scope)?;
+        // Redactions are chosen by the query: thousands of judgements may point at a claim.
+        let mut read = self.db.prepare_cached(log::select_loaded!(
+            "edges x JOIN events e ON e.n = x.src
+             WHERE x.dst = ?1 AND x.role = 0 AND e.scope = ?2 AND e.kind IN ('redact', 'local.redact')"
+        ))?;
+        let naming = read.query_map(params![event.id.0, event.scope], LoadedEvent::read)?;
+        let naming = naming.collect::<rusqlite::Result<Vec<_>>>()?;
         Ok(naming.iter().any(|redact| {
             derive::is_redact(&redact.kind) && derive::is_local(&redact.header) == derive::is_local(&event.header)
         }))

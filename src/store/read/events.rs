@@ -150,9 +150,9 @@ impl Reader {
         })
     }
 
-    /// The effective events by which a claim was let stand beside others: exceptions, narrowings, dismissals and judgements, in the order of arrival; those of its
-    /// own scope and, of a claim of the organisation's level, those of a project that is read.
-    pub fn let_stand(&self, claim: &ClaimId, project: Option<&Scope>) -> Result<Vec<EventRow>> {
+    /// The latest `limit` effective events by which a claim was let stand beside others: exceptions, narrowings, dismissals and judgements, the
+    /// newest first; those of its own scope and, of a claim of the organisation's level, those of a project that is read.
+    pub fn let_stand(&self, claim: &ClaimId, project: Option<&Scope>, limit: usize) -> Result<Vec<EventRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, claim)? else { return Ok(Vec::new()) };
             let project = project.map(|scope| log::known_scope(&reader.db, scope)).transpose()?.flatten();
@@ -161,9 +161,9 @@ impl Reader {
                     "edges x JOIN events e ON e.n = x.src
                      WHERE x.dst = ?1 AND x.role = 0 AND e.scope IN (?2, ?3) AND e.effective = 1
                        AND e.kind IN ('resolve.exception', 'resolve.narrow', 'resolve.dismiss', 'judgement.compatible')
-                     ORDER BY e.n"
+                     ORDER BY e.n DESC LIMIT ?4"
                 ),
-                params![claim.0, event.scope, project.unwrap_or(event.scope)],
+                params![claim.0, event.scope, project.unwrap_or(event.scope), limit],
             )?;
             found.dedup_by_key(|event| event.id);
             reader.event_rows(found)

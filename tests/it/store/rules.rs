@@ -124,7 +124,7 @@ fn contradicting_claims_get_one_card_everywhere_and_an_exception_settles_it() {
     assert!(open_cards(&f).is_empty());
     let row = f.store.reader().claim(&a).unwrap().unwrap();
     assert_eq!((row.flags.excepted, row.closing_reason), (true, None), "what is in force was not closed");
-    let events = f.store.reader().let_stand(&a, None).unwrap();
+    let events = f.store.reader().let_stand(&a, None, 10).unwrap();
     assert_eq!(events[0].body.as_ref().unwrap().reason.as_deref(), Some("both until June"));
     let settled = f.store.reader().card(&card.id).unwrap().unwrap().settled.unwrap();
     assert_eq!((settled.act.as_str(), settled.reason.as_deref()), ("exception", Some("both until June")));
