@@ -36,7 +36,7 @@ const RETRY: Duration = Duration::from_mins(1);
 const PERCENT: u8 = 50;
 
 /// The same while clients write: they need the processor themselves.
-const PERCENT_BESIDE_WRITES: u8 = 20;
+const PERCENT_BESIDE_WRITES: u8 = 10;
 
 /// After so long without a change it does what can wait for that.
 const QUIET: Duration = Duration::from_secs(2);
