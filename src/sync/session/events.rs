@@ -1,6 +1,6 @@
 //! What is sent beside the documents: roster events, bodies of events, and whole events to repair a document.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use super::{
     StopReason, bulk,
@@ -35,9 +35,13 @@ pub(super) struct EarlyBodies {
 }
 
 impl EarlyBodies {
+    /// Keeps a body; one that comes again is dropped, since it need not have the same size.
     fn put(&mut self, id: EventId, body: WireBody) {
         let size = size(&body);
-        if self.bytes + size <= EARLY_BODY_BYTES && self.bodies.insert(id, body).is_none() {
+        if let Entry::Vacant(free) = self.bodies.entry(id)
+            && self.bytes + size <= EARLY_BODY_BYTES
+        {
+            free.insert(body);
             self.bytes += size;
         }
     }
@@ -416,4 +420,24 @@ fn into_events(events: Vec<WireEvent>) -> Result<Vec<SignedEvent>, StopReason> {
         .into_iter()
         .map(|event| event.into_event().map_err(|error| StopReason::reject(RejectCode::BadEvent, error.to_string())))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_that_came_early_stay_within_their_limit() {
+        let body = |size: usize| WireBody { salt: [0; 16], bytes: vec![0; size] };
+        let id = |n: u8| EventId([n; 32]);
+        let mut early = EarlyBodies::default();
+        early.put(id(1), body(10));
+        // Another of the same name takes no more room, however large it is.
+        early.put(id(1), body(EARLY_BODY_BYTES / 2));
+        assert_eq!((early.bytes, early.bodies.len()), (size(&body(10)), 1));
+        early.put(id(2), body(EARLY_BODY_BYTES));
+        assert!(early.take(&id(2)).is_none(), "there is no room for it");
+        assert_eq!(early.take(&id(1)).map(|body| body.bytes.len()), Some(10));
+        assert_eq!(early.bytes, 0);
+    }
 }
