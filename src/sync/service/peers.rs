@@ -42,6 +42,8 @@ pub(super) struct SessionHandle {
     pub(super) compare: Instant,
     /// When it began.
     pub(super) since: Instant,
+    /// It was told to end, to make room for another.
+    pub(super) stopping: bool,
     /// A pending liveness check: its deadline, and the bytes received when it began.
     pub(super) liveness_check: Option<(Instant, u64)>,
 }

@@ -66,7 +66,7 @@ impl Scheduler {
             .peers
             .iter()
             .filter_map(|(key, peer)| {
-                let live = peer.live.as_ref()?;
+                let live = peer.live.as_ref().filter(|live| !live.stopping)?;
                 Some((*key, now.duration_since(live.since), live.view.borrow().in_sync))
             })
             .collect();
@@ -78,8 +78,9 @@ impl Scheduler {
             Capacity::Free => true,
             Capacity::Full => false,
             Capacity::Replace(at) => {
-                if let Some(peer) = live.get(at).and_then(|(key, ..)| self.peers.get(key)) {
+                if let Some(peer) = live.get(at).and_then(|(key, ..)| self.peers.get_mut(key)) {
                     peer.send(SessionCommand::Stop);
+                    peer.live.iter_mut().for_each(|live| live.stopping = true);
                 }
                 true
             }

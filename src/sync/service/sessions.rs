@@ -81,6 +81,7 @@ impl Scheduler {
             view: view_changed,
             connection: connection.weak_handle(),
             since: Instant::now(),
+            stopping: false,
             liveness_check: None,
             compare: Instant::now() + COMPARE.mul_f64(0.8 + 0.4 * tasks::chance()),
         });
