@@ -58,3 +58,17 @@ fn too_many_attempts_are_throttled_and_a_valid_ticket_still_works() {
     let joined = bob.json(&["sync", "join", &right, "--device", "bob-laptop"]);
     assert_eq!(joined["state"], "joined", "others are not held up: {joined}");
 }
+
+#[test]
+fn an_invitation_holds_after_the_sync_mode_was_changed() {
+    let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
+    ada.found();
+    // The device is open to who is invited, then listens elsewhere.
+    ada.ticket(&["--yes"]);
+    for mode in ["off", "lan"] {
+        ada.run(&["sync", "mode", mode]).ok();
+    }
+    let ticket = ada.ticket(&["--yes"]);
+    let joined = bob.json(&["sync", "join", &ticket, "--device", "bob-laptop"]);
+    assert_eq!(joined["state"], "joined", "{joined}");
+}

@@ -142,12 +142,16 @@ impl Teams {
         }
         let wait = Duration::from_millis(until.saturating_sub(now()) + 1000);
         let teams = Arc::downgrade(&self);
-        tokio::spawn(async move {
+        let check = tokio::spawn(async move {
             tokio::time::sleep(wait).await;
             if let Some(teams) = teams.upgrade() {
                 teams.update_window().await;
             }
         });
+        // If that is the task which runs this, it has nothing left to do.
+        if let Some(earlier) = self.state().window_check.replace(check.abort_handle()) {
+            earlier.abort();
+        }
     }
 }
 

@@ -206,6 +206,7 @@ impl Inviter for JoinAttemptHandler {
     }
 
     async fn bind_invitation(&self, joiner_device: &JoiningDevice) -> Result<(), PairRefusal> {
+        let _redeeming = self.teams.redeeming.lock().await;
         let row = self.teams.invite_of(joiner_device.invitation.secret_hash).await?;
         match row.redeemed_by {
             Some(device) if device == joiner_device.binding.joiner => Ok(()),
@@ -244,6 +245,9 @@ impl Inviter for JoinAttemptHandler {
     async fn admit(&self, joiner_device: &JoiningDevice) -> Result<Vec<SignedEvent>, PairRefusal> {
         let teams = &self.teams;
         let row = teams.invite_of(joiner_device.invitation.secret_hash).await?;
+        if row.redeemed_by != Some(joiner_device.binding.joiner) {
+            return Err(PairRefusal::Used);
+        }
         if !joiner_device.invitation.admitted {
             let accepted = lock(&self.accepted).take();
             let caller = match accepted {

@@ -17,6 +17,7 @@ use std::{
 };
 
 use ed25519_dalek::SigningKey;
+use tokio::task::AbortHandle;
 
 use super::bus::Bus;
 use crate::{
@@ -46,6 +47,8 @@ pub(super) struct Teams {
     who: String,
     /// The mode that was chosen on this machine, unless the settings set it.
     choice: SyncChoice,
+    /// Held while a device redeems an invitation, which only one can.
+    redeeming: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
 
@@ -54,6 +57,8 @@ pub(super) struct Teams {
 struct State {
     /// Open while an invitation is valid.
     window: Option<PairingWindow>,
+    /// Looks whether it is still needed, once the last invitation expires.
+    window_check: Option<AbortHandle>,
     /// Who made an invitation, by its hash. Lost on a restart: then the person of this machine acts.
     invites: HashMap<[u8; 32], InviteMaker>,
     waiting: Vec<join_requests::WaitingRequest>,
@@ -93,7 +98,8 @@ impl Teams {
             Box::new(move |_| service.changed())
         });
         let who = config.who.clone();
-        let teams = Arc::new(Self { engine, service, bus, key, who, choice, state: Mutex::default() });
+        let (redeeming, state) = (tokio::sync::Mutex::default(), Mutex::default());
+        let teams = Arc::new(Self { engine, service, bus, key, who, choice, redeeming, state });
         // Invitations survive a restart.
         tokio::spawn(Arc::clone(&teams).update_window());
         teams

@@ -1,6 +1,6 @@
 //! The sync mode: `sync.mode` in config.toml, otherwise what `ergo sync mode` chose on this machine.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use super::Teams;
 use crate::{
@@ -47,9 +47,12 @@ impl SyncChoice {
 
 impl Teams {
     /// Sets the mode, now and for later starts.
-    pub(in crate::daemon) async fn set_mode(&self, request: ModeRequest) -> Result<SyncStatus, ApiError> {
+    pub(in crate::daemon) async fn set_mode(self: &Arc<Self>, request: ModeRequest) -> Result<SyncStatus, ApiError> {
         self.choice.choose(request.mode)?;
         self.service.set_mode(self.choice.mode()).await;
+        // The permit to pair is one of the endpoint that this mode has closed.
+        self.state().window = None;
+        Arc::clone(self).update_window().await;
         self.announce("sync.team", request.mode.meaning());
         self.status().await
     }
