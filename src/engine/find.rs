@@ -35,7 +35,8 @@ pub(super) fn stored_as(reader: &Reader, card: &CardRow) -> Result<Option<ClaimR
         let settles = derive::is_local_kind(&event.kind, derive::local::SETTLED) && event.targets.contains(&new_claim);
         event.successor.filter(|_| settles)
     });
-    became.map(|id| row(reader, &id)).transpose()
+    // What it says the same as may be a peer's claim that has left the log since.
+    Ok(became.map(|id| reader.claim(&id)).transpose()?.flatten())
 }
 
 /// The 404 for the id of a refused write that never became a claim.

@@ -72,6 +72,15 @@ impl HeldQuestion {
         });
         Ok(kept.next().unwrap_or_default())
     }
+
+    /// Returns the claims in question that are still stored. A peer's claim may have left the log since, when its team revoked its writer.
+    pub(super) fn stored(&self, reader: &Reader) -> Result<Vec<ClaimInDoubt>, ApiError> {
+        let mut stored = Vec::with_capacity(self.doubts.len());
+        for QuestionDoubt { id, band } in &self.doubts {
+            stored.extend(reader.claim(id)?.map(|row| ClaimInDoubt { row, band: *band }));
+        }
+        Ok(stored)
+    }
 }
 
 /// The token that names the question on a card.
@@ -96,13 +105,9 @@ pub(super) fn doubt(row: &ClaimRow, band: DoubtBand) -> Doubt {
 /// The question on the card of a held write.
 pub(super) fn consider(reader: &Reader, card: &CardRow, replayed: bool) -> Result<Consider, ApiError> {
     let question = HeldQuestion::of(reader, card)?;
-    let mut doubts = Vec::new();
-    for QuestionDoubt { id, band } in &question.doubts {
-        let row = find::row(reader, id)?;
-        if row.status == Status::Active {
-            doubts.push(doubt(&row, *band));
-        }
-    }
+    let stored = question.stored(reader)?;
+    let active = stored.iter().filter(|one| one.row.status == Status::Active);
+    let doubts = active.map(|one| doubt(&one.row, one.band)).collect();
     let new_claim = card.new_claim.map(|id| reader.new_claim(&id)).transpose()?.flatten();
     let statement = new_claim.map(|row| view::shorten(&row.statement)).unwrap_or_default();
     let message = "Not stored yet: it may contradict active claims. For each one with the band `ask`, say whether yours contradicts it, replaces \
@@ -130,7 +135,13 @@ pub(super) fn held_cards(reader: &Reader, scope: Option<&Scope>) -> Result<Vec<C
     // Those that were put off are open, too: in a time that is far away none is.
     let now = i64::MAX as u64;
     let filter = CardFilter { scope: scope.cloned(), status: CardState::Open, now, kinds: vec![CardKind::Held] };
-    Ok(reader.cards(&filter, MAX_PAGE, None)?.items)
+    let mut page = reader.cards(&filter, MAX_PAGE, None)?;
+    let mut held = std::mem::take(&mut page.items);
+    while let Some(next) = page.next.take() {
+        page = reader.cards(&filter, MAX_PAGE, Some(&next))?;
+        held.append(&mut page.items);
+    }
+    Ok(held)
 }
 
 impl ActContext<'_> {

@@ -74,8 +74,8 @@ pub(super) fn act(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, ApiE
     }
     if first.kind == EventKind::Local("proposed".into())
         && let Some(target) = first.targets.first()
+        && let Some(claim) = context.reader().claim(target)?
     {
-        let claim = find::row(context.reader(), target)?;
         return context.proposed(&claim, CardId::of_members(&[first.id]), true).map(Some);
     }
     let mut claims = Vec::new();
@@ -255,8 +255,10 @@ fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome
     let card = find::card_row(reader, &CardId::of_members(&[*new_claim]))?;
     let mut conflicts: Vec<Conflict> = Vec::new();
     for finding in card.report.findings {
-        let row = find::row(reader, &finding.claim)?;
-        conflicts.push(view::conflict(finding, view::claim(row, &context.today)));
+        // A peer's claim may have left the log since.
+        if let Some(row) = reader.claim(&finding.claim)? {
+            conflicts.push(view::conflict(finding, view::claim(row, &context.today)));
+        }
     }
     let proposed = super::refuse::write_intent(reader, &card.id)?.exception.is_some();
     conflicts.sort_by_key(|conflict| conflict.tier != Tier::Block);

@@ -22,7 +22,7 @@ use crate::{
         find, guard_calls,
         guard_result::IncomingClaim,
         model_results::ModelResults,
-        question::{self, HeldQuestion, words_of},
+        question::{self, ClaimInDoubt, HeldQuestion, words_of},
         request_hash::request_hash,
         validate, view, wording,
     },
@@ -50,7 +50,8 @@ pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Resul
             return answered_already(context, &card);
         }
         let question = HeldQuestion::of(context.reader(), &card)?;
-        let verdicts = order.verdicts(&question)?;
+        let active = question.stored(context.reader())?.into_iter().filter(|one| one.row.status == Status::Active);
+        let verdicts = order.verdicts(&question, &active.map(|one| one.row.id).collect())?;
         context.answer(card, &question, verdicts, &order)
     })
 }
@@ -195,8 +196,12 @@ impl Order {
         Ok(Self { verdicts, because, model: validate::optional_name("model", request.model.as_deref())? })
     }
 
-    /// The verdict on each claim in question.
-    fn verdicts(&self, question: &HeldQuestion) -> Result<BTreeMap<ClaimId, PairVerdict>, ApiError> {
+    /// Returns the verdict on each claim in question. A claim that is no longer active needs none: whoever reads the question now does not see it.
+    fn verdicts(
+        &self,
+        question: &HeldQuestion,
+        active: &BTreeSet<ClaimId>,
+    ) -> Result<BTreeMap<ClaimId, PairVerdict>, ApiError> {
         let mut found = BTreeMap::new();
         let mut unknown = Vec::new();
         let wrong = |message: String| {
@@ -224,7 +229,8 @@ impl Order {
         let missing: Vec<String> = question
             .doubts
             .iter()
-            .filter(|doubt| !self.verdicts.is_empty() && doubt.band == DoubtBand::Ask && !found.contains_key(&doubt.id))
+            .filter(|doubt| !self.verdicts.is_empty() && doubt.band == DoubtBand::Ask)
+            .filter(|doubt| active.contains(&doubt.id) && !found.contains_key(&doubt.id))
             .map(|doubt| doubt.id.short())
             .collect();
         if !missing.is_empty() {
@@ -336,8 +342,9 @@ impl ActContext<'_> {
         let write_scope = WriteScope::at(&card.scope);
         let held: RefusedWrite = self.refused_write(&card)?;
         let mut in_question = Vec::new();
-        for doubt in &question.doubts {
-            let row = find::row(self.reader(), &doubt.id)?;
+        let mut words = BTreeMap::new();
+        for ClaimInDoubt { row, band } in question.stored(self.reader())? {
+            words.insert(row.id, words_of(&row));
             if row.status == Status::Active {
                 // What holds in other projects, too, is not replaced from one of them: here the write contradicts it.
                 if row.scope != card.scope
@@ -345,7 +352,7 @@ impl ActContext<'_> {
                 {
                     *verdict = PairVerdict::Contradicts;
                 }
-                in_question.push((row, doubt.band));
+                in_question.push((row, band));
             }
         }
         let of = |wanted: PairVerdict| -> Vec<ClaimRow> {
@@ -362,10 +369,6 @@ impl ActContext<'_> {
         replaces.extend(replaced.iter().filter(|row| !held.proposal.supersedes.contains(&row.id)).cloned());
         let change_reason = order.because.clone().filter(|_| !replaced.is_empty());
         let claim = self.claim_from_refused(&held, replaces, Rewording { change_reason, ..Rewording::default() })?;
-        let mut words = BTreeMap::new();
-        for doubt in &question.doubts {
-            words.insert(doubt.id, words_of(&find::row(self.reader(), &doubt.id)?));
-        }
         let nobody = verdicts.is_empty();
         let asked = in_question.iter().filter(|(_, band)| nobody && *band == DoubtBand::Ask);
         let mut on_record = verdicts.clone();

@@ -1,7 +1,7 @@
 //! Writes that wait for verdicts.
 
 use crate::{
-    api::{ApiError, Questions, QuestionsQuery},
+    api::{ApiError, MAX_PAGE, Questions, QuestionsQuery},
     engine::{Engine, question, validate},
 };
 
@@ -13,7 +13,7 @@ pub(in crate::engine) fn questions(engine: &Engine, query: &QuestionsQuery) -> R
     for card in question::held_cards(&reader, scope.as_ref())? {
         let by_who = query.who.as_ref().is_none_or(|who| *who == card.who);
         let by_agent = query.agent.as_ref().is_none_or(|agent| card.agent.as_ref() == Some(agent));
-        if by_who && by_agent {
+        if by_who && by_agent && items.len() < MAX_PAGE {
             items.push(question::consider(&reader, &card, false)?);
         }
     }

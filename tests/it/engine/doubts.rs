@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use ergo::{
-    api::{CardKind, CardStatus, Consider, DoubtBand, JudgeRequest, QuestionsQuery},
-    domain::{PairVerdict, Status},
+    api::{CardKind, CardStatus, Consider, DoubtBand, JudgeRequest, MAX_PAGE, QuestionsQuery},
+    domain::{EventKind, PairVerdict, Scope, Status, derive::local},
     guard::{
-        GateWeights, JudgeWeights,
+        GateWeights, JudgeWeights, StructuralPairCheck,
         doubt_gate::{GateFirstStage, GateRegression},
     },
     infer::FakeModels,
+    store::{Act, EventDraft, Store},
 };
 
 use super::*;
@@ -64,6 +65,16 @@ fn judge(fixture: &Fixture, question: &Consider, id: ClaimId, verdict: PairVerdi
 
 fn questions(fixture: &Fixture) -> usize {
     fixture.engine.questions(&QuestionsQuery::default()).unwrap().items.len()
+}
+
+/// Stores an act as it is, past all checks of the engine.
+pub(super) fn commit(fixture: &Fixture, who: &str, drafts: Vec<EventDraft>) {
+    let path = fixture.dir.path().join("store.db");
+    let key = fixture.engine.config().device.clone();
+    let mut store = Store::open(&path, key, Arc::new(StructuralPairCheck)).unwrap();
+    let scope = Scope::new("acme", "api").unwrap();
+    let now = fixture.engine.now();
+    store.commit(Act { scope, identity: None, who: who.into(), agent: None, op: op(77), now, drafts }).unwrap();
 }
 
 fn active(fixture: &Fixture) -> Vec<String> {
@@ -215,6 +226,64 @@ fn nobody_answers_and_the_write_is_stored_with_a_card() {
     let cards = fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items;
     assert_eq!((cards.len(), cards[0].kind, cards[0].status), (1, CardKind::Found, CardStatus::Open));
     assert!(cards[0].headline.contains("Not judged yet"), "{}", cards[0].headline);
+}
+
+#[test]
+fn of_many_held_writes_the_oldest_is_stored_too() {
+    let fixture = fixture();
+    let held = |n: u64| {
+        let mut draft = EventDraft::new(EventKind::Local(local::HELD.into()), []);
+        draft.claim_kind = Some(ClaimKind::Decision);
+        draft.body.statement = Some(format!("Shelf {n} is painted blue"));
+        draft.body.reason = Some("it was there".into());
+        let until = if n == 0 { 0 } else { u64::MAX };
+        draft.body.data = Some(format!(r#"{{"question": {{"doubts": [], "until": {until}}}}}"#));
+        draft
+    };
+    commit(&fixture, "ada", (0..=MAX_PAGE as u64).map(held).collect());
+    assert_eq!(fixture.engine.next_unanswered().unwrap(), Some(0));
+    assert!(fixture.engine.store_unanswered().unwrap());
+    assert_eq!(active(&fixture), ["Shelf 0 is painted blue"]);
+    assert!(!fixture.engine.store_unanswered().unwrap());
+}
+
+#[test]
+fn a_claim_in_question_may_leave_the_log_before_the_answer() {
+    const KAFKA: &str = "We must use Kafka as the message broker";
+    const NO_KAFKA: &str = "We must not use Kafka as the message broker";
+    let (a, b) = (Fixture::of(1, AgentPolicy::Force), Fixture::of(2, AgentPolicy::Force));
+    let c = Fixture::of(3, AgentPolicy::Force).reopen_with(doubting());
+    let team = team::create(&a).id;
+    for (other, name) in [(&b, "bob-laptop"), (&c, "cy-laptop")] {
+        let roster = team::add(&a, other, name, &team::all());
+        other.engine.join_team(&caller(), team, &roster, Some(a.engine.device()), &[], &[]).unwrap();
+    }
+    let old = b.remember(OLD, "they plan by it");
+    let kafka = b.remember(KAFKA, "we know it");
+    team::pull(&c, &b, team);
+    let question = ask(&c, NEW);
+    let other = ask(&c, "The weekly report goes to the finance team on paper");
+    assert_eq!(question.doubts[0].id, old);
+    let by = Caller { op_id: Some(op(8)), ..caller() };
+    let opposed = RememberRequest { caller: by, ..request(NO_KAFKA, "too heavy") };
+    assert_eq!(refused(c.engine.remember(opposed.clone()).unwrap()).conflicts[0].claim.id, kafka);
+
+    let revoke = ergo::api::RevokeRequest {
+        caller: caller(),
+        device: "bob-laptop".into(),
+        reason: "left".into(),
+        ..ergo::api::RevokeRequest::default()
+    };
+    a.engine.revoke_from_team(&revoke).unwrap();
+    team::pull(&c, &a, team);
+    assert!(c.engine.claim(&old.to_hex()).is_err(), "what was written after the cut is in quarantine");
+    let open = c.engine.questions(&QuestionsQuery::default()).unwrap().items;
+    assert_eq!(open.iter().map(|question| question.doubts.len()).collect::<Vec<_>>(), [0, 0]);
+    assert!(refused(c.engine.remember(opposed).unwrap()).conflicts.is_empty(), "a retry is answered");
+    stored(judge(&c, &question, old, PairVerdict::Replaces));
+    c.clock.store(other.until, Ordering::Relaxed);
+    assert!(c.engine.store_unanswered().unwrap());
+    assert_eq!((active(&c).len(), questions(&c)), (2, 0));
 }
 
 #[test]
