@@ -20,10 +20,11 @@ use super::{
     acts::found_cards::{self, FoundPair},
     guard_calls::{self, NormalisedStatement},
     guard_result::IncomingClaim,
+    validate,
 };
 use crate::{
-    api::{ApiError, Caller},
-    domain::{ClaimId, Status, Tier, judgement::MODEL_JUDGE},
+    api::ApiError,
+    domain::{ClaimId, Status, Tier},
     guard::{JudgeContext, deep},
     infer::{Call, InferError, ModelRole, Models, Prompt},
     store::ClaimRow,
@@ -202,14 +203,7 @@ impl Engine {
         if pairs.is_empty() {
             return Ok(0);
         }
-        let caller = Caller {
-            org_id: row.scope.org_id.clone(),
-            project: row.scope.project.clone(),
-            who: row.who.clone(),
-            agent: Some(MODEL_JUDGE.to_owned()),
-            ..Caller::default()
-        };
-        self.act(&caller, None, |context| {
+        self.act(&validate::on_behalf(&row.scope, &row.who), None, |context| {
             let pairs = found_cards::still_there(context, pairs)?;
             if pairs.is_empty() {
                 return Ok(0);

@@ -12,14 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Engine, deep_stage::DeepMode, find, guard_calls, validate};
 use crate::{
-    api::{ApiError, Caller, ErrorCode, JudgeNextRequest, JudgePairsRequest, JudgeView, JudgedNext, VerdictOnPair},
+    api::{ApiError, ErrorCode, JudgeNextRequest, JudgePairsRequest, JudgeView, JudgedNext, VerdictOnPair},
     domain::{
         PairVerdict, Scope, Tier,
-        judgement::MODEL_JUDGE,
         pair_prompt::{self, MAX_PROMPT_PAIRS, PairAnswer, PromptClaim, PromptPair},
     },
     guard::{JudgeContext, PairScores},
-    infer::{Call, JudgeError, JudgeKind, ModelJudge},
+    infer::{Call, InferError, JudgeError, JudgeKind, ModelJudge},
     store::{ClaimRow, DoubtRow, Reader},
 };
 
@@ -225,11 +224,11 @@ impl Engine {
         let prompts: Vec<PromptPair> = pairs.iter().map(|(newer, older, _)| prompt_pair(newer, older)).collect();
         let answers = match judge.verdicts(&prompts, Call::background(self.config.judge_timeout)) {
             Ok(answers) => answers,
-            Err(error @ JudgeError::Unusable { .. }) => {
-                tracing::warn!(%error, "a judge's answer was not used");
+            Err(error @ (JudgeError::Unusable { .. } | JudgeError::Refused(_))) => {
+                tracing::warn!(%error, "a judge gave no verdict");
                 vec![None; pairs.len()]
             }
-            Err(error @ (JudgeError::Unavailable(_) | JudgeError::Refused(_))) => {
+            Err(error @ JudgeError::Unavailable(_)) => {
                 return Err(ApiError::new(ErrorCode::Unavailable, error.to_string())
                     .hint("check [judge] in config.toml; the pairs still wait"));
             }
@@ -257,7 +256,6 @@ impl Engine {
     fn judge_locally(&self, judge: &ModelJudge, pairs: &[PairRows]) -> Result<JudgedBatch, ApiError> {
         let mut batch = JudgedBatch::default();
         let call = Call::background(self.config.judge_timeout);
-        let unavailable = |error: JudgeError| ApiError::new(ErrorCode::Unavailable, error.to_string());
         // One question after the other about all pairs: the model keeps the examples of one in mind.
         let mut weighed = Vec::with_capacity(pairs.len());
         for (newer, older, pair) in pairs {
@@ -268,8 +266,16 @@ impl Engine {
             batch.asked += 1;
             let verdict = match weighed {
                 Some(weighed) => {
-                    let prompt = prompt_pair(newer, older);
-                    let answer = judge.verdicts(&[prompt], call).map_err(unavailable)?.pop().flatten();
+                    let answer = match judge.verdicts(&[prompt_pair(newer, older)], call) {
+                        Ok(mut answers) => answers.pop().flatten(),
+                        Err(error @ JudgeError::Unavailable(_)) => {
+                            return Err(ApiError::new(ErrorCode::Unavailable, error.to_string()));
+                        }
+                        Err(error) => {
+                            tracing::warn!(%error, "a judge gave no verdict");
+                            None
+                        }
+                    };
                     borne_out(&weighed, answer)
                 }
                 None => None,
@@ -287,19 +293,26 @@ impl Engine {
     }
 
     /// What rules, cross-encoder and the deep stage's question make of two stored claims together; `None` if there is no cross-encoder, with which
-    /// the deep stage was measured.
+    /// the deep stage was measured, or if the language model refuses the question: the claims are too long for it.
     fn weigh_pair(&self, newer: &ClaimRow, older: &ClaimRow, scope: &Scope) -> Result<Option<WeighedPair>, ApiError> {
         let call = Call::background(self.config.judge_timeout);
         let read = self.as_read(&self.readers.lend(), &[newer.clone(), older.clone()])?;
         let [ours, theirs] = read.as_slice() else { return Ok(None) };
-        let unavailable = |error: crate::infer::InferError| {
-            ApiError::new(ErrorCode::Unavailable, format!("the language model cannot be asked: {error}"))
-        };
         let pair = [(older.statement.as_str(), newer.statement.as_str())];
         let Some(inference) = self.infer(&pair, &[], call).ok().and_then(|all| all.into_iter().next()) else {
             return Ok(None);
         };
-        let deep = self.ask_deeply(&older.statement, &newer.statement, call).map_err(unavailable)?;
+        let deep = match self.ask_deeply(&older.statement, &newer.statement, call) {
+            Ok(deep) => deep,
+            Err(InferError::Refused(why)) => {
+                tracing::warn!(why, "a judge gave no verdict");
+                return Ok(None);
+            }
+            Err(error) => {
+                let message = format!("the language model cannot be asked: {error}");
+                return Err(ApiError::new(ErrorCode::Unavailable, message));
+            }
+        };
         let (Ok(ours), Ok(theirs)) = (guard_calls::parse(ours.clone()), guard_calls::parse(theirs.clone())) else {
             return Ok(None);
         };
@@ -331,13 +344,7 @@ impl Engine {
     ) -> Result<usize, ApiError> {
         let name = judge.name();
         let request = JudgePairsRequest {
-            caller: Caller {
-                org_id: pair.scope.org_id.clone(),
-                project: pair.scope.project.clone(),
-                who: newer.who.clone(),
-                agent: Some(MODEL_JUDGE.to_owned()),
-                ..Caller::default()
-            },
+            caller: validate::on_behalf(&pair.scope, &newer.who),
             verdicts,
             because: Some("read by a language model".to_owned()),
             model: Some(name.chars().filter(|c| !c.is_control()).take(100).collect()),

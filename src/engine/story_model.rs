@@ -19,13 +19,12 @@ use super::{
     validate,
 };
 use crate::{
-    api::{ApiError, Caller, ErrorCode, JudgeView, ReadStoryRequest, StoryProgress},
+    api::{ApiError, ErrorCode, JudgeView, ReadStoryRequest, StoryProgress},
     domain::{
         ClaimId, EventKind, GuardReport, Scope, Status, StoryRule, Tier,
         ago::day,
         derive::{CardKind, local},
         guard_report::Relation,
-        judgement::MODEL_JUDGE,
         text::cut_line,
     },
     infer::{Call, JudgeError, JudgeKind, ModelJudge, Prompt},
@@ -250,7 +249,7 @@ impl Engine {
             if proposal.strength < bar || is_known(&reader, &ids)? {
                 continue;
             }
-            drafts.push((ids.clone(), asked(&ids, proposal.confusion, &name, &finding.question)));
+            drafts.push((ids.clone(), question_draft(&ids, proposal.confusion, &name, &finding.question)));
         }
         self.counters.story_dropped.fetch_add(u64::try_from(read.dropped).unwrap_or(0), Ordering::Relaxed);
         read.cards = self.open_questions(scope, lines, drafts)?;
@@ -304,14 +303,7 @@ impl Engine {
         drafts: Vec<(Vec<ClaimId>, EventDraft)>,
     ) -> Result<usize, ApiError> {
         let Some(newest) = lines.last().filter(|_| !drafts.is_empty()) else { return Ok(0) };
-        let caller = Caller {
-            org_id: scope.org_id.clone(),
-            project: scope.project.clone(),
-            who: newest.prompted.by.clone(),
-            agent: Some(MODEL_JUDGE.to_owned()),
-            ..Caller::default()
-        };
-        self.act(&caller, None, |context| {
+        self.act(&validate::on_behalf(scope, &newest.prompted.by), None, |context| {
             let mut kept = Vec::new();
             for (ids, draft) in drafts {
                 let standing =
@@ -362,7 +354,7 @@ fn is_known(reader: &Reader, ids: &[ClaimId]) -> Result<bool, ApiError> {
 }
 
 /// The event that opens the card. The card asks a question of its own, so that an answer does what it says; the model's stands beside it.
-fn asked(ids: &[ClaimId], confusion: crate::domain::Confusion, name: &str, question: &str) -> EventDraft {
+fn question_draft(ids: &[ClaimId], confusion: crate::domain::Confusion, name: &str, question: &str) -> EventDraft {
     let mut draft = EventDraft::new(EventKind::Local(local::ASKED.into()), ids.iter().copied().map(Ref::Id));
     let finding = |first: &ClaimId| judged_finding(*first, Relation::Uncertain, format!("{name} asks: {question}"));
     let findings = ids.first().map(finding).into_iter().collect();

@@ -6,6 +6,7 @@ use crate::{
     api::{ActRequest, ApiError, Caller, ErrorCode, MAX_CARDS, MAX_TEXT, RememberRequest},
     domain::{
         ClaimKind, Qualifiers, Scope, id,
+        judgement::MODEL_JUDGE,
         scope::{ORGANISATION, RESERVED, ScopeError},
         text::{name_problem, sanitize},
     },
@@ -62,6 +63,19 @@ pub(super) fn actor(caller: &Caller) -> Result<Actor, ApiError> {
         .ok_or_else(|| ApiError::field("who", "`who` is empty").hint("name the person who acts"))?;
     let agent = caller.agent.as_deref().map_or(Ok(None), |agent| name("agent", agent))?;
     Ok(Actor { who, agent })
+}
+
+/// Returns the caller of what a model does about a claim, in the name of the claim's writer. A peer may have written a name that is refused here;
+/// then the model acts in its own name.
+pub(super) fn on_behalf(scope: &Scope, who: &str) -> Caller {
+    let caller = Caller {
+        org_id: scope.org_id.clone(),
+        project: scope.project.clone(),
+        who: who.to_owned(),
+        agent: Some(MODEL_JUDGE.to_owned()),
+        ..Caller::default()
+    };
+    if actor(&caller).is_ok() { caller } else { Caller { who: MODEL_JUDGE.to_owned(), ..caller } }
 }
 
 /// Checks the scope of a request that must name one.
@@ -412,6 +426,16 @@ mod tests {
             assert_eq!(id("target", bad).unwrap_err().field.as_deref(), Some("target"), "{bad}");
         }
         assert!(ids("targets", &vec!["abcd".to_owned(); MAX_IDS + 1]).is_err());
+    }
+
+    #[test]
+    fn a_model_acts_for_the_writer_if_the_name_can_be_used() {
+        let scope = Scope::new("acme", "api").unwrap();
+        let long = "a".repeat(MAX_NAME + 1);
+        for (who, expected) in [("ada", "ada"), ("", MODEL_JUDGE), ("a\u{202e}b", MODEL_JUDGE), (&long, MODEL_JUDGE)] {
+            let caller = on_behalf(&scope, who);
+            assert_eq!((caller.who.as_str(), caller.agent.as_deref()), (expected, Some(MODEL_JUDGE)));
+        }
     }
 
     #[test]

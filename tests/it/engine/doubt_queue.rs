@@ -5,13 +5,14 @@ use ergo::{
         CardKind, Doubts, DoubtsQuery, ErrorCode, InboxQuery, JudgeNextRequest, JudgePairsRequest, JudgedPairs,
         PairEffect, VerdictOnPair,
     },
-    domain::{PairVerdict, Status},
+    domain::{EventKind, PairVerdict, Status},
     guard::GateWeights,
-    infer::{InferError, JudgeCommand, ModelJudge},
+    infer::{InferError, JudgeCommand, ModelJudge, ModelRole},
+    store::EventDraft,
 };
 
 use super::{
-    doubts::doubting,
+    doubts::{commit, doubting},
     inference::{EARLY, LATE, deepening, early_or_late, unsure},
     *,
 };
@@ -268,12 +269,49 @@ fn the_local_model_finds_contradictions_and_leaves_the_rest() {
 }
 
 #[test]
+fn a_pair_that_the_model_refuses_counts_as_asked_about() {
+    let too_long = || InferError::Refused("the prompt is too long".into());
+    let (of_the_question, of_the_verdict): (Arc<dyn Models>, Arc<dyn Models>) = (
+        Arc::new(early_or_late(0.8).answering(move |_, _| Err(too_long()))),
+        Arc::new(unsure(false).generating(move |_| Err(too_long()))),
+    );
+    for models in [of_the_question, of_the_verdict] {
+        let fixture = fixture();
+        fixture.remember(EARLY, "cheap to change");
+        fixture.remember(LATE, "one look is enough");
+        work(&fixture);
+        let judges = vec![ModelJudge::Local(Arc::clone(&models))];
+        let fixture = fixture.reopen_with_models_as(deepening(), models, move |config| config.judges = judges);
+        let judged = fixture.engine.judge_next(None, 20).unwrap().unwrap();
+        assert_eq!((judged.asked, judged.judged, waiting(&fixture).total), (1, 0, 1), "it is left to a person");
+        assert_eq!(fixture.engine.judge_next(None, 20).unwrap(), None);
+    }
+}
+
+#[test]
+fn a_peers_claim_whose_writer_has_a_name_that_is_refused_here_is_judged() {
+    let fixture = fixture();
+    fixture.remember(OLD, "they plan by it");
+    work(&fixture);
+    let mut draft = EventDraft::new(EventKind::Assert, []);
+    draft.claim_kind = Some(ClaimKind::Decision);
+    draft.body.statement = Some(NEW.into());
+    draft.body.reason = Some("they asked for it".into());
+    commit(&fixture, "\u{202e}bob", vec![draft]);
+    let says = r#"echo '[{"pair": 1, "verdict": "contradicts", "because": "read"}]'"#;
+    let fixture = with_judges(fixture, vec![judge_by(says)]);
+    work(&fixture);
+    assert_eq!(fixture.engine.judge_next(None, 20).unwrap().unwrap().cards, 1);
+    assert_eq!(fixture.engine.judge_next(None, 20).unwrap(), None);
+}
+
+#[test]
 fn while_a_judge_cannot_be_asked_the_next_one_is() {
     let fixture = fixture();
     fixture.remember(EARLY, "cheap to change");
     fixture.remember(LATE, "one look is enough");
     work(&fixture);
-    let broken = || Err(InferError::Refused("broken".into()));
+    let broken = || Err(InferError::Crashed { role: ModelRole::Llm, why: "was killed".into() });
     let models: Arc<dyn Models> = Arc::new(early_or_late(0.8).answering(move |_, _| broken()));
     let command = judge_by(r#"echo '[{"pair": 1, "verdict": "replaces", "because": "later"}]'"#);
     let judges = vec![ModelJudge::Local(Arc::clone(&models)), command];
