@@ -6,7 +6,7 @@
 //! opens cards on this machine, and the gate queues the pairs that nobody was asked about, for whoever judges them ([`super::doubt_pass`]).
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, AtomicI64, Ordering},
@@ -51,6 +51,9 @@ const AFTER: Duration = Duration::from_mins(2);
 /// Claims that wait for the deep stage, at most; beyond this the oldest is left to an audit.
 const QUEUE: usize = 10_000;
 
+/// After so many failures in a row to read a claim, it is left to an audit.
+const TRIES: u32 = 3;
+
 /// After so many claims it is noted how far the background pass has come, and whenever none waits.
 const MARK_EACH: usize = 16;
 
@@ -63,6 +66,8 @@ const ARRIVED: usize = 500;
 pub(super) struct DeepQueue {
     /// The oldest first.
     waiting: Mutex<VecDeque<ClaimId>>,
+    /// How often in a row the reading of a claim has failed.
+    failures: Mutex<HashMap<ClaimId, u32>>,
     /// The number of the newest claim that was read; 0 for none.
     newest_read: AtomicI64,
     /// Whether the store knows that the pass has begun.
@@ -72,6 +77,18 @@ pub(super) struct DeepQueue {
 impl DeepQueue {
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<ClaimId>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a claim back whose reading failed, unless that happened too often. It is read after all others, which it does not hold up.
+    fn put_back(&self, claim: ClaimId) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = failures.entry(claim).or_default();
+        *failed += 1;
+        if *failed < TRIES {
+            self.lock().push_front(claim);
+        } else {
+            failures.remove(&claim);
+        }
     }
 
     /// How many wait.
@@ -120,7 +137,7 @@ impl Engine {
     /// Reads the newest claim that waits for the background pass. Returns whether there was one.
     ///
     /// # Errors
-    /// If the store cannot be read or written.
+    /// If the store cannot be read or written; the claim waits again, a few times.
     pub fn deepen_next(&self) -> Result<bool, ApiError> {
         let DeepQueue { newest_read, begun, .. } = &self.deep_queue;
         if !begun.load(Ordering::Relaxed) {
@@ -129,7 +146,11 @@ impl Engine {
             begun.store(true, Ordering::Relaxed);
         }
         let Some(claim) = self.deep_queue.lock().pop_back() else { return Ok(false) };
-        self.deepen(&claim)?;
+        if let Err(error) = self.deepen(&claim) {
+            self.deep_queue.put_back(claim);
+            return Err(error);
+        }
+        self.deep_queue.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(&claim);
         let number = self.readers.lend().claim_number(&claim)?.unwrap_or_default();
         let newest = newest_read.fetch_max(number, Ordering::Relaxed).max(number);
         let (waiting, next) = {
@@ -251,4 +272,23 @@ pub fn odds(models: &dyn Models, stored: &str, incoming: &str, call: Call) -> Re
         }
     }
     Ok(if count == 0 { 0.0 } else { sum / count as f32 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_that_cannot_be_read_waits_again_behind_the_others_and_not_for_ever() {
+        let [broken, other] = [1, 2].map(|n| crate::domain::EventId([n; 32]));
+        let queue = DeepQueue::default();
+        queue.lock().push_back(other);
+        for _ in 1..TRIES {
+            queue.put_back(broken);
+            assert_eq!(queue.lock().pop_front(), Some(broken));
+        }
+        queue.put_back(broken);
+        assert_eq!(*queue.lock(), [other]);
+        assert!(queue.failures.lock().unwrap().is_empty());
+    }
 }

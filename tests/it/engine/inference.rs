@@ -350,6 +350,21 @@ fn what_waits_for_the_language_model_outlives_the_process() {
 }
 
 #[test]
+fn a_claim_whose_reading_failed_waits_again() {
+    let fixture = Fixture::new().reopen_with_models(deepening(), Arc::new(unsure(true)));
+    fixture.remember(EARLY, "cheap to change");
+    fixture.remember(LATE, "one look is enough");
+    let waiting = || fixture.engine.counts().unwrap().guard.waiting;
+    let (file, aside) = (fixture.dir.path().join("store.db"), fixture.dir.path().join("aside.db"));
+    std::fs::rename(&file, &aside).unwrap();
+    fixture.engine.deepen_next().unwrap_err();
+    assert_eq!(waiting(), 2);
+    std::fs::rename(&aside, &file).unwrap();
+    while fixture.engine.deepen_next().unwrap() {}
+    assert_eq!((waiting(), fixture.open_cards()), (0, 1));
+}
+
+#[test]
 fn what_the_language_model_finds_harmless_opens_no_card() {
     let fixture = Fixture::new().reopen_with_models(deepening(), Arc::new(unsure(false)));
     fixture.remember(EARLY, "cheap to change");
