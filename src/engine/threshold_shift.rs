@@ -56,7 +56,8 @@ impl Engine {
     }
 }
 
-/// The shift that some settled cards make: a dismissal says that inference was wrong, any other act of a person that it was right.
+/// The shift that some settled cards make: a person's dismissal says that inference was wrong, any other act of a person that it was right. Agents,
+/// whose writes were refused, do not count.
 fn shift(cards: &[CardRow]) -> f32 {
     let mut sum = 0.0;
     for card in cards {
@@ -65,7 +66,8 @@ fn shift(cards: &[CardRow]) -> f32 {
             .findings
             .iter()
             .any(|finding| matches!(finding.evidence.rule, RuleId::Inferred | RuleId::InferredDeeply));
-        sum += match card.settled.as_ref().map(|by| by.act.as_str()).filter(|_| inferred) {
+        let settled = card.settled.as_ref().filter(|by| inferred && by.agent.is_none());
+        sum += match settled.map(|by| by.act.as_str()) {
             Some("dismiss") => STEP,
             Some("supersede" | "retract" | "narrow" | "discard") => -STEP,
             _ => 0.0,

@@ -390,6 +390,16 @@ fn a_scope_where_inference_was_wrong_needs_more_to_be_refused() {
 }
 
 #[test]
+fn an_agents_dismissal_does_not_move_the_threshold() {
+    let fixture = fixture(Arc::new(early_or_late(1.8)));
+    fixture.remember(EARLY, "cheap to change");
+    let card = fixture.refuse(LATE, "one look is enough");
+    let dismiss = ResolveRequest { caller: agent(), ..order(CardAct::Dismiss, "both happen") };
+    done(fixture.resolve(card, dismiss));
+    assert_eq!(fixture.engine.counts().unwrap().thresholds, []);
+}
+
+#[test]
 fn a_cross_encoder_that_the_judge_does_not_know_only_warns() {
     let mut weights = trusting().weights().clone();
     weights.provenance.nli = "another file".into();
