@@ -29,7 +29,10 @@ fn prune(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|name, field| {
-                prune(field);
+                // In `keep` a source says which side of a card stays.
+                if name != "keep" {
+                    prune(field);
+                }
                 !BESIDE.contains(&name.as_str()) && !is_nothing(field)
             });
         }
@@ -76,6 +79,9 @@ mod tests {
         ] {
             assert_ne!(request_hash("retract", &other), first, "{other}");
         }
+        let keep =
+            |source: &str| request_hash("resolve_many", &json!({"act": "supersede", "keep": {"source": source}}));
+        assert_ne!(keep("CLAUDE.md"), keep("AGENTS.md"));
         assert_ne!(request_hash("reinstate", &json!({"target": "aa", "reason": "b", "project": "api"})), first);
     }
 }
