@@ -5,8 +5,15 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{
     api::{ApiError, ErrorCode, IngestRequest, Ingested, MAX_FILE, MAX_FILE_NAME},
-    domain::{Body, ChunkPlace, EventId, EventKind, derive::local},
-    engine::{Engine, act_context::WriteScope, request_hash::request_hash},
+    domain::{
+        Body, ChunkPlace, EventId, EventKind,
+        derive::{self, local},
+    },
+    engine::{
+        Engine,
+        act_context::{ActContext, WriteScope},
+        request_hash::request_hash,
+    },
     recall::chunking::{Chunk, TextFormat, chunks},
     store::{ChunkMark, EventDraft, Ref, StoredChunk},
 };
@@ -24,6 +31,9 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
     }
     let found = chunks(text, TextFormat::of(&path));
     engine.act(&request.caller, request_hash("ingest", request), |context| {
+        if let Some(answer) = done_before(context, &path, &found)? {
+            return Ok(answer);
+        }
         let place = WriteScope::of(context.reader(), &request.caller)?;
         let stored = context.reader().chunks_of(&place.scope, &path, &engine.device())?;
         let Difference { new, kept, gone } = difference(&found, stored, request);
@@ -45,6 +55,24 @@ pub(in crate::engine) fn ingest(engine: &Engine, request: &IngestRequest) -> Res
         context.commit(&place, drafts, "ingest", summary)?;
         Ok(answer)
     })
+}
+
+/// The answer to a retry.
+fn done_before(context: &ActContext<'_>, path: &str, found: &[Chunk<'_>]) -> Result<Option<Ingested>, ApiError> {
+    let events = context.done_before()?;
+    let Some(first) = events.first() else { return Ok(None) };
+    let added = events.iter().filter(|event| derive::is_chunk(&event.kind)).count();
+    let gone = events.iter().filter(|event| derive::is_chunk_gone(&event.kind));
+    let retired: usize = gone.map(|event| event.targets.len()).sum();
+    if added + retired == 0 {
+        return Err(ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind)));
+    }
+    let chunks = found.iter().map(mark).collect::<HashSet<_>>().len();
+    Ok(Some(Ingested { path: path.to_owned(), chunks, added, kept: chunks.saturating_sub(added), retired }))
+}
+
+fn mark(chunk: &Chunk<'_>) -> ChunkMark {
+    ChunkMark::new(chunk.first, chunk.last, chunk.text)
 }
 
 /// A file's name, checked.
@@ -83,7 +111,7 @@ fn difference<'a>(found: &'a [Chunk<'a>], stored: Vec<StoredChunk>, request: &In
     let mut seen = HashSet::new();
     let mut difference = Difference { new: Vec::new(), kept: 0, gone: [Vec::new(), Vec::new()] };
     for chunk in found {
-        let mark = ChunkMark::new(chunk.first, chunk.last, chunk.text);
+        let mark = mark(chunk);
         // Two equal parts of one long line are one chunk.
         if !seen.insert(mark.clone()) {
             continue;

@@ -43,6 +43,21 @@ fn counts(done: &Ingested) -> (usize, usize, usize, usize) {
 }
 
 #[test]
+fn a_retry_is_answered_as_the_first_time_whatever_came_between() {
+    let fixture = fixture();
+    let first = IngestRequest {
+        caller: Caller { op_id: Some(op(4)), ..caller() },
+        path: "docs/guide.md".into(),
+        text: Some(GUIDE.into()),
+        share: false,
+    };
+    let done = fixture.engine.ingest(&first).unwrap();
+    take_in(&fixture, "docs/guide.md", Some("# Backups\n\nThe nightly backup goes to the vault in Kiel.\n"));
+    assert_eq!(fixture.engine.ingest(&first).unwrap(), done);
+    assert!(found(&fixture, "what is the office printer called").is_empty(), "nothing was done");
+}
+
+#[test]
 fn a_piece_is_found_with_its_line_and_is_no_answer_to_why() {
     let fixture = fixture();
     assert_eq!(counts(&take_in(&fixture, "docs/guide.md", Some(GUIDE))), (2, 2, 0, 0));
