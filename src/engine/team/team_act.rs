@@ -139,6 +139,18 @@ impl TeamAct<'_> {
         self.done.push(done);
     }
 
+    /// The team of this act, if an earlier request with the same `op_id` did it.
+    pub(super) fn done_before(&self) -> Result<Option<EventId>, ApiError> {
+        Ok(self.store.roster_act(&self.op)?)
+    }
+
+    /// The answer to a retry.
+    pub(super) fn replayed(&self) -> Result<Option<TeamDone>, ApiError> {
+        let done =
+            |team| self.answer(team, "Already done by an earlier request with this `op_id`".to_owned(), Vec::new());
+        Ok(self.done_before()?.map(done))
+    }
+
     /// The answer to an act that is done.
     pub(super) fn answer(&self, team: EventId, summary: String, warnings: Vec<String>) -> TeamDone {
         TeamDone { op_id: self.op, team, summary, warnings }

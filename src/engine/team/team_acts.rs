@@ -25,8 +25,10 @@ impl Engine {
         let scopes =
             request.scopes.iter().map(|scope| scope_of("scopes", Some(scope))).collect::<Result<Vec<_>, _>>()?;
         self.team_act(&request.caller, request_hash("create_team", request), |act| {
+            // A retry shares what the first request came to share, and the rest.
+            let own = act.done_before()?;
             for scope in &scopes {
-                free(act, scope)?;
+                free(act, scope, own)?;
             }
             let person = validate::required_name("who", &request.caller.who)?;
             let team = act.commit(None, RosterChange::Create { name: name.clone(), person, device_name }, None)?;
@@ -104,6 +106,9 @@ impl Engine {
     pub fn rename_in_team(&self, request: &RenameRequest) -> Result<TeamDone, ApiError> {
         let name = validate::required_name("name", &request.name)?;
         self.team_act(&request.caller, request_hash("rename_in_team", request), |act| {
+            if let Some(answer) = act.replayed()? {
+                return Ok(answer);
+            }
             let team = team_named(act.reader(), request.in_team.as_deref())?;
             let roster = act.roster(team)?;
             let device = match &request.device {
@@ -124,6 +129,9 @@ impl Engine {
     /// Says what a device may do from now on. What it wrote until now stays.
     pub fn grant_in_team(&self, request: &GrantRequest) -> Result<TeamDone, ApiError> {
         self.team_act(&request.caller, request_hash("grant_in_team", request), |act| {
+            if let Some(answer) = act.replayed()? {
+                return Ok(answer);
+            }
             let team = team_named(act.reader(), request.in_team.as_deref())?;
             let roster = act.as_admin(team, "change roles")?;
             let member = device_named(&roster, &request.device)?;
@@ -157,6 +165,9 @@ impl Engine {
     pub fn revoke_from_team(&self, request: &RevokeRequest) -> Result<TeamDone, ApiError> {
         let reason = validate::required("reason", &request.reason)?;
         self.team_act(&request.caller, request_hash("revoke_from_team", request), |act| {
+            if let Some(answer) = act.replayed()? {
+                return Ok(answer);
+            }
             let team = team_named(act.reader(), request.in_team.as_deref())?;
             let roster = act.as_admin(team, "revoke devices")?;
             let member = device_named(&roster, &request.device)?;
@@ -186,6 +197,9 @@ impl Engine {
     /// This device leaves. What it holds stays here, unshared from now on.
     pub fn leave_team(&self, request: &LeaveRequest) -> Result<TeamDone, ApiError> {
         self.team_act(&request.caller, request_hash("leave_team", request), |act| {
+            if let Some(answer) = act.replayed()? {
+                return Ok(answer);
+            }
             let team = team_named(act.reader(), request.in_team.as_deref())?;
             let roster = act.roster(team)?;
             if roster.members().any(|member| member.device != act.me && roster.is_member(&member.device)) {
@@ -299,11 +313,11 @@ fn adopt(act: &mut TeamAct<'_>, team: EventId, local: &Scope, roster: Option<&Ro
     Ok(count)
 }
 
-/// Refuses a scope that another team has.
-fn free(act: &TeamAct<'_>, scope: &Scope) -> Result<(), ApiError> {
+/// Refuses a scope that a team other than `own` has.
+fn free(act: &TeamAct<'_>, scope: &Scope, own: Option<EventId>) -> Result<(), ApiError> {
     match act.reader().team_of(scope)? {
-        Some(_) => Err(taken(scope)),
-        None => Ok(()),
+        Some((team, _)) if own != Some(team) => Err(taken(scope)),
+        _ => Ok(()),
     }
 }
 

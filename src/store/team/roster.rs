@@ -38,6 +38,14 @@ impl Store {
         self.commit_roster_asked(draft, None)
     }
 
+    /// Returns the team of the roster act that this device did under this id, if it did one.
+    ///
+    /// # Errors
+    /// If the id is that of another act.
+    pub fn roster_act(&self, op: &OpId) -> Result<Option<EventId>> {
+        done_before(&self.reader.db, op, &self.device())
+    }
+
     /// [`Store::commit_roster`] of what a request asked for.
     pub fn commit_roster_asked(
         &mut self,

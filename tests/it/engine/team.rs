@@ -371,6 +371,34 @@ fn a_copied_device_is_reported_until_it_was_revoked_and_admitted_again() {
 }
 
 #[test]
+fn a_retry_of_an_act_on_a_team_is_answered() {
+    let a = Fixture::of(1, AgentPolicy::Force);
+    a.remember(KAFKA, "we know it");
+    let by = |n: u8| Caller { op_id: Some(op(n)), ..caller() };
+    let request = CreateTeamRequest {
+        caller: by(1),
+        name: "acme".into(),
+        device_name: Some("ada-laptop".into()),
+        scopes: vec![api()],
+    };
+    let team = a.engine.create_team(&request).unwrap();
+    assert_eq!(a.engine.create_team(&request).unwrap(), team);
+    let rename = RenameRequest {
+        caller: by(2),
+        device: Some("ada-laptop".into()),
+        name: "ada-desk".into(),
+        ..RenameRequest::default()
+    };
+    let leave = LeaveRequest { caller: by(3), in_team: None };
+    a.engine.rename_in_team(&rename).unwrap();
+    assert_eq!(a.engine.rename_in_team(&rename).unwrap().team, team.id);
+    a.engine.leave_team(&leave).unwrap();
+    let events = a.engine.counts().unwrap().events;
+    assert!(a.engine.leave_team(&leave).unwrap().summary.contains("Already done"));
+    assert_eq!(a.engine.counts().unwrap().events, events);
+}
+
+#[test]
 fn a_team_has_no_more_devices_than_it_may() {
     let a = Fixture::of(1, AgentPolicy::Force);
     create(&a);
