@@ -34,13 +34,18 @@ impl Engine {
             let mut list = QuarantinedList::default();
             for team in teams {
                 let Some(roster) = reader.roster(&team)? else { continue };
-                let rows = reader.quarantined(&team, usize::MAX >> 1, 0)?;
-                for row in rows.into_iter().filter(|row| query.discarded || !row.discarded) {
-                    list.total += 1;
-                    if list.items.len() < limit {
-                        list.items.push(view(&roster, row));
-                    }
-                }
+                let room = (limit - list.items.len()).min(usize::MAX >> 1);
+                let rows = if query.discarded {
+                    let mut rows = reader.quarantined(&team, usize::MAX >> 1, 0)?;
+                    list.total += rows.len();
+                    rows.truncate(room);
+                    rows
+                } else {
+                    // The inbox asks for these again and again.
+                    list.total += reader.quarantined_count(&team)?;
+                    reader.quarantined_undiscarded(&team, room)?
+                };
+                list.items.extend(rows.into_iter().map(|row| view(&roster, row)));
             }
             Ok(list)
         })

@@ -125,6 +125,16 @@ impl Reader {
         read.query_map(params![team.0, limit, after], read_row)?.map(|row| row?).collect()
     }
 
+    /// [`Reader::quarantined`] without those that were discarded.
+    pub fn quarantined_undiscarded(&self, team: &EventId, limit: usize) -> Result<Vec<QuarantinedRow>> {
+        let mut read = self.db.prepare_cached(
+            "SELECT q.header, q.signature, q.salt, q.body, q.reason, q.received_from, q.received_at, q.discarded
+             FROM quarantined q JOIN teams t ON t.n = q.team WHERE t.id = ?1 AND q.discarded = 0
+             ORDER BY q.received_at DESC, q.id LIMIT ?2",
+        )?;
+        read.query_map(params![team.0, limit], read_row)?.map(|row| row?).collect()
+    }
+
     /// How many events of a team are in quarantine and not discarded.
     pub fn quarantined_count(&self, team: &EventId) -> Result<usize> {
         let mut read = self.db.prepare_cached(
