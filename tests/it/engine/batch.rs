@@ -130,6 +130,21 @@ fn cards_that_meet_in_one_claim_do_not_change_it_twice() {
 }
 
 #[test]
+fn a_card_that_is_named_twice_is_settled_once() {
+    let (fixture, _, cards) = three();
+    let mut request = all(&fixture, &[cards[0], cards[1]], CardAct::Dismiss, None);
+    request.reason = "both hold".into();
+    request.cards.push(CardRef { id: cards[0].short(), expect_rev: None });
+    request.caller.op_id = Some(op(6));
+    let answer = settle(&fixture, &request);
+    assert_eq!((answer.settled(), answer.items.len(), fixture.open_cards()), (2, 2, 1));
+    let retry = settle(&fixture, &request);
+    assert_eq!((retry.replayed, retry.items.len()), (true, 2));
+    let stored = fixture.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap();
+    assert_eq!(stored.items.iter().filter(|claim| claim.statement == PAIRS[0].1).count(), 1);
+}
+
+#[test]
 fn what_means_another_act_on_each_card_is_refused_whole() {
     let (fixture, _, cards) = three();
     for (act, keep, field) in [(CardAct::Retract, None, "act"), (CardAct::Supersede, None, "keep")] {

@@ -149,9 +149,9 @@ impl<'a, 's> Batch<'a, 's> {
     fn run(mut self) -> Result<ResolvedMany, ApiError> {
         let mut items: Vec<ResolvedCard> = Vec::new();
         for card in &self.request.cards {
-            let item = self.one(card)?;
-            if !items.iter().any(|known| known.card == item.card) {
-                items.push(item);
+            let row = find::card(self.context.reader(), "cards", &card.id)?;
+            if !items.iter().any(|known| known.card == row.id) {
+                items.push(self.one(&row, card.expect_rev)?);
             }
         }
         let settled = items.iter().filter(|item| item.settled).count();
@@ -173,10 +173,9 @@ impl<'a, 's> Batch<'a, 's> {
     }
 
     /// Plans one card. What a person can mend leaves the card as it is; an error of the store ends the act.
-    fn one(&mut self, card: &CardRef) -> Result<ResolvedCard, ApiError> {
-        let row = find::card(self.context.reader(), "cards", &card.id)?;
+    fn one(&mut self, row: &CardRow, rev: Option<u64>) -> Result<ResolvedCard, ApiError> {
         let view = self.context.card_view(&row.id)?;
-        let (settled, summary) = match self.planned(&row, &view, card.expect_rev) {
+        let (settled, summary) = match self.planned(row, &view, rev) {
             Ok(outcome) => outcome,
             Err(error) if matches!(error.code, ErrorCode::Internal | ErrorCode::Unavailable) => return Err(error),
             Err(error) => (false, error.message),
@@ -325,6 +324,9 @@ fn replayed(context: &ActContext<'_>, request: &ResolveManyRequest) -> Result<Re
     let mut items = Vec::new();
     for card in &request.cards {
         let view = context.card_view(&find::card(context.reader(), "cards", &validate::id("cards", &card.id)?)?.id)?;
+        if items.iter().any(|known: &ResolvedCard| known.card == view.summary.id) {
+            continue;
+        }
         let settled = view.summary.status != crate::api::CardStatus::Open;
         let summary = if settled { "done by the earlier request" } else { "left unchanged by the earlier request" };
         let (card, headline) = (view.summary.id, view.summary.headline);
