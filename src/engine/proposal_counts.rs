@@ -17,6 +17,9 @@ use crate::{
     store::{ClaimRow, Reader},
 };
 
+/// Milliseconds in a day.
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
 /// Of more new events, the claims are read anew as a whole.
 const MOST_EVENTS: usize = 500;
 
@@ -38,6 +41,8 @@ struct OrganisationProposals {
     promoted: HashSet<ClaimId>,
     /// One statement of each group that is proposed.
     proposed: BTreeSet<EventId>,
+    /// The day on which all groups were decided about, since 1970: confidence fades with the days without a sighting.
+    day: u64,
     /// How often all claims were read.
     reads: usize,
 }
@@ -55,8 +60,14 @@ impl OrganisationProposals {
             new.same.entry(one).or_default().insert(other);
             new.same.entry(other).or_default().insert(one);
         }
-        new.count_again(new.by_words.keys().copied().collect(), promote_at, book.now);
+        new.count_all(promote_at, book.now);
         new
+    }
+
+    /// Decides anew about all groups.
+    fn count_all(&mut self, promote_at: usize, now: u64) {
+        self.count_again(self.by_words.keys().copied().collect(), promote_at, now);
+        self.day = now / DAY;
     }
 
     fn put(&mut self, claim: NotedClaim) {
@@ -154,6 +165,9 @@ impl Engine {
     fn follow_log(&self, reader: &Reader, org: &str, known: &mut OrganisationProposals) -> Result<(), ApiError> {
         let promote_at = self.config.levels.promote_at;
         let (at, now) = (reader.log_position()?, (self.config.clock)());
+        if known.day != now / DAY {
+            known.count_all(promote_at, now);
+        }
         if known.at == at {
             return Ok(());
         }
@@ -195,8 +209,14 @@ fn in_force(reader: &Reader, org: &str, id: &ClaimId) -> Result<Option<NotedClai
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    };
+
     use ed25519_dalek::SigningKey;
 
+    use super::DAY;
     use crate::{
         api::{
             ActRequest, Caller, InboxQuery, PromoteRequest, PromotionsQuery, RememberRequest, SupersedeRequest,
@@ -240,6 +260,23 @@ mod tests {
 
     fn reads(engine: &Engine) -> usize {
         engine.proposals.0.lock().unwrap()["acme"].reads
+    }
+
+    #[test]
+    fn what_nobody_says_any_more_is_proposed_no_longer() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = EngineConfig::new(dir.path().join("store.db"), SigningKey::from_bytes(&[7; 32]));
+        config.durable = false;
+        let now = Arc::new(AtomicU64::new(1_772_366_400_000));
+        let clock = Arc::clone(&now);
+        config.clock = Arc::new(move || clock.load(Ordering::Relaxed));
+        let engine = Engine::open(config).unwrap();
+        for project in ["a", "b", "c"] {
+            stored(engine.remember_by_rules(&rule(project, "Be kind in reviews.")).unwrap());
+        }
+        assert_eq!((counted(&engine), reads(&engine)), (1, 1));
+        now.fetch_add(3_000 * DAY, Ordering::Relaxed);
+        assert_eq!((counted(&engine), reads(&engine)), (0, 1));
     }
 
     #[test]
