@@ -12,13 +12,12 @@ use super::{
 };
 use crate::{
     api::{ActRequest, ApiError, Caller, PromoteRequest, Warning, WriteOutcome},
-    domain::{ClaimId, EventKind},
+    domain::{ClaimId, EventKind, Status},
     engine::{
         AgentPolicy, Engine, PromoteMode,
         act_context::{ActContext, WriteScope},
         agreement, find, guard_calls,
         guard_result::IncomingClaim,
-        notes::NotesBook,
         request_hash::request_hash,
         validate,
     },
@@ -49,8 +48,12 @@ fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, Ap
         ..Rewording::default()
     };
     // An error here comes again under the lock, where it is answered; the reader goes back before a model is asked.
-    let first = find::claim(&engine.readers.lend(), "claims", &ids[0]).ok();
-    let model_results = first.into_iter().map(|row| {
+    let named: Vec<ClaimRow> = {
+        let reader = engine.readers.lend();
+        ids.iter().map_while(|id| find::claim(&reader, "claims", id).ok()).collect()
+    };
+    let alike = said_alike(engine, &named)?;
+    let model_results = named.into_iter().take(1).map(|row| {
         let statement = text.statement.as_deref().unwrap_or(&row.statement);
         let normalised = guard_calls::normalise(&engine.guard, row.kind, statement, &row.qualifiers);
         engine.ask_models(&IncomingClaim {
@@ -87,7 +90,7 @@ fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, Ap
         let Some(first) = rows.first() else { return Err(ApiError::internal("a promotion has no claim")) };
         let write_scope = WriteScope::at(&first.scope.organisation());
         let claim = NewClaim {
-            promotes: promoted(engine, context.reader(), &rows)?,
+            promotes: promoted(context.reader(), &rows, alike)?,
             ..context.reword(first, Vec::new(), Vec::new(), text)?
         };
         context.store_claim(&write_scope, &claim, false)
@@ -113,18 +116,25 @@ fn demote(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiErro
     })
 }
 
-/// The claims of which a new one of the organisation's level is made: those that are named, and what says the same in other projects, in these words
-/// or others.
-fn promoted(engine: &Engine, reader: &Reader, rows: &[ClaimRow]) -> Result<Vec<ClaimRow>, ApiError> {
+/// What says the same as one of these claims in other projects, in its words or others. All claims of the organisation are read for that, so it is
+/// done before the lock is taken.
+fn said_alike(engine: &Engine, named: &[ClaimRow]) -> Result<Vec<ClaimRow>, ApiError> {
+    let Some(first) = named.first() else { return Ok(Vec::new()) };
+    let book = engine.notes_book(&first.scope.org_id)?;
+    Ok(named.iter().flat_map(|row| agreement::alike(&book, &row.id)).collect())
+}
+
+/// The claims of which a new one of the organisation's level is made: those that are named, and those of other projects that say the same, as far
+/// as they are still active.
+fn promoted(reader: &Reader, rows: &[ClaimRow], alike: Vec<ClaimRow>) -> Result<Vec<ClaimRow>, ApiError> {
     let mut all = rows.to_vec();
-    let Some(first) = rows.first() else { return Ok(all) };
-    let config = &engine.config;
-    let book = NotesBook::read(reader, &first.scope.org_id, (config.clock)(), config.levels.promote_at)?;
-    for row in rows {
-        for other in agreement::alike(&book, &row.id) {
-            if all.iter().all(|known| known.scope != other.scope) {
-                all.push(other);
-            }
+    for other in alike {
+        let active = || -> Result<bool, ApiError> {
+            let now = reader.claim(&other.id)?;
+            Ok(now.is_some_and(|row| row.status == Status::Active && !row.flags.undone && !row.flags.redacted))
+        };
+        if all.iter().all(|known| known.scope != other.scope) && active()? {
+            all.push(other);
         }
     }
     all.truncate(validate::MAX_IDS);

@@ -1,12 +1,17 @@
 //! The two levels of an organisation: claims that hold in each project, and how a project narrows or excepts them.
 
+use std::sync::{Arc, OnceLock, Weak};
+
 use ergo::{
     api::{
-        BesideRelation, Caller, CardAct, CardKind, CardStatus, ConflictsQuery, PromoteRequest, PromotionsQuery,
-        RecallRequest, RememberRequest, SnapshotQuery, SupersedeRequest, UndoRequest, WhyRequest, WriteOutcome,
+        ActRequest, BesideRelation, Caller, CardAct, CardKind, CardStatus, ConflictsQuery, PromoteRequest,
+        PromotionsQuery, RecallRequest, RememberRequest, SnapshotQuery, SupersedeRequest, UndoRequest, WhyRequest,
+        WriteOutcome,
     },
     domain::{CardId, ClaimId, Level, Qualifiers, Status},
-    engine::{LevelPolicy, PromoteMode},
+    engine::{Engine, LevelPolicy, PromoteMode},
+    guard::Guard,
+    infer::FakeModels,
 };
 
 use super::{Fixture, caller, in_env, order, refused, request, stored};
@@ -278,6 +283,34 @@ fn what_three_projects_say_is_proposed_and_promoted_once() {
     fixture.engine.undo(UndoRequest { caller: at("*"), target_op: Some(demoted.op_id) }).unwrap();
     assert_eq!(recall(&fixture, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
     assert!(fixture.engine.check_store().unwrap().problems.is_empty());
+}
+
+/// All claims of the organisation are read before the write lock is taken, hence before a model is asked.
+#[test]
+fn what_was_retracted_meanwhile_is_not_promoted() {
+    let late: Arc<OnceLock<(Weak<Engine>, ClaimId)>> = Arc::default();
+    let seen = Arc::clone(&late);
+    let models = FakeModels::new().embedding(move |text| {
+        if let Some((engine, claim)) = seen.get()
+            && let Some(engine) = engine.upgrade()
+        {
+            let request = ActRequest { caller: at("web"), ..super::on(*claim, "no longer") };
+            engine.retract(request).unwrap();
+        }
+        Ok(FakeModels::bag_of_words(text))
+    });
+    let fixture = Fixture::new();
+    let first = remember(&fixture, "api", RULE);
+    let other = remember(&fixture, "web", RULE);
+    remember(&fixture, "cli", RULE);
+    let Fixture { engine, dir, .. } = fixture.reopen_with_models(Guard::default(), Arc::new(models));
+    let engine = Arc::new(engine);
+    late.set((Arc::downgrade(&engine), other)).unwrap();
+    let request = PromoteRequest { caller: at("api"), claims: vec![first.to_hex()], ..PromoteRequest::default() };
+    let promoted = stored(engine.promote(request).unwrap()).claim_id;
+    assert_eq!(engine.claim(&other.to_hex()).unwrap().status, Status::Retracted);
+    assert_eq!(engine.claim(&promoted.to_hex()).unwrap().seen_in, 2);
+    drop((engine, dir));
 }
 
 #[test]
