@@ -171,13 +171,8 @@ impl Engine {
             return Ok(());
         }
         let begun = Instant::now();
-        // The embedder is another process: it computes while the words are looked up.
-        let (vector, by_words) = thread::scope(|threads| {
-            let embedding = threads.spawn(|| self.vector(incoming.statement, call));
-            let by_words = incoming.by_words(&self.readers.lend());
-            let vector = embedding.join().unwrap_or_else(|_| Err(InferError::Refused("the embedder panicked".into())));
-            (vector, by_words)
-        });
+        let embed = || self.vector(incoming.statement, call);
+        let (vector, by_words) = while_embedding(embed, || incoming.by_words(&self.readers.lend()));
         match vector {
             Ok(vector) => into.vector = Some(vector),
             Err(error @ InferError::Busy { .. }) => {
@@ -325,6 +320,23 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Looks words up while the embedder, which is another process, computes: one after the other if the system gives no thread.
+pub(super) fn while_embedding<T>(
+    embed: impl Fn() -> Result<Embedding, InferError> + Sync,
+    search: impl FnOnce() -> T,
+) -> (Result<Embedding, InferError>, T) {
+    thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, &embed) {
+        Ok(embedding) => {
+            let found = search();
+            (embedding.join().unwrap_or_else(|_| Err(InferError::Refused("the embedder panicked".into()))), found)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "no thread can be started for the embedder");
+            (embed(), search())
+        }
+    })
 }
 
 impl ModelResults {

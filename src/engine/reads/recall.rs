@@ -7,7 +7,7 @@ mod queries;
 mod recall_verdict;
 mod references;
 
-use std::{collections::HashMap, thread, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use queries::Queries;
 
@@ -15,7 +15,10 @@ use crate::{
     api::{ApiError, ErrorCode, MAX_RECALL, RecallAnswer, RecallHit, RecallRequest, Reference},
     domain::{ClaimKind, Scope, Status},
     engine::{
-        Engine, agreement, beside, guard_calls, llm_choice::Fallback, model_results::Embedding, past_reads::PastTime,
+        Engine, agreement, beside, guard_calls,
+        llm_choice::Fallback,
+        model_results::{Embedding, while_embedding},
+        past_reads::PastTime,
         validate, view,
     },
     infer::{Call, InferError},
@@ -240,13 +243,8 @@ impl RecallRun<'_> {
                 Err(InferError::Refused("vectors were not used".to_owned()))
             }
         };
-        // The embedder is another process: it computes while the words are looked up. No connection waits for it.
-        let (vector, words) = thread::scope(|threads| {
-            let embedding = threads.spawn(embed);
-            let words = self.words(&question, &queries);
-            let vector = embedding.join().unwrap_or_else(|_| Err(InferError::Refused("the embedder panicked".into())));
-            (vector, words)
-        });
+        // No connection waits for the embedder, so the words are of an earlier state of the store than the rest if somebody writes meanwhile.
+        let (vector, words) = while_embedding(embed, || self.words(&question, &queries));
         let ByWords { claims, known, ranked, rows } = words?;
         let raise = match &vector {
             // Those of today, whenever it is asked about.

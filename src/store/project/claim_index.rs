@@ -177,11 +177,15 @@ impl Projector<'_> {
         for part in parts {
             let (check, next) = (self.check, self.entries(part)?);
             let (next, found) = thread::scope(|scope| {
-                let finding = scope.spawn(|| Words::of_all(check, &next));
+                let finding = thread::Builder::new().spawn_scoped(scope, || Words::of_all(check, &next));
                 self.write_entries(&entries, &words, &mut tally)?;
-                let found =
-                    finding.join().map_err(|_| StoreError::Damaged("the words of a claim cannot be indexed".into()))?;
-                Ok::<_, StoreError>(found)
+                match finding {
+                    Ok(finding) => {
+                        finding.join().map_err(|_| StoreError::Damaged("the words of a claim cannot be indexed".into()))
+                    }
+                    // The system gives no thread.
+                    Err(_) => Ok(Words::of_all(check, &next)),
+                }
             })
             .map(|found| (next, found))?;
             (entries, words) = (next, found);
