@@ -114,15 +114,21 @@ impl Store {
         let mut new = 0;
         for doubt in doubts {
             let band = i64::from(doubt.band == DoubtBand::Ask);
-            new += tx
+            let added = tx
                 .prepare_cached(
                     "INSERT OR IGNORE INTO doubts (id, newer, older, pair, band) VALUES (?1, ?2, ?3, ?4, ?5)",
                 )?
                 .execute(params![doubt.id().0, doubt.newer.0, doubt.older.0, doubt.pair.0, band])?;
+            if added == 0 {
+                continue;
+            }
+            new += added;
+            // CROSS JOIN keeps the order: there are few pairs in the queue, and many claims.
             tx.prepare_cached(
                 "DELETE FROM doubts WHERE n IN (
-                     SELECT d.n FROM claims one JOIN claims c ON c.scope = one.scope JOIN doubts d ON d.newer = c.id
-                     WHERE one.id = ?1 ORDER BY c.wall DESC, c.tick DESC, d.n DESC LIMIT -1 OFFSET ?2)",
+                     SELECT d.n FROM doubts d CROSS JOIN claims c ON c.id = d.newer
+                     WHERE c.scope = (SELECT scope FROM claims WHERE id = ?1)
+                     ORDER BY c.wall DESC, c.tick DESC, d.n DESC LIMIT -1 OFFSET ?2)",
             )?
             .execute(params![doubt.newer.0, MOST_IN_SCOPE])?;
         }

@@ -17,16 +17,8 @@ pub(in crate::engine) struct FoundPair {
 
 /// Whether this pair was settled, or stands on a card.
 pub(in crate::engine) fn known(reader: &Reader, one: ClaimId, other: ClaimId) -> Result<bool, ApiError> {
-    if reader.is_settled_pair(&one, &other)? {
-        return Ok(true);
-    }
-    let cards = reader.cards_of(&one)?;
     // A card that the present comparison computes settles by itself; a local one that a person settled stays settled.
-    Ok(cards.iter().any(|card| {
-        card.members.contains(&other)
-            && (card.open || card.settled.is_some())
-            && !matches!(card.kind, crate::domain::derive::CardKind::Refused | crate::domain::derive::CardKind::Held)
-    }))
+    Ok(reader.is_settled_pair(&one, &other)? || reader.share_a_card(&one, &other)?)
 }
 
 /// The pairs that nothing changed about while the audit ran.

@@ -75,15 +75,21 @@ impl Engine {
 
         // The other side of each open card of the file.
         let mut opposed: HashMap<ClaimId, (Option<ClaimId>, CardId)> = HashMap::new();
+        let mut mine: HashMap<CardId, ClaimId> = HashMap::new();
+        let mut sides: HashMap<CardId, Vec<ClaimId>> = HashMap::new();
         for (claim, card) in &book.cards {
-            let sides = || book.cards.iter().filter(|(_, other)| other == card).map(|(side, _)| *side);
-            let mine = sides().find(|side| spoken.contains(side));
-            if !spoken.contains(claim) && mine.is_some() {
-                opposed.insert(*claim, (mine, *card));
+            sides.entry(*card).or_default().push(*claim);
+            if spoken.contains(claim) {
+                mine.entry(*card).or_insert(*claim);
+            }
+        }
+        for (claim, card) in &book.cards {
+            if let (false, Some(mine)) = (spoken.contains(claim), mine.get(card)) {
+                opposed.insert(*claim, (Some(*mine), *card));
             }
         }
         for card in refused {
-            for (claim, _) in book.cards.iter().filter(|(_, other)| other == card) {
+            for claim in sides.get(card).into_iter().flatten() {
                 opposed.insert(*claim, (None, *card));
             }
         }

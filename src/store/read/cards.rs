@@ -216,6 +216,15 @@ impl Reader {
         })
     }
 
+    /// Whether two claims stand on one card that is open or was settled. Cards of refused and held writes say nothing of such a pair.
+    pub fn share_a_card(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
+        let mut read = self.db.prepare_cached(
+            "SELECT 1 FROM card_members a JOIN card_members b ON b.card = a.card JOIN cards k ON k.n = a.card
+             WHERE a.member = ?1 AND b.member = ?2 AND (k.open = 1 OR k.settled IS NOT NULL) AND k.kind NOT IN (?3, ?4)",
+        )?;
+        Ok(read.exists(params![one.0, other.0, CardKind::Refused as i64, CardKind::Held as i64])?)
+    }
+
     /// Whether an exception or a dismissal has settled this pair.
     pub fn is_settled_pair(&self, one: &ClaimId, other: &ClaimId) -> Result<bool> {
         self.snapshot(|reader| {
