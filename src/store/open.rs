@@ -160,7 +160,6 @@ fn migrate(db: &mut Connection, migrations: &[&str]) -> Result<()> {
 }
 
 /// Only the owner may read the memory.
-#[cfg(unix)]
 fn restrict(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let io = |error| StoreError::Io { what: "cannot restrict the permissions of", path: path.to_owned(), error };
@@ -169,11 +168,6 @@ fn restrict(path: &Path) -> Result<()> {
         return Ok(());
     }
     fs::set_permissions(path, fs::Permissions::from_mode(mode & !0o077)).map_err(io)
-}
-
-#[cfg(not(unix))]
-fn restrict(_: &Path) -> Result<()> {
-    Ok(())
 }
 
 /// The epoch of this installation: made anew where the file is another than the one that the last epoch was made for,
@@ -198,26 +192,16 @@ pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
 /// Identifies this file, as opposed to a copy of it: the machine, the file system and the file on it. Hashed, since a store is
 /// given away and a machine's id is private.
 fn marker(path: &Path) -> Result<String> {
+    use std::os::unix::fs::MetadataExt;
     let machine = ["/etc/machine-id", "/var/lib/dbus/machine-id"]
         .iter()
         .find_map(|file| fs::read_to_string(file).ok())
         .unwrap_or_default();
     let io = |error| StoreError::Io { what: "cannot read the metadata of", path: path.to_owned(), error };
-    let (device, inode) = place(&fs::metadata(path).map_err(io)?, path);
-    let text = format!("ergo/installed/1\n{}\n{device}\n{inode}", machine.trim());
-    Ok(blake3::hash(text.as_bytes()).to_hex().to_string())
-}
-
-#[cfg(unix)]
-fn place(file: &fs::Metadata, _: &Path) -> (String, u64) {
-    use std::os::unix::fs::MetadataExt;
     // Device numbers change between boots on some systems; the inode stays.
-    (String::new(), file.ino())
-}
-
-#[cfg(not(unix))]
-fn place(_: &fs::Metadata, path: &Path) -> (String, u64) {
-    (path.display().to_string(), 0)
+    let inode = fs::metadata(path).map_err(io)?.ino();
+    let text = format!("ergo/installed/1\n{}\n\n{inode}", machine.trim());
+    Ok(blake3::hash(text.as_bytes()).to_hex().to_string())
 }
 
 /// A setting.

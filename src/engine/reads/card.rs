@@ -225,10 +225,9 @@ impl Sides {
 
     fn summary(&self, row: &CardRow, now: u64) -> CardSummary {
         let claims: Vec<&ClaimView> = self.claims.iter().collect();
-        let kind: CardKind = row.kind;
         CardSummary {
             id: row.id,
-            kind,
+            kind: row.kind,
             status: views::card_status(row, now),
             scope: row.scope.clone(),
             headline: wording::headline(&self.facts(row, now, &claims)),
