@@ -58,7 +58,7 @@ pub struct EngineConfig {
     pub path: PathBuf,
     /// The key with which this device signs.
     pub device: SigningKey,
-    /// If the time comes from.
+    /// Where the time comes from.
     pub clock: ClockFn,
     /// What an agent may do without a person.
     pub agents_may: AgentPolicy,

@@ -22,7 +22,7 @@ use crate::{
 
 /// A statement as it is read again.
 #[derive(Clone, Copy)]
-struct Read<'a> {
+struct StatementToRead<'a> {
     scope: &'a Scope,
     kind: ClaimKind,
     statement: &'a str,
@@ -59,7 +59,7 @@ impl Engine {
         let asks = normalised.version == RULES_VERSION && llm::is_open(&normalised.norms);
         let Some(version) = self.second_reader().filter(|_| asks) else { return Ok(()) };
         let Some(reading) = self.read_again(statement, &version, keep, call)? else { return Ok(()) };
-        let read = Read { scope, kind, statement, qualifiers, stored: &[] };
+        let read = StatementToRead { scope, kind, statement, qualifiers, stored: &[] };
         let norms = refined(&self.readers.lend(), &read, &reading);
         *normalised = NormalisedStatement { norms: super::guard_calls::fitting(norms), version, warning: None };
         Ok(())
@@ -136,13 +136,13 @@ pub(super) fn as_read(reader: &Reader, row: &ClaimRow, version: Option<&str>) ->
         return Ok(plain);
     };
     let (statement, qualifiers) = (&row.statement, &row.qualifiers);
-    let read = Read { scope: &row.scope, kind: row.kind, statement, qualifiers, stored: &row.norms };
+    let read = StatementToRead { scope: &row.scope, kind: row.kind, statement, qualifiers, stored: &row.norms };
     let norms = refined(reader, &read, &reading);
     Ok(NormedClaim { norms, normaliser: version.to_owned(), ..plain })
 }
 
 /// The norms by the rules, refined by a reading. A defect in that leaves the statement to the comparison of words.
-fn refined(reader: &Reader, read: &Read<'_>, reading: &Reading) -> Vec<Norm> {
+fn refined(reader: &Reader, read: &StatementToRead<'_>, reading: &Reading) -> Vec<Norm> {
     let known = |subject: &str| {
         let own = usize::from(read.stored.iter().any(|norm| norm.subject == subject));
         reader.claims_about(read.scope, subject).is_ok_and(|claims| claims > own)

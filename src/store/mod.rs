@@ -22,7 +22,6 @@ mod long_step;
 mod open;
 mod past;
 mod peer_progress;
-
 mod project;
 mod read;
 mod readings;

@@ -122,13 +122,13 @@ pub struct EventRow {
 pub struct CardRow {
     /// Its id.
     pub id: CardId,
-    /// Where it comes from.
+    /// What it comes from.
     pub kind: CardKind,
     /// Where.
     pub scope: Scope,
     /// The claims on it: the refused new claim first, else the newest first.
     pub members: Vec<EventId>,
-    /// The refused new claim, which is not a claim: read it with [`super::Reader::new claim`].
+    /// The refused new claim, which is not a claim: read it with [`super::Reader::new_claim`].
     pub new_claim: Option<EventId>,
     /// Whether it waits for a person: not settled, and still true.
     pub open: bool,
@@ -331,7 +331,7 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// What a new claim is looked up by in the new claim index.
+/// What a new claim is looked up by in the candidate index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NearbyQuery {
     /// Where: a scope, and the levels above it whose claims hold there.

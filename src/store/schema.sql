@@ -308,7 +308,7 @@ CREATE TABLE claims (
     forked       INTEGER NOT NULL DEFAULT 0, -- at least two live acts
     dependents   INTEGER NOT NULL DEFAULT 0, -- rows of `dependencies` that name it as the premise
     content      BLOB,                       -- hash of what it says, while it is active
-    indexed      INTEGER NOT NULL DEFAULT 0, -- bits: 1 text index, 2 new claim index, 4 vector index, 8 reason vector
+    indexed      INTEGER NOT NULL DEFAULT 0, -- bits: 1 text index, 2 candidate index, 4 vector index, 8 reason vector
     lane         INTEGER REFERENCES lanes (n),
     rev          INTEGER NOT NULL DEFAULT 0
 ) STRICT;
@@ -390,7 +390,7 @@ CREATE TABLE card_members (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX card_members_member ON card_members (member, card);
 
--- The new claim index of active guarded claims, per scope: subjects (written "=subject"), the keys that contradicting
+-- The candidate index of active guarded claims, per scope: subjects (written "=subject"), the keys that contradicting
 -- claims share ("~subject, attribute"), and content terms.
 CREATE TABLE terms (
     n     INTEGER PRIMARY KEY,
@@ -406,7 +406,7 @@ CREATE TABLE postings (
 ) STRICT, WITHOUT ROWID;
 
 -- Phrases of active guarded claims: pairs of words that stand near each other, by the hash of scope and phrase. They belong
--- to the new claim index.
+-- to the candidate index.
 CREATE TABLE phrases (
     phrase INTEGER NOT NULL,
     claim  INTEGER NOT NULL REFERENCES claims (n),

@@ -126,7 +126,6 @@ impl Engine {
                 in_domain: domains.is_empty() || domains.contains(insight.labels.domain),
             });
         }
-        // A refused line opposes claims of other scopes, too, such as those of the organisation, which the loop has shown already.
         notes.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.claim.cmp(&b.claim)));
         Ok(ProposedNotes { notes, present: spoken.len() })
     }

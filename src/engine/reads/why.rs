@@ -44,7 +44,7 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
     let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
     let at = PastTime::of(&scope, request.as_of);
     let named = engine.read_at(at.as_ref(), |reader| {
-        let asked = RecallRun::new(reader, &scope, now);
+        let asked = WhyRun::new(reader, &scope, now);
         asked.by_id(&question)?.map(|row| asked.answer_by_id(row)).transpose()
     })?;
     if let Some(answer) = named {
@@ -60,7 +60,7 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
         unreasoned = std::mem::replace(&mut findings, find(&guarded)?).found;
         unreasoned.retain(|found| !is_reasoned(found));
     }
-    engine.read_at(at.as_ref(), |reader| RecallRun::new(reader, &scope, now).by_recall(findings, unreasoned, limit))
+    engine.read_at(at.as_ref(), |reader| WhyRun::new(reader, &scope, now).by_recall(findings, unreasoned, limit))
 }
 
 /// Whether a claim says why: one that does not answers only if none that does.
@@ -68,14 +68,14 @@ fn is_reasoned(found: &FoundClaim) -> bool {
     found.row.reason.as_deref().is_some_and(|reason| !reason.trim().is_empty())
 }
 
-struct RecallRun<'a> {
+struct WhyRun<'a> {
     reader: &'a Reader,
     scope: &'a Scope,
     now: u64,
     today: String,
 }
 
-impl<'a> RecallRun<'a> {
+impl<'a> WhyRun<'a> {
     fn new(reader: &'a Reader, scope: &'a Scope, now: u64) -> Self {
         Self { reader, scope, now, today: guard_calls::day(now) }
     }

@@ -10,7 +10,7 @@ use crate::{
 /// What the words on a card depend on.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct CardContext<'a> {
-    /// If the card comes from.
+    /// What the card comes from.
     pub kind: CardKind,
     /// Whether it still waits.
     pub status: CardStatus,

@@ -1,4 +1,4 @@
-//! The text index, the new claim index, the vector index and the hash that finds identical claims.
+//! The text index, the candidate index, the vector index and the hash that finds identical claims.
 
 use std::{
     collections::{HashMap, hash_map},
@@ -15,7 +15,7 @@ use crate::{
 
 /// In the text index.
 pub(in crate::store) const TEXT: i64 = 1;
-/// In the new claim index.
+/// In the candidate index.
 const CANDIDATE: i64 = 2;
 /// In the vector index.
 pub(in crate::store) const VECTOR: i64 = 4;
