@@ -53,9 +53,10 @@ fn month(word: &str) -> Option<i8> {
     i8::try_from(at + 1).ok()
 }
 
+/// The last day of a month, in whatever year.
 fn last_day(month: i8) -> i8 {
     match month {
-        2 => 28,
+        2 => 29,
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     }
@@ -132,7 +133,9 @@ fn span(tokens: &[Token], at: usize) -> Option<(Span, usize)> {
 }
 
 fn date(year: Option<i16>, (month, day): (i8, i8)) -> Option<Date> {
-    Date::new(year?, month, day).ok()
+    let date = |day| Date::new(year?, month, day).ok();
+    // The end of February, whose year was not known yet.
+    date(day).or_else(|| date(28).filter(|_| (month, day) == (2, 29)))
 }
 
 /// Returns the period that the dates of a statement define, and the indexes of their tokens.
@@ -211,6 +214,8 @@ mod tests {
     #[case("In the first quarter of 2026 we freeze.", Some("2026-01-01"), Some("2026-03-31"))]
     #[case("Since June 5, 2025 the port is 80.", Some("2025-06-05"), None)]
     #[case("Before 2027-01-01 the port is 80.", None, Some("2026-12-31"))]
+    #[case("In February 2028 nobody deploys.", Some("2028-02-01"), Some("2028-02-29"))]
+    #[case("In February 2027 nobody deploys.", Some("2027-02-01"), Some("2027-02-28"))]
     #[case("During 2025 the port is 80.", Some("2025-01-01"), Some("2025-12-31"))]
     #[case("You may use port 2026.", None, None)]
     fn windows(#[case] text: &str, #[case] from: Option<&str>, #[case] until: Option<&str>) {

@@ -72,8 +72,8 @@ pub(in crate::engine) fn sentence(answer: &StoryAnswer, sides: &[StorySide<'_>])
     };
     match answer {
         StoryAnswer::Supersede(losers, winner) => {
-            let by = statements(&[*winner]).first().map(|text| wording::quote(text)).unwrap_or_default();
-            format!("{} by {by}", wording::summary("Supersedes", &statements(losers)))
+            let winner = statements(&[*winner]).first().map(|text| wording::quote(text)).unwrap_or_default();
+            wording::summary(&format!("{winner} replaces"), &statements(losers))
         }
         StoryAnswer::Retract(ids) => wording::summary("Retracts", &statements(ids)),
         StoryAnswer::Confirm => "Confirms the claims as they are, and does not ask again".to_owned(),
