@@ -141,6 +141,8 @@ impl Runner {
         let Ok(outcome) = replied.try_recv() else { return };
         let (mut vectors, mut tokens) = match outcome {
             Ok(InferReply::Vectors(vectors, tokens)) => (vectors.into_iter(), tokens),
+            // One of the texts was refused, not those of the others.
+            Err(InferError::Refused(_)) => return calls.into_iter().for_each(|call| self.serve(call)),
             other => {
                 for call in &calls {
                     answer(call, other.clone());

@@ -146,6 +146,38 @@ fn texts_that_wait_together_share_a_pass_and_each_caller_gets_its_own() {
     assert_eq!(stage.pool.info().embedded_tokens, (1..12).sum::<u64>());
 }
 
+#[test]
+fn a_refused_text_fails_only_its_own_caller() {
+    let (hold, wait) = gate();
+    let passes = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&passes);
+    let stage = stage(move |_, request, sink| {
+        if let InferCommand::Embed(texts) = &request.command {
+            if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+                wait();
+            }
+            if texts.iter().any(|text| text == "bad") {
+                let why = "the text is empty for this model".to_owned();
+                return say(sink, request.id, InferReply::Failed { failure: FailureReason::Refused, why });
+            }
+        }
+        well(request, sink);
+    });
+    let call = |text: &str| {
+        let (pool, text) = (Arc::clone(&stage.pool), text.to_owned());
+        thread::spawn(move || pool.embed(&[text], soon()))
+    };
+    let first = call("first");
+    until(|| passes.load(Ordering::SeqCst) == 1);
+    let [good, bad, better] = ["good", "bad", "better"].map(call);
+    until(|| stage.pool.small[0].waiting() == [0, 3, 0]);
+    hold.send(()).unwrap();
+    assert_eq!(first.join().unwrap(), Ok(vec![vec![5.0, 0.0]]));
+    assert_eq!(good.join().unwrap(), Ok(vec![vec![4.0, 0.0]]));
+    assert!(matches!(bad.join().unwrap(), Err(InferError::Refused(_))));
+    assert_eq!(better.join().unwrap(), Ok(vec![vec![6.0, 0.0]]));
+}
+
 /// A worker that generates until it is cancelled, unless the prompt is `quick`.
 fn endless(request: &InferRequest, sink: &Sink) {
     match &request.command {
@@ -194,7 +226,7 @@ fn a_caller_waits_no_longer_than_it_says_and_its_request_is_stopped() {
 
 #[test]
 fn a_worker_that_hangs_is_ended_and_another_one_serves() {
-    let hang = |options: &mut PoolOptions| options.hang = [Duration::from_millis(30); 2];
+    let hang = |options: &mut PoolOptions| options.hang = [Duration::from_millis(500); 2];
     let stage = stage_with(hang, |number, request, sink| {
         if number > 1 || !matches!(request.command, InferCommand::Embed(_) | InferCommand::Cancel) {
             well(request, sink);
