@@ -120,7 +120,7 @@ pub(super) async fn serve(
 }
 
 /// What connections come from.
-trait Door: Sync {
+trait Listener: Sync {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
@@ -128,7 +128,7 @@ trait Door: Sync {
     fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 }
 
-impl Door for UnixListener {
+impl Listener for UnixListener {
     type Stream = UnixStream;
 
     async fn next(&self) -> io::Result<UnixStream> {
@@ -136,7 +136,7 @@ impl Door for UnixListener {
     }
 }
 
-impl Door for TcpListener {
+impl Listener for TcpListener {
     type Stream = TcpStream;
 
     async fn next(&self) -> io::Result<TcpStream> {
@@ -147,14 +147,14 @@ impl Door for TcpListener {
 }
 
 /// Takes connections for ever; each is a task of its own.
-async fn accept(graceful: &GracefulShutdown, app: &Router, source: RequestSource, door: &impl Door) {
+async fn accept(graceful: &GracefulShutdown, app: &Router, source: RequestSource, listener: &impl Listener) {
     let room = Arc::new(Semaphore::new(match source {
         RequestSource::Socket | RequestSource::Tcp => MAX_CONNECTIONS,
         RequestSource::Compat => MAX_COMPAT_CONNECTIONS,
     }));
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        match door.next().await {
+        match listener.next().await {
             Ok(stream) => {
                 let connection = connection(stream, app.clone(), source, graceful.watcher());
                 tokio::spawn(async move {

@@ -33,9 +33,10 @@ pub(super) fn make(paths: &Paths) -> Result<(), DaemonError> {
     let store = paths.store();
     // SQLite would write a log that is left of another store into this one.
     let log = beside(&store, "-wal");
-    gone(fs::rename(&log, beside(&store, "-wal.old"))).map_err(|error| ConfigError::io("move away", log, error))?;
+    ignore_missing(fs::rename(&log, beside(&store, "-wal.old")))
+        .map_err(|error| ConfigError::io("move away", log, error))?;
     let index = beside(&store, "-shm");
-    gone(fs::remove_file(&index)).map_err(|error| ConfigError::io("remove", index, error))?;
+    ignore_missing(fs::remove_file(&index)).map_err(|error| ConfigError::io("remove", index, error))?;
     if StoreFile::look(paths)? == StoreFile::Empty {
         fs::remove_file(&store).map_err(|error| ConfigError::io("remove", &store, error))?;
     }
@@ -51,7 +52,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
 }
 
 /// What is not there is gone.
-fn gone(result: io::Result<()>) -> io::Result<()> {
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         other => other,

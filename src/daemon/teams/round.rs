@@ -33,7 +33,7 @@ impl Teams {
         let end = Instant::now() + wait.unwrap_or_default();
         let before = received(&self.service.status());
         if wait.is_some() {
-            self.documented(end).await?;
+            self.wait_until_documented(end).await?;
         }
         let round = self.service.sync_now(only).await;
         let mut network = self.service.watch();
@@ -47,7 +47,7 @@ impl Teams {
     }
 
     /// Waits until new events of this device are in documents, where peers see them.
-    async fn documented(&self, end: Instant) -> Result<(), ApiError> {
+    async fn wait_until_documented(&self, end: Instant) -> Result<(), ApiError> {
         self.service.changed();
         let waits = || {
             self.engine(|engine| {

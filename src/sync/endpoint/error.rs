@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iroh::endpoint::ConnectionError;
+use iroh::endpoint::{ConnectionError, TransportErrorCode};
 
 use super::FORBIDDEN;
 
@@ -53,7 +53,7 @@ pub fn close_error(error: &ConnectionError) -> TransportError {
 
 /// Converts the error of a dial; `shown` are the addresses that were dialled.
 pub(super) fn connect_error(error: &iroh::endpoint::ConnectError, shown: String) -> TransportError {
-    use iroh::endpoint::{ConnectError, ConnectWithOptsError};
+    use iroh::endpoint::{ConnectError, ConnectWithOptsError, ConnectingError};
     match error {
         ConnectError::Connect { source: ConnectWithOptsError::LocallyRejected { .. }, .. } => {
             TransportError::NotAMember
@@ -63,10 +63,21 @@ pub(super) fn connect_error(error: &iroh::endpoint::ConnectError, shown: String)
             TransportError::NoAnswer(_) => TransportError::NoAnswer(shown),
             other => other,
         },
-        other => {
-            let text = format!("{other:#}");
-            // The TLS alert for an unknown protocol.
-            if text.contains("120") { TransportError::Protocol(text) } else { TransportError::NoAnswer(shown) }
+        ConnectError::Connecting { source: ConnectingError::ConnectionError { source, .. }, .. }
+            if speaks_otherwise(source) =>
+        {
+            TransportError::Protocol(format!("{error:#}"))
         }
+        _ => TransportError::NoAnswer(shown),
     }
+}
+
+/// Whether one side refused the other's protocol: the TLS alert `no_application_protocol` (RFC 7301, section 3.2).
+fn speaks_otherwise(error: &ConnectionError) -> bool {
+    let code = match error {
+        ConnectionError::ConnectionClosed(close) => close.error_code,
+        ConnectionError::TransportError(error) => error.code,
+        _ => return false,
+    };
+    code == TransportErrorCode::crypto(120)
 }

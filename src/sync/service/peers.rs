@@ -154,8 +154,8 @@ impl Peer {
         let Some(connection) = self.connection() else { return };
         self.send(SessionCommand::Compare);
         if let Some(live) = &mut self.live {
-            let heard = endpoint::traffic(&connection).received;
-            live.liveness_check.get_or_insert((Instant::now() + decisions::LIVENESS_TIMEOUT, heard));
+            let received = endpoint::traffic(&connection).received;
+            live.liveness_check.get_or_insert((Instant::now() + decisions::LIVENESS_TIMEOUT, received));
         }
     }
 
@@ -163,8 +163,8 @@ impl Peer {
     pub(super) fn check_liveness(&mut self, now: Instant) {
         let Some(connection) = self.connection() else { return };
         let Some(live) = &mut self.live else { return };
-        if let Some((_, heard)) = live.liveness_check.take_if(|(at, _)| *at <= now)
-            && endpoint::traffic(&connection).received == heard
+        if let Some((_, received)) = live.liveness_check.take_if(|(at, _)| *at <= now)
+            && endpoint::traffic(&connection).received == received
         {
             endpoint::close_unresponsive(&connection);
         }

@@ -45,7 +45,7 @@ impl Scheduler {
     /// Returns a message for each limit that was reached, with what to do.
     fn limit_messages(&self) -> impl Iterator<Item = String> {
         let limits = self.context.limits;
-        let out = (self.excess_members > 0).then(|| {
+        let excess = (self.excess_members > 0).then(|| {
             format!(
                 "the teams of this device have {} devices more than the limit of {} peers: `ergo sync peers` lists them; revoke \
                  those that are no longer used",
@@ -56,7 +56,7 @@ impl Scheduler {
         let at_capacity = (self.at_capacity && live >= limits.sessions).then(|| {
             format!("{live} peers are connected, which is the limit; the others take turns, and no action is needed")
         });
-        out.into_iter().chain(at_capacity)
+        excess.into_iter().chain(at_capacity)
     }
 
     /// Returns whether another session may be opened; ends one that is in sync to make room.

@@ -71,7 +71,7 @@ impl Scheduler {
         }
         self.sessions += 1;
         let id = self.sessions;
-        let (commands, heard) = mpsc::unbounded_channel();
+        let (commands, received_commands) = mpsc::unbounded_channel();
         let (view, view_changed) = watch::channel(SessionView::default());
         peer.live = Some(SessionHandle {
             id,
@@ -95,7 +95,15 @@ impl Scheduler {
             peer.send(SessionCommand::Round(peer.rounds.0));
         }
         let events = self.shared.events.clone();
-        tokio::spawn(tasks::run_session(self.context.clone(), established, connection, id, heard, view, events));
+        tokio::spawn(tasks::run_session(
+            self.context.clone(),
+            established,
+            connection,
+            id,
+            received_commands,
+            view,
+            events,
+        ));
         self.save_peer(key).await;
         self.observer.peer(key.0, key.1);
     }

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The most sessions, handshakes included, that one peer may have open.
-const MAX_PER_PEER: usize = 4;
+const MAX_HANDSHAKES_PER_PEER: usize = 4;
 
 /// The most callers in a handshake at once.
 const MAX_HANDSHAKES: usize = 16;
@@ -108,7 +108,7 @@ impl CallerSlot {
     fn take(handshakes: &Arc<Mutex<HashMap<DeviceId, usize>>>, peer: DeviceId) -> Option<Self> {
         let mut counts = handshakes.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(peer).or_default();
-        if *count >= MAX_PER_PEER {
+        if *count >= MAX_HANDSHAKES_PER_PEER {
             return None;
         }
         *count += 1;

@@ -193,9 +193,9 @@ async fn read<R: AsyncRead + Unpin>(from: &mut R, limits: SessionLimits) -> Resu
 async fn body<R: AsyncRead + Unpin>(from: &mut R, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     while bytes.len() < length {
-        let fill_bodies = bytes.len();
-        bytes.resize(length.min(fill_bodies + CHUNK_BYTES), 0);
-        from.read_exact(&mut bytes[fill_bodies..]).await?;
+        let filled = bytes.len();
+        bytes.resize(length.min(filled + CHUNK_BYTES), 0);
+        from.read_exact(&mut bytes[filled..]).await?;
     }
     Ok(bytes)
 }

@@ -7,7 +7,6 @@ const OPENING: [&str; 3] = ["fs::read(", "fs::read_to_string(", "File::open("];
 
 /// Where that is done on purpose: file, why.
 const OWN: &[(&str, &str)] = &[
-    ("src/cli/models/import.rs", "its own draft"),
     ("src/client/injected.rs", "this machine's state"),
     ("src/client/launch.rs", "the end of the daemon's log"),
     ("src/files/", "the place itself"),
