@@ -306,7 +306,7 @@ fn a_command_reads_the_story_in_the_background_and_its_question_is_answered() {
     assert!(story.contains("(asked by a language model)"), "{story}");
     let id = home.run(["conflicts", "--scope", "acme/api", "--json"]).ok().json()["items"][0]["id"].clone();
     let answered = home.run(["resolve", id.as_str().unwrap(), "--no", "--reason", "pages are never dropped"]).ok();
-    assert!(answered.stdout.contains("upersede"), "{answered:?}");
+    assert!(answered.stdout.contains(" replaces "), "{answered:?}");
     let claims = home.run(["claims", "--scope", "acme/api"]).ok().stdout;
     assert!(claims.contains("for good") != claims.contains("a thousand"), "one of both is left: {claims}");
 }

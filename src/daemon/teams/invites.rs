@@ -38,7 +38,12 @@ impl Teams {
             done: false,
         };
         self.write_invite(row.clone()).await?;
-        self.state().invites.insert(kept.0, InviteMaker { caller: request.caller, yes: request.yes });
+        let maker = InviteMaker { caller: request.caller, yes: request.yes, expires_at: row.expires_at };
+        {
+            let mut state = self.state();
+            state.invites.retain(|_, maker| maker.expires_at > created_at);
+            state.invites.insert(kept.0, maker);
+        }
         Arc::clone(self).update_window().await;
         let endpoint = match self.service.address().await {
             Ok(endpoint) => endpoint,

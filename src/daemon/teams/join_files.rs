@@ -67,7 +67,8 @@ impl Teams {
     pub(in crate::daemon) async fn approve(&self, request: ApproveRequest) -> Result<DeviceCard, ApiError> {
         let team = self.administered(request.in_team.as_deref(), "admit devices").await?;
         let grant = team.grant(request.role, &request.scopes)?;
-        let bytes = read("card", &request.card)?;
+        let path = request.card.clone();
+        let bytes = self.engine(move |_| read("card", &path)).await?;
         let note = note::open(&bytes).map_err(|error| ApiError::field("card", format!("{}: {error}", request.card)))?;
         let card: Card = minicbor::decode(&note.payload).map_err(|_| {
             ApiError::field("card", format!("{} was made by another version of ergo", request.card))
@@ -121,10 +122,9 @@ impl Teams {
 
     /// Joins by a grant file; without the words, only reports what the file says.
     pub(super) async fn join_by_file(&self, path: &str, request: JoinRequest) -> Result<JoinView, ApiError> {
-        let bytes = read("grant", path)?;
-        let key = self.key.clone();
+        let (key, file) = (self.key.clone(), path.to_owned());
         let RosterFile { team, from, events, .. } =
-            self.engine(move |_| transfer::roster_in(bytes.as_slice(), &key)).await?;
+            self.engine(move |_| transfer::roster_in(read("grant", &file)?.as_slice(), &key)).await?;
         let roster = Roster::of(team, &events).filter(|roster| roster.is_member(&self.me()));
         let Some(roster) = roster else {
             return Err(ApiError::field("grant", format!("{path} is a grant for another device")).hint(

@@ -71,6 +71,8 @@ struct State {
 struct InviteMaker {
     caller: Caller,
     yes: bool,
+    /// When nobody can use it any more, in milliseconds since the Unix epoch.
+    expires_at: u64,
 }
 
 impl Teams {

@@ -481,6 +481,7 @@ impl Scheduler {
             return;
         }
         let address = key.0.clone();
+        self.logged_contacts.retain(|_, last| now.duration_since(*last) < LOG_CONTACT_AGAIN);
         self.logged_contacts.insert(key, now);
         let written = self.context.engine(move |engine| {
             let now = (engine.config().clock)();
