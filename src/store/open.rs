@@ -27,6 +27,24 @@ const MIGRATIONS: [&str; (SCHEMA - FIRST_SCHEMA) as usize] = [
         events INTEGER NOT NULL,
         PRIMARY KEY (author, epoch, scope)
     ) STRICT, WITHOUT ROWID",
+    // A device may be in several teams: what is known of it is kept for each.
+    "ALTER TABLE peers RENAME TO peers_by_device;
+    CREATE TABLE peers (
+        device        BLOB NOT NULL,
+        team          INTEGER NOT NULL REFERENCES teams (n),
+        name          TEXT,
+        addresses     TEXT NOT NULL,
+        last_seen     INTEGER,
+        last_sync     INTEGER,
+        last_error    TEXT,
+        behind        INTEGER NOT NULL,
+        ahead         INTEGER NOT NULL,
+        digests_equal INTEGER NOT NULL,
+        via           TEXT,
+        PRIMARY KEY (device, team)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO peers SELECT * FROM peers_by_device;
+    DROP TABLE peers_by_device",
 ];
 
 /// How long a connection waits for another's lock.
@@ -255,5 +273,32 @@ mod tests {
         for name in ["kept", "first"] {
             assert_eq!(setting::<i64>(&db, name).unwrap(), Some(1), "{name}");
         }
+    }
+    #[test]
+    fn what_schema_17_knew_of_a_peer_stays() {
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate(&mut db, &MIGRATIONS[..1]).unwrap();
+        db.execute_batch(
+            "INSERT INTO teams VALUES (1, x'01', 5, NULL), (2, x'02', 6, NULL);
+             INSERT INTO peers VALUES (x'0a', 2, NULL, '[]', 7, 8, NULL, 0, 3, 1, 'lan')",
+        )
+        .unwrap();
+        migrate(&mut db, &MIGRATIONS).unwrap();
+        let row = "SELECT team, last_seen, last_sync, ahead, via FROM peers WHERE device = x'0a'";
+        let found = db.query_row(row, [], |row| {
+            Ok((
+                row.get::<_, i64>(0)?,
+                row.get::<_, i64>(1)?,
+                row.get::<_, i64>(2)?,
+                row.get::<_, i64>(3)?,
+                row.get::<_, String>(4)?,
+            ))
+        });
+        assert_eq!(found.unwrap(), (2, 7, 8, 3, "lan".to_owned()));
+        db.execute(
+            "INSERT INTO peers SELECT device, 1, name, addresses, 1, 2, last_error, 0, 0, 0, via FROM peers",
+            [],
+        )
+        .unwrap();
     }
 }

@@ -68,7 +68,7 @@ impl SyncReader<'_> {
         document_chunks(id: &DocumentId) -> Vec<DocumentChunk>;
         document_entries(id: &DocumentId) -> Vec<EventId>;
         peers(team: Option<&EventId>) -> Vec<PeerRow>;
-        peer(device: &DeviceId) -> Option<PeerRow>;
+        peer(team: &EventId, device: &DeviceId) -> Option<PeerRow>;
         peer_document(peer: &DeviceId, document: &DocumentId) -> Option<PeerDocumentState>;
         peer_progress(team: &EventId, peer: &DeviceId, scope: &Scope) -> Option<Vec<ChainEnd>>;
         invites(team: &EventId) -> Vec<InviteRow>;

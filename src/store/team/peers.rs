@@ -133,10 +133,26 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Another device.
-    pub fn peer(&self, device: &DeviceId) -> Result<Option<PeerRow>> {
-        let mut read = self.db.prepare_cached(select_peer!("WHERE p.device = ?1"))?;
-        Ok(read.query_row([device.0], read_peer).optional()?)
+    /// What is known of another device in a team; of one that is new there, its addresses from another team.
+    pub fn peer(&self, team: &EventId, device: &DeviceId) -> Result<Option<PeerRow>> {
+        let mut read = self
+            .db
+            .prepare_cached(select_peer!("WHERE p.device = ?1 ORDER BY t.id <> ?2, p.last_seen DESC LIMIT 1"))?;
+        let row = read.query_row([device.0, team.0], read_peer).optional()?;
+        Ok(row.map(|row| match row.team == *team {
+            true => row,
+            false => PeerRow {
+                team: *team,
+                last_seen: None,
+                last_sync: None,
+                last_error: None,
+                behind: 0,
+                ahead: 0,
+                digests_equal: false,
+                via: None,
+                ..row
+            },
+        }))
     }
 
     /// The invitations of a team, the latest first.

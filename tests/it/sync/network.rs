@@ -151,8 +151,35 @@ async fn three_services_get_in_sync_and_stay_so() {
         daemon.node.assert_sound();
     }
     // What is known of a peer outlives the service.
-    let row = b.node.engine.with_reader(|r| r.peer(&a.node.device())).unwrap().unwrap();
+    let row = b.node.engine.with_reader(|r| r.peer(&team, &a.node.device())).unwrap().unwrap();
     assert!(!row.addresses.is_empty() && row.last_sync.is_some(), "{row:?}");
+}
+
+#[tokio::test]
+async fn two_devices_in_two_teams_keep_what_they_know_of_each_other_apart() {
+    let (a, b) = (Node::new(46), Node::new(47));
+    let teams = [a.found(&["api"]), a.found(&["web"])];
+    for team in teams {
+        a.admit(team, &b, Role::Writer, None);
+    }
+    let (a, b) = (Daemon::start(a), Daemon::start(b));
+    a.listening().await;
+    b.listening().await;
+    b.knows(&a).await;
+    let level = |status: &NetworkStatus| status.peers.len() == 2 && status.peers.iter().all(|peer| peer.in_sync);
+    b.until("both teams are level", level).await;
+    a.until("both teams are level", level).await;
+    a.service.stop().await;
+    // It ended in order, so it is no problem.
+    let gone = |status: &NetworkStatus| status.peers.iter().all(|peer| peer.session.is_none());
+    let status = b.until("the other has gone", gone).await;
+    assert!(status.peers.iter().all(|peer| peer.problem.is_none()), "{status:?}");
+    b.service.stop().await;
+    for team in teams {
+        let row = b.node.engine.with_reader(|r| r.peer(&team, &a.node.device())).unwrap().unwrap();
+        assert_eq!(row.team, team);
+        assert!(row.last_sync.is_some() && !row.addresses.is_empty(), "{row:?}");
+    }
 }
 
 #[tokio::test]
