@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{
     document::{ChunkUpdate, DocumentEntry, SOFT_ENTRIES},
-    frame::DocumentOffer,
     session::{DocumentKey, SyncContext},
     worker::{DocumentError, StagedDocument},
 };
 use crate::{
     api::{ApiError, ErrorCode},
     domain::{EventId, Scope, replica::Month},
-    store::{DocumentBase, DocumentChunk, DocumentRow, DocumentUpdate},
+    store::{DocumentBase, DocumentChunk, DocumentUpdate},
 };
 
 /// The most events that are added to a document by one change.
@@ -181,12 +180,6 @@ pub(in crate::sync) fn update(
         heads: staged.summary.heads.to_vec(),
         entries,
     }
-}
-
-/// Returns a stored document as it is offered to peers.
-pub(in crate::sync) fn offered(row: &DocumentRow) -> Option<DocumentOffer> {
-    let heads = row.heads.as_slice().try_into().ok()?;
-    Some(DocumentOffer { month: row.month, part: row.part, events: row.events as u64, heads, digest: row.digest })
 }
 
 fn entry(row: crate::store::LogEntry) -> DocumentEntry {

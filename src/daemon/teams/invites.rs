@@ -102,6 +102,8 @@ impl Teams {
     }
 
     async fn forget_invite(&self, hash: [u8; 32]) -> Result<(), ApiError> {
+        // A device that redeems it now would write it back.
+        let _redeeming = self.redeeming.lock().await;
         self.state().invites.remove(&hash);
         self.engine(move |engine| engine.sync_write(|store| store.delete_invite(&hash))).await
     }

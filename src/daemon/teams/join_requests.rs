@@ -233,6 +233,7 @@ impl Inviter for JoinAttemptHandler {
                 Ok(())
             }
             Ok(Confirmation::No) => {
+                let _redeeming = self.teams.redeeming.lock().await;
                 let row = self.teams.invite_of(joiner_device.invitation.secret_hash).await?;
                 self.teams.write_invite(InviteRow { done: true, ..row }).await.map_err(failed)?;
                 Err(PairRefusal::Denied)

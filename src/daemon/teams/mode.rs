@@ -50,9 +50,11 @@ impl Teams {
     pub(in crate::daemon) async fn set_mode(self: &Arc<Self>, request: ModeRequest) -> Result<SyncStatus, ApiError> {
         self.choice.choose(request.mode)?;
         self.service.set_mode(self.choice.mode()).await;
-        // The permit to pair is one of the endpoint that this mode has closed.
-        self.state().window = None;
+        // The permit to pair is one of the endpoint that this mode has closed. The new window opens before the old one
+        // is dropped, or the endpoint would close in between.
+        let old = self.state().window.take();
         Arc::clone(self).update_window().await;
+        drop(old);
         self.announce("sync.team", request.mode.meaning());
         self.status().await
     }

@@ -44,9 +44,8 @@ pub enum TransportError {
 pub fn close_error(error: &ConnectionError) -> TransportError {
     match error {
         ConnectionError::ApplicationClosed(close) if close.error_code == FORBIDDEN.into() => TransportError::NotPaired,
-        ConnectionError::ConnectionClosed(_) | ConnectionError::VersionMismatch => {
-            TransportError::Protocol(error.to_string())
-        }
+        ConnectionError::VersionMismatch => TransportError::Protocol(error.to_string()),
+        error if speaks_otherwise(error) => TransportError::Protocol(error.to_string()),
         other => TransportError::NoAnswer(other.to_string()),
     }
 }
@@ -59,14 +58,12 @@ pub(super) fn connect_error(error: &iroh::endpoint::ConnectError, shown: String)
             TransportError::NotAMember
         }
         ConnectError::Connect { source: ConnectWithOptsError::NoAddress { .. }, .. } => TransportError::NoAddress,
-        ConnectError::Connection { source, .. } => match close_error(source) {
-            TransportError::NoAnswer(_) => TransportError::NoAnswer(shown),
-            other => other,
-        },
-        ConnectError::Connecting { source: ConnectingError::ConnectionError { source, .. }, .. }
-            if speaks_otherwise(source) =>
-        {
-            TransportError::Protocol(format!("{error:#}"))
+        ConnectError::Connection { source, .. }
+        | ConnectError::Connecting { source: ConnectingError::ConnectionError { source, .. }, .. } => {
+            match close_error(source) {
+                TransportError::NoAnswer(_) => TransportError::NoAnswer(shown),
+                other => other,
+            }
         }
         _ => TransportError::NoAnswer(shown),
     }

@@ -240,11 +240,6 @@ impl Transport {
         }
     }
 
-    /// Whether mDNS runs.
-    pub fn discovers(&self) -> bool {
-        self.mdns.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
     /// Dials a member for sync, at these addresses and those that the mode's directories know.
     ///
     /// # Errors

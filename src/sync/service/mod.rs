@@ -5,6 +5,7 @@
 //! and dials are tasks of their own that report to it. Another task adds what this device writes to the
 //! documents.
 
+mod binding;
 mod decisions;
 mod document_store;
 mod peers;

@@ -194,7 +194,6 @@ impl Peer {
             received: self.received + view.as_ref().map_or(0, |view| view.received),
             round: view.as_ref().map_or(0, |view| view.round).max(self.rounds.1),
             clock_skew_ms: view.as_ref().map(|view| view.clock_skew_ms),
-            quarantined: view.as_ref().map_or(0, |view| view.quarantined),
             not_accepted: view.as_ref().map_or(0, |view| view.not_accepted),
             problem: minor.or_else(|| self.problem.clone().filter(|_| self.live.is_none())),
         }

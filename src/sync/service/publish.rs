@@ -24,7 +24,6 @@ impl Scheduler {
         let status = NetworkStatus {
             mode: transport.map_or(NetworkMode::Off, Transport::mode),
             addresses: transport.map(Transport::addresses).unwrap_or_default(),
-            discovers: transport.is_some_and(Transport::discovers),
             problems: self
                 .problem
                 .iter()
@@ -45,11 +44,12 @@ impl Scheduler {
     /// Returns a message for each limit that was reached, with what to do.
     fn limit_messages(&self) -> impl Iterator<Item = String> {
         let limits = self.context.limits;
-        let excess = (self.excess_members > 0).then(|| {
+        let excess = (!self.excess_members.is_empty()).then(|| {
             format!(
                 "the teams of this device have {} devices more than the limit of {} peers: `ergo sync peers` lists them; revoke \
                  those that are no longer used",
-                self.excess_members, limits.peers
+                self.excess_members.len(),
+                limits.peers
             )
         });
         let live = self.peers.values().filter(|peer| peer.live.is_some()).count();

@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     net::SocketAddr,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,19 +11,19 @@ use iroh::endpoint::Connection;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     task::AbortHandle,
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep_until},
 };
 
 use super::{
     ServiceObserver, ServiceSettings, ServiceShared, decisions,
     peers::{Peer, PeerKey},
     status::PeerProblem,
-    tasks::{self, EventSender},
+    tasks,
 };
 use crate::{
     domain::{DeviceId, EventId, roster::Roster},
     sync::{
-        endpoint::{self, EndpointOptions, NetworkMode, Transport, TransportError, is_local},
+        endpoint::{self, NetworkMode, Transport, TransportError, is_local},
         frame::{RejectCode, Rejection},
         index,
         session::{DocumentKey, EstablishedSession, PeerEvent, SessionCommand, SessionEnd, SyncContext},
@@ -87,8 +87,8 @@ pub(super) struct Scheduler {
     pub(super) teams: watch::Sender<Vec<EventId>>,
     pub(super) flush_task: AbortHandle,
     /// Consecutive bind failures, and the task that retries.
-    bind_failures: u32,
-    rebind_task: Option<AbortHandle>,
+    pub(super) bind_failures: u32,
+    pub(super) rebind_task: Option<AbortHandle>,
     /// When to compare with the other peers of a team, and which peers brought the events.
     pub(super) pending_compares: HashMap<EventId, (Instant, HashSet<DeviceId>)>,
     pub(super) logged_contacts: HashMap<(String, &'static str), Instant>,
@@ -96,7 +96,7 @@ pub(super) struct Scheduler {
     /// Rounds that were asked for.
     rounds: u64,
     /// Members beyond the limit of peers.
-    pub(super) excess_members: usize,
+    pub(super) excess_members: HashSet<PeerKey>,
     /// Whether a peer waits because all sessions are taken.
     pub(super) at_capacity: bool,
     /// When to compact documents: a while after the last change.
@@ -135,7 +135,7 @@ impl Scheduler {
             logged_contacts: HashMap::new(),
             sessions: 0,
             rounds: 0,
-            excess_members: 0,
+            excess_members: HashSet::new(),
             at_capacity: false,
             compaction_due: Some(Instant::now() + COMPACT_AFTER),
         }
@@ -266,7 +266,7 @@ impl Scheduler {
                 let _gone = answer.send(self.rounds);
             }
             SchedulerEvent::AddAddress(device, address, done) => {
-                self.learn_addresses(device, vec![address]).await;
+                self.learn_addresses(device, vec![address], true).await;
                 let _gone = done.send(());
             }
             SchedulerEvent::Transport(answer) => {
@@ -279,7 +279,7 @@ impl Scheduler {
             },
             SchedulerEvent::PeerFound(device, addresses) => {
                 let local = addresses.into_iter().filter(|address| is_local(address.ip())).collect();
-                self.learn_addresses(device, local).await;
+                self.learn_addresses(device, local, false).await;
             }
             SchedulerEvent::AddressesChanged => {
                 for peer in self.peers.values_mut() {
@@ -348,7 +348,7 @@ impl Scheduler {
         self.bind_if_needed(has_peers).await;
         if let Some(transport) = &self.transport {
             transport.set_members(members.iter().map(|(_, device)| *device));
-            transport.discover(true);
+            transport.discover(!members.is_empty());
         }
         for (key, peer) in &self.peers {
             if !members.contains(key) {
@@ -360,12 +360,11 @@ impl Scheduler {
         let mut new: Vec<PeerKey> = members.into_iter().filter(|key| !self.peers.contains_key(key)).collect();
         new.sort_unstable();
         let capacity = self.context.limits.peers.saturating_sub(self.peers.len());
-        self.excess_members = new.len().saturating_sub(capacity);
-        new.truncate(capacity);
+        self.excess_members = new.split_off(capacity.min(new.len())).into_iter().collect();
         for key in new {
-            let (_, device) = key;
-            let row = self.context.engine(move |engine| engine.sync_read(|r| r.peer(&device))).await.ok().flatten();
-            self.peers.insert(key, Peer::new(self.me, device, row));
+            let (team, device) = key;
+            let read = self.context.engine(move |engine| engine.sync_read(|r| r.peer(&team, &device)));
+            self.peers.insert(key, Peer::new(self.me, device, read.await.ok().flatten()));
         }
     }
 
@@ -384,81 +383,24 @@ impl Scheduler {
         read.await.map_err(|error| error.to_string())
     }
 
-    /// Binds the endpoint if there is a peer or an open pairing window, and closes it if not.
-    async fn bind_if_needed(&mut self, has_peers: bool) {
-        let mode = self.settings.mode.unwrap_or(NetworkMode::Lan);
-        let wanted = mode != NetworkMode::Off && (has_peers || self.shared.pairing_windows.load(Ordering::Relaxed) > 0);
-        if !wanted {
-            self.problem = None;
-            return self.unbind().await;
-        }
-        if self.transport.is_some() {
-            return;
-        }
-        let lease = self.settings.leases.as_ref().map(|folder| folder.join(format!("ergo-{}.lease", self.me.short())));
-        let options = EndpointOptions {
-            key: self.settings.key.clone(),
-            mode,
-            relay: self.settings.relay.clone(),
-            port: self.settings.port,
-            loopback: self.settings.loopback,
-            lease,
-        };
-        let event_sender = EventSender::new(self.context.clone(), self.shared.events.clone());
-        match Transport::bind(options, Arc::new(event_sender)).await {
-            Ok(transport) => {
-                self.problem = None;
-                self.bind_failures = 0;
-                self.transport = Some(Arc::new(transport));
-            }
-            Err(error) => {
-                let problem = error.to_string();
-                if self.problem.as_ref() != Some(&problem) {
-                    tracing::warn!(%error, "cannot listen for peers");
-                }
-                self.problem = Some(problem);
-                // The obstacle may go away: for example, the last socket of this device that is still closing.
-                self.bind_failures = self.bind_failures.saturating_add(1);
-                let wait = decisions::backoff(self.bind_failures, tasks::chance());
-                let events = self.shared.events.clone();
-                let again = tokio::spawn(async move {
-                    sleep(wait).await;
-                    drop(events.send(SchedulerEvent::Refresh(None)));
-                });
-                if let Some(old) = self.rebind_task.replace(again.abort_handle()) {
-                    old.abort();
-                }
-            }
-        }
-    }
-
-    async fn unbind(&mut self) {
-        let Some(transport) = self.transport.take() else { return };
-        for peer in self.peers.values() {
-            peer.send(SessionCommand::Stop);
-        }
-        transport.close().await;
-        tracing::info!("stopped listening for peers");
-    }
-
-    fn bind_error(&self) -> TransportError {
-        let mode_is_off = "sync.mode is off: `ergo sync mode lan` turns it on";
-        TransportError::Bind(self.problem.clone().unwrap_or_else(|| mode_is_off.to_owned()))
-    }
-
-    async fn learn_addresses(&mut self, device: DeviceId, addresses: Vec<SocketAddr>) {
+    /// Keeps the addresses of a peer, and dials it soon. A peer that was refused, or refused this device, is dialled
+    /// if an address is new or a person gave it (`given`): discovery reports the same addresses again and again.
+    async fn learn_addresses(&mut self, device: DeviceId, addresses: Vec<SocketAddr>, given: bool) {
         let keys: Vec<PeerKey> = self.peers.keys().filter(|(_, of)| *of == device).copied().collect();
         for key in keys {
             let Some(peer) = self.peers.get_mut(&key) else { continue };
-            let new = peer.add_addresses(addresses.iter().copied());
+            let unknown = addresses.iter().any(|address| !peer.addresses.contains(address));
+            let changed = peer.add_addresses(addresses.iter().copied());
             // The peer has other addresses than the one of its connection.
             let reached =
                 peer.connection().map(|connection| endpoint::remote_addresses(&connection)).unwrap_or_default();
             if !addresses.is_empty() && !reached.iter().any(|at| addresses.contains(at)) {
                 peer.liveness_check();
             }
-            peer.call_soon(decisions::first_call_delay(self.me, device));
-            if new {
+            if given || unknown || !peer.is_refused() {
+                peer.call_soon(decisions::first_call_delay(self.me, device));
+            }
+            if changed {
                 self.save_peer(key).await;
             }
         }

@@ -1,11 +1,11 @@
 //! The scheduler's handling of sessions: they begin, change and end.
 
-use std::{collections::HashSet, time::Duration};
+use std::collections::HashSet;
 
 use iroh::endpoint::Connection;
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, timeout},
+    time::Instant,
 };
 
 use super::{
@@ -27,9 +27,6 @@ use crate::{
 /// The state of a peer that stays in sync is stored again after this many milliseconds.
 const SAVE_INTERVAL_MS: u64 = 60_000;
 
-/// How long a rejected peer has to read the reason.
-const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
-
 /// A session that ended in order counts as this many failures for the next dial: the peer dials when it is
 /// back.
 const CLOSED_BACKOFF: u32 = 4;
@@ -38,23 +35,22 @@ impl Scheduler {
     pub(super) async fn established(&mut self, established: EstablishedSession, connection: Connection) {
         let key = (established.team, established.peer);
         let lan = self.transport.as_ref().is_some_and(|transport| transport.mode() == NetworkMode::Lan);
+        let at_limit = "this device has reached its limit of sessions; it will be retried";
         let Some(peer) = self.peers.get_mut(&key) else {
-            return drop(tokio::spawn(established.refuse(
-                RejectCode::RosterStale,
-                "the peer's device is not on this device's copy of the team's roster",
-            )));
+            let (code, reason) = if self.excess_members.contains(&key) {
+                (RejectCode::Busy, at_limit)
+            } else {
+                (RejectCode::RosterStale, "the peer's device is not on this device's copy of the team's roster")
+            };
+            return refuse(established, connection, code, reason);
         };
         if established.side == SessionSide::Dialler {
             peer.dialling = false;
         }
-        let is_new = peer.live.is_none() && established.side == SessionSide::Acceptor;
-        if is_new && !self.make_room() {
-            return drop(tokio::spawn(async move {
-                established
-                    .refuse(RejectCode::Busy, "this device has reached its limit of sessions; it will be retried")
-                    .await;
-                drop(timeout(CLOSE_TIMEOUT, connection.closed()).await);
-            }));
+        // A session that is stopping is not counted any more.
+        let one_more = peer.live.as_ref().is_none_or(|live| live.stopping);
+        if one_more && established.side == SessionSide::Acceptor && !self.make_room() {
+            return refuse(established, connection, RejectCode::Busy, at_limit);
         }
         let Some(peer) = self.peers.get_mut(&key) else { return };
         if let Some(old) = &peer.live {
@@ -62,10 +58,7 @@ impl Scheduler {
             if decisions::choose_session(self.me, established.peer, old.side, established.side, dead)
                 == KeptSession::Old
             {
-                return drop(tokio::spawn(async move {
-                    established.refuse(RejectCode::Busy, "the two devices are already connected").await;
-                    drop(timeout(CLOSE_TIMEOUT, connection.closed()).await);
-                }));
+                return refuse(established, connection, RejectCode::Busy, "the two devices are already connected");
             }
             peer.send(SessionCommand::Stop);
         }
@@ -203,4 +196,12 @@ impl Scheduler {
             self.pending_compares.entry(team).or_insert_with(|| (at, HashSet::new())).1.insert(from);
         }
     }
+}
+
+/// Rejects a peer before the session begins, and lets it read why.
+fn refuse(established: EstablishedSession, connection: Connection, code: RejectCode, reason: &'static str) {
+    tokio::spawn(async move {
+        established.refuse(code, reason).await;
+        tasks::wait_for_close(&connection).await;
+    });
 }

@@ -18,8 +18,6 @@ pub struct NetworkStatus {
     pub mode: NetworkMode,
     /// The addresses of this device.
     pub addresses: Vec<String>,
-    /// Whether mDNS discovery runs.
-    pub discovers: bool,
     /// Problems, each with what to do.
     pub problems: Vec<String>,
     /// The other active members of the teams of this device.
@@ -57,8 +55,6 @@ pub struct PeerStatus {
     pub round: u64,
     /// How far its clock is ahead of ours, in milliseconds; of a live session only.
     pub clock_skew_ms: Option<i64>,
-    /// Events of it in quarantine here.
-    pub quarantined: u64,
     /// Events of this device in its quarantine, as it last reported; of a live session only.
     pub not_accepted: u64,
     /// The last problem.
@@ -118,7 +114,7 @@ impl PeerProblem {
     /// Explains the end of a session; `None` if it ended in order.
     pub(super) fn from_session_end(ended: &SessionEnd) -> Option<Self> {
         let (code, message, by_peer) = match ended {
-            SessionEnd::Closed => return None,
+            SessionEnd::Closed | SessionEnd::ClosedByPeer => return None,
             SessionEnd::Rejected(RejectCode::CannotStore, message) => {
                 let message = format!("received events cannot be stored here: {message}");
                 return Some(Self::persistent(message, "free space on this device's disk; ergo keeps trying"));

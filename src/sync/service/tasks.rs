@@ -195,12 +195,17 @@ pub(super) async fn run_session(
             Ok(()) = view_changed.changed() => drop(events.send(SchedulerEvent::ViewChanged(key))),
         }
     };
-    wait_for_close(&connection).await;
+    if ended == SessionEnd::ClosedByPeer {
+        // It waits for nothing more.
+        connection.close(0_u32.into(), b"bye");
+    } else {
+        wait_for_close(&connection).await;
+    }
     drop(events.send(SchedulerEvent::SessionEnded(key, id, ended)));
 }
 
 /// Lets the peer read the last frames before the connection is closed.
-async fn wait_for_close(connection: &Connection) {
+pub(super) async fn wait_for_close(connection: &Connection) {
     drop(timeout(CLOSE_TIMEOUT, connection.closed()).await);
     connection.close(0_u32.into(), b"bye");
 }

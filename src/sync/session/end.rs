@@ -9,8 +9,10 @@ use crate::{
 /// How a session ended, for its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionEnd {
-    /// One side ended the session in order.
+    /// This side ended the session in order.
     Closed,
+    /// The peer ended the session in order.
+    ClosedByPeer,
     /// The connection was lost, the peer was too slow, or this device cannot continue now: try again.
     Interrupted(String),
     /// This side rejected the peer.
@@ -60,7 +62,8 @@ impl StopReason {
 
     pub(super) fn into_session_end(self) -> SessionEnd {
         match self {
-            Self::Bye | Self::PeerBye => SessionEnd::Closed,
+            Self::Bye => SessionEnd::Closed,
+            Self::PeerBye => SessionEnd::ClosedByPeer,
             Self::Stream(StreamError::Frame(error)) => SessionEnd::Rejected(error.code(), error.to_string()),
             Self::Stream(error) => SessionEnd::Interrupted(error.to_string()),
             Self::Reject(refused) => SessionEnd::Rejected(refused.code, refused.reason),

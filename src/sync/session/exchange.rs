@@ -7,6 +7,7 @@ use super::{
     DocumentKey, SessionSide, StopReason,
     events::{self, QueuedResponse},
     message_loop::SyncSession,
+    offer,
 };
 use crate::{
     domain::{
@@ -353,8 +354,8 @@ impl SyncSession<'_> {
         self.record_import(&imported).await?;
         if let Some(document) = row {
             // After an exchange both documents are the same.
-            super::offer::set_document_offer(&mut self.theirs, &key.scope, document);
-            super::offer::set_document_offer(&mut self.mine, &key.scope, document);
+            offer::set_document_offer(&mut self.theirs, &key.scope, document);
+            offer::set_document_offer(&mut self.mine, &key.scope, document);
             self.stream.send(&Message::Durable(Durable { scope: key.scope.clone(), document }))?;
         }
         if changes && !self.exchanges.is_empty() {
@@ -371,9 +372,8 @@ impl SyncSession<'_> {
         Ok(())
     }
 
-    fn theirs_of(&self, key: &DocumentKey) -> Option<&DocumentOffer> {
-        let offer = self.theirs.scopes.iter().find(|offer| offer.scope == key.scope)?;
-        offer.documents.iter().find(|document| (document.month, document.part) == (key.month, key.part))
+    pub(super) fn theirs_of(&self, key: &DocumentKey) -> Option<&DocumentOffer> {
+        offer::document_offer(&self.theirs, key)
     }
 
     /// Pushes new events of this device: the bodies first, so that one turn is enough.
@@ -484,5 +484,5 @@ fn stored(
 ) -> Result<(SyncImported, Option<DocumentOffer>), StopReason> {
     let imported = events::store(engine, import)?;
     let row = engine.sync_read(|r| r.document(&document))?;
-    Ok((imported, row.and_then(|row| index::offered(&row))))
+    Ok((imported, row.and_then(|row| offer::stored_document(&row))))
 }

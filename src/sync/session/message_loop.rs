@@ -26,7 +26,7 @@ use crate::{
     },
     sync::{
         compact,
-        frame::{Message, Nudge, Offer, RejectCode, SessionHello},
+        frame::{Durable, Message, Nudge, Offer, RejectCode, SessionHello},
     },
 };
 
@@ -251,9 +251,7 @@ impl<'a> SyncSession<'a> {
             Message::WantSince(want) => self.queue_events(want),
             Message::Events(events) => self.receive_events(events).await,
             Message::Durable(durable) => {
-                offer::set_document_offer(&mut self.theirs, &durable.scope, durable.document);
-                self.offer_again = true;
-                self.compare();
+                self.receive_durable(durable);
                 Ok(())
             }
             Message::Nudge(nudge) => self.receive_nudge(nudge).await,
@@ -386,6 +384,21 @@ impl<'a> SyncSession<'a> {
             was != SessionPhase::Live
         });
         Ok(())
+    }
+
+    /// Notes that the peer has stored a document. One that neither has and no exchange is about is ignored, or a
+    /// peer could make this device remember any number of them.
+    fn receive_durable(&mut self, Durable { scope, document }: Durable) {
+        let key = DocumentKey { scope, month: document.month, part: document.part };
+        let known = offer::document_offer(&self.mine, &key).is_some()
+            || self.theirs_of(&key).is_some()
+            || self.exchanges.contains_key(&key.document_id(self.team));
+        if !known {
+            return tracing::debug!(scope = %key.scope, "ignored a report about an unknown document");
+        }
+        offer::set_document_offer(&mut self.theirs, &key.scope, document);
+        self.offer_again = true;
+        self.compare();
     }
 
     /// Updates the view by the two offers.

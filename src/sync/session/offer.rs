@@ -9,7 +9,7 @@ use crate::{
         roster::Roster,
     },
     engine::SyncReader,
-    store::StoreError,
+    store::{DocumentRow, StoreError},
     sync::frame::{DocumentOffer, Offer, ScopeOffer},
 };
 
@@ -39,21 +39,23 @@ pub(super) fn for_peer(reader: &SyncReader<'_>, roster: &Roster, peer: &DeviceId
         if row.is_roster || !roster.may_read(peer, &row.scope) {
             continue;
         }
-        let documents = reader.documents(&team, Some(&row.scope))?.into_iter().filter_map(|row| {
-            let heads = row.heads.as_slice().try_into().ok()?;
-            Some(DocumentOffer {
-                month: row.month,
-                part: row.part,
-                events: row.events as u64,
-                heads,
-                digest: row.digest,
-            })
-        });
-        let documents = documents.collect();
+        let documents = reader.documents(&team, Some(&row.scope))?.iter().filter_map(stored_document).collect();
         scopes.push(ScopeOffer { chains: reader.vector(&team, &row.scope)?, scope: row.scope, documents });
     }
     let waiting = reader.quarantined_by(&team)?.get(&Some(*peer)).map(|count| *count as u64);
     Ok(Offer { scopes, reply: false, waiting })
+}
+
+/// Returns a stored document as it is offered to peers.
+pub(super) fn stored_document(row: &DocumentRow) -> Option<DocumentOffer> {
+    let heads = row.heads.as_slice().try_into().ok()?;
+    Some(DocumentOffer { month: row.month, part: row.part, events: row.events as u64, heads, digest: row.digest })
+}
+
+/// Returns a document of an offer.
+pub(super) fn document_offer<'a>(of: &'a Offer, key: &DocumentKey) -> Option<&'a DocumentOffer> {
+    let offer = of.scopes.iter().find(|offer| offer.scope == key.scope)?;
+    offer.documents.iter().find(|document| (document.month, document.part) == (key.month, key.part))
 }
 
 /// Returns the documents of the scopes that both offer, each with both states.

@@ -75,7 +75,7 @@ async fn meet_tapped(a: &Node, b: &Node, team: EventId, change: fn(Message) -> M
     x.synced().await;
     y.synced().await;
     x.commands.send(SessionCommand::Stop).unwrap();
-    assert_eq!((x.end().await, y.end().await), (SessionEnd::Closed, SessionEnd::Closed));
+    assert_eq!((x.end().await, y.end().await), (SessionEnd::Closed, SessionEnd::ClosedByPeer));
     let seen = seen.lock().unwrap();
     seen.clone()
 }
@@ -159,7 +159,7 @@ async fn a_first_sync_that_is_cut_at_any_frame_is_resumed() {
         }
         let ended = y.end().await;
         assert!(
-            matches!(ended, SessionEnd::Interrupted(_) | SessionEnd::Closed),
+            matches!(ended, SessionEnd::Interrupted(_) | SessionEnd::ClosedByPeer),
             "cut after {frames} frames: {ended:?}"
         );
         assert!(passed.load(Ordering::SeqCst) >= frames);

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use ergo::{
-    domain::{EventId, SignedEvent, replica::Month, roster::Role},
+    domain::{
+        EventId, SignedEvent,
+        replica::{Month, SetDigest},
+        roster::Role,
+    },
     sync::{
         frame::{
-            self, Bodies, DocumentMessage, EventPage, Message, Nudge, Offer, RejectCode, Rejection, SessionHello,
-            TurnKind, Want, WireBody, WireEvent,
+            self, Bodies, DocumentMessage, DocumentOffer, Durable, EventPage, Message, Nudge, Offer, RejectCode,
+            Rejection, SessionHello, TurnKind, Want, WireBody, WireEvent,
         },
         session::{SessionEnd, SessionLimits, SessionPhase, SessionSide},
     },
@@ -169,7 +173,7 @@ async fn a_session_begins_with_a_greeting_in_time() {
     let (good, bad, team) = two_with(52, limits);
     let mut hand = Hand::new(&good, &bad, team);
     hand.say(&Message::Bye).await;
-    assert_eq!(hand.good.end().await, SessionEnd::Closed);
+    assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
     let mut hand = Hand::new(&good, &bad, team);
     hand.say(&Message::Nudge(Nudge { state: [0; 32] })).await;
     hand.refused(RejectCode::Version, "no greeting").await;
@@ -179,6 +183,28 @@ async fn a_session_begins_with_a_greeting_in_time() {
     half.say(&hello(team)).await;
     assert!(matches!(half.good.end().await, SessionEnd::Interrupted(_)), "a caller that stops before the roster");
     drop(half.stream);
+}
+
+#[tokio::test]
+async fn a_report_about_a_document_that_nobody_has_is_ignored() {
+    let (good, bad, team) = two(48);
+    let mut hand = Hand::agreed(&good, &bad, team).await;
+    hand.say(&Message::Offer(Offer::default())).await;
+    hand.good.synced().await;
+    let document = DocumentOffer {
+        month: Month(209_901),
+        part: 7,
+        events: 1,
+        heads: [7; 32],
+        digest: SetDigest::of(&[EventId([7; 32])]),
+    };
+    for scope in [scope("api"), scope("nowhere")] {
+        hand.say(&Message::Durable(Durable { scope, document })).await;
+    }
+    hand.say(&Message::Bye).await;
+    let seen = hand.good.seen.clone();
+    assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
+    assert!(seen.borrow().in_sync, "{:?}", seen.borrow());
 }
 
 #[tokio::test]
@@ -199,7 +225,7 @@ async fn a_newer_minor_version_can_sync() {
     hand.say(&Message::Offer(Offer::default())).await;
     hand.good.until(|view| view.phase == SessionPhase::Live).await;
     hand.say(&Message::Bye).await;
-    assert_eq!(hand.good.end().await, SessionEnd::Closed);
+    assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
 }
 
 #[tokio::test]
@@ -324,7 +350,7 @@ async fn an_older_minor_version_can_sync() {
     assert_eq!((page.events.len(), page.last), (2, true), "it gets what there is");
     hand.good.until(|view| view.phase == SessionPhase::Live).await;
     hand.say(&Message::Bye).await;
-    assert_eq!(hand.good.end().await, SessionEnd::Closed);
+    assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
     good.assert_sound();
 }
 

@@ -289,7 +289,7 @@ pub async fn meet(a: &Node, b: &Node, team: EventId) -> (SessionView, SessionVie
     let (mut x, mut y) = connect(a, b, team);
     let views = (x.synced().await, y.synced().await);
     x.commands.send(SessionCommand::Stop).unwrap();
-    assert_eq!((x.end().await, y.end().await), (SessionEnd::Closed, SessionEnd::Closed));
+    assert_eq!((x.end().await, y.end().await), (SessionEnd::Closed, SessionEnd::ClosedByPeer));
     views
 }
 

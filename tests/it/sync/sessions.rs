@@ -63,7 +63,7 @@ async fn a_cut_at_any_frame_leaves_both_stores_whole_and_the_next_session_goes_o
         }
         let ended = y.end().await;
         assert!(
-            matches!(ended, SessionEnd::Interrupted(_) | SessionEnd::Closed),
+            matches!(ended, SessionEnd::Interrupted(_) | SessionEnd::ClosedByPeer),
             "cut after {frames} frames: {ended:?}"
         );
         assert!(passed.load(Ordering::SeqCst) >= frames);
