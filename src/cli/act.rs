@@ -13,7 +13,7 @@ pub(crate) struct ClaimActArgs {
     #[arg(value_name = "ID")]
     target: String,
     /// The reason.
-    #[arg(short, long, value_name = "WHY", required = true)]
+    #[arg(short, long, alias = "because", value_name = "WHY", required = true)]
     reason: String,
 }
 

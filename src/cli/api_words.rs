@@ -4,7 +4,7 @@
 /// the message says enough without.
 const WORDS: &[(&str, &str)] = &[
     ("as_of", "`--as-of`"),
-    ("because", "`--because`"),
+    ("because", "`--reason`"),
     ("cursor", "`--cursor`"),
     ("depends_on", "`--depends-on`"),
     ("env", "`--env`"),

@@ -31,9 +31,9 @@ pub(crate) struct Args {
     /// How the newer claim relates to the older one: contradicts, replaces, same or compatible.
     #[arg(value_name = "VERDICT")]
     verdict: Option<PairVerdict>,
-    /// Why, in one sentence. It stays on the record.
-    #[arg(short, long, value_name = "WHY")]
-    because: Option<String>,
+    /// The reason, in one sentence. It stays on the record.
+    #[arg(short, long, alias = "because", value_name = "WHY")]
+    reason: Option<String>,
     /// In all scopes.
     #[arg(long, conflicts_with = "pair")]
     all: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     if let (Some(pair), Some(verdict)) = (args.pair, args.verdict) {
         let client = cx.client().await?;
-        let order = VerdictOnPair { pair, verdict, because: args.because };
+        let order = VerdictOnPair { pair, verdict, because: args.reason };
         let judged = judge(&client, cx.anyone()?, order).await?;
         if cx.ui.json {
             cx.ui.value(&judged);
@@ -85,7 +85,7 @@ fn list(cx: &mut Context, doubts: &Doubts) -> Exit {
     }
     cx.ui.line(text!("{} to judge.", count(doubts.total, "pair", "pairs")));
     let first = doubts.items.first().map(|pair| pair.id.short()).unwrap_or_default();
-    cx.ui.commands(&[(format!("ergo judge {first} compatible --because '…'"), "judge a pair".to_owned())]);
+    cx.ui.commands(&[(format!("ergo judge {first} compatible --reason '…'"), "judge a pair".to_owned())]);
     Exit::Ok
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     claims: Vec<String>,
     /// Why it holds in the whole organisation [default: the first claim's reason].
-    #[arg(long, value_name = "WHY")]
+    #[arg(long, alias = "because", value_name = "WHY")]
     reason: Option<String>,
     /// The statement of the new claim [default: the first claim's].
     #[arg(long, value_name = "STATEMENT")]

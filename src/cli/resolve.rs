@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     /// The reason [default: the card's, if it has one].
-    #[arg(short, long, value_name = "WHY")]
+    #[arg(short, long, alias = "because", value_name = "WHY")]
     reason: Option<String>,
     /// With --narrow: a new statement for the narrowed claim.
     #[arg(long, value_name = "STATEMENT", requires = "narrow")]

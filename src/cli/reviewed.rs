@@ -11,7 +11,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID", required = true)]
     targets: Vec<String>,
     /// The reason.
-    #[arg(short, long, value_name = "WHY", required = true)]
+    #[arg(short, long, alias = "because", value_name = "WHY", required = true)]
     reason: String,
 }
 

@@ -154,8 +154,6 @@ impl Ui {
             self.error_line(&escape_json(&value.to_string()));
             return;
         }
-        // Output so far comes before the error.
-        let _gone = self.out.flush();
         let label = self.on_stderr(Style::Bad, "Error:");
         self.error_line(&text!("{} {}", label, error.error.clone().hanging(2)));
         for hint in &error.hints {
@@ -228,6 +226,8 @@ impl Ui {
     }
 
     fn error_line(&mut self, text: &str) {
+        // Output so far comes first.
+        let _gone = self.out.flush();
         // If stderr is gone, nothing is left to report it to.
         let _gone = writeln!(self.err, "{text}");
     }

@@ -40,7 +40,7 @@ impl From<QualifierArgs> for Qualifiers {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct NewClaimArgs {
     /// The reason. Required unless the kind is fact.
-    #[arg(short, long, value_name = "WHY", value_parser = plain)]
+    #[arg(short, long, alias = "because", value_name = "WHY", value_parser = plain)]
     pub(crate) reason: Option<String>,
     /// decision, constraint, rejection, convention or fact [default: decision].
     #[arg(short, long, value_name = "KIND")]

@@ -69,16 +69,23 @@ impl Ui {
             self.line(text!("{} {} in {}{}.", done, id, scope, replaced));
         }
         self.warnings(&stored.warnings);
-        self.doubts(&stored.doubts);
+        self.doubts(&stored.doubts, &stored.warnings);
     }
 
-    /// Names claims that a stored write may contradict.
-    fn doubts(&mut self, doubts: &[Doubt]) {
+    /// Names claims that a stored write may contradict, besides those that a warning names.
+    fn doubts(&mut self, doubts: &[Doubt], warnings: &[Warning]) {
+        let warned = |id| {
+            warnings.iter().any(|warning| {
+                let conflict = warning.conflict.iter().map(|conflict| &conflict.claim);
+                warning.claims.iter().chain(conflict).any(|claim| claim.id == id)
+            })
+        };
+        let doubts: Vec<_> = doubts.iter().filter(|doubt| !warned(doubt.id)).take(MAX_DOUBTS).collect();
         if doubts.is_empty() {
             return;
         }
         self.note("It may contradict these. Supersede or retract what no longer holds:");
-        for doubt in doubts.iter().take(MAX_DOUBTS) {
+        for doubt in doubts {
             let statement = self.fit(&doubt.statement, 14);
             self.note(text!("  {}  {}", doubt.id.short(), statement));
         }

@@ -32,7 +32,7 @@ pub(super) struct QuarantinedEvents {
     #[arg(value_name = "ID", required = true)]
     events: Vec<String>,
     /// The reason.
-    #[arg(short, long, value_name = "WHY")]
+    #[arg(short, long, alias = "because", value_name = "WHY")]
     reason: Option<String>,
     #[command(flatten)]
     team: InTeam,

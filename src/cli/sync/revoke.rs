@@ -14,7 +14,7 @@ pub(super) struct Args {
     #[arg(value_name = "DEVICE")]
     device: String,
     /// The reason.
-    #[arg(short, long, value_name = "WHY", required = true)]
+    #[arg(short, long, alias = "because", value_name = "WHY", required = true)]
     reason: String,
     /// Do not ask.
     #[arg(long)]

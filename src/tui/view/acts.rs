@@ -190,12 +190,12 @@ fn detail(paint: &mut Paint<'_>, area: Rect, acts: &TimelineState) {
     let focused = acts.focus == Focus::Detail;
     let width = usize::from(area.width.saturating_sub(4));
     let Some(event) = acts.list.current() else {
-        let inner = paint.pane(area, "Act", "", focused);
+        let inner = paint.pane(area, "Change", "", focused);
         paint.hits.add_pane(inner, Pane::Act, usize::from(inner.height));
         return;
     };
     let lines = full(paint, event, width);
-    paint.document(area, Pane::Act, "Act", &lines, acts.scroll, focused);
+    paint.document(area, Pane::Act, "Change", &lines, acts.scroll, focused);
 }
 
 /// An act in full.
