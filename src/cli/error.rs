@@ -139,6 +139,10 @@ impl From<ApiError> for CliError {
     }
 }
 
+/// What to do if no answer came. Other clients repeat a request under its key; a command that is run again has a new one.
+const UNANSWERED: &str = "if this was a write, it may have been stored: look with `ergo log` before you repeat it; \
+    `ergo daemon status` says more";
+
 impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
         let kind = match &error {
@@ -153,7 +157,11 @@ impl From<ClientError> for CliError {
         {
             out.error = text!("{}\n{}", out.error, tail.trim_end().to_lines());
         }
-        out.hints.extend(error.hint().map(|hint| hint.to_lines()));
+        let hint = match &error {
+            ClientError::Interrupted { .. } | ClientError::Timeout { .. } => Some(UNANSWERED.to_owned()),
+            _ => error.hint(),
+        };
+        out.hints.extend(hint.map(|hint| hint.to_lines()));
         out
     }
 }
@@ -182,6 +190,19 @@ mod tests {
         let shown = CliError::from(error);
         assert_eq!(shown.kind, Exit::Usage);
         assert_eq!(shown.hints, ["did you mean: abcdabcdabcdabcd, abceabceabceabce"]);
+    }
+
+    #[test]
+    fn a_command_without_an_answer_is_not_repeated_blindly() {
+        let place = || "there".to_owned();
+        let errors = [
+            ClientError::Timeout { place: place(), after: std::time::Duration::from_secs(1) },
+            ClientError::Interrupted { place: place(), cause: "reset".to_owned() },
+        ];
+        for error in errors {
+            let shown = CliError::from(error);
+            assert_eq!((shown.kind, shown.hints), (Exit::Unreachable, vec![UNANSWERED.to_lines()]));
+        }
     }
 
     #[test]

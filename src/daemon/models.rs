@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::{
     api::{ModelStatus, ModelsStatus, WorkerStatus},
     config::{Config, ConfigError, ModelSettings, Paths},
+    files::clear_drafts,
     infer::{
         Call, Classification, InferError, ModelRole, ModelSet, ModelSource, Models, ModelsInfo, Pool, PoolOptions,
         Prompt,
@@ -27,6 +28,8 @@ pub(super) struct ConfiguredModels {
 impl ConfiguredModels {
     /// What settings and machine name for each role. Nothing is loaded before it is needed.
     pub(super) fn new(paths: &Paths, config: &Config) -> Self {
+        // What an import that was killed left behind can be as large as a model.
+        clear_drafts(&paths.models());
         let (set, problems) = choice(paths, &config.models);
         let pool = Pool::new(options(paths, &config.models), set);
         Self { paths: paths.clone(), pool, problems: Mutex::new(problems), reloading: Mutex::default() }
@@ -156,9 +159,20 @@ fn status(info: ModelsInfo) -> ModelsStatus {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::mpsc::channel, thread, time::Duration};
+    use std::{fs, sync::mpsc::channel, thread, time::Duration};
 
     use super::*;
+
+    #[test]
+    fn what_a_killed_import_left_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths::under(folder.path());
+        let draft = paths.models().join("tiny.gguf.partial-0123456789ab");
+        fs::create_dir_all(paths.models()).unwrap();
+        fs::write(&draft, "half").unwrap();
+        drop(ConfiguredModels::new(&paths, &Config::default()));
+        assert!(!draft.exists());
+    }
 
     #[test]
     fn a_reload_waits_for_the_one_under_way() {

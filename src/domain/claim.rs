@@ -138,7 +138,7 @@ pub struct Flags {
     pub excepted: bool,
     /// Its `valid_until` has passed; computed when read.
     pub expired: bool,
-    /// The act that created it was undone.
+    /// The change that created it was undone.
     pub undone: bool,
     /// Its text was redacted; the record remains.
     pub redacted: bool,

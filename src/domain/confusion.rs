@@ -94,7 +94,7 @@ impl StoryRule {
     }
 }
 
-/// How many answers a scope gave to the marks of one category and rule.
+/// How many answers the people of a scope gave to the marks of one category and rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkAnswers {
     /// Answers which say that there was nothing to settle.

@@ -11,6 +11,7 @@ pub mod confusion;
 pub mod derive;
 pub mod drift;
 pub mod event;
+pub(crate) mod fence;
 pub mod guard_report;
 pub mod id;
 pub mod judgement;

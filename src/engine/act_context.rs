@@ -180,8 +180,8 @@ impl ActContext<'_> {
     }
 
     /// The vectors of the claims that an act creates, if models were asked for them and they are of the store's model.
-    fn vectors(&self, drafts: &[EventDraft]) -> Result<Option<Vectors>, ApiError> {
-        let mut found: Option<Vectors> = None;
+    fn vectors(&self, drafts: &[EventDraft]) -> Result<Option<ActVectors>, ApiError> {
+        let mut found: Option<ActVectors> = None;
         for (at, draft) in drafts.iter().enumerate() {
             let creates = matches!(draft.kind, EventKind::Assert | EventKind::Supersede);
             let statement = draft.body.statement.as_deref().filter(|_| creates);
@@ -204,7 +204,7 @@ impl ActContext<'_> {
                 format!("claim {short} changed since it was shown; nothing was done")
             }
             (Status::Active, _) => return Ok(None),
-            _ if target.flags.undone => format!("the act that wrote claim {short} was undone; nothing was done"),
+            _ if target.flags.undone => format!("the change that wrote claim {short} was undone; nothing was done"),
             (status, _) => format!("claim {short} is already {status}; nothing was done"),
         };
         self.stale_because(target, message).map(Some)
@@ -230,7 +230,7 @@ impl ActContext<'_> {
 }
 
 /// Vectors of the claims of an act, and the model that made them.
-type Vectors = (VectorModel, Vec<(Ref, Vec<f32>)>);
+type ActVectors = (VectorModel, Vec<(Ref, Vec<f32>)>);
 
 /// The scope that an act writes to.
 #[derive(Clone, Debug, PartialEq)]

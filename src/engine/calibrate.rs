@@ -38,7 +38,7 @@ const ASKING: Duration = Duration::from_mins(2);
 pub(super) struct Vocabularies(Mutex<HashMap<Scope, (String, Arc<Vocabulary>)>>);
 
 /// The vector of each word.
-type Vectors = Vec<Vec<f32>>;
+type WordVectors = Vec<Vec<f32>>;
 
 impl Engine {
     /// Makes the bridge of a scope anew, and measures how similar its unrelated claims are to each other; keeps both unless they are only to be shown.
@@ -147,14 +147,14 @@ impl Engine {
     }
 
     /// The vectors of plain words and of terms.
-    fn near(&self, words: &ScopeWords) -> Result<(Vectors, Vectors), InferError> {
+    fn near(&self, words: &ScopeWords) -> Result<(WordVectors, WordVectors), InferError> {
         if self.models.info().role(ModelRole::Embedder).is_none() {
             return Err(InferError::NoModel { role: ModelRole::Embedder });
         }
         Ok((self.embed_words(&words.plain)?, self.embed_words(&words.terms)?))
     }
 
-    fn embed_words(&self, words: &[Word]) -> Result<Vectors, InferError> {
+    fn embed_words(&self, words: &[Word]) -> Result<WordVectors, InferError> {
         let mut all = Vec::with_capacity(words.len());
         for some in words.chunks(BATCH) {
             let texts: Vec<String> = some.iter().map(|word| word.form.clone()).collect();

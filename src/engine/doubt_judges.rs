@@ -112,26 +112,23 @@ impl Engine {
 
     /// How many pairs of a scope still wait for a model, and about how many tokens and seconds they take.
     fn judging_left(&self, scope: &Scope) -> Result<(usize, usize, u64), ApiError> {
-        let all: u32 = self.judges().map(|judge| judge.kind().bit()).sum();
         let reader = self.readers.lend();
         let (mut left, mut tokens, mut millis) = (0, 0, 0.0);
-        let mut rates = Vec::new();
+        let mut judges = Vec::new();
         for judge in self.judges() {
-            rates.push((judge.kind(), Self::judging_rate(&reader, judge)?.map(|rate| rate.millis)));
+            let usual = if judge.kind() == JudgeKind::Local { LOCAL_MILLIS } else { PROMPT_MILLIS };
+            judges.push((judge.kind(), Self::judging_rate(&reader, judge)?.map_or(usual, |rate| rate.millis)));
         }
-        let rate = |kind: JudgeKind| {
-            let measured = rates.iter().find(|(of, _)| *of == kind).and_then(|(_, millis)| *millis);
-            measured.unwrap_or(if kind == JudgeKind::Local { LOCAL_MILLIS } else { PROMPT_MILLIS })
-        };
         for pair in reader.doubts(Some(scope), MOST_LEFT)?.items {
-            let Some(judge) = self.judges().find(|judge| pair.tried & judge.kind().bit() == 0) else { continue };
-            left += usize::from(pair.tried & all != all);
+            let untried = |(kind, _): &&(JudgeKind, f64)| pair.tried & kind.bit() == 0;
+            let Some((kind, millis_a_pair)) = judges.iter().find(untried) else { continue };
+            left += 1;
             let texts = [find::row(&reader, &pair.newer)?, find::row(&reader, &pair.older)?];
             let letters: usize =
                 texts.iter().map(|row| row.statement.len() + row.reason.as_ref().map_or(0, String::len)).sum();
             let each = letters / 4 + pair_prompt::ANSWER_TOKENS;
-            tokens += if judge.kind() == JudgeKind::Local { LOCAL_PROMPTS * letters / 4 + each } else { each };
-            millis += rate(judge.kind());
+            tokens += if *kind == JudgeKind::Local { LOCAL_PROMPTS * letters / 4 + each } else { each };
+            millis += millis_a_pair;
         }
         Ok((left, tokens, (millis / 1_000.0).ceil() as u64))
     }
@@ -224,6 +221,16 @@ impl Engine {
         let prompts: Vec<PromptPair> = pairs.iter().map(|(newer, older, _)| prompt_pair(newer, older)).collect();
         let answers = match judge.verdicts(&prompts, Call::background(self.config.judge_timeout)) {
             Ok(answers) => answers,
+            // Together they may be too long for the model.
+            Err(JudgeError::Refused(_)) if pairs.len() > 1 => {
+                let (first, second) = pairs.split_at(pairs.len() / 2);
+                let (first, second) = (self.judge_by_prompt(judge, first)?, self.judge_by_prompt(judge, second)?);
+                return Ok(JudgedBatch {
+                    asked: first.asked + second.asked,
+                    judged: first.judged + second.judged,
+                    cards: first.cards + second.cards,
+                });
+            }
             Err(error @ (JudgeError::Unusable { .. } | JudgeError::Refused(_))) => {
                 tracing::warn!(%error, "a judge gave no verdict");
                 vec![None; pairs.len()]

@@ -35,7 +35,7 @@ impl From<EndpointError> for Fallback {
     fn from(error: EndpointError) -> Self {
         let method = match error {
             EndpointError::Unreachable(_) => UNREACHABLE,
-            EndpointError::Refused(_) => ERROR,
+            EndpointError::Refused(_) | EndpointError::PromptRefused(_) => ERROR,
             EndpointError::Unreadable(_) => PARSE_ERROR,
         };
         Self(method, error.to_string())

@@ -52,7 +52,7 @@ pub(super) fn also(request: &ActRequest, act: &str) -> Result<(), ApiError> {
         return Err(ApiError::field("also", message).hint("send one request for each claim"));
     }
     if request.also.len() >= MAX_CARDS {
-        return Err(ApiError::field("also", format!("one act reviews at most {MAX_CARDS} claims")));
+        return Err(ApiError::field("also", format!("one request reviews at most {MAX_CARDS} claims")));
     }
     request.also.iter().try_for_each(|target| id("also", target).map(drop))
 }

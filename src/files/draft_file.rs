@@ -42,7 +42,9 @@ impl DraftFile {
     /// # Errors
     /// Where the folder cannot be written.
     pub fn beside(target: &Path) -> io::Result<Self> {
-        clear_leftovers(target);
+        if let Some(name) = target.file_name() {
+            clear_leftovers(folder_of(target), Some(name.as_encoded_bytes()));
+        }
         for _ in 0..TRIES {
             let mut random = [0; RANDOM];
             getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -141,15 +143,20 @@ fn remove(path: &Path) {
     let _left = fs::remove_file(path);
 }
 
-/// Removes the drafts of killed writers: those whose lock nobody holds.
-fn clear_leftovers(target: &Path) {
-    let Some(name) = target.file_name() else { return };
-    let begins = [name.as_encoded_bytes(), MARK.as_bytes()].concat();
-    let Ok(entries) = fs::read_dir(folder_of(target)) else { return };
+/// Removes all drafts that killed writers left in a folder which only ergo writes.
+pub fn clear_drafts(folder: &Path) {
+    clear_leftovers(folder, None);
+}
+
+/// Removes the drafts of killed writers, those whose lock nobody holds: for the target with this name, or for any.
+fn clear_leftovers(folder: &Path, target: Option<&[u8]>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(rest) = name.as_encoded_bytes().strip_prefix(&*begins) else { continue };
-        if rest.len() != 2 * RANDOM || !rest.iter().all(u8::is_ascii_hexdigit) {
+        let name = name.as_encoded_bytes();
+        let (begin, random) = name.split_at(name.len().saturating_sub(2 * RANDOM));
+        let Some(draft_of) = begin.strip_suffix(MARK.as_bytes()) else { continue };
+        if !random.iter().all(u8::is_ascii_hexdigit) || target.is_some_and(|target| target != draft_of) {
             continue;
         }
         if super::open(&entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
@@ -218,5 +225,7 @@ mod tests {
         let mut left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["a.partial-0123456789abc", "a.partial-mine", "b.partial-0123456789ab"]);
+        clear_drafts(dir.path());
+        assert!(!at("b.partial-0123456789ab").exists() && at("a.partial-mine").exists());
     }
 }

@@ -343,9 +343,9 @@ pub struct PairFeatures {
 const NO_CLAIM: ClaimId = crate::domain::id::EventId([0; 32]);
 
 /// Returns whether every norm of a claim has expired.
-fn has_expired(new_claim: &NormedClaim, today: &str) -> bool {
-    !new_claim.norms.is_empty()
-        && new_claim.norms.iter().all(|norm| norm.valid_until.as_deref().is_some_and(|until| until < today))
+fn has_expired(claim: &NormedClaim, today: &str) -> bool {
+    !claim.norms.is_empty()
+        && claim.norms.iter().all(|norm| norm.valid_until.as_deref().is_some_and(|until| until < today))
 }
 
 impl Default for Guard {

@@ -29,8 +29,8 @@ pub fn shortlist(incoming: &NormedClaim, found: &[NormedClaim], by_words: usize,
     let mut ranked: Vec<(bool, f32, usize)> = found
         .iter()
         .enumerate()
-        .map(|(at, new_claim)| {
-            let opposed = judge::strongest(&incoming.norms, &new_claim.norms)
+        .map(|(at, stored)| {
+            let opposed = judge::strongest(&incoming.norms, &stored.norms)
                 .is_some_and(|(comparison, ..)| comparison.relation == Relation::Contradiction);
             (opposed, if at < by_words { rank_score(at) } else { 0.0 }, at)
         })

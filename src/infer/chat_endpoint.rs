@@ -28,9 +28,12 @@ pub enum EndpointError {
     /// The server cannot be reached, or did not answer in time.
     #[error("{0}")]
     Unreachable(String),
-    /// The server rejected the request.
+    /// The server rejected the request, and would reject others: the key, the model's name or the address is wrong.
     #[error("{0}")]
     Refused(String),
+    /// The server rejected this prompt: it is too long for the model.
+    #[error("{0}")]
+    PromptRefused(String),
     /// The answer is not a chat completion.
     #[error("{0}")]
     Unreadable(String),
@@ -127,6 +130,7 @@ impl Endpoint {
             408 | 502..=504 => {
                 return Err(EndpointError::Unreachable(format!("{address} answers HTTP {status}")));
             }
+            400 | 413 => return Err(EndpointError::PromptRefused(format!("{address} answers HTTP {status}"))),
             _ => return Err(EndpointError::Refused(format!("{address} answers HTTP {status}"))),
         }
         let text = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string().map_err(failure)?;
@@ -213,6 +217,9 @@ mod tests {
         assert!(
             matches!(of(&http("401 Unauthorized", "")), EndpointError::Refused(message) if message.contains("401"))
         );
+        for status in ["400 Bad Request", "413 Content Too Large"] {
+            assert!(matches!(of(&http(status, "")), EndpointError::PromptRefused(_)), "{status}");
+        }
         assert!(matches!(of(&http("503 Busy", "")), EndpointError::Unreachable(_)));
         assert!(matches!(of(&http("200 OK", "{}")), EndpointError::Unreadable(_)));
         let elsewhere =

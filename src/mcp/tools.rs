@@ -103,7 +103,7 @@ impl McpTool {
             Self::Resolve => "Settle a conflict as the user wants. ergo_conflicts with card lists the possible acts.",
             Self::Diagnose => "The scopes that hold claims, counts, and problems with the store, if any.",
             Self::Scopes => "The scopes that hold claims, and which is yours.",
-            Self::Undo => "Undo your own last act here; call it again to undo the one before.",
+            Self::Undo => "Undo your own last change here; call it again to undo the one before.",
         }
     }
 

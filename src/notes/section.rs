@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::fragment::Fence;
+use crate::domain::fence::Fence;
 
 /// The beginning of the line above the section.
 const BEGIN: &str = "<!-- ergo:claims:begin";

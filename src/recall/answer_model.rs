@@ -7,7 +7,10 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{query_likelihood::FitProvenance, rerank::Score};
+use super::{
+    query_likelihood::FitProvenance,
+    rerank::{Score, UNKNOWN_COSINE},
+};
 
 /// The largest lead over the next best claim that counts.
 const MOST_LEAD: f64 = 0.3;
@@ -84,9 +87,6 @@ pub struct AnswerEvidence<'a> {
     /// By how much the scope's unrelated baseline raises the floor; 0 if it was not measured.
     pub raise: f64,
 }
-
-/// The cosine that is assumed for a claim without a vector: that of a related claim.
-const UNKNOWN_COSINE: f64 = 0.2;
 
 impl AnswerFeatures {
     /// Returns the features of a claim.

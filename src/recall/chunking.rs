@@ -2,6 +2,8 @@
 //!
 //! A chunk consists of whole lines, unchanged, so that `path:line` identifies it; only a line longer than the limit is cut.
 
+use crate::domain::fence::Fence;
+
 /// The sizes of chunks, in bytes: paragraphs of a section are joined until the first is reached; no chunk exceeds the second.
 const MIN_SIZE: usize = 600;
 const MAX_SIZE: usize = 2_000;
@@ -104,7 +106,7 @@ fn lines(text: &str) -> Vec<Line> {
 }
 
 fn roles(text: &str, lines: &[Line], format: TextFormat) -> Vec<LineRole> {
-    let mut fence: Option<&str> = None;
+    let mut fence = Fence::default();
     let mut after_blank = true;
     lines
         .iter()
@@ -117,13 +119,13 @@ fn roles(text: &str, lines: &[Line], format: TextFormat) -> Vec<LineRole> {
             }
             let began = std::mem::replace(&mut after_blank, false);
             if format == TextFormat::Markdown {
-                let mark = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
-                match (fence, mark) {
-                    (Some(open), Some(mark)) if open == mark => fence = None,
-                    (None, Some(mark)) => fence = Some(mark),
-                    (None, None) if is_heading(line) => return LineRole::ChunkStart,
-                    (Some(_), _) => return LineRole::Continuation,
-                    _ => {}
+                let inside = fence.is_open();
+                fence.read(line);
+                if inside {
+                    return LineRole::Continuation;
+                }
+                if !fence.is_open() && is_heading(line) {
+                    return LineRole::ChunkStart;
                 }
             }
             let at_margin = !line.starts_with([' ', '\t']) && !trimmed.starts_with(['}', ')', ']']);
@@ -192,6 +194,14 @@ mod tests {
                 (11, 13, "## Two\n\nlast".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn a_block_of_code_ends_at_a_fence_as_long_as_the_one_that_opened_it() {
+        for code in ["````md\n```\n# no heading\n```\n# nor this\n````", "~~~\n~~~ no end\n# no heading\n\n~~~"] {
+            let last = code.lines().count();
+            assert_eq!(chunked(code, TextFormat::Markdown), [(1, last, code.to_owned())]);
+        }
     }
 
     #[test]

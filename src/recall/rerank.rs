@@ -21,7 +21,7 @@ const MIN_CLAIMS: usize = 100;
 const DENSITY: f64 = 0.04;
 
 /// The cosine that is assumed for a claim without a vector: that of a related claim.
-const UNKNOWN_COSINE: f64 = 0.2;
+pub(super) const UNKNOWN_COSINE: f64 = 0.2;
 
 /// The half-life of the weight of recency, in milliseconds: a year.
 const HALF_LIFE: f64 = 365.25 * 24.0 * 3600.0 * 1000.0;

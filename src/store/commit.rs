@@ -24,13 +24,13 @@ use crate::domain::{
 };
 
 /// The vectors that come with an act, and the model that made them.
-pub(super) type Vectors<'a> = (&'a VectorModel, &'a [(Ref, Vec<f32>)]);
+pub(super) type ActVectors<'a> = (&'a VectorModel, &'a [(Ref, Vec<f32>)]);
 
 impl Store {
     pub(super) fn write_act(
         &mut self,
         act: Act,
-        vectors: Option<Vectors<'_>>,
+        vectors: Option<ActVectors<'_>>,
         asked: Option<RequestHash>,
     ) -> Result<Committed> {
         let author = DeviceId(self.key.verifying_key().to_bytes());

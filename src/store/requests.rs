@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Act, Committed, Result, Store, commit::Vectors};
+use super::{Act, Committed, Result, Store, commit::ActVectors};
 use crate::domain::OpId;
 
 /// A hash of what a request asks for.
@@ -18,7 +18,7 @@ impl Store {
         &mut self,
         act: Act,
         asked: Option<RequestHash>,
-        vectors: Option<Vectors<'_>>,
+        vectors: Option<ActVectors<'_>>,
     ) -> Result<Committed> {
         self.write_act(act, vectors, asked)
     }

@@ -462,7 +462,7 @@ CREATE TABLE story_due (
     day   TEXT NOT NULL
 ) STRICT;
 CREATE INDEX story_due_day ON story_due (day);
--- Answers to story cards, by scope, category and rule.
+-- Answers of people to story cards, by scope, category and rule.
 CREATE TABLE story_answers (
     event     INTEGER PRIMARY KEY REFERENCES events (n),
     scope     INTEGER NOT NULL REFERENCES scopes (n),

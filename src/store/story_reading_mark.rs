@@ -106,7 +106,7 @@ impl Reader {
         })
     }
 
-    /// How a scope answered the marks of one category and rule.
+    /// How the people of a scope answered the marks of one category and rule.
     pub fn story_answers(&self, scope: &Scope, confusion: Confusion, rule: StoryRule) -> Result<MarkAnswers> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(MarkAnswers::default()) };
         story_answers(&self.db, (scope, confusion.number(), rule.number()))

@@ -264,7 +264,10 @@ impl Work<'_> {
             let doubts = doubts.iter().map(|pair| (&look.rows[pair.at], pair.band));
             let doubts =
                 doubts.filter(|(other, _)| !found(other.id)).map(|(other, band)| (ClaimRow::clone(other), band));
-            self.doubts.push((ClaimRow::clone(&look.row), doubts.collect()));
+            let doubts: Vec<_> = doubts.collect();
+            if !doubts.is_empty() {
+                self.doubts.push((ClaimRow::clone(&look.row), doubts));
+            }
         }
         for mut finding in report.findings {
             let Some(theirs) = look.rows.iter().find(|other| other.id == finding.claim) else { continue };

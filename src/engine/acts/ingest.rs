@@ -65,7 +65,7 @@ fn done_before(context: &ActContext<'_>, path: &str, found: &[Chunk<'_>]) -> Res
     let gone = events.iter().filter(|event| derive::is_chunk_gone(&event.kind));
     let retired: usize = gone.map(|event| event.targets.len()).sum();
     if added + retired == 0 {
-        return Err(ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind)));
+        return Err(ApiError::op_id_reused(format!("this `op_id` was used for another request ({})", first.kind)));
     }
     let chunks = found.iter().map(mark).collect::<HashSet<_>>().len();
     Ok(Some(Ingested { path: path.to_owned(), chunks, added, kept: chunks.saturating_sub(added), retired }))

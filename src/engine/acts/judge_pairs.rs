@@ -64,7 +64,7 @@ fn done_before(context: &ActContext<'_>) -> Result<Option<JudgedPairs>, ApiError
     let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
     if !events.iter().any(|event| matches!(event.kind, EventKind::Judgement(_))) {
-        return Err(ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind)));
+        return Err(ApiError::op_id_reused(format!("this `op_id` was used for another request ({})", first.kind)));
     }
     Ok(Some(JudgedPairs {
         op_id: context.op,

@@ -57,7 +57,7 @@ fn refusal(
     }
     if claim.flags.undone {
         return stale(format!(
-            "the act that wrote claim {short} was undone: to bring it back, undo the undo (`ergo log` shows its `op_id`)"
+            "the change that wrote claim {short} was undone: to bring it back, undo the undo (`ergo log` shows its `op_id`)"
         ));
     }
     if claim.flags.redacted {

@@ -271,5 +271,5 @@ fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome
 }
 
 fn other_act(first: &EventRow) -> ApiError {
-    ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind))
+    ApiError::op_id_reused(format!("this `op_id` was used for another request ({})", first.kind))
 }

@@ -131,7 +131,7 @@ fn done_before(context: &ActContext<'_>) -> Result<Option<UndoOutcome>, ApiError
         _ => None,
     };
     let undone = undone
-        .ok_or_else(|| ApiError::op_id_reused(format!("this `op_id` was used for another act ({})", first.kind)))?;
+        .ok_or_else(|| ApiError::op_id_reused(format!("this `op_id` was used for another request ({})", first.kind)))?;
     let (_, redo) = undone_by(context.reader(), context.reader().op(&undone)?)?;
     let summary = format!("{} by an earlier request with this `op_id`", if redo { "Redone" } else { "Undone" });
     Ok(Some(UndoOutcome { undone, op_id: context.op, summary, redo, claims: vec![] }))

@@ -172,7 +172,7 @@ pub(in crate::engine) fn acts(facts: &CardContext<'_>) -> Vec<ActOption> {
 
 fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
     if facts.status == CardStatus::Settled {
-        return Some("the card is settled: undo the act that settled it first");
+        return Some("the card is settled: undo the change that settled it first");
     }
     let refused = matches!(facts.kind, CardKind::Refused | CardKind::Held);
     if facts.kind == CardKind::Proposed && !matches!(act, CardAct::Retract | CardAct::Dismiss | CardAct::Snooze) {

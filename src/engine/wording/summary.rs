@@ -105,7 +105,7 @@ pub(in crate::engine) fn built_on(events: &[(EventId, String)], all: usize) -> A
     let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
     let mut error = ApiError::new(
         ErrorCode::BuiltOn,
-        format!("this act cannot be undone, since later acts build on it: {}{rest}", named.join(", ")),
+        format!("this change cannot be undone, since later changes build on it: {}{rest}", named.join(", ")),
     )
     .hint("undo those first, the latest one first");
     error.candidates = events.iter().map(|(id, _)| id.to_hex()).collect();

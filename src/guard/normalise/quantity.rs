@@ -76,13 +76,8 @@ pub(crate) fn read(word: &str, next: Option<&str>) -> Option<(Quantity, usize)> 
     let unit_of = |number: f64, suffix: &str| {
         lexicon().unit(suffix).map(|(base, factor)| Quantity { value: decimal(number * factor), base })
     };
-    let spelled = number_word(word).or_else(|| {
-        (matches!(word, "one" | "a" | "an" | "per")
-            && word != "per"
-            && word == "one"
-            && next.is_some_and(|n| lexicon().unit(n).is_some()))
-        .then_some(1.0)
-    });
+    let spelled = number_word(word)
+        .or_else(|| (word == "one" && next.is_some_and(|next| lexicon().unit(next).is_some())).then_some(1.0));
     if let Some(number) = spelled {
         if let Some(times) = next.and_then(number_word).filter(|n| *n >= 100.0 && number < 100.0) {
             return Some((Quantity { value: decimal(number * times), base: "" }, 2));

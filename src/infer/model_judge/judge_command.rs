@@ -26,11 +26,11 @@ const MAX_ANSWER_BYTES: u64 = 256 * 1024;
 /// The most bytes of its standard error that explain a failure.
 const MAX_ERROR_BYTES: u64 = 2 * 1024;
 
-/// How long it is waited for before it is asked whether it is to be stopped.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often a stop is looked for while the output of a command is awaited.
+const STOP_CHECK: Duration = Duration::from_millis(100);
 
-/// How often a command that has closed its output is asked whether it ended.
-const POLL: Duration = Duration::from_millis(10);
+/// How often the end of a command that has closed its output is looked for.
+const EXIT_CHECK: Duration = Duration::from_millis(10);
 
 /// A command that answers prompts.
 #[derive(Clone, Debug)]
@@ -97,12 +97,12 @@ impl JudgeCommand {
     /// # Errors
     /// [`JudgeError::Unavailable`] if it cannot be started, fails, takes too long or prints too much.
     pub fn ask(&self, prompt: &Prompt, timeout: Duration) -> Result<String, JudgeError> {
-        let failed = |why: &dyn std::fmt::Display| {
+        let unavailable = |why: &dyn std::fmt::Display| {
             JudgeError::Unavailable(format!("the command `{}` {why}", crate::domain::text::cut_line(&self.name(), 100)))
         };
         let until = Instant::now() + timeout;
         std::fs::create_dir_all(&self.folder)
-            .map_err(|error| failed(&format!("has no folder to run in, {}: {error}", self.folder.display())))?;
+            .map_err(|error| unavailable(&format!("has no folder to run in, {}: {error}", self.folder.display())))?;
         let mut child = Command::new(&self.program)
             .args(&self.args)
             .current_dir(&self.folder)
@@ -111,54 +111,54 @@ impl JudgeCommand {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| failed(&format!("cannot be started: {error}")))?;
+            .map_err(|error| unavailable(&format!("cannot be started: {error}")))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let mut running = Running(child);
         let (Some(mut stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
-            return Err(failed(&"has no pipes"));
+            return Err(unavailable(&"has no pipes"));
         };
         let text = text_of(prompt);
         let writing = thread::Builder::new().name("judge-in".into());
         // A command that ends without reading all is judged by its answer.
         drop(writing.spawn(move || drop(stdin.write_all(text.as_bytes()))));
-        let answer = reader(stdout, MAX_ANSWER_BYTES + 1).map_err(|error| failed(&error))?;
-        let complaint = reader(stderr, MAX_ERROR_BYTES).map_err(|error| failed(&error))?;
-        let left = || until.saturating_duration_since(Instant::now());
+        let answer = reader(stdout, MAX_ANSWER_BYTES + 1).map_err(|error| unavailable(&error))?;
+        let complaint = reader(stderr, MAX_ERROR_BYTES).map_err(|error| unavailable(&error))?;
+        let time_left = || until.saturating_duration_since(Instant::now());
         let bytes = loop {
-            match answer.recv_timeout(left().min(LOOK)) {
+            match answer.recv_timeout(time_left().min(STOP_CHECK)) {
                 Ok(bytes) => break bytes,
                 Err(_) if self.stopped.load(Ordering::Relaxed) => {
-                    return Err(failed(&"was stopped, since the daemon ends"));
+                    return Err(unavailable(&"was stopped, since the daemon ends"));
                 }
-                Err(_) if left().is_zero() => {
-                    return Err(failed(&format!("did not answer within {} s", timeout.as_secs())));
+                Err(_) if time_left().is_zero() => {
+                    return Err(unavailable(&format!("did not answer within {} s", timeout.as_secs())));
                 }
                 Err(_) => {}
             }
         };
         if bytes.len() as u64 > MAX_ANSWER_BYTES {
-            return Err(failed(&format!("printed more than {} KiB", MAX_ANSWER_BYTES / 1024)));
+            return Err(unavailable(&format!("printed more than {} KiB", MAX_ANSWER_BYTES / 1024)));
         }
         let status = loop {
             match running.0.try_wait() {
                 Ok(Some(status)) => break status,
-                Ok(None) if left().is_zero() => {
-                    return Err(failed(&format!("did not end within {} s", timeout.as_secs())));
+                Ok(None) if time_left().is_zero() => {
+                    return Err(unavailable(&format!("did not end within {} s", timeout.as_secs())));
                 }
-                Ok(None) => thread::sleep(POLL),
-                Err(error) => return Err(failed(&error)),
+                Ok(None) => thread::sleep(EXIT_CHECK),
+                Err(error) => return Err(unavailable(&error)),
             }
         };
         running.kill();
         if !status.success() {
-            let stderr = complaint.recv_timeout(POLL).unwrap_or_default();
+            let stderr = complaint.recv_timeout(EXIT_CHECK).unwrap_or_default();
             let complaint = crate::domain::text::cut_line(String::from_utf8_lossy(&stderr).trim(), 200);
             let how = match (status.code(), status.signal()) {
                 (Some(code), _) => format!("failed with exit code {code}"),
                 (None, Some(signal)) => format!("was ended by signal {signal}"),
                 (None, None) => "failed".to_owned(),
             };
-            return Err(failed(&if complaint.is_empty() { how } else { format!("{how}: {complaint}") }));
+            return Err(unavailable(&if complaint.is_empty() { how } else { format!("{how}: {complaint}") }));
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }

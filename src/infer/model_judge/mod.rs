@@ -86,7 +86,10 @@ impl From<InferError> for JudgeError {
 
 impl From<EndpointError> for JudgeError {
     fn from(error: EndpointError) -> Self {
-        Self::Unavailable(error.to_string())
+        match error {
+            EndpointError::PromptRefused(why) => Self::Refused(why),
+            error => Self::Unavailable(error.to_string()),
+        }
     }
 }
 
@@ -136,7 +139,7 @@ impl ModelJudge {
     /// answer, so read the answer with care.
     ///
     /// # Errors
-    /// [`JudgeError::Unavailable`].
+    /// [`JudgeError::Unavailable`] and [`JudgeError::Refused`].
     pub fn ask(&self, prompt: &Prompt, grammar: &str, max_tokens: usize, call: Call) -> Result<String, JudgeError> {
         Ok(match self {
             Self::Local(models) => models.generate(prompt, grammar, max_tokens, call)?,

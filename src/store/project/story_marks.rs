@@ -61,7 +61,7 @@ pub(super) fn asked(db: &Connection, event: &LoadedEvent) -> Result<Option<Categ
     Ok(note.confusion.map(|confusion| (confusion.number(), note.rule.unwrap_or(StoryRule::Model).number())))
 }
 
-/// How a scope answered the marks of one sort.
+/// How the people of a scope answered the marks of one sort.
 pub(in crate::store) fn story_answers(db: &Connection, (scope, confusion, rule): MarkSort) -> Result<MarkAnswers> {
     let mut read = db.prepare_cached(
         "SELECT coalesce(sum(dismissed = 1), 0), coalesce(sum(dismissed = 0), 0) FROM story_answers
@@ -130,10 +130,10 @@ impl Projector<'_> {
         Ok(())
     }
 
-    /// Keeps whether an event that settles a story card says that there was nothing to settle.
+    /// Keeps whether an event that settles a story card says that there was nothing to settle. Agents, whose claims are asked about, do not count.
     pub(super) fn mark_answer(&mut self, event: &LoadedEvent) -> Result<()> {
         self.drop_answer(event)?;
-        if !event.effective {
+        if !event.effective || event.header.agent.is_some() {
             return Ok(());
         }
         let EventKind::Resolve(act) = event.kind else { return Ok(()) };

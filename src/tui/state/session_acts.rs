@@ -6,6 +6,9 @@ use crate::{
     domain::{OpId, Scope, drift},
 };
 
+/// The most acts whose changes are awaited on the event stream.
+const MAX_OWN: usize = 100;
+
 /// An act of this session, or an undo of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionAct {
@@ -22,6 +25,14 @@ pub struct SessionAct {
 }
 
 impl AppState {
+    /// Keeps the key of an act that was sent, to know its change when it comes back over the event stream.
+    pub fn remember_own(&mut self, op: OpId) {
+        if self.own.len() == MAX_OWN {
+            self.own.pop_front();
+        }
+        self.own.push_back(op);
+    }
+
     /// Notes an act that undo can undo; what was undone before cannot be redone from here on.
     pub fn did(&mut self, act: SessionAct) {
         self.done.push(act);

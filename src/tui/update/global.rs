@@ -85,10 +85,7 @@ pub(super) fn send(state: &mut AppState, write: WriteRequest, acting: Acting, ou
     state.note(Tone::Info, format!("$ {}", command_line::of(&write)));
     state.acting = Some(acting);
     if let Some(op) = command_line::op(&write) {
-        state.own.push_back(op);
-        if state.own.len() > 100 {
-            state.own.pop_front();
-        }
+        state.remember_own(op);
     }
     out.push(Effect::Write(ticket, Box::new(write)));
 }

@@ -55,7 +55,7 @@ fn send(state: &mut AppState, out: &mut Vec<Effect>) {
     let Some((pair, verdict)) = judging(state).and_then(JudgingState::next_to_send) else { return };
     let caller = state.caller(&pair.scope);
     if let Some(op) = caller.op_id {
-        state.own.push_back(op);
+        state.remember_own(op);
     }
     let verdicts = vec![VerdictOnPair { pair: pair.id.to_hex(), verdict, because: None }];
     let write = WriteRequest::JudgePairs(JudgePairsRequest { caller, verdicts, ..JudgePairsRequest::default() });

@@ -289,6 +289,38 @@ fn a_pair_that_the_model_refuses_counts_as_asked_about() {
 }
 
 #[test]
+fn a_prompt_that_an_endpoint_refuses_is_asked_in_parts_and_not_again() {
+    use std::io::{Read, Write};
+
+    let fixture = fixture();
+    pair(&fixture);
+    fixture.remember("The weekly report goes to the finance team on paper", "they file it");
+    work(&fixture);
+    assert_eq!(waiting(&fixture).total, 3);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let served = std::thread::spawn(move || {
+        // All three pairs, the first of them, both others, and each of these.
+        for _ in 0..5 {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut asked, mut part) = (Vec::new(), [0; 4096]);
+            while !asked.ends_with(b"\"stream\":false}") {
+                let read = stream.read(&mut part).unwrap();
+                asked.extend_from_slice(&part[..read]);
+            }
+            let refusal = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            stream.write_all(refusal.as_bytes()).unwrap();
+        }
+    });
+    let endpoint = ergo::infer::Endpoint::new(&address, "small", "a-key").unwrap();
+    let fixture = with_judges(fixture, vec![ModelJudge::Endpoint(endpoint)]);
+    let judged = fixture.engine.judge_next(None, 20).unwrap().unwrap();
+    assert_eq!((judged.asked, judged.judged, waiting(&fixture).total), (3, 0, 3), "they are left to a person");
+    served.join().unwrap();
+    assert_eq!(fixture.engine.judge_next(None, 20).unwrap(), None);
+}
+
+#[test]
 fn a_peers_claim_whose_writer_has_a_name_that_is_refused_here_is_judged() {
     let fixture = fixture();
     fixture.remember(OLD, "they plan by it");

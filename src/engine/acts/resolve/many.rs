@@ -319,7 +319,7 @@ fn replayed(context: &ActContext<'_>, request: &ResolveManyRequest) -> Result<Re
         _ => false,
     };
     let Some(first) = events.first().filter(|_| events.iter().any(|event| own(&event.kind))) else {
-        return Err(ApiError::op_id_reused("this `op_id` was used for another act"));
+        return Err(ApiError::op_id_reused("this `op_id` was used for another request"));
     };
     let mut items = Vec::new();
     for card in &request.cards {

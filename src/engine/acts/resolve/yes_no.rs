@@ -128,6 +128,16 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_says_in_a_sentence_what_it_does() {
+        let named = |n, statement| StorySide { statement, ..side(n, true) };
+        let sides = [named(1, "Use REST"), named(2, "Use GraphQL"), named(3, "The API is REST")];
+        let says = |confusion, sides: &[StorySide<'_>], yes| sentence(&answer(confusion, sides, yes), sides);
+        assert_eq!(says(Confusion::Reversal, &sides, true), "“The API is REST” replaces “Use REST” and “Use GraphQL”");
+        assert_eq!(says(Confusion::Ambiguity, &sides[..2], false), "“Use REST” replaces “Use GraphQL”");
+        assert_eq!(says(Confusion::Stale, &sides[..1], false), "Retracts “Use REST”");
+    }
+
+    #[test]
     fn a_fact_never_replaces_a_decision() {
         let fact = StorySide { kind: ClaimKind::Fact, ..side(2, true) };
         let answer = answer(Confusion::Ambiguity, &[side(1, true), fact], true);

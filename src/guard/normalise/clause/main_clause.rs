@@ -118,7 +118,7 @@ fn finite_verb(items: &[Item], from: usize, to: usize) -> Option<usize> {
             return Some(first);
         }
     }
-    let new_claim = |at: &usize, participles: bool| {
+    let looks_finite = |at: &usize, participles: bool| {
         let (item, before) = (&items[*at], &items[*at - 1]);
         let governed = before.kind == ItemKind::Stop
             && matches!(before.lower.as_str(), "to" | "of" | "for" | "in" | "on" | "and" | "or" | "with" | "by");
@@ -135,7 +135,7 @@ fn finite_verb(items: &[Item], from: usize, to: usize) -> Option<usize> {
                         || before.kind == ItemKind::Punct(',') && !item.lower.ends_with("ed")
                 })
     };
-    (first + 1..to).find(|at| new_claim(at, false)).or_else(|| (first + 1..to).find(|at| new_claim(at, true)))
+    (first + 1..to).find(|at| looks_finite(at, false)).or_else(|| (first + 1..to).find(|at| looks_finite(at, true)))
 }
 
 /// Parses a segment: its stance, and the content before and after it.

@@ -68,6 +68,22 @@ fn a_key_judges_a_pair_and_the_next_is_shown_at_once() {
 }
 
 #[test]
+fn a_long_session_keeps_the_keys_of_its_last_acts_alone() {
+    let mut state = inbox();
+    press(&mut state, "J");
+    let (mut ticket, _) = sent(&press(&mut state, "r")).unwrap();
+    let first = state.own[0];
+    for _ in 0..150 {
+        step(&mut state, Msg::Reply(ticket, Ok(answer(110, 1, PairEffect::Replaced))));
+        if let Some(Overlay::Judging(judging)) = &mut state.overlay {
+            judging.undone(OpId([1; 16]));
+        }
+        (ticket, _) = sent(&press(&mut state, "r")).unwrap();
+    }
+    assert!(state.own.len() <= 100 && !state.own.contains(&first), "{} keys", state.own.len());
+}
+
+#[test]
 fn undo_takes_the_last_verdict_back_and_asks_again() {
     let mut state = inbox();
     press(&mut state, "J");
