@@ -13,6 +13,10 @@ use super::Prompt;
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER_BYTES: u64 = 256 * 1024;
 
+/// What [`Endpoint::answers`] asks, and the most tokens of the answer.
+const PROBE: &str = "Answer with the word yes.";
+const PROBE_TOKENS: usize = 8;
+
 /// A language model at an address.
 #[derive(Clone)]
 pub struct Endpoint {
@@ -31,7 +35,7 @@ pub enum EndpointError {
     /// The server rejected the request, and would reject others: the key, the model's name or the address is wrong.
     #[error("{0}")]
     Refused(String),
-    /// The server rejected this prompt: it is too long for the model.
+    /// The server rejected the prompt: it is too long for the model, or the server rejects all ([`Endpoint::answers`]).
     #[error("{0}")]
     PromptRefused(String),
     /// The answer is not a chat completion.
@@ -98,6 +102,12 @@ impl Endpoint {
     /// Returns the address, without the key.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Whether it answers a prompt that no model is too small for: if not, a refusal says nothing about the prompt. Blocks.
+    pub fn answers(&self, timeout: Duration) -> bool {
+        let prompt = Prompt { prefix: Vec::new(), text: PROBE.to_owned() };
+        self.complete(&prompt, PROBE_TOKENS, timeout).is_ok()
     }
 
     /// Returns the model's answer, choosing the likeliest token each time. Blocks.

@@ -143,7 +143,12 @@ impl ModelJudge {
     pub fn ask(&self, prompt: &Prompt, grammar: &str, max_tokens: usize, call: Call) -> Result<String, JudgeError> {
         Ok(match self {
             Self::Local(models) => models.generate(prompt, grammar, max_tokens, call)?,
-            Self::Endpoint(endpoint) => endpoint.complete(prompt, max_tokens, call.deadline)?,
+            Self::Endpoint(endpoint) => match endpoint.complete(prompt, max_tokens, call.deadline) {
+                Err(EndpointError::PromptRefused(why)) if !endpoint.answers(call.deadline) => {
+                    return Err(JudgeError::Unavailable(why));
+                }
+                answer => answer?,
+            },
             Self::Command(command) => command.ask(prompt, call.deadline)?,
         })
     }

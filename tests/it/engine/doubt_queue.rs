@@ -300,20 +300,24 @@ fn a_prompt_that_an_endpoint_refuses_is_asked_in_parts_and_not_again() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     let served = std::thread::spawn(move || {
-        // All three pairs, the first of them, both others, and each of these.
-        for _ in 0..5 {
+        // The server refuses everything at first; then only what is about pairs: all three, the first of them, both others, and
+        // each of these. After each refusal it is asked for a word.
+        for n in 0..12 {
             let (mut stream, _) = listener.accept().unwrap();
             let (mut asked, mut part) = (Vec::new(), [0; 4096]);
             while !asked.ends_with(b"\"stream\":false}") {
                 let read = stream.read(&mut part).unwrap();
                 asked.extend_from_slice(&part[..read]);
             }
-            let refusal = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-            stream.write_all(refusal.as_bytes()).unwrap();
+            let answer = r#"{"choices":[{"message":{"content":"yes"}}]}"#;
+            let (status, body) = if n < 2 || n % 2 == 0 { ("400 Bad Request", "") } else { ("200 OK", answer) };
+            let length = body.len();
+            write!(stream, "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}").unwrap();
         }
     });
     let endpoint = ergo::infer::Endpoint::new(&address, "small", "a-key").unwrap();
     let fixture = with_judges(fixture, vec![ModelJudge::Endpoint(endpoint)]);
+    assert!(fixture.engine.judge_next(None, 20).is_err(), "its settings are wrong: the pairs wait");
     let judged = fixture.engine.judge_next(None, 20).unwrap().unwrap();
     assert_eq!((judged.asked, judged.judged, waiting(&fixture).total), (3, 0, 3), "they are left to a person");
     served.join().unwrap();
