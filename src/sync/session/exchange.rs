@@ -45,6 +45,8 @@ pub(super) struct OpenExchange {
     key: DocumentKey,
     /// Whether this side began it.
     mine: bool,
+    /// Whether a turn of the peer has arrived.
+    answered: bool,
     fork: worker::DocumentSession,
     /// Entries that are new to this document.
     new: Vec<DocumentEntry>,
@@ -143,6 +145,7 @@ impl SyncSession<'_> {
                     number,
                     key,
                     mine,
+                    answered: false,
                     fork,
                     new: Vec::new(),
                     waiting: HashSet::new(),
@@ -210,6 +213,7 @@ impl SyncSession<'_> {
             },
             None => return Ok(()),
         };
+        exchange.answered = true;
         let (mut replies, before) = (Vec::new(), exchange.new.len());
         for message in messages {
             match exchange.fork.message(message.into()).await {
@@ -257,8 +261,13 @@ impl SyncSession<'_> {
         }
         // If both began at the same time, the dialler's exchange goes on.
         let mut again = false;
-        if let Some(open) = self.exchanges.get(&document) {
+        if let Some(open) = self.exchanges.get_mut(&document) {
             if open.mine && self.side == SessionSide::Dialler {
+                if open.answered {
+                    // The peer is done with it and has more; this side waits for bodies, and begins again after that.
+                    open.again = true;
+                    self.send_full_turn(key, number, TurnKind::Aborted, Vec::new())?;
+                }
                 return Ok(false);
             }
             again = open.again || open.mine;
@@ -317,6 +326,9 @@ impl SyncSession<'_> {
             // The fork is dropped: a reader's document is not merged. It may still hold what nobody else has, from a
             // device that was lost or written before the peer became a reader, so its events are judged one by one.
             let digest = self.theirs_of(&key).map_or_else(Default::default, |offered| offered.digest);
+            if again {
+                self.enqueue(key.clone());
+            }
             return match self.asked_reader.insert(document, digest) {
                 Some(asked) if asked == digest => Ok(()),
                 _ => self.request_events(key.scope),

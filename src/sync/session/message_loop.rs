@@ -69,7 +69,7 @@ pub(super) struct SyncSession<'a> {
     pub(super) requested_scopes: HashSet<Scope>,
     /// Events whose bodies were requested outside of exchanges.
     pub(super) requested_bodies: HashSet<EventId>,
-    /// Whether something was stored since the two last compared.
+    /// Whether to compare once all exchanges are over: something was stored, or the peer's nudge came meanwhile.
     pub(super) changed: bool,
     /// The round that a person asked for: over once the peer itself reports the same events.
     round: Option<u64>,
@@ -362,7 +362,12 @@ impl<'a> SyncSession<'a> {
             self.compare();
             return Ok(());
         }
-        if self.is_waiting() || !self.queue.is_empty() { Ok(()) } else { self.offer(true).await }
+        if self.is_waiting() || !self.queue.is_empty() {
+            // The exchanges under way need not bring what the peer has: compare again after them.
+            self.changed = true;
+            return Ok(());
+        }
+        self.offer(true).await
     }
 
     /// Compares with the peer once all exchanges are over and something changed.

@@ -1,11 +1,11 @@
 //! Two devices over a pipe.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use ergo::{
     api::ErrorCode,
     domain::{
-        EventKind, Header, SignedEvent,
+        EventId, EventKind, Header, SignedEvent,
         event::VERSION,
         roster::{Role, RosterChange},
     },
@@ -13,11 +13,14 @@ use ergo::{
     sync::{
         frame::RejectCode,
         index,
-        session::{SessionCommand, SessionEnd, SessionPhase},
+        session::{DocumentKey, SessionCommand, SessionEnd, SessionLimits, SessionPhase},
     },
 };
 
+use tokio::sync::mpsc::UnboundedSender;
+
 use super::nodes::{Node, connect, connect_cut, meet, scope};
+use crate::support::random::Random;
 
 #[tokio::test]
 async fn events_written_apart_reach_both_and_are_counted() {
@@ -117,6 +120,83 @@ async fn both_push_at_once_and_nothing_is_lost() {
     x.synced().await;
     y.synced().await;
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
+}
+
+#[tokio::test]
+async fn what_is_written_while_the_caller_waits_for_bodies_is_exchanged_at_once() {
+    // Silence never ends these sessions.
+    let limits = SessionLimits { idle: Duration::from_hours(1), ..SessionLimits::default() };
+    let (a, b) = (Node::with(61, limits), Node::with(62, limits));
+    let team = a.found(&["api"]);
+    a.admit(team, &b, Role::Writer, None);
+    for round in 0..10 {
+        b.facts("api", &format!("round{round}"), 40);
+        let documents = index::flush(&b.context, team).await.unwrap();
+        let document = |(key, _): &(DocumentKey, Vec<EventId>)| (key.clone(), Vec::new());
+        let again: Vec<_> = documents.iter().map(document).collect();
+        let (mut x, mut y) = connect(&a, &b, team);
+        let pushes = y.commands.clone();
+        // Whenever the exchange is under way, b has more to say about the document.
+        let pushing = tokio::spawn(async move {
+            while pushes.send(SessionCommand::Push(again.clone())).is_ok() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        x.until(|view| view.in_sync && view.received == 40).await;
+        pushing.abort();
+        drop(pushing.await);
+        b.fact("api", &format!("last{round}"), "written last");
+        let documents = index::flush(&b.context, team).await.unwrap();
+        y.commands.send(SessionCommand::Push(documents)).unwrap();
+        x.until(|view| view.received == 41).await;
+        x.synced().await;
+        y.synced().await;
+        x.commands.send(SessionCommand::Stop).unwrap();
+        x.end().await;
+        y.end().await;
+    }
+    assert_eq!(a.set(team, "api"), b.set(team, "api"));
+}
+
+/// Facts that the other lacks when the two meet.
+const BEFORE: usize = 40;
+
+/// Writes bursts of facts, and pushes each, as the service does.
+async fn write_bursts(node: &Node, team: EventId, commands: UnboundedSender<SessionCommand>, seed: u64) -> usize {
+    let (mut random, mut written) = (Random::new(seed), 0);
+    for burst in 0..3 + random.below(9) {
+        let many = if random.percent(20) { 300 } else { 1 + random.below(20) };
+        node.facts("api", &format!("{}b{burst}", node.device().short()), many);
+        written += many;
+        let documents = index::flush(&node.context, team).await.unwrap();
+        commands.send(SessionCommand::Push(documents)).unwrap();
+        tokio::time::sleep(Duration::from_millis(random.next() % 40)).await;
+    }
+    written
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bursts_on_both_sides_come_together_without_a_timeout() {
+    let seeds = std::env::var("ERGO_BURST_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(3);
+    let limits = SessionLimits { idle: Duration::from_hours(1), ..SessionLimits::default() };
+    for seed in 0..seeds {
+        let (a, b) = (Node::with(63, limits), Node::with(64, limits));
+        let team = a.found(&["api"]);
+        a.admit(team, &b, Role::Writer, None);
+        a.facts("api", "before", BEFORE);
+        a.flush(team).await;
+        let (mut x, mut y) = connect(&a, &b, team);
+        let (one, other) = tokio::join!(
+            write_bursts(&a, team, x.commands.clone(), 2 * seed),
+            write_bursts(&b, team, y.commands.clone(), 2 * seed + 1)
+        );
+        println!("seed {seed}: {one} and {other} facts");
+        x.until(|view| view.received == other as u64).await;
+        y.until(|view| view.received == (BEFORE + one) as u64).await;
+        x.synced().await;
+        y.synced().await;
+        assert_eq!(a.set(team, "api"), b.set(team, "api"), "seed {seed}");
+    }
 }
 
 #[tokio::test]

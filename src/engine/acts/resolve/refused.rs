@@ -97,6 +97,13 @@ fn merge(
     store(context, card, resolution, claim, Extra::default())
 }
 
+/// The side that the answer names as its target: one of the opposed claims, or the new one.
+fn named_side(resolution: &Resolution, refused_write: &RefusedWrite) -> Result<ClaimRow, ApiError> {
+    let mut sides = refused_write.opposed.clone();
+    sides.push(refused_write.row.clone());
+    Ok(pick("target", resolution.side("target")?, &sides)?.clone())
+}
+
 /// What opposed it was never right, so the new claim is stored; or the new claim was, which drops it.
 fn retract_side(
     context: &ActContext<'_>,
@@ -104,9 +111,7 @@ fn retract_side(
     resolution: &Resolution,
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
-    let mut sides = refused_write.opposed.clone();
-    sides.push(refused_write.row.clone());
-    let target = pick("target", resolution.side("target")?, &sides)?.clone();
+    let target = named_side(resolution, refused_write)?;
     if target.id == refused_write.row.id {
         return local::discard(context, card, resolution);
     }
@@ -132,9 +137,7 @@ fn narrow(
     resolution: &Resolution,
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
-    let mut sides = refused_write.opposed.clone();
-    sides.push(refused_write.row.clone());
-    let target = pick("target", resolution.side("target")?, &sides)?.clone();
+    let target = named_side(resolution, refused_write)?;
     must_narrow(&target, &resolution.text)?;
     let sentence = wording::holds_only(&target.statement, &resolution.text.qualifiers);
     if target.id == refused_write.row.id {
