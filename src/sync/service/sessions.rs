@@ -27,8 +27,8 @@ use crate::{
 /// The state of a peer that stays in sync is stored again after this many milliseconds.
 const SAVE_INTERVAL_MS: u64 = 60_000;
 
-/// A session that ended in order counts as this many failures for the next dial: the peer dials when it is
-/// back.
+/// A session that the peer ended, or that made room for another, counts as this many failures for the next dial:
+/// the peer dials when it is back.
 const CLOSED_BACKOFF: u32 = 4;
 
 impl Scheduler {
@@ -152,6 +152,10 @@ impl Scheduler {
         }
         match PeerProblem::from_session_end(&ended) {
             Some(problem) => peer.fail(problem, tasks::chance()),
+            // The endpoint was closed here: the peer is dialled as soon as there is one again.
+            None if ended == SessionEnd::Closed && !live.stopping => {
+                peer.call_soon(decisions::first_call_delay(self.me, key.1));
+            }
             // It ended in order: it dials when it is back, and is dialled now and then.
             None => peer.due = Some(Instant::now() + decisions::backoff(CLOSED_BACKOFF, tasks::chance())),
         }
