@@ -229,12 +229,13 @@ const MANY: usize = 32;
 
 /// What refers to events and claims, and is never asked for by them but here. SQLite looks for rows that refer to one which goes, in the
 /// whole table where there is no index; keeping these would cost every write.
-const REFERENCES: [(&str, &str); 5] = [
+const REFERENCES: [(&str, &str); 6] = [
     ("leaving_postings", "postings (claim)"),
     ("leaving_phrases", "phrases (claim)"),
     ("leaving_acts", "live_acts (act)"),
     ("leaving_authors", "cards (author)"),
     ("leaving_settled", "cards (settled)"),
+    ("leaving_story_words", "story_words (claim)"),
 ];
 
 /// Moves events from the log to the quarantine, and takes back what they did in the projections. Answers what changed there.
@@ -355,4 +356,31 @@ pub(super) fn leave(db: &Connection, team: &Team, now: u64) -> Result<()> {
     }
     db.prepare_cached("DELETE FROM invites WHERE team = ?1")?.execute([team.n])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::REFERENCES;
+    use crate::store::open;
+
+    #[test]
+    fn what_refers_to_events_and_claims_has_an_index_at_least_while_many_leave() {
+        let db = open::scratch().unwrap();
+        let mut read = db
+            .prepare(
+                "SELECT t.name, f.\"from\" FROM sqlite_schema t, pragma_foreign_key_list(t.name) f
+                 WHERE t.type = 'table' AND f.\"table\" IN ('events', 'claims') AND f.\"from\" NOT IN (
+                     SELECT name FROM pragma_table_info(t.name) WHERE pk = 1
+                     UNION SELECT c.name FROM pragma_index_list(t.name) i, pragma_index_info(i.name) c
+                     WHERE c.seqno = 0 AND i.partial = 0)",
+            )
+            .unwrap();
+        let without =
+            read.query_map([], |row| Ok(format!("{} ({})", row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
+        let mut without: Vec<String> = without.unwrap().collect::<rusqlite::Result<_>>().unwrap();
+        let mut listed = REFERENCES.map(|(_, column)| column.to_owned());
+        without.sort();
+        listed.sort();
+        assert_eq!(without, listed);
+    }
 }
