@@ -139,20 +139,18 @@ impl Reader {
             .db
             .prepare_cached(select_peer!("WHERE p.device = ?1 ORDER BY t.id <> ?2, p.last_seen DESC LIMIT 1"))?;
         let row = read.query_row([device.0, team.0], read_peer).optional()?;
-        Ok(row.map(|row| match row.team == *team {
-            true => row,
-            false => PeerRow {
-                team: *team,
-                last_seen: None,
-                last_sync: None,
-                last_error: None,
-                behind: 0,
-                ahead: 0,
-                digests_equal: false,
-                via: None,
-                ..row
-            },
-        }))
+        let known_elsewhere = |row| PeerRow {
+            team: *team,
+            last_seen: None,
+            last_sync: None,
+            last_error: None,
+            behind: 0,
+            ahead: 0,
+            digests_equal: false,
+            via: None,
+            ..row
+        };
+        Ok(row.map(|row| if row.team == *team { row } else { known_elsewhere(row) }))
     }
 
     /// The invitations of a team, the latest first.
