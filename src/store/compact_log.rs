@@ -117,7 +117,8 @@ impl Store {
             .execute([n])?;
         }
         log::note_moved(&tx)?;
-        team::with_reference_indexes(&tx, places.len(), || {
+        // No claim is among them.
+        team::with_reference_indexes(&tx, places.len(), &team::TO_EVENTS, || {
             let mut projector = Projector::new(&tx, &*self.check)?;
             let leaving = projector.leave(places.iter().copied())?;
             for n in &places {

@@ -227,14 +227,21 @@ fn share(
 /// From so many events on, what refers to them is looked up in indexes.
 const MANY: usize = 32;
 
-/// What refers to events and claims, and is never asked for by them but here. SQLite looks for rows that refer to one which goes, in the
+/// An index, and the table and column that it is on.
+type ReferenceIndex = (&'static str, &'static str);
+
+/// What refers to events, and is never asked for by them but here. SQLite looks for rows that refer to one which goes, in the
 /// whole table where there is no index; keeping these would cost every write.
-const REFERENCES: [(&str, &str); 6] = [
-    ("leaving_postings", "postings (claim)"),
-    ("leaving_phrases", "phrases (claim)"),
+pub(in crate::store) const TO_EVENTS: [ReferenceIndex; 3] = [
     ("leaving_acts", "live_acts (act)"),
     ("leaving_authors", "cards (author)"),
     ("leaving_settled", "cards (settled)"),
+];
+
+/// The same of claims.
+const TO_CLAIMS: [ReferenceIndex; 3] = [
+    ("leaving_postings", "postings (claim)"),
+    ("leaving_phrases", "phrases (claim)"),
     ("leaving_story_words", "story_words (claim)"),
 ];
 
@@ -248,16 +255,18 @@ pub(super) fn withdraw(
     // Rows that refer to each other go one after the other.
     db.execute_batch("PRAGMA defer_foreign_keys = ON")?;
     log::note_moved(db)?;
-    with_reference_indexes(db, events.len(), || take_out(db, check, team, events))
+    let indexes = [TO_EVENTS, TO_CLAIMS].concat();
+    with_reference_indexes(db, events.len(), &indexes, || take_out(db, check, team, events))
 }
 
 /// Runs something that deletes so many events, with indexes by which SQLite finds what refers to them.
 pub(in crate::store) fn with_reference_indexes<T>(
     db: &Connection,
     events: usize,
+    indexes: &[ReferenceIndex],
     run: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    let indexes = if events < MANY { &REFERENCES[..0] } else { &REFERENCES[..] };
+    let indexes = if events < MANY { &[] } else { indexes };
     for (name, column) in indexes {
         db.execute_batch(&format!("CREATE INDEX {name} ON {column}"))?;
     }
@@ -360,7 +369,7 @@ pub(super) fn leave(db: &Connection, team: &Team, now: u64) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::REFERENCES;
+    use super::{TO_CLAIMS, TO_EVENTS};
     use crate::store::open;
 
     #[test]
@@ -378,9 +387,9 @@ mod tests {
         let without =
             read.query_map([], |row| Ok(format!("{} ({})", row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
         let mut without: Vec<String> = without.unwrap().collect::<rusqlite::Result<_>>().unwrap();
-        let mut listed = REFERENCES.map(|(_, column)| column.to_owned());
-        without.sort();
-        listed.sort();
+        let mut listed = [TO_EVENTS, TO_CLAIMS].concat().into_iter().map(|(_, column)| column).collect::<Vec<_>>();
+        without.sort_unstable();
+        listed.sort_unstable();
         assert_eq!(without, listed);
     }
 }

@@ -18,7 +18,7 @@ mod signatures;
 pub(super) mod sync_rows;
 mod unaccepted;
 
-pub(super) use apply_roster::with_reference_indexes;
+pub(super) use apply_roster::{TO_EVENTS, with_reference_indexes};
 pub use author_rates::BusyAuthor;
 pub use quarantine::MOST_QUARANTINED;
 use rusqlite::{Connection, OptionalExtension};
