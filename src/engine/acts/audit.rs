@@ -262,9 +262,10 @@ impl Work<'_> {
             );
             let found = |id: ClaimId| report.findings.iter().any(|one| one.claim == id && one.tier == Tier::Block);
             let doubts = doubts.iter().map(|pair| (&look.rows[pair.at], pair.band));
-            let doubts =
-                doubts.filter(|(other, _)| !found(other.id)).map(|(other, band)| (ClaimRow::clone(other), band));
-            let doubts: Vec<_> = doubts.collect();
+            let doubts: Vec<_> = doubts
+                .filter(|(other, _)| !found(other.id))
+                .map(|(other, band)| (ClaimRow::clone(other), band))
+                .collect();
             if !doubts.is_empty() {
                 self.doubts.push((ClaimRow::clone(&look.row), doubts));
             }

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::replay;
 use crate::{
     api::{ApiError, ErrorCode, IngestRequest, Ingested, MAX_FILE, MAX_FILE_NAME},
     domain::{
@@ -65,7 +66,7 @@ fn done_before(context: &ActContext<'_>, path: &str, found: &[Chunk<'_>]) -> Res
     let gone = events.iter().filter(|event| derive::is_chunk_gone(&event.kind));
     let retired: usize = gone.map(|event| event.targets.len()).sum();
     if added + retired == 0 {
-        return Err(ApiError::op_id_reused(format!("this `op_id` was used for another request ({})", first.kind)));
+        return Err(replay::other_act(first));
     }
     let chunks = found.iter().map(mark).collect::<HashSet<_>>().len();
     Ok(Some(Ingested { path: path.to_owned(), chunks, added, kept: chunks.saturating_sub(added), retired }))

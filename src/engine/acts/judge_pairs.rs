@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{found_cards::FoundPair, supersede::replaced_by};
+use super::{found_cards::FoundPair, replay, supersede::replaced_by};
 use crate::{
     api::{ApiError, JudgePairsRequest, JudgedPair, JudgedPairs, MAX_PAIRS, PairEffect},
     domain::{CardId, ClaimId, EventKind, PairVerdict, guard_report::Relation, judgement::JudgementData},
@@ -64,7 +64,7 @@ fn done_before(context: &ActContext<'_>) -> Result<Option<JudgedPairs>, ApiError
     let events = context.done_before()?;
     let Some(first) = events.first() else { return Ok(None) };
     if !events.iter().any(|event| matches!(event.kind, EventKind::Judgement(_))) {
-        return Err(ApiError::op_id_reused(format!("this `op_id` was used for another request ({})", first.kind)));
+        return Err(replay::other_act(first));
     }
     Ok(Some(JudgedPairs {
         op_id: context.op,

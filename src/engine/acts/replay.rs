@@ -270,6 +270,7 @@ fn refused(context: &ActContext<'_>, new_claim: &ClaimId) -> Result<WriteOutcome
     }))
 }
 
-fn other_act(first: &EventRow) -> ApiError {
+/// The error if the `op_id` of a request belongs to an act of another kind, whose first event this is.
+pub(super) fn other_act(first: &EventRow) -> ApiError {
     ApiError::op_id_reused(format!("this `op_id` was used for another request ({})", first.kind))
 }

@@ -130,8 +130,7 @@ fn done_before(context: &ActContext<'_>) -> Result<Option<UndoOutcome>, ApiError
         Some(target) if is_undo(&events) => context.reader().event(target)?.map(|event| event.op),
         _ => None,
     };
-    let undone = undone
-        .ok_or_else(|| ApiError::op_id_reused(format!("this `op_id` was used for another request ({})", first.kind)))?;
+    let undone = undone.ok_or_else(|| replay::other_act(first))?;
     let (_, redo) = undone_by(context.reader(), context.reader().op(&undone)?)?;
     let summary = format!("{} by an earlier request with this `op_id`", if redo { "Redone" } else { "Undone" });
     Ok(Some(UndoOutcome { undone, op_id: context.op, summary, redo, claims: vec![] }))
