@@ -35,10 +35,9 @@ impl Scheduler {
     pub(super) async fn established(&mut self, established: EstablishedSession, connection: Connection) {
         let key = (established.team, established.peer);
         let lan = self.transport.as_ref().is_some_and(|transport| transport.mode() == NetworkMode::Lan);
-        let at_limit = "this device has reached its limit of sessions; it will be retried";
         let Some(peer) = self.peers.get_mut(&key) else {
             let (code, reason) = if self.excess_members.contains(&key) {
-                (RejectCode::Busy, at_limit)
+                (RejectCode::Busy, "this device has reached its limit of peers; it will be retried")
             } else {
                 (RejectCode::RosterStale, "the peer's device is not on this device's copy of the team's roster")
             };
@@ -50,7 +49,8 @@ impl Scheduler {
         // A session that is stopping is not counted any more.
         let one_more = peer.live.as_ref().is_none_or(|live| live.stopping);
         if one_more && established.side == SessionSide::Acceptor && !self.make_room() {
-            return refuse(established, connection, RejectCode::Busy, at_limit);
+            let reason = "this device has reached its limit of sessions; it will be retried";
+            return refuse(established, connection, RejectCode::Busy, reason);
         }
         let Some(peer) = self.peers.get_mut(&key) else { return };
         if let Some(old) = &peer.live {
