@@ -62,6 +62,9 @@ pub struct Diagnose {
     /// Scopes with their own refusal threshold.
     #[serde(default)]
     pub thresholds: Vec<ScopeThreshold>,
+    /// Scopes in which writers are asked about likelier contradictions only.
+    #[serde(default)]
+    pub ask_thresholds: Vec<AskThreshold>,
     /// Requests served and refused since the daemon started.
     pub requests: u64,
     /// Problems, each with advice.
@@ -211,6 +214,31 @@ pub struct ScopeThreshold {
     pub block: f32,
     /// The probability elsewhere.
     pub usual: f32,
+}
+
+/// A scope in which a writer is asked about likelier contradictions only, because earlier questions there were in vain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AskThreshold {
+    /// The scope.
+    pub scope: Scope,
+    /// The agent that is asked, because of its own answers and those of persons; `None` for those that gave no answers there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The least probability from which it is asked.
+    pub ask: f32,
+    /// The same elsewhere.
+    pub usual: f32,
+}
+
+impl AskThreshold {
+    /// What it says, in one sentence without a period.
+    pub fn words(&self) -> String {
+        let who = self.agent.as_deref().unwrap_or("a writer");
+        format!(
+            "{who} is asked about contradictions from {:.2} instead of {:.2}, because earlier questions were in vain",
+            self.ask, self.usual
+        )
+    }
 }
 
 /// A scope in the list.

@@ -78,6 +78,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         };
         ui.field("threshold", &text);
     }
+    for raised in &diagnose.ask_thresholds {
+        ui.field("questions", &format!("{}: {}", escape(&raised.scope.to_string()), escape(&raised.words())));
+    }
     ui.field("models", &format!("NLI model {}, embedder {}", health.nli, health.embedder));
     ui.field(
         "claims",

@@ -61,11 +61,26 @@ const MARK_EACH: usize = 16;
 /// `ergo audit`.
 const ARRIVED: usize = 500;
 
+/// A claim that waits for the background pass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct WaitingClaim {
+    id: ClaimId,
+    /// Its writer was asked, and told of what is less likely. Not known after a restart.
+    asked: bool,
+}
+
+impl WaitingClaim {
+    /// A claim whose writer was asked nothing, as far as is known.
+    fn unasked(id: ClaimId) -> Self {
+        Self { id, asked: false }
+    }
+}
+
 /// Claims that wait for the background pass.
 #[derive(Debug, Default)]
 pub(super) struct DeepQueue {
     /// The oldest first.
-    waiting: Mutex<VecDeque<ClaimId>>,
+    waiting: Mutex<VecDeque<WaitingClaim>>,
     /// How often in a row the reading of a claim has failed.
     failures: Mutex<HashMap<ClaimId, u32>>,
     /// The number of the newest claim that was read; 0 for none.
@@ -75,19 +90,19 @@ pub(super) struct DeepQueue {
 }
 
 impl DeepQueue {
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<ClaimId>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<WaitingClaim>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts a claim back whose reading failed, unless that happened too often. It is read after all others, which it does not hold up.
-    fn put_back(&self, claim: ClaimId) {
+    fn put_back(&self, claim: WaitingClaim) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let failed = failures.entry(claim).or_default();
+        let failed = failures.entry(claim.id).or_default();
         *failed += 1;
         if *failed < TRIES {
             self.lock().push_front(claim);
         } else {
-            failures.remove(&claim);
+            failures.remove(&claim.id);
         }
     }
 
@@ -106,18 +121,19 @@ impl Engine {
     /// What waited when the store was last closed waits again; claims from before the background pass was there are left to an audit.
     pub(super) fn resume_deepening(&self) -> Result<(), ApiError> {
         let waiting = self.readers.lend().deep_stage_waits(QUEUE)?;
-        self.deep_queue.lock().extend(waiting);
+        self.deep_queue.lock().extend(waiting.into_iter().map(WaitingClaim::unasked));
         Ok(())
     }
 
-    /// Notes a claim that was stored, for the background pass. `asked`: its writer was there to be asked about it.
-    pub(super) fn deepen_later(&self, claim: ClaimId, asked: bool) {
+    /// Notes a claim that was stored, for the background pass. `asked`: its writer was asked about it, if there was a doubt. `answered`: that
+    /// was earlier, and claims may have been stored since.
+    pub(super) fn deepen_later(&self, id: ClaimId, asked: bool, answered: bool) {
         if !asked || self.deepens(DeepMode::Background) {
             let mut queue = self.deep_queue.lock();
             if queue.len() == QUEUE {
                 queue.pop_front();
             }
-            queue.push_back(claim);
+            queue.push_back(WaitingClaim { id, asked: asked || answered });
         }
     }
 
@@ -125,8 +141,8 @@ impl Engine {
     pub(super) fn judge_later(&self, claims: impl IntoIterator<Item = ClaimId>) {
         let claims: Vec<ClaimId> = claims.into_iter().collect();
         let mut queue = self.deep_queue.lock();
-        let room = ARRIVED.saturating_sub(queue.len());
-        queue.extend(&claims[claims.len().saturating_sub(room)..]);
+        let skipped = claims.len().saturating_sub(ARRIVED.saturating_sub(queue.len()));
+        queue.extend(claims.into_iter().skip(skipped).map(WaitingClaim::unasked));
     }
 
     /// Whether claims wait for the background pass.
@@ -141,21 +157,21 @@ impl Engine {
     pub fn deepen_next(&self) -> Result<bool, ApiError> {
         let DeepQueue { newest_read, begun, .. } = &self.deep_queue;
         if !begun.load(Ordering::Relaxed) {
-            let oldest = self.deep_queue.lock().front().copied();
+            let oldest = self.deep_queue.lock().front().map(|claim| claim.id);
             self.writer.lock().unwrap_or_else(PoisonError::into_inner).begin_deep_stage(oldest.as_ref())?;
             begun.store(true, Ordering::Relaxed);
         }
         let Some(claim) = self.deep_queue.lock().pop_back() else { return Ok(false) };
-        if let Err(error) = self.deepen(&claim) {
+        if let Err(error) = self.deepen(claim) {
             self.deep_queue.put_back(claim);
             return Err(error);
         }
-        self.deep_queue.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(&claim);
-        let number = self.readers.lend().claim_number(&claim)?.unwrap_or_default();
+        self.deep_queue.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(&claim.id);
+        let number = self.readers.lend().claim_number(&claim.id)?.unwrap_or_default();
         let newest = newest_read.fetch_max(number, Ordering::Relaxed).max(number);
         let (waiting, next) = {
             let queue = self.deep_queue.lock();
-            (queue.len(), queue.back().copied())
+            (queue.len(), queue.back().map(|claim| claim.id))
         };
         // The mark waits for the disk under the write lock: after a crash, a few claims are looked at again.
         if waiting.is_multiple_of(MARK_EACH) {
@@ -165,9 +181,9 @@ impl Engine {
     }
 
     /// Reads one stored claim deeply. Returns how many cards it opened.
-    fn deepen(&self, claim: &ClaimId) -> Result<usize, ApiError> {
+    fn deepen(&self, claim: WaitingClaim) -> Result<usize, ApiError> {
         let call = Call::background(AFTER);
-        let Some(row) = self.readers.lend().claim(claim)? else { return Ok(0) };
+        let Some(row) = self.readers.lend().claim(&claim.id)? else { return Ok(0) };
         if row.status != Status::Active || !row.kind.is_guarded() {
             return Ok(0);
         }
@@ -186,9 +202,10 @@ impl Engine {
             source: row.source.as_deref(),
             normalised: &normalised,
             exclude: &exclude,
+            consider: true,
         };
         let deeply = self.deepens(DeepMode::Background) || self.deepens(DeepMode::Inline);
-        let mut results = self.ask_models_within(&incoming, call, deeply.then_some(call), true);
+        let mut results = self.ask_models_within(&incoming, call, deeply.then_some(call));
         let mut rows = self.near_again(&incoming, &results)?;
         if rows.is_empty() {
             // Without models, words alone say what is near.
@@ -206,9 +223,16 @@ impl Engine {
             rulings: &rulings,
             infers: results.infers() && self.nli_is_fitted(),
             threshold_shift: shift,
+            ask_shift: 0.0,
         };
         let Ok(report) = guard_calls::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
-        let doubts = guard_calls::doubts(&self.guard, &ours, &against, under);
+        // Of what was only mentioned to its writer, since questions were in vain, nobody else is asked either.
+        let doubts = if claim.asked {
+            let written_by = (&row.scope, row.agent.as_deref());
+            self.doubts_to_ask(&self.readers.lend(), written_by, &ours, &against, under)?
+        } else {
+            guard_calls::doubts(&self.guard, &ours, &against, under)
+        };
         let found: Vec<ClaimId> =
             report.findings.iter().filter(|one| one.tier == Tier::Block).map(|one| one.claim).collect();
         let doubts = doubts.iter().map(|pair| (&row, &rows[pair.at], pair.band));
@@ -280,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_claim_that_cannot_be_read_waits_again_behind_the_others_and_not_for_ever() {
-        let [broken, other] = [1, 2].map(|n| crate::domain::EventId([n; 32]));
+        let [broken, other] = [1, 2].map(|n| WaitingClaim::unasked(crate::domain::EventId([n; 32])));
         let queue = DeepQueue::default();
         queue.lock().push_back(other);
         for _ in 1..TRIES {

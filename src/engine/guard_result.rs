@@ -127,6 +127,8 @@ pub(super) struct IncomingClaim<'a> {
     pub(super) normalised: &'a NormalisedStatement,
     /// Claims that are to give way: not compared.
     pub(super) exclude: &'a [ClaimId],
+    /// Somebody can answer questions about it: the gate looks for doubts with the cross-encoder, too, and asks as answers in its scope say.
+    pub(super) consider: bool,
 }
 
 impl IncomingClaim<'_> {
@@ -236,6 +238,7 @@ impl ActContext<'_> {
             rulings: &rulings,
             infers: results.infers() && self.engine.nli_is_fitted(),
             threshold_shift: shift,
+            ask_shift: 0.0,
         };
         let report = match guard_calls::judge(&self.engine.guard, &ours, &against, under) {
             Ok(mut report) => {
@@ -256,6 +259,10 @@ impl ActContext<'_> {
         let nearest = rows.iter().take(NEAREST).map(|row| row.id).collect();
         let doubts = match report.tier {
             Tier::Block => Vec::new(),
+            _ if incoming.consider => {
+                let agent = self.actor.agent.as_deref();
+                self.engine.doubts_to_ask(self.reader(), (incoming.scope, agent), &ours, &against, under)?
+            }
             _ => guard_calls::doubts(&self.engine.guard, &ours, &against, under),
         };
         let doubts =

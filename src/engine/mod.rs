@@ -65,13 +65,13 @@ use readers::Readers;
 
 use crate::{
     api::{
-        ActRequest, AgentView, AgentsQuery, ApiError, AuditOutcome, AuditRequest, CardView, Change, ClaimView,
-        ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest, Doubts,
-        DoubtsQuery, GuardCounts, History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery,
-        JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, Questions, QuestionsQuery, RecallAnswer,
-        RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold, Scopes,
-        Snapshot, SnapshotQuery, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded,
-        WhyAnswer, WhyRequest, WriteOutcome,
+        ActRequest, AgentView, AgentsQuery, ApiError, AskThreshold, AuditOutcome, AuditRequest, CardView, Change,
+        ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest,
+        Doubts, DoubtsQuery, GuardCounts, History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles,
+        IngestedQuery, JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, Questions, QuestionsQuery,
+        RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold,
+        Scopes, Snapshot, SnapshotQuery, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome, UndoRequest,
+        Unembedded, WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
@@ -109,6 +109,8 @@ pub struct EngineCounts {
     pub nli: String,
     /// Scopes in which inference refuses from another probability than elsewhere.
     pub thresholds: Vec<ScopeThreshold>,
+    /// Scopes in which writers are asked about likelier contradictions only.
+    pub ask_thresholds: Vec<AskThreshold>,
     /// How long parts of a write took.
     pub timings: Vec<Timing>,
     /// What waits for its vector.
@@ -459,6 +461,7 @@ impl Engine {
             },
             nli: self.model_name(ModelRole::Nli),
             thresholds: self.thresholds(&reader)?,
+            ask_thresholds: self.ask_thresholds(&reader)?,
             timings: self.timers.timings(),
             unembedded: self.unembedded(&reader)?,
         })

@@ -84,23 +84,21 @@ impl Engine {
     /// Asks the models about a write. Never fails: what could not be asked is named in the answer.
     pub(super) fn ask_models(&self, incoming: &IncomingClaim<'_>) -> ModelResults {
         let deeply = (self.config.deep == DeepMode::Inline).then_some(Call::foreground(deep_stage::BEFORE));
-        self.ask_models_within(incoming, WRITE, deeply, false)
+        self.ask_models_within(incoming, WRITE, deeply)
     }
 
-    /// [`Engine::ask_models`] with what the small models get, and the language model, if it is asked at all. `gate`: the cross-encoder is asked
-    /// for the gate, too, since somebody can answer its question.
+    /// [`Engine::ask_models`] with what the small models get, and the language model, if it is asked at all.
     pub(super) fn ask_models_within(
         &self,
         incoming: &IncomingClaim<'_>,
         call: Call,
         deeply: Option<Call>,
-        gate: bool,
     ) -> ModelResults {
         let mut results = ModelResults { statement: incoming.statement.to_owned(), ..ModelResults::default() };
         if !incoming.kind.is_guarded() || incoming.normalised.warning.is_some() {
             return results;
         }
-        if let Err(error) = self.collect_model_results(incoming, call, deeply, gate, &mut results) {
+        if let Err(error) = self.collect_model_results(incoming, call, deeply, &mut results) {
             // The store is asked again under the lock, which answers for it.
             tracing::warn!(%error, "cannot ask the models before the write");
         }
@@ -150,8 +148,9 @@ impl Engine {
             source: draft.source.as_deref(),
             normalised,
             exclude: &exclude,
+            consider,
         };
-        let mut results = self.ask_models_within(&incoming, WRITE, deeply, consider);
+        let mut results = self.ask_models_within(&incoming, WRITE, deeply);
         if let Some(error) = unread {
             results.skip(self, "the language model's parse of the statement", &error);
         }
@@ -163,7 +162,6 @@ impl Engine {
         incoming: &IncomingClaim<'_>,
         call: Call,
         deeply: Option<Call>,
-        gate: bool,
         into: &mut ModelResults,
     ) -> Result<(), ApiError> {
         if self.models.info().roles.is_empty() {
@@ -192,7 +190,7 @@ impl Engine {
         let under = JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };
         let selected = guard_calls::select_for_inference(&self.guard, &ours, &against, under);
         // The gate looks at more pairs than the judge, which goes on as if they had not been asked about.
-        let more = if gate && self.nli_is_fitted() {
+        let more = if incoming.consider && self.nli_is_fitted() {
             guard_calls::select_for_gate(&self.guard, &ours, &against, under, &selected)
         } else {
             Vec::new()

@@ -1,13 +1,19 @@
-//! The shift of a scope's block threshold: how earlier contradictions found by inference were settled there moves it
-//! a little.
+//! The shifts of a scope's thresholds: how earlier contradictions found by inference were settled there moves the one for refusals a little, and
+//! how earlier questions were answered moves the one for questions.
 
-use super::Engine;
+use std::sync::Arc;
+
+use super::{Engine, guard_calls};
 use crate::{
-    api::{ApiError, ScopeThreshold},
-    domain::{Scope, guard_report::RuleId},
+    api::{ApiError, AskThreshold, ScopeThreshold},
+    domain::{DoubtBand, Scope, guard_report::RuleId, judgement},
+    guard::{COUNTED_ANSWERS, DoubtfulPair, JudgeContext, ParsedClaim, ask_shift},
     infer::ModelRole,
     store::{CardFilter, CardRow, CardState, Reader},
 };
+
+/// The most agents whose thresholds for questions are listed.
+const LISTED_AGENTS: usize = 20;
 
 /// Settled cards of a scope that count, the newest.
 const LOOKED_AT: usize = 30;
@@ -53,6 +59,43 @@ impl Engine {
             }
         }
         Ok(moved)
+    }
+
+    /// The scopes in which answers raised the threshold for questions, and for which agent.
+    pub(super) fn ask_thresholds(&self, reader: &Reader) -> Result<Vec<AskThreshold>, ApiError> {
+        let infers = self.nli_is_fitted();
+        let usual = self.guard.ask_threshold(infers, 0.0);
+        let mut raised = Vec::new();
+        for given in reader.newest_verdicts_by_scope(LISTED_AGENTS, COUNTED_ANSWERS)? {
+            let shift = ask_shift(given.verdicts);
+            if shift > 0.0 && given.agent.as_deref().is_none_or(|agent| judgement::built_in(agent).is_none()) {
+                let ask = self.guard.ask_threshold(infers, shift);
+                raised.push(AskThreshold { scope: given.scope, agent: given.agent, ask, usual });
+            }
+        }
+        Ok(raised)
+    }
+}
+
+impl Engine {
+    /// Returns the claims in doubt of a write whose writer answers questions. The answers of persons and of the writer itself in its scope say how
+    /// likely a contradiction must be for a question: an agent that calls everything compatible silences no question to another one.
+    pub(super) fn doubts_to_ask(
+        &self,
+        reader: &Reader,
+        (scope, agent): (&Scope, Option<&str>),
+        incoming: &ParsedClaim,
+        against: &[Arc<ParsedClaim>],
+        under: JudgeContext<'_>,
+    ) -> Result<Vec<DoubtfulPair>, ApiError> {
+        let doubts = guard_calls::doubts(&self.guard, incoming, against, under);
+        // Few writes are in such doubt that the answers matter.
+        if doubts.iter().all(|pair| pair.band != DoubtBand::Ask) {
+            return Ok(doubts);
+        }
+        let agent = agent.filter(|agent| judgement::built_in(agent).is_none());
+        let ask_shift = ask_shift(reader.newest_verdicts(scope, agent, COUNTED_ANSWERS)?);
+        Ok(guard_calls::doubts(&self.guard, incoming, against, JudgeContext { ask_shift, ..under }))
     }
 }
 

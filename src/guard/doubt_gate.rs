@@ -96,12 +96,17 @@ impl GateRegression {
         score(&self.weights, features)
     }
 
-    fn band(&self, score: f32) -> Option<DoubtBand> {
+    fn band(&self, score: f32, ask_shift: f32) -> Option<DoubtBand> {
         match score {
-            _ if score >= self.ask => Some(DoubtBand::Ask),
+            _ if score >= self.raised_ask(ask_shift) => Some(DoubtBand::Ask),
             _ if score >= self.mention => Some(DoubtBand::Mention),
             _ => None,
         }
+    }
+
+    /// The least probability from which the writer is asked, after answers that raised it.
+    fn raised_ask(&self, shift: f32) -> f32 {
+        if shift > 0.0 && self.ask < 1.0 { probability((self.ask / (1.0 - self.ask)).ln() + shift) } else { self.ask }
     }
 }
 
@@ -130,6 +135,12 @@ pub struct DoubtfulPair {
 }
 
 impl Guard {
+    /// Returns the least probability from which a writer is asked, after answers that raised it by `shift`. `infers`: a cross-encoder scored the
+    /// pair.
+    pub fn ask_threshold(&self, infers: bool, shift: f32) -> f32 {
+        if infers { &self.gate.models } else { &self.gate.words }.raised_ask(shift)
+    }
+
     /// The same guard with other weights of the gate; for measuring.
     #[must_use]
     pub fn with_gate(mut self, gate: GateWeights) -> Self {
@@ -180,7 +191,7 @@ impl Guard {
             let features = gate_features(at, &ruling, incoming, &against[at], &scores);
             Some((at, if heard { &self.gate.models } else { &self.gate.words }.score(&features), heard))
         });
-        select(scored, &self.gate)
+        select(scored, &self.gate, under.ask_shift)
     }
 
     /// The features of each pair that may be in doubt, by its place in `against`. For fitting.
@@ -260,11 +271,15 @@ pub(crate) fn gate_features(
 
 /// The pairs in doubt, the likeliest contradiction first, from the score of each pair that may be one and whether a cross-encoder was
 /// heard.
-pub(crate) fn select(scored: impl IntoIterator<Item = (usize, f32, bool)>, weights: &GateWeights) -> Vec<DoubtfulPair> {
+fn select(
+    scored: impl IntoIterator<Item = (usize, f32, bool)>,
+    weights: &GateWeights,
+    ask_shift: f32,
+) -> Vec<DoubtfulPair> {
     let mut found: Vec<DoubtfulPair> = scored
         .into_iter()
         .filter_map(|(at, score, heard)| {
-            let band = if heard { &weights.models } else { &weights.words }.band(score)?;
+            let band = if heard { &weights.models } else { &weights.words }.band(score, ask_shift)?;
             Some(DoubtfulPair { at, score, band })
         })
         .collect();
@@ -281,6 +296,7 @@ pub(crate) fn select(scored: impl IntoIterator<Item = (usize, f32, bool)>, weigh
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{domain::claim::Qualifiers, guard::NormedClaim};
 
     #[test]
     fn the_file_is_whole() {
@@ -299,13 +315,37 @@ mod tests {
     fn few_are_asked_about_and_fewer_mentioned() {
         let regression = GateRegression { ask: 0.5, mention: 0.2, weights: BTreeMap::new() };
         let weights = GateWeights { models: regression.clone(), words: regression, ..GateWeights::default() };
-        let doubts = |scores: &[f32]| -> Vec<(usize, DoubtBand)> {
+        let doubts = |scores: &[f32], ask_shift: f32| -> Vec<(usize, DoubtBand)> {
             let scored = scores.iter().enumerate().map(|(at, score)| (at, *score, true));
-            select(scored, &weights).into_iter().map(|pair| (pair.at, pair.band)).collect()
+            select(scored, &weights, ask_shift).into_iter().map(|pair| (pair.at, pair.band)).collect()
         };
         use DoubtBand::{Ask, Mention};
-        assert_eq!(doubts(&[0.1, 0.3, 0.9, 0.25, 0.4]), [(2, Ask), (4, Mention), (1, Mention)]);
-        assert_eq!(doubts(&[0.6; 9]).len(), MAX_DOUBTS);
-        assert_eq!(doubts(&[0.1; 9]), []);
+        assert_eq!(doubts(&[0.1, 0.3, 0.9, 0.25, 0.4], 0.0), [(2, Ask), (4, Mention), (1, Mention)]);
+        assert_eq!(doubts(&[0.6; 9], 0.0).len(), MAX_DOUBTS);
+        assert_eq!(doubts(&[0.1; 9], 0.0), []);
+        // A shift of 1 makes 0.5 to 0.73.
+        assert_eq!(doubts(&[0.74, 0.72, 0.21, 0.19], 1.0), [(0, Ask), (1, Mention), (2, Mention)]);
+        assert_eq!(doubts(&[0.72, 0.6, 0.55], 1.0), [(0, Mention), (1, Mention)]);
+        let silent = GateWeights::default();
+        assert_eq!(select([(0, 1.0, true)], &silent, 1.5), []);
+    }
+
+    #[test]
+    fn what_lies_below_a_raised_threshold_is_mentioned() {
+        let weights = [("intercept".to_owned(), 0.45)].into();
+        let words = GateRegression { ask: 0.5, mention: 0.2, weights };
+        let guard = Guard::default().with_gate(GateWeights { words, ..GateWeights::default() });
+        let parsed = |statement: &str| {
+            let norms = guard.normalise_claim(ClaimKind::Decision, statement, &Qualifiers::default()).norms;
+            Arc::new(ParsedClaim::new(NormedClaim { statement: statement.to_owned(), norms, ..NormedClaim::default() }))
+        };
+        let ours = parsed("The weekly report goes to the finance team as a draft");
+        let against = [parsed("The weekly report goes to the finance team first")];
+        let bands = |ask_shift: f32| -> Vec<DoubtBand> {
+            let under = JudgeContext { ask_shift, ..JudgeContext::default() };
+            guard.doubts(&ours, &against, under).into_iter().map(|pair| pair.band).collect()
+        };
+        assert_eq!((bands(0.0), bands(0.4)), (vec![DoubtBand::Ask], vec![DoubtBand::Ask]));
+        assert_eq!((bands(0.5), bands(9.0)), (vec![DoubtBand::Mention], vec![DoubtBand::Mention]));
     }
 }

@@ -4,6 +4,7 @@
 //! from the store's index, which is fed by [`Guard::index_terms`], and from the neighbours of the statement's vector.
 
 pub(crate) mod align;
+pub mod ask_shift;
 pub(crate) mod correction;
 pub mod deep;
 pub mod doubt_gate;
@@ -21,6 +22,7 @@ pub mod structural_pair_check;
 mod tests;
 pub mod weights;
 
+pub use ask_shift::{COUNTED_ANSWERS, ask_shift};
 pub use doubt_gate::{DoubtfulPair, GateWeights};
 pub use judge::{ParsedClaim, Ruling, Stages};
 pub use nli::{Inference, PairScores};
@@ -99,6 +101,8 @@ pub struct JudgeContext<'a> {
     pub infers: bool,
     /// Added to the score from which inference blocks. It follows from how people settled earlier findings in this scope.
     pub threshold_shift: f32,
+    /// Added to the log-odds of the probability from which the writer is asked: by [`ask_shift()`], 0 or more.
+    pub ask_shift: f32,
 }
 
 impl JudgeContext<'_> {

@@ -51,7 +51,9 @@ pub use doubt_rows::{DoubtRow, NewDoubt, QueuedDoubts};
 pub use error::StoreError;
 pub use long_step::{StoreProgress, StoreStep};
 pub use past::PastMark;
-pub use read::{AgentTally, ClaimLink, ClaimNews, JudgedWords, NearbyLists, RecordedPromotion, Sightings};
+pub use read::{
+    AgentTally, ClaimLink, ClaimNews, JudgedWords, NearbyLists, RecordedPromotion, Sightings, VerdictsInScope,
+};
 pub use requests::RequestHash;
 pub use row::{
     AgentRow, CardFilter, CardRow, CardState, CheckReport, ClaimFilter, ClaimRow, EventRow, GuardOutcome,

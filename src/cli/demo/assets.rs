@@ -81,6 +81,7 @@ pub(super) const RECORDS: &[Asset] = &[
     record!("0058-compact-the-local-log.md"),
     record!("0059-several-processes-of-the-small-models.md"),
     record!("0060-readers-hand-on-events.md"),
+    record!("0061-questions-in-vain-raise-the-bar.md"),
 ];
 
 #[cfg(test)]

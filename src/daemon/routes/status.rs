@@ -42,6 +42,7 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> Js
         needs_review: counts.needs_review,
         guard: counts.guard,
         thresholds: counts.thresholds,
+        ask_thresholds: counts.ask_thresholds,
         requests: shared.requests.load(Ordering::Relaxed),
         problems: shared.problems.iter().cloned().chain(shared.streams.problem()).collect(),
         models: shared.models.status(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{notice, promote::promotion, refuse};
+use super::{Answered, notice, promote::promotion, refuse};
 use crate::{
     api::{ApiError, BesideRelation, Doubt, Stored, Warning, WriteOutcome},
     domain::{
@@ -52,7 +52,8 @@ impl NewClaim {
     ) -> IncomingClaim<'a> {
         let (kind, statement) = (self.draft.kind, &self.draft.statement);
         let source = self.draft.source.as_deref();
-        IncomingClaim { scope: &write_scope.scope, kind, statement, source, normalised: &self.normalised, exclude }
+        let (scope, normalised, consider) = (&write_scope.scope, &self.normalised, self.consider);
+        IncomingClaim { scope, kind, statement, source, normalised, exclude, consider }
     }
 
     /// The ids of the claims that give way.
@@ -184,6 +185,7 @@ impl ActContext<'_> {
         if let Some(answered) = &self.answered {
             judged.doubts.retain(|doubt| !answered.names(&doubt.row.id));
         }
+        let answered = self.answered.as_ref().is_some_and(Answered::is_judged);
         let excepts = claim.draft.exception.is_some();
         let proposed = judged.blocks() && excepts && !self.may_except();
         // Who names the rule means that one alone.
@@ -249,7 +251,7 @@ impl ActContext<'_> {
         if claim.draft.kind.is_guarded() {
             self.count(&judged, !rules.is_empty());
             if let Some(id) = committed.created.first() {
-                self.engine.deepen_later(*id, claim.consider && !judged.model_failed);
+                self.engine.deepen_later(*id, claim.consider && !judged.model_failed, answered);
             }
         }
         warnings.extend(review_warning(&committed));

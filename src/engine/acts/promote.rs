@@ -63,6 +63,7 @@ fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, Ap
             source: None,
             normalised: &normalised,
             exclude: &[],
+            consider: false,
         })
     });
     let model_results = model_results.collect();

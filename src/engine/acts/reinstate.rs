@@ -22,6 +22,7 @@ pub(in crate::engine) fn reinstate(engine: &Engine, request: &ActRequest) -> Res
                 source,
                 normalised: &normalised,
                 exclude: &exclude,
+                consider: false,
             })
         })
     };
@@ -79,6 +80,7 @@ fn refusal(
         source: claim.source.as_deref(),
         normalised: &normalised,
         exclude: &[claim.id],
+        consider: false,
     };
     let judged = context.judge(&incoming)?;
     if !judged.blocks() {

@@ -161,6 +161,7 @@ fn ask_models(engine: &Engine, token: &str) -> Result<Vec<ModelResults>, ApiErro
         source: row.source.as_deref(),
         normalised: &normalised,
         exclude: &[],
+        consider: false,
     })])
 }
 
@@ -263,6 +264,11 @@ impl Answered {
     /// Whether a claim was part of the question.
     pub(in crate::engine) fn names(&self, id: &ClaimId) -> bool {
         self.words.contains_key(id)
+    }
+
+    /// Whether somebody gave a verdict.
+    pub(in crate::engine) fn is_judged(&self) -> bool {
+        !self.verdicts.is_empty()
     }
 
     /// Its events. `stores`: the first draft of the act is the claim that is stored.

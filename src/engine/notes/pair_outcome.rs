@@ -148,6 +148,7 @@ impl Engine {
             rulings: &rulings,
             infers: pair.infers,
             threshold_shift: pair.shift,
+            ask_shift: 0.0,
         };
         let report = guard_calls::judge(&self.guard, &pair.ours, &pair.theirs, under).unwrap_or_default();
         let blocks = |finding: &Finding| {

@@ -16,10 +16,111 @@ macro_rules! judging {
     };
 }
 
+/// How many of the newest judgements and questions of an agent, or of all persons, are looked through for those of one scope.
+const LOOKED_AT: usize = 300;
+
 /// After how many consecutive `compatible` judgements an agent is reported as calling everything compatible.
 const ALWAYS: usize = 50;
 
+/// The newest verdicts in a scope that bear on an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VerdictsInScope {
+    /// The scope.
+    pub scope: Scope,
+    /// The agent; `None` for those that gave none themselves.
+    pub agent: Option<String>,
+    /// Those of persons and of the agent, the oldest first.
+    pub verdicts: Vec<PairVerdict>,
+}
+
+/// A verdict, and when it was given.
+#[derive(Clone, Debug)]
+struct GivenVerdict {
+    place: (i64, i64, i64),
+    scope: i64,
+    verdict: PairVerdict,
+}
+
+/// The newest of some verdicts, the oldest first.
+fn newest(mut verdicts: Vec<GivenVerdict>, limit: usize) -> Vec<PairVerdict> {
+    verdicts.sort_unstable_by_key(|given| given.place);
+    let older = verdicts.len().saturating_sub(limit);
+    verdicts.into_iter().skip(older).map(|given| given.verdict).collect()
+}
+
 impl Reader {
+    /// The newest verdicts, at most `limit`, on pairs of a scope by persons and by one agent, the oldest first; without those that were undone,
+    /// and without old ones if many were given elsewhere since.
+    pub fn newest_verdicts(&self, scope: &Scope, agent: Option<&str>, limit: usize) -> Result<Vec<PairVerdict>> {
+        self.snapshot(|reader| {
+            let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(Vec::new()) };
+            let mut found = reader.verdicts_by(None, Some(scope), limit)?;
+            if agent.is_some() {
+                found.extend(reader.verdicts_by(agent, Some(scope), limit)?);
+            }
+            Ok(newest(found, limit))
+        })
+    }
+
+    /// [`Reader::newest_verdicts`] of every scope with answers: for the agents that gave some there, the first `agents` by name, and for all
+    /// others.
+    pub fn newest_verdicts_by_scope(&self, agents: usize, limit: usize) -> Result<Vec<VerdictsInScope>> {
+        self.snapshot(|reader| {
+            let mut named = reader.db.prepare_cached(concat!(
+                "SELECT min(agent) FROM events INDEXED BY events_judging WHERE agent > ?1 AND ",
+                judging!()
+            ))?;
+            let mut found = Vec::new();
+            let persons = reader.verdicts_by(None, None, LOOKED_AT)?;
+            let (mut agent, mut own) = (None::<String>, persons.clone());
+            for _ in 0..=agents {
+                let mut scopes: Vec<i64> = own.iter().map(|given| given.scope).collect();
+                scopes.sort_unstable();
+                scopes.dedup();
+                for scope in scopes {
+                    let others = if agent.is_some() { persons.as_slice() } else { &[] };
+                    let here = own.iter().chain(others).filter(|given| given.scope == scope);
+                    let verdicts = newest(here.cloned().collect(), limit);
+                    found.push(VerdictsInScope {
+                        scope: log::scope_named(&reader.db, scope)?,
+                        agent: agent.clone(),
+                        verdicts,
+                    });
+                }
+                agent = named.query_row([agent.unwrap_or_default()], |row| row.get(0))?;
+                if agent.is_none() {
+                    break;
+                }
+                own = reader.verdicts_by(agent.as_deref(), None, LOOKED_AT)?;
+            }
+            Ok(found)
+        })
+    }
+
+    /// The newest verdicts by an agent, or by persons, at most `limit`, in a scope or everywhere; without those that were undone.
+    fn verdicts_by(&self, agent: Option<&str>, scope: Option<i64>, limit: usize) -> Result<Vec<GivenVerdict>> {
+        let mut read = self.db.prepare_cached(concat!(
+            "SELECT scope, kind, effective, wall, tick, n FROM events WHERE agent IS ?1 AND ",
+            judging!(),
+            " ORDER BY wall DESC, tick DESC, n DESC LIMIT ?2"
+        ))?;
+        let mut rows = read.query(params![agent, LOOKED_AT])?;
+        let mut found = Vec::new();
+        while found.len() < limit
+            && let Some(row) = rows.next()?
+        {
+            let at: i64 = row.get(0)?;
+            if scope.is_some_and(|scope| scope != at) || !row.get::<_, bool>(2)? {
+                continue;
+            }
+            let kind: String = row.get(1)?;
+            if let Some(verdict) = kind.strip_prefix("judgement.").and_then(|word| word.parse().ok()) {
+                found.push(GivenVerdict { place: (row.get(3)?, row.get(4)?, row.get(5)?), scope: at, verdict });
+            }
+        }
+        Ok(found)
+    }
+
     /// The judgements of each agent, in a scope or everywhere.
     pub fn agent_judgements(&self, scope: Option<&Scope>) -> Result<BTreeMap<String, AgentJudgements>> {
         self.snapshot(|reader| {

@@ -210,6 +210,7 @@ pub(crate) fn diagnose() -> Diagnose {
             skipped: 2,
         },
         thresholds: vec![],
+        ask_thresholds: vec![],
         requests: 88_213,
         problems: vec!["port 8788 is taken: only the socket serves; set daemon.tcp in config.toml".into()],
         models: ModelsStatus {

@@ -172,6 +172,9 @@ fn guard(paint: &Paint<'_>, diagnose: &Diagnose, width: usize, out: &mut Vec<Lin
         );
         out.extend(text::wrap(&words, width, theme.dim));
     }
+    for raised in &diagnose.ask_thresholds {
+        out.extend(text::wrap(&format!("in {}, {}", raised.scope, raised.words()), width, theme.dim));
+    }
 }
 
 fn timings(paint: &Paint<'_>, diagnose: &Diagnose, out: &mut Vec<Line<'static>>) {

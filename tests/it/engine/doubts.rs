@@ -10,7 +10,7 @@ use ergo::{
         doubt_gate::{GateFirstStage, GateRegression},
     },
     infer::FakeModels,
-    store::{Act, EventDraft, Store},
+    store::{Act, EventDraft, Ref, Store},
 };
 
 use super::*;
@@ -69,12 +69,15 @@ fn questions(fixture: &Fixture) -> usize {
 
 /// Stores an act as it is, past all checks of the engine.
 pub(super) fn commit(fixture: &Fixture, who: &str, drafts: Vec<EventDraft>) {
+    commit_in(fixture, &Scope::new("acme", "api").unwrap(), who, None, drafts);
+}
+
+fn commit_in(fixture: &Fixture, scope: &Scope, who: &str, agent: Option<&str>, drafts: Vec<EventDraft>) {
     let path = fixture.dir.path().join("store.db");
     let key = fixture.engine.config().device.clone();
     let mut store = Store::open(&path, key, Arc::new(StructuralPairCheck)).unwrap();
-    let scope = Scope::new("acme", "api").unwrap();
-    let now = fixture.engine.now();
-    store.commit(Act { scope, identity: None, who: who.into(), agent: None, op: op(77), now, drafts }).unwrap();
+    let (scope, agent, now) = (scope.clone(), agent.map(str::to_owned), fixture.engine.now());
+    store.commit(Act { scope, identity: None, who: who.into(), agent, op: op(77), now, drafts }).unwrap();
 }
 
 fn active(fixture: &Fixture) -> Vec<String> {
@@ -374,4 +377,87 @@ fn settling_the_card_replaces_only_what_was_asked_about() {
         fixture.resolve(question.card_id, ResolveRequest { winner, ..order(CardAct::Supersede, "drafts come first") }),
     );
     assert_eq!((fixture.claim(old).status, fixture.claim(near).status), (Status::Superseded, Status::Active));
+}
+
+/// A gate whose every doubt is a question until five answers were in vain.
+fn barely_doubting() -> Fixture {
+    let weights = [("intercept".to_owned(), 0.45)].into();
+    let words = GateRegression { ask: 0.5, mention: 0.2, weights };
+    let fixture =
+        Fixture::new().reopen_with(Guard::default().with_gate(GateWeights { words, ..GateWeights::default() }));
+    fixture.remember(OLD, "they plan by it");
+    while fixture.engine.deepen_next().unwrap() {}
+    fixture
+}
+
+/// Says what else becomes of the report, by an agent that can be asked.
+fn write_as(fixture: &Fixture, agent: &str, how: &str) -> WriteOutcome {
+    let caller = Caller { agent: Some(agent.into()), ..caller() };
+    let statement = format!("The weekly report goes to the finance team {how}");
+    fixture.engine.remember(RememberRequest { caller, ..asking(&statement) }).unwrap()
+}
+
+/// Gives one verdict on every claim in question.
+fn judge_all(fixture: &Fixture, caller: Caller, question: &Consider, verdict: PairVerdict) -> WriteOutcome {
+    let all: Vec<_> = question.doubts.iter().map(|doubt| (doubt.id, verdict)).collect();
+    fixture.engine.judge(&JudgeRequest { caller, ..verdicts(&question.token, &all) }).unwrap()
+}
+
+fn only_mentions(outcome: WriteOutcome) -> bool {
+    let doubts = stored(outcome).doubts;
+    !doubts.is_empty() && doubts.iter().all(|doubt| doubt.band == DoubtBand::Mention)
+}
+
+#[test]
+fn questions_in_vain_raise_the_bar_for_their_writer_alone() {
+    let fixture = barely_doubting();
+    let compatible = |how: &str, doubts: usize| {
+        let question = considered(write_as(&fixture, "claude", how));
+        assert_eq!(question.doubts.len(), doubts, "{how}");
+        stored(judge_all(&fixture, agent(), &question, PairVerdict::Compatible))
+    };
+    compatible("as a draft", 1);
+    compatible("in an envelope", 2);
+    let third = compatible("by mail", 3);
+    assert!(only_mentions(write_as(&fixture, "claude", "with a summary")), "six answers were in vain");
+    while fixture.engine.deepen_next().unwrap() {}
+    assert_eq!(fixture.engine.doubts(&ergo::api::DoubtsQuery::default()).unwrap().total, 0, "nobody else is asked");
+    let other = considered(write_as(&fixture, "codex", "on thick paper"));
+    let raised = fixture.engine.counts().unwrap().ask_thresholds;
+    let words: Vec<String> = raised.iter().map(|raised| format!("{}: {}", raised.scope, raised.words())).collect();
+    let told = "acme/api: claude is asked about contradictions from 0.65 instead of 0.50, because earlier questions were in vain";
+    assert_eq!(words, [told]);
+
+    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(third.op_id) }).unwrap();
+    compatible("after lunch", 4);
+    assert!(only_mentions(write_as(&fixture, "claude", "with a cover letter")));
+
+    refused(judge_all(&fixture, caller(), &other, PairVerdict::Contradicts));
+    considered(write_as(&fixture, "claude", "with two charts"));
+}
+
+#[test]
+fn answers_of_persons_and_of_the_writer_count_in_their_scope() {
+    let (here, elsewhere) = (Scope::new("acme", "api").unwrap(), Scope::new("acme", "web").unwrap());
+    for (scope, agent, raises) in [
+        (&here, None, true),
+        (&here, Some("claude"), true),
+        (&here, Some("codex"), false),
+        (&here, Some("ergo"), false),
+        (&elsewhere, None, false),
+        (&elsewhere, Some("claude"), false),
+    ] {
+        let fixture = barely_doubting();
+        let old = fixture.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap().items[0].id;
+        let judged = || EventDraft::new(EventKind::Judgement(PairVerdict::Compatible), [Ref::Id(old)]);
+        commit_in(&fixture, scope, "ada", agent, (0..5).map(|_| judged()).collect());
+        let raised = fixture.engine.counts().unwrap().ask_thresholds;
+        let listed: Vec<_> = raised.iter().map(|raised| (&raised.scope, raised.agent.as_deref())).collect();
+        assert_eq!(listed, if agent == Some("ergo") { vec![] } else { vec![(scope, agent)] });
+        let stored = matches!(write_as(&fixture, "claude", "as a draft"), WriteOutcome::Stored(_));
+        assert_eq!(stored, raises, "{scope} {agent:?}");
+        // Parts of ergo that judge ask nobody, but no answer of theirs counts for themselves either.
+        let asked = matches!(write_as(&fixture, "ergo", "by mail"), WriteOutcome::Consider(_));
+        assert_eq!(asked, (scope, agent) != (&here, None), "{scope} {agent:?}");
+    }
 }

@@ -156,6 +156,7 @@ fn ask_models(
             source: None,
             normalised: &normalised,
             exclude: &members,
+            consider: false,
         }));
     }
     Ok(model_results)
