@@ -10,7 +10,10 @@ use super::{
     gate_examples::{ExampleFile, GateExample},
     memory::{Doubted, Memory},
 };
-use ergo::domain::{ClaimKind, DoubtBand};
+use ergo::{
+    domain::{ClaimKind, DoubtBand, PairVerdict},
+    guard::{COUNTED_ANSWERS, ask_shift},
+};
 
 /// The projects that are built in.
 const BUILT_IN: &str = include_str!("dense_scopes.toml");
@@ -31,10 +34,48 @@ struct DenseFile {
     scope: Vec<DenseScope>,
 }
 
+/// So many harmless writes come before each contradiction while questions are answered: about as rare as contradictions are among real writes.
+const HARMLESS_PER_CLASH: usize = 10;
+
+/// A write beside the claims of a project.
+#[derive(Clone, Copy)]
+struct DenseWrite<'a> {
+    /// Its place in the project's data.
+    number: usize,
+    statement: &'a str,
+    /// The claim that it contradicts; `None` for a harmless one.
+    target: Option<usize>,
+}
+
+impl DenseScope {
+    /// The harmless writes, then the contradictions.
+    fn writes(&self) -> Vec<DenseWrite<'_>> {
+        let harmless = self.harmless.iter().map(|statement| (statement, None));
+        let clashes = self.clashes.iter().map(|(statement, claim)| (statement, Some(*claim)));
+        let numbered = harmless.chain(clashes).enumerate();
+        numbered.map(|(number, (statement, target))| DenseWrite { number, statement, target }).collect()
+    }
+
+    /// The writes with a contradiction after every [`HARMLESS_PER_CLASH`] harmless ones, then the contradictions that are left.
+    fn mixed(&self) -> (Vec<DenseWrite<'_>>, Vec<DenseWrite<'_>>) {
+        let (mut harmless, mut clashes) = (self.writes(), Vec::new());
+        clashes.extend(harmless.drain(self.harmless.len()..));
+        let mut clashes = clashes.into_iter();
+        let mut mixed = Vec::new();
+        for some in harmless.chunks(HARMLESS_PER_CLASH) {
+            mixed.extend_from_slice(some);
+            if some.len() == HARMLESS_PER_CLASH {
+                mixed.extend(clashes.next());
+            }
+        }
+        (mixed, clashes.collect())
+    }
+}
+
 /// What became of writes beside the claims of some projects.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DenseRow {
-    /// `words`, or `models` if a cross-encoder was asked.
+    /// `words`, or `models` if a cross-encoder was asked; `models, answered` if questions in vain made further ones rarer, too.
     pub name: String,
     /// The project, or how many of a file.
     pub scope: String,
@@ -55,6 +96,15 @@ pub struct DenseCounts {
     pub asked: usize,
     /// Neither, and answered with a mention.
     pub mentioned: usize,
+}
+
+impl DenseRow {
+    /// Counts a write. What is said of another claim than the contradicted one does not count.
+    fn add(&mut self, write: DenseWrite<'_>, seen: &[Doubted]) {
+        let counts = |one: &&Doubted| write.target.is_none_or(|target| one.number == target);
+        let counted: Vec<&Doubted> = seen.iter().filter(counts).collect();
+        if write.target.is_some() { &mut self.clashes } else { &mut self.harmless }.add(&counted);
+    }
 }
 
 impl DenseCounts {
@@ -88,6 +138,29 @@ pub(super) fn read(path: &Path) -> Result<Vec<DenseScope>, BenchError> {
     lines(path)?.ok_or_else(|| BenchError::Model(format!("{} is not there", path.display())))
 }
 
+/// The built-in projects, each a group of its own, and those of each file, with what a row calls them.
+fn groups(files: &[PathBuf]) -> Result<Vec<(String, Vec<DenseScope>)>, BenchError> {
+    let mut groups: Vec<_> = built_in()?.into_iter().map(|scope| (scope.name.clone(), vec![scope])).collect();
+    for path in files {
+        let scopes = read(path)?;
+        groups.push((format!("{} of {}", scopes.len(), path.display()), scopes));
+    }
+    Ok(groups)
+}
+
+/// Puts the claims of a project into the memory, and nothing else.
+fn keep_claims(memory: &mut Memory, scope: &DenseScope) {
+    memory.stored.clear();
+    for claim in &scope.claims {
+        memory.keep(ClaimKind::Decision, claim);
+    }
+}
+
+fn doubted(memory: &mut Memory, write: DenseWrite<'_>) -> Vec<Doubted> {
+    let ours = memory.read(ClaimKind::Decision, write.statement);
+    memory.doubted(&ours)
+}
+
 /// Measures the built-in projects, each in a row of its own, and those of `files` in a row for each file.
 pub(super) fn measure(
     name: &str,
@@ -95,43 +168,78 @@ pub(super) fn measure(
     files: &[PathBuf],
     examples: Option<&Path>,
 ) -> Result<Vec<DenseRow>, BenchError> {
-    let mut groups: Vec<(String, Vec<DenseScope>)> =
-        built_in()?.into_iter().map(|scope| (scope.name.clone(), vec![scope])).collect();
-    for path in files {
-        let scopes = read(path)?;
-        groups.push((format!("{} of {}", scopes.len(), path.display()), scopes));
-    }
     let mut examples = ExampleFile::create(examples)?;
     let mut rows = Vec::new();
-    for (group, scopes) in groups {
+    for (group, scopes) in groups(files)? {
         let mut row = DenseRow { name: name.to_owned(), scope: group, ..DenseRow::default() };
         for scope in &scopes {
             row.claims += scope.claims.len();
-            memory.stored.clear();
-            for claim in &scope.claims {
-                memory.keep(ClaimKind::Decision, claim);
-            }
-            let harmless = scope.harmless.iter().map(|write| (write, None));
-            let clashes = scope.clashes.iter().map(|(write, claim)| (write, Some(*claim)));
-            for (number, (write, target)) in harmless.chain(clashes).enumerate() {
-                let ours = memory.read(ClaimKind::Decision, write);
-                let seen = memory.doubted(&ours);
+            keep_claims(memory, scope);
+            for write in scope.writes() {
+                let seen = doubted(memory, write);
                 for one in &seen {
-                    let group = if target.is_some() { "contradiction" } else { "harmless" };
+                    let group = if write.target.is_some() { "contradiction" } else { "harmless" };
                     let existing = &memory.stored[one.number].claim.claim().statement;
-                    let example = GateExample::of(one, group, write, existing, target == Some(one.number));
-                    examples.add(&GateExample { set: &scope.name, write: number, ..example })?;
+                    let target = write.target == Some(one.number);
+                    let example = GateExample::of(one, group, write.statement, existing, target);
+                    examples.add(&GateExample { set: &scope.name, write: write.number, ..example })?;
                 }
-                // What is said of another claim than the contradicted one does not count.
-                let counted: Vec<&Doubted> =
-                    seen.iter().filter(|one| target.is_none_or(|target| one.number == target)).collect();
-                if target.is_some() { &mut row.clashes } else { &mut row.harmless }.add(&counted);
+                row.add(write, &seen);
             }
         }
         rows.push(row);
     }
     examples.finish()?;
     Ok(rows)
+}
+
+/// [`measure`] with each question answered by its label, so that questions in vain make further ones in the same project rarer. After the mixed
+/// writes the threshold stays where it is.
+pub(super) fn measure_answered(
+    name: &str,
+    memory: &mut Memory,
+    files: &[PathBuf],
+) -> Result<Vec<DenseRow>, BenchError> {
+    let mut rows = Vec::new();
+    for (group, scopes) in groups(files)? {
+        let mut row = DenseRow { name: name.to_owned(), scope: group, ..DenseRow::default() };
+        for scope in &scopes {
+            row.claims += scope.claims.len();
+            keep_claims(memory, scope);
+            let mut answers = Vec::new();
+            let (mixed, rest) = scope.mixed();
+            for write in mixed {
+                memory.ask_shift = ask_shift(newest(&answers));
+                let seen = doubted(memory, write);
+                answers.extend(verdicts(write, &seen));
+                row.add(write, &seen);
+            }
+            memory.ask_shift = ask_shift(newest(&answers));
+            for write in rest {
+                let seen = doubted(memory, write);
+                row.add(write, &seen);
+            }
+        }
+        rows.push(row);
+    }
+    memory.ask_shift = 0.0;
+    Ok(rows)
+}
+
+/// The answers that count.
+fn newest(answers: &[PairVerdict]) -> impl Iterator<Item = PairVerdict> {
+    answers[answers.len().saturating_sub(COUNTED_ANSWERS)..].iter().copied()
+}
+
+/// What a writer answers who knows which claim it contradicts; nothing if the write is refused.
+fn verdicts(write: DenseWrite<'_>, seen: &[Doubted]) -> Vec<PairVerdict> {
+    if seen.iter().any(|one| one.blocked) {
+        return Vec::new();
+    }
+    let verdict = |one: &Doubted| {
+        if write.target == Some(one.number) { PairVerdict::Contradicts } else { PairVerdict::Compatible }
+    };
+    seen.iter().filter(|one| one.band == Some(DoubtBand::Ask)).map(verdict).collect()
 }
 
 #[cfg(test)]
@@ -146,5 +254,28 @@ mod tests {
             assert!(scope.claims.len() >= 25 && scope.harmless.len() >= 40 && scope.clashes.len() >= 25);
             assert!(scope.clashes.iter().all(|(_, claim)| *claim < scope.claims.len()), "{}", scope.name);
         }
+    }
+
+    #[test]
+    fn contradictions_are_rare_among_the_writes_whose_questions_are_answered() {
+        for scope in built_in().unwrap() {
+            let (mixed, rest) = scope.mixed();
+            let clashes = |writes: &[DenseWrite<'_>]| writes.iter().filter(|write| write.target.is_some()).count();
+            assert_eq!(mixed.len() - clashes(&mixed), scope.harmless.len());
+            assert_eq!(clashes(&mixed), scope.harmless.len() / HARMLESS_PER_CLASH);
+            assert_eq!((clashes(&mixed) + rest.len(), clashes(&rest)), (scope.clashes.len(), rest.len()));
+            assert!(mixed[HARMLESS_PER_CLASH].target.is_some());
+        }
+    }
+
+    #[test]
+    fn a_refused_write_answers_nothing() {
+        let write = DenseWrite { number: 0, statement: "", target: Some(2) };
+        let doubt = |number, blocked, band| Doubted { number, blocked, band, features: None };
+        let asked = [doubt(1, false, Some(DoubtBand::Ask)), doubt(2, false, Some(DoubtBand::Ask))];
+        assert_eq!(verdicts(write, &asked), [PairVerdict::Compatible, PairVerdict::Contradicts]);
+        assert_eq!(verdicts(write, &[doubt(1, false, Some(DoubtBand::Mention))]), []);
+        let [one, two] = asked;
+        assert_eq!(verdicts(write, &[one, two, doubt(3, true, None)]), []);
     }
 }

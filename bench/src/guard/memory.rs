@@ -44,6 +44,8 @@ pub(super) struct Memory {
     pub(super) stored: Vec<Stored>,
     /// Only the cross-encoder speaks: its probability of a contradiction is the score.
     alone: bool,
+    /// What answers added to the log-odds of the threshold for questions.
+    pub(super) ask_shift: f32,
     /// Pairs that the cross-encoder was asked about for the judge.
     pub(super) pairs: usize,
     /// Pairs that it was asked about for the gate alone.
@@ -53,7 +55,16 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn new(guard: Guard, models: Option<Arc<dyn Models>>) -> Self {
-        Self { guard, models, stored: Vec::new(), alone: false, pairs: 0, gate_pairs: 0, failures: Vec::new() }
+        Self {
+            guard,
+            models,
+            stored: Vec::new(),
+            alone: false,
+            ask_shift: 0.0,
+            pairs: 0,
+            gate_pairs: 0,
+            failures: Vec::new(),
+        }
     }
 
     /// The cross-encoder alone, on the nearby claims that come through the gate.
@@ -141,7 +152,8 @@ impl Memory {
         let scores: Vec<PairScores> = heard.iter().map(|(_, scores)| *scores).collect();
         let rulings = self.guard.rulings(&ours.claim, &against);
         let infers = self.models.as_ref().is_some_and(|models| models.info().role(ModelRole::Nli).is_some());
-        let under = JudgeContext { scores: &scores, rulings: &rulings, infers, ..JudgeContext::default() };
+        let ask_shift = self.ask_shift;
+        let under = JudgeContext { scores: &scores, rulings: &rulings, infers, ask_shift, ..JudgeContext::default() };
         let doubts = self.guard.doubts(&ours.claim, &against, under);
         let features = self.guard.gate_features(&ours.claim, &against, under);
         let seen = |(at, (number, scores)): (usize, &(usize, PairScores))| Doubted {

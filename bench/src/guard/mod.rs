@@ -159,6 +159,7 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
         if let Some(cache) = &cache {
             let mut models = Memory::new(guard(), Some(cache.cached()));
             report.dense.extend(dense::measure("models", &mut models, &options.dense, examples)?);
+            report.dense.extend(dense::measure_answered("models, answered", &mut models, &options.dense)?);
             note("dense", &models, &mut report.failed);
         }
     }
