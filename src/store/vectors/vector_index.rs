@@ -2,7 +2,7 @@
 //!
 //! A lane is what one search reads: the guarded claims of a scope, its facts, or its reference chunks.
 
-use std::{mem::transmute, sync::OnceLock};
+use std::{collections::BinaryHeap, mem::transmute, sync::OnceLock};
 
 use rusqlite::{
     Connection,
@@ -69,50 +69,45 @@ pub(in crate::store) fn remove(db: &Connection, claim: i64) -> Result<()> {
     Ok(())
 }
 
-/// How many are asked for first, to learn how far away the nearest are.
-const PROBE: usize = 16;
-
-/// The place among those from which the tail of the distances is taken to be regular; the very nearest are often a case of their own.
-const REGULAR: usize = 4;
-
-/// The least spread that is reckoned with, as a part of all bits: 4 of 384.
-const LEAST: f64 = 0.01;
-
 /// The claims of a lane whose signs differ least, the nearest first.
 ///
-/// sqlite-vec looks through all rows once for each that it returns (version 0.1.9), so many of them are asked for within a distance: it
-/// leaves the rows beyond out beforehand. How far that is, is estimated: the answer may be a third shorter than asked for.
+/// Reads the tables in which sqlite-vec (0.1.9) keeps the lane: its own search looks through all rows once for each that it returns, which
+/// takes ten times as long. A row of `vector_index_chunks` has a bit for each place of a chunk that is taken and the claim's number there;
+/// the signs are in `vector_index_vector_chunks00` under the number of the chunk.
 pub(in crate::store) fn nearest(db: &Connection, lane: i64, code: &[u8], limit: usize) -> Result<Vec<i64>> {
-    let signs = super::signs(code);
-    let plain = "SELECT claim, distance FROM vector_index WHERE lane = ?1 AND signs MATCH vec_bit(?2) AND k = ?3
-         ORDER BY distance";
-    let search = |limit: usize| -> Result<Vec<(i64, f64)>> {
-        let mut read = db.prepare_cached(plain)?;
-        let rows = read.query_map(params![lane, signs, limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
-    };
-    let first = search(limit.min(PROBE))?;
-    if first.len() < PROBE || limit <= PROBE {
-        return Ok(first.into_iter().map(|(claim, _)| claim).collect());
-    }
-    let at = |place: usize| first.get(place - 1).map_or(0.0, |(_, distance)| *distance);
-    // Near its end the distribution of distances is about exponential: so many bits more for e times as many rows; many rows at one distance
-    // say nothing of that. A half more than needed is cheaper than searching once more.
-    let bits = (at(PROBE) - at(REGULAR)) / ((PROBE / REGULAR) as f64).ln();
-    let needed = bits.max((signs.len() * 8) as f64 * LEAST) * (limit as f64 / PROBE as f64).ln();
-    let mut within = db.prepare_cached(
-        "SELECT claim FROM vector_index WHERE lane = ?1 AND signs MATCH vec_bit(?2) AND k = ?3 AND distance <= ?4
-         ORDER BY distance",
+    let asked = super::signs(code);
+    let mut read = db.prepare_cached(
+        "SELECT c.validity, c.rowids, v.vectors FROM vector_index_chunks c
+         JOIN vector_index_vector_chunks00 v ON v._rowid_ = c.chunk_id WHERE c.partition00 = ?1",
     )?;
-    for reserve in [1.5, 4.0] {
-        let reach = needed.mul_add(reserve, at(PROBE));
-        let found = within.query_map(params![lane, signs, limit, reach], |row| row.get(0))?;
-        let found = found.collect::<rusqlite::Result<Vec<i64>>>()?;
-        if found.len() >= limit * 2 / 3 {
-            return Ok(found);
+    let mut chunks = read.query([lane])?;
+    let mut nearest = BinaryHeap::with_capacity(limit + 1);
+    while let Some(chunk) = chunks.next()? {
+        let blob = |column| chunk.get_ref(column)?.as_blob().map_err(rusqlite::Error::from);
+        let (taken, claims, signs) = (blob(0)?, blob(1)?, blob(2)?);
+        for (at, (claim, signs)) in claims.chunks_exact(8).zip(signs.chunks_exact(asked.len())).enumerate() {
+            if taken.get(at / 8).is_none_or(|byte| byte >> (at % 8) & 1 == 0) {
+                continue;
+            }
+            let distance = differing_bits(&asked, signs);
+            if nearest.len() < limit || nearest.peek().is_some_and(|(farthest, _)| distance < *farthest) {
+                nearest.push((distance, i64::from_le_bytes(claim.try_into().unwrap_or_default())));
+            }
+            if nearest.len() > limit {
+                nearest.pop();
+            }
         }
     }
-    Ok(search(limit)?.into_iter().map(|(claim, _)| claim).collect())
+    Ok(nearest.into_sorted_vec().into_iter().map(|(_, claim)| claim).collect())
+}
+
+/// In how many bits two rows of signs of one length differ.
+fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    let (a_words, b_words) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest = a_words.remainder().iter().zip(b_words.remainder()).map(|(a, b)| (a ^ b).count_ones());
+    let rest: u32 = rest.sum();
+    a_words.zip(b_words).map(|(a, b)| (word(a) ^ word(b)).count_ones()).sum::<u32>() + rest
 }
 
 /// How many claims are in it.
@@ -152,16 +147,42 @@ mod tests {
 
     #[test]
     fn the_nearest_are_those_of_a_full_comparison() {
-        // A cloud alone, a few that are much nearer than the rest, as many of these as are asked for, and too few rows.
-        for (rows, close) in [(1500, 0), (1500, 20), (1500, 144), (100, 0), (10, 3)] {
-            let (db, asked, distances) = lane(rows, close);
+        for (rows, close) in [(2500, 0), (2500, 20), (2500, 144), (100, 0), (10, 3), (0, 0)] {
+            let (db, asked, mut wanted) = lane(rows, close);
             let found = nearest(&db, 7, &asked, 144).unwrap();
-            let of_found: Vec<u32> = found.iter().map(|row| distances[usize::try_from(*row).unwrap()]).collect();
-            let mut wanted = distances;
+            let of_found: Vec<u32> = found.iter().map(|row| wanted[usize::try_from(*row).unwrap()]).collect();
             wanted.sort_unstable();
-            wanted.truncate(of_found.len());
-            assert!(of_found.len() >= rows.min(96), "{rows} rows, {close} of them close: {}", of_found.len());
+            wanted.truncate(144);
             assert_eq!(of_found, wanted, "{rows} rows, {close} of them close");
         }
+    }
+
+    #[test]
+    fn the_tables_of_sqlite_vec_hold_what_its_own_search_finds() {
+        let (db, asked, distances) = lane(2500, 20);
+        // Chunks get holes, and places that were left are taken again.
+        for row in (0..2500).step_by(3) {
+            remove(&db, row).unwrap();
+        }
+        let other = vec![1; 384];
+        add(&db, 9000, 7, &other).unwrap();
+        add(&db, 9001, 8, &asked).unwrap();
+        let mut read = db
+            .prepare("SELECT distance FROM vector_index WHERE lane = 7 AND signs MATCH vec_bit(?1) AND k = 200 ORDER BY distance")
+            .unwrap();
+        let theirs = read.query_map([super::super::signs(&asked)], |row| row.get(0)).unwrap();
+        let theirs: Vec<f64> = theirs.collect::<rusqlite::Result<_>>().unwrap();
+        let far = differing_bits(&super::super::signs(&asked), &super::super::signs(&other));
+        let ours = nearest(&db, 7, &asked, 200).unwrap();
+        let distance = |row: &i64| f64::from(distances.get(usize::try_from(*row).unwrap()).copied().unwrap_or(far));
+        assert_eq!(ours.iter().map(distance).collect::<Vec<_>>(), theirs);
+        assert_eq!(nearest(&db, 8, &asked, 200).unwrap(), [9001]);
+        assert!(ours.iter().all(|row| row % 3 != 0 || *row == 9000));
+    }
+
+    #[test]
+    fn bits_differ_beyond_the_last_whole_word_too() {
+        assert_eq!(differing_bits(&[0xff; 10], &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, 0xff, 0x7f]), 2);
+        assert_eq!(differing_bits(&[], &[]), 0);
     }
 }
