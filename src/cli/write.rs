@@ -45,7 +45,8 @@ pub(crate) struct NewClaimArgs {
     /// decision, constraint, rejection, convention or fact [default: decision].
     #[arg(short, long, value_name = "KIND")]
     pub(crate) kind: Option<ClaimKind>,
-    /// The key of a fact: a later fact with the same key replaces it.
+    /// The key of a fact: a later fact with the same key replaces it. Without one, only a fact that gives a property
+    /// (port, version, owner, …) another value does.
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
     /// The id of a claim that this one depends on; may be given several times.

@@ -1,8 +1,11 @@
 //! Derives the key of a fact if its writer gives none. Pure.
 
-use crate::domain::{
-    Norm,
-    norm::{Modality, SubjectKind},
+use crate::{
+    domain::{
+        Norm,
+        norm::{Modality, SubjectKind},
+    },
+    guard::normalise::names_property,
 };
 
 /// How a key begins that was made of a norm: of stems, which people are not shown.
@@ -16,9 +19,9 @@ pub(super) fn shown(key: &str) -> Option<&str> {
     (!key.starts_with(OF_NORM) && !key.starts_with(OF_STATEMENT)).then_some(key)
 }
 
-/// The key of a fact: subject, attribute and place of its norm, where all its definite norms agree on them and say what
-/// *is*; else a hash of the statement, so that it replaces nothing but itself. Never the subject alone: two facts about
-/// one subject are not one fact.
+/// The key of a fact: subject, property and place of its norm, where all its definite norms agree on them and say what
+/// *is*; else a hash of the statement, so that it replaces nothing but itself. Only what is named as a property (“port”,
+/// “time limit”) has one value at a time: a second outage does not replace the first.
 pub(super) fn derive(statement: &str, norms: &[Norm]) -> String {
     let mut keys = norms.iter().filter(|norm| norm.subject_kind == SubjectKind::Present).map(of_norm);
     match keys.next() {
@@ -28,8 +31,8 @@ pub(super) fn derive(statement: &str, norms: &[Norm]) -> String {
 }
 
 fn of_norm(norm: &Norm) -> Option<String> {
-    let attribute = norm.attribute.as_deref().filter(|text| !text.is_empty())?;
-    if norm.subject.is_empty() || norm.modality != Modality::Must {
+    let attribute = norm.attribute.as_deref()?;
+    if norm.subject.is_empty() || norm.modality != Modality::Must || !names_property(norm) {
         return None;
     }
     let mut key = format!("{OF_NORM}{}/{attribute}", norm.subject);

@@ -32,6 +32,12 @@ pub struct Normalised {
     pub problems: Vec<String>,
 }
 
+/// Whether a norm is about a property of its subject, such as a port or a time limit, which has one value at a time.
+pub fn names_property(norm: &Norm) -> bool {
+    let words = norm.attribute.iter().flat_map(|attribute| attribute.split(' '));
+    words.into_iter().any(norms::is_attribute)
+}
+
 /// Turns prose into norms.
 pub trait Normaliser: Send + Sync {
     /// Normalises a statement. Never fails.

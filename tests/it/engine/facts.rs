@@ -37,6 +37,25 @@ fn facts_without_a_key_replace_only_what_is_the_same() {
 }
 
 #[test]
+fn facts_without_a_key_replace_another_value_of_a_property_and_nothing_else() {
+    let replaced = |older: &str, newer: &str| {
+        let fixture = Fixture::new();
+        stored(fixture.engine.remember(fact(older)).unwrap());
+        !stored(fixture.engine.remember(fact(newer)).unwrap()).superseded.is_empty()
+    };
+    assert!(replaced("The web server's port is 80.", "The web server's port is 443."));
+    assert!(replaced("The default branch name is master.", "The default branch name is main."));
+    for (older, newer) in [
+        ("The outage of May 2 lasted 3 hours.", "The outage of May 9 lasted 5 hours."),
+        ("The release of March 3 was rolled back.", "The release of March 9 was rolled back."),
+        ("CI runs on Linux.", "CI runs on macOS."),
+        ("Alpha fact 1.", "Alpha fact 2."),
+    ] {
+        assert!(!replaced(older, newer), "{newer}");
+    }
+}
+
+#[test]
 fn a_fact_needs_no_reason_and_passes_no_guard() {
     let fixture = Fixture::new();
     fixture.remember("Deployments must use a blue canary", "safe");
