@@ -94,7 +94,11 @@ impl CliError {
         if error.kind() == io::ErrorKind::AlreadyExists {
             return Self::usage(format!("{} already exists", path.display())).hint("choose another name");
         }
-        Self::new(kind, format!("cannot {what} {}: {}", path.display(), system_words(error)))
+        let failed = Self::new(kind, format!("cannot {what} {}: {}", path.display(), system_words(error)));
+        match error.kind() {
+            io::ErrorKind::NotFound => failed.hint("check the path; a relative one starts in the current folder"),
+            _ => failed,
+        }
     }
 
     /// Adds a hint: what to do next.

@@ -117,7 +117,6 @@ fn read(path: &Path, most: u64) -> Result<String, CliError> {
 fn unreadable(path: &Path, error: &io::Error) -> CliError {
     let failed = CliError::file("read", path, error);
     match error.kind() {
-        io::ErrorKind::NotFound => failed.hint("check the path; a relative one starts in the current folder"),
         io::ErrorKind::FileTooLarge => failed.hint("split it and import the parts one by one"),
         io::ErrorKind::InvalidInput => failed.hint("write it to a regular file, or pass it on stdin: `-`"),
         _ => failed,

@@ -126,7 +126,7 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
         }
         "local.found" => "ergo audit".to_owned(),
         kind if kind.starts_with("judgement.") => "ergo judge".to_owned(),
-        _ => format!("ergo log  # act {}", event.op_id),
+        _ => format!("ergo log  # change {}", event.op_id),
     }
 }
 

@@ -227,7 +227,7 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
         let ids: Vec<String> = event.targets.iter().take(6).map(|id| id.short()).collect();
         field("claims", &ids.join(", "), theme.text);
     }
-    field("act", &event.op_id.to_string(), theme.dim);
+    field("change", &event.op_id.to_string(), theme.dim);
     if event.undone {
         field("", "It was undone.", theme.warn);
     }
@@ -236,7 +236,7 @@ fn full(paint: &Paint<'_>, event: &EventView, width: usize) -> Vec<Line<'static>
     out.extend(text::wrap(&format!("$ {}", command_of(event)), width, theme.text));
     out.push(Line::default());
     let back = match state.check(crate::tui::action::Action::UndoSelected.spec()) {
-        Ok(()) => state.keys.say("{undo_selected} undoes this act; {open} opens the claim."),
+        Ok(()) => state.keys.say("{undo_selected} undoes this change; {open} opens the claim."),
         Err(why) => format!("It cannot be undone: {why}."),
     };
     out.extend(text::wrap(&back, width, theme.dim));

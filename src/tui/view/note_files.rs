@@ -65,7 +65,8 @@ fn nothing(paint: &mut Paint<'_>, area: Rect) {
     }
     let body = [
         "The rules in files such as CLAUDE.md become claims, and active claims can be written back into a section of each file.".to_owned(),
-        "To follow a file, a repository, or a folder of them: ergo notes add PATH".to_owned(),
+        "To follow a file, a repository, or a folder of them:".to_owned(),
+        "ergo notes add PATH".to_owned(),
         state.keys.say("Press {notes_list} to see the insights."),
     ];
     empty::card(paint, inner, "No file is followed", &body);
