@@ -66,8 +66,8 @@ impl Engine {
         let infers = self.nli_is_fitted();
         let usual = self.guard.ask_threshold(infers, 0.0);
         let mut raised = Vec::new();
-        for given in reader.newest_verdicts_by_scope(LISTED_AGENTS, COUNTED_ANSWERS)? {
-            let shift = ask_shift(given.verdicts);
+        for given in reader.newest_answers_by_scope(LISTED_AGENTS, COUNTED_ANSWERS)? {
+            let shift = ask_shift(&given.answers.verdicts, given.answers.writes);
             if shift > 0.0 && given.agent.as_deref().is_none_or(|agent| judgement::built_in(agent).is_none()) {
                 let ask = self.guard.ask_threshold(infers, shift);
                 raised.push(AskThreshold { scope: given.scope, agent: given.agent, ask, usual });
@@ -94,7 +94,8 @@ impl Engine {
             return Ok(doubts);
         }
         let agent = agent.filter(|agent| judgement::built_in(agent).is_none());
-        let ask_shift = ask_shift(reader.newest_verdicts(scope, agent, COUNTED_ANSWERS)?);
+        let answers = reader.newest_answers(scope, agent, COUNTED_ANSWERS)?;
+        let ask_shift = ask_shift(&answers.verdicts, answers.writes);
         Ok(guard_calls::doubts(&self.guard, incoming, against, JudgeContext { ask_shift, ..under }))
     }
 }

@@ -52,7 +52,8 @@ pub use error::StoreError;
 pub use long_step::{StoreProgress, StoreStep};
 pub use past::PastMark;
 pub use read::{
-    AgentTally, ClaimLink, ClaimNews, JudgedWords, NearbyLists, RecordedPromotion, Sightings, VerdictsInScope,
+    AgentTally, AnswersInScope, ClaimLink, ClaimNews, JudgedWords, NearbyLists, NewestAnswers, RecordedPromotion,
+    Sightings,
 };
 pub use requests::RequestHash;
 pub use row::{

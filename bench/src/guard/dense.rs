@@ -208,13 +208,14 @@ pub(super) fn measure_answered(
             keep_claims(memory, scope);
             let mut answers = Vec::new();
             let (mixed, rest) = scope.mixed();
-            for write in mixed {
-                memory.ask_shift = ask_shift(newest(&answers));
+            let written = mixed.len();
+            for (at, write) in mixed.into_iter().enumerate() {
+                memory.ask_shift = shift_after(&answers, at);
                 let seen = doubted(memory, write);
-                answers.extend(verdicts(write, &seen));
+                answers.extend(verdicts(write, &seen).into_iter().map(|verdict| (at, verdict)));
                 row.add(write, &seen);
             }
-            memory.ask_shift = ask_shift(newest(&answers));
+            memory.ask_shift = shift_after(&answers, written);
             for write in rest {
                 let seen = doubted(memory, write);
                 row.add(write, &seen);
@@ -226,9 +227,11 @@ pub(super) fn measure_answered(
     Ok(rows)
 }
 
-/// The answers that count.
-fn newest(answers: &[PairVerdict]) -> impl Iterator<Item = PairVerdict> {
-    answers[answers.len().saturating_sub(COUNTED_ANSWERS)..].iter().copied()
+/// The shift after some answers, each with the number of its write, and `written` writes in all.
+fn shift_after(answers: &[(usize, PairVerdict)], written: usize) -> f32 {
+    let counted = &answers[answers.len().saturating_sub(COUNTED_ANSWERS)..];
+    let verdicts: Vec<PairVerdict> = counted.iter().map(|(_, verdict)| *verdict).collect();
+    ask_shift(&verdicts, counted.first().map_or(0, |(at, _)| written - at))
 }
 
 /// What a writer answers who knows which claim it contradicts; nothing if the write is refused.

@@ -22,16 +22,38 @@ const LOOKED_AT: usize = 300;
 /// After how many consecutive `compatible` judgements an agent is reported as calling everything compatible.
 const ALWAYS: usize = 50;
 
-/// The newest verdicts in a scope that bear on an agent.
+/// How many writes of a writer are counted at most.
+const MOST_WRITES: usize = 1000;
+
+/// The newest answers in a scope that bear on a writer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewestAnswers {
+    /// Those of persons and of the writer, the oldest first; without those that were undone.
+    pub verdicts: Vec<PairVerdict>,
+    /// The claims that the writer stored there since the oldest of them.
+    pub writes: usize,
+}
+
+/// [`NewestAnswers`] of one scope and one writer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct VerdictsInScope {
+pub struct AnswersInScope {
     /// The scope.
     pub scope: Scope,
-    /// The agent; `None` for those that gave none themselves.
+    /// The agent that writes; `None` for persons.
     pub agent: Option<String>,
-    /// Those of persons and of the agent, the oldest first.
-    pub verdicts: Vec<PairVerdict>,
+    /// The answers.
+    pub answers: NewestAnswers,
 }
+
+/// Counts the claims that an agent stored in a scope since a place in the log; of an index for agents.
+const WRITES_OF_AGENT: &str = "SELECT count(*) FROM (
+    SELECT 1 FROM events INDEXED BY events_by_agent
+    WHERE agent = ?2 AND (wall, tick, n) > (?3, ?4, ?5) AND scope = ?1 AND kind IN ('assert', 'supersede') LIMIT ?6)";
+
+/// The same for persons.
+const WRITES_OF_PERSONS: &str = "SELECT count(*) FROM (
+    SELECT 1 FROM events INDEXED BY events_in_scope
+    WHERE scope = ?1 AND (wall, tick, n) > (?3, ?4, ?5) AND agent IS ?2 AND kind IN ('assert', 'supersede') LIMIT ?6)";
 
 /// A verdict, and when it was given.
 #[derive(Clone, Debug)]
@@ -41,30 +63,42 @@ struct GivenVerdict {
     verdict: PairVerdict,
 }
 
-/// The newest of some verdicts, the oldest first.
-fn newest(mut verdicts: Vec<GivenVerdict>, limit: usize) -> Vec<PairVerdict> {
-    verdicts.sort_unstable_by_key(|given| given.place);
-    let older = verdicts.len().saturating_sub(limit);
-    verdicts.into_iter().skip(older).map(|given| given.verdict).collect()
-}
-
 impl Reader {
-    /// The newest verdicts, at most `limit`, on pairs of a scope by persons and by one agent, the oldest first; without those that were undone,
-    /// and without old ones if many were given elsewhere since.
-    pub fn newest_verdicts(&self, scope: &Scope, agent: Option<&str>, limit: usize) -> Result<Vec<PairVerdict>> {
+    /// The newest answers, at most `limit`, on pairs of a scope by persons and by one agent, without old ones if many were given elsewhere since;
+    /// and the writes of that agent, or of persons, since.
+    pub fn newest_answers(&self, scope: &Scope, agent: Option<&str>, limit: usize) -> Result<NewestAnswers> {
         self.snapshot(|reader| {
-            let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(Vec::new()) };
+            let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(NewestAnswers::default()) };
             let mut found = reader.verdicts_by(None, Some(scope), limit)?;
             if agent.is_some() {
                 found.extend(reader.verdicts_by(agent, Some(scope), limit)?);
             }
-            Ok(newest(found, limit))
+            reader.newest(found, scope, agent, limit)
         })
     }
 
-    /// [`Reader::newest_verdicts`] of every scope with answers: for the agents that gave some there, the first `agents` by name, and for all
+    /// The newest of some verdicts in a scope, with the writes since.
+    fn newest(
+        &self,
+        mut given: Vec<GivenVerdict>,
+        scope: i64,
+        agent: Option<&str>,
+        limit: usize,
+    ) -> Result<NewestAnswers> {
+        given.sort_unstable_by_key(|given| given.place);
+        given.drain(..given.len().saturating_sub(limit));
+        let Some(oldest) = given.first().map(|given| given.place) else { return Ok(NewestAnswers::default()) };
+        let since = if agent.is_some() { WRITES_OF_AGENT } else { WRITES_OF_PERSONS };
+        let writes = self
+            .db
+            .prepare_cached(since)?
+            .query_row(params![scope, agent, oldest.0, oldest.1, oldest.2, MOST_WRITES], |row| row.get(0))?;
+        Ok(NewestAnswers { verdicts: given.into_iter().map(|given| given.verdict).collect(), writes })
+    }
+
+    /// [`Reader::newest_answers`] of every scope with answers: for the agents that gave some there, the first `agents` by name, and for all
     /// others.
-    pub fn newest_verdicts_by_scope(&self, agents: usize, limit: usize) -> Result<Vec<VerdictsInScope>> {
+    pub fn newest_answers_by_scope(&self, agents: usize, limit: usize) -> Result<Vec<AnswersInScope>> {
         self.snapshot(|reader| {
             let mut named = reader.db.prepare_cached(concat!(
                 "SELECT min(agent) FROM events INDEXED BY events_judging WHERE agent > ?1 AND ",
@@ -80,12 +114,9 @@ impl Reader {
                 for scope in scopes {
                     let others = if agent.is_some() { persons.as_slice() } else { &[] };
                     let here = own.iter().chain(others).filter(|given| given.scope == scope);
-                    let verdicts = newest(here.cloned().collect(), limit);
-                    found.push(VerdictsInScope {
-                        scope: log::scope_named(&reader.db, scope)?,
-                        agent: agent.clone(),
-                        verdicts,
-                    });
+                    let answers = reader.newest(here.cloned().collect(), scope, agent.as_deref(), limit)?;
+                    let scope = log::scope_named(&reader.db, scope)?;
+                    found.push(AnswersInScope { scope, agent: agent.clone(), answers });
                 }
                 agent = named.query_row([agent.unwrap_or_default()], |row| row.get(0))?;
                 if agent.is_none() {

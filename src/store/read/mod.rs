@@ -14,7 +14,7 @@ mod promotions;
 mod recall;
 mod search;
 
-pub use agent_judgements::VerdictsInScope;
+pub use agent_judgements::{AnswersInScope, NewestAnswers};
 pub use agents::AgentTally;
 pub(super) use claims::bare_claims_at_places;
 pub use nearby_claims::NearbyLists;
