@@ -39,7 +39,7 @@ impl EventView {
         let text = self.statement.as_deref().or(self.about.as_deref())?;
         Some(match (self.kind.as_str(), &self.statement) {
             ("supersede", Some(_)) => format!("new: {text}"),
-            ("undo" | "local.undo", None) => format!("change: {text}"),
+            ("undo" | "local.undo", None) => format!("the change that {text}"),
             _ => text.to_owned(),
         })
     }

@@ -135,7 +135,7 @@ request! {
     /// `POST /undo`.
     #[derive(Default)]
     pub struct UndoRequest {
-        /// Who acts; the scope narrows "last change" only if it is given.
+        /// Who acts; if a scope is given, the last change is one of that scope or of its organisation's level.
         caller,
         /// The id of the change to undo; by default the caller's own last change that is not itself an undo.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,13 +3,12 @@
 use super::{
     CliError, Context, Exit,
     ask::Asker,
-    context::Here,
     paging,
     show::{text::count, time::ago},
     ui::Style,
 };
 use crate::{
-    api::{Caller, EventView, LogQuery, MAX_PAGE, UndoRequest},
+    api::{EventView, LogQuery, MAX_PAGE, UndoRequest},
     client::Client,
     domain::{
         OpId,
@@ -17,13 +16,13 @@ use crate::{
     },
 };
 
-/// Undo a change, by default your last one. To redo it, undo the undo.
+/// Undo a change, by default your last one in this scope or its organisation's level. To redo it, undo the undo.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The id of the change, or of a claim that it stored, or a prefix of either; `ergo log` lists changes.
     #[arg(value_name = "ACT", conflicts_with = "import")]
     act: Option<String>,
-    /// Undo a whole import, by the id that it printed.
+    /// Undo a whole import, by the id that it printed. All runs of an import have one id, but each import of a rule file has its own.
     #[arg(long, value_name = "ID")]
     import: Option<String>,
 }
@@ -41,20 +40,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if let Some(number) = &args.import {
         return whole_import(cx, &client, number).await;
     }
-    let target_op = match &args.act {
-        Some(prefix) => Some(find(&client, prefix).await?),
-        None => None,
+    let request = match &args.act {
+        Some(prefix) => UndoRequest { caller: cx.anyone()?, target_op: Some(find(&client, prefix).await?) },
+        None => UndoRequest { caller: cx.writer().await?.1, target_op: None },
     };
-    // The last act is searched in all scopes, unless the flags name one.
-    let flags = &cx.globals;
-    let narrowed = flags.scope.is_some() || flags.org.is_some() || flags.project.is_some();
-    let caller = if narrowed {
-        let Here { scope, .. } = cx.here()?;
-        Caller { org_id: scope.org_id, project: scope.project, ..cx.anyone()? }
-    } else {
-        cx.anyone()?
-    };
-    let outcome = client.undo(&UndoRequest { caller, target_op }).await?;
+    let outcome = client.undo(&request).await?;
     if cx.ui.json {
         cx.ui.value(&outcome);
     } else if !cx.ui.quiet {
@@ -110,7 +100,10 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
             .hint("`ergo log` lists changes"));
     }
     let named = |event: &EventView| event.op_id.to_hex().starts_with(&prefix) || event.id.to_hex().starts_with(&prefix);
-    let mut found = acts(client, named).await?;
+    let (undone, in_force): (Vec<_>, Vec<_>) = acts(client, named).await?.into_iter().partition(|(_, undone)| *undone);
+    // Of a change that was undone already, the daemon says so.
+    let found = if in_force.is_empty() { undone } else { in_force };
+    let mut found: Vec<OpId> = found.into_iter().map(|(op, _)| op).collect();
     found.sort_unstable();
     found.dedup();
     match found.as_slice() {
@@ -127,12 +120,12 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
     }
 }
 
-/// Returns the acts in force of the events that are `named`, newest first, once per event.
-async fn acts(client: &Client, named: impl Fn(&EventView) -> bool) -> Result<Vec<OpId>, CliError> {
+/// Returns the acts of the events that are `named`, and whether each event is undone, newest first.
+async fn acts(client: &Client, named: impl Fn(&EventView) -> bool) -> Result<Vec<(OpId, bool)>, CliError> {
     paging::all(async |cursor| {
         let page = client.log(&LogQuery { limit: Some(MAX_PAGE), cursor, ..LogQuery::default() }).await?;
-        let undoable = page.items.iter().filter(|event| !event.undone);
-        Ok((undoable.filter(|event| named(event)).map(|event| event.op_id).collect(), page.next))
+        let found = page.items.iter().filter(|event| named(event)).map(|event| (event.op_id, event.undone));
+        Ok((found.collect(), page.next))
     })
     .await
 }
@@ -144,7 +137,8 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
         return Err(CliError::usage(format_args!("invalid import id “{number}”"))
             .hint("`ergo import` prints the id when it ends"));
     }
-    let mut ops = acts(client, |event| event.op_id.to_hex().starts_with(&prefix)).await?;
+    let found = acts(client, |event| event.op_id.to_hex().starts_with(&prefix)).await?;
+    let mut ops: Vec<OpId> = found.into_iter().filter(|(_, undone)| !undone).map(|(op, _)| op).collect();
     ops.dedup();
     if ops.is_empty() {
         return Err(CliError::usage(format_args!(

@@ -283,12 +283,14 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
     let lines = lines(&mut app);
     assert_eq!(lines.len(), ON_CARDS.len() + 2 + ON_CLAIMS.len() + 3, "{lines:#?}");
 
+    // The shell's folder is another project.
+    const LAST: &str = "undo --scope claude-code/work --json";
     let _beside = other.daemon();
     let mut undone = None;
     for line in &lines {
         // An act that is taken back has another key there: it is the last one, and then what took it back.
         let line = match (line.starts_with("undo "), &undone) {
-            (true, None) => "undo --json".to_owned(),
+            (true, None) => LAST.to_owned(),
             (true, Some(op)) => format!("undo {op}"),
             (false, _) => line.clone(),
         };
@@ -308,7 +310,7 @@ fn the_command_lines_in_the_log_do_what_the_app_did() {
         }
         let run = shell.output().unwrap();
         assert!(run.status.success(), "{line}: {}", String::from_utf8_lossy(&run.stderr));
-        if line == "undo --json" {
+        if line == LAST {
             let answer: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
             undone = Some(answer["op_id"].as_str().unwrap().to_owned());
         }

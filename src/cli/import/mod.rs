@@ -3,7 +3,7 @@
 //! All acts of an import have ids with the same prefix, the import's number, by which `ergo undo --import` undoes all of it. A
 //! rule file is compared with its last import ([`reimport`]), and each of its imports has a new number. In the other formats the
 //! id of each row's act is a hash of its content and source, so that running an import again changes nothing, even if claims
-//! were superseded or retracted in the meantime.
+//! were superseded or retracted in the meantime. So all runs of such an import share a number and are undone together.
 
 mod adr;
 mod agree;
@@ -11,6 +11,7 @@ mod chat;
 mod guard_checks;
 mod jsonl;
 mod memory;
+mod past_imports;
 mod reimport;
 mod report;
 mod rule_history;

@@ -2,37 +2,28 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
-    path::{Path, PathBuf},
+    fs,
+    path::Path,
 };
-
-use serde::{Deserialize, Serialize};
 
 use super::{
     How,
     guard_checks::{self, RowChecks, has_store},
+    past_imports::{PastImport, PastImports, READER_VERSION},
     report::SkippedRow,
-    scope,
+    rule_history, scope,
     send::{ImportRow, Sender},
 };
 use crate::{
     api::{ClaimView, ClaimsQuery},
     cli::{CliError, Context, paging, show::text::count, ui::Style},
     client::Client,
-    config::write_private,
     domain::{ClaimId, Scope, Status, text::sanitize_line},
-    files,
     interchange::{
         line_diff::{LineChange, RuleLine, compare},
         rules::is_from,
     },
 };
-
-/// The version of the rule parser: increases when it reads the same text differently, so that files are read again.
-const READER_VERSION: u32 = 1;
-
-/// The maximum size of the list of imported files, in bytes.
-const MAX_HISTORY: u64 = 64 * 1024 * 1024;
 
 /// The current version of a rule file.
 pub(super) struct RuleFile {
@@ -66,21 +57,9 @@ struct ComparedFile {
 /// Rule files, compared with their last imports.
 pub(super) struct Reimport {
     files: Vec<ComparedFile>,
-    history: ImportHistory,
+    past: PastImports,
     scope: Scope,
     place: String,
-}
-
-/// What this device remembers of an import.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct PastImport {
-    hash: String,
-    reader: u32,
-    /// A claim of the import and whether it was active afterwards, to detect an undo of the import.
-    probe: ClaimId,
-    in_force: bool,
-    /// The claims that came from the file: a file with the same path in another repository does not change them.
-    claims: BTreeSet<ClaimId>,
 }
 
 /// Returns the repository of a file, or else its folder.
@@ -91,40 +70,6 @@ pub(super) fn origin(file: &Path) -> String {
     let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let folder = real.parent().map(Path::to_owned).unwrap_or_default();
     scope::project_of(&folder).identities.into_iter().next().unwrap_or_else(|| folder.display().to_string())
-}
-
-/// The imports of this device, by daemon, scope, path and origin.
-#[derive(Debug, Default)]
-struct ImportHistory {
-    path: PathBuf,
-    imports: BTreeMap<String, PastImport>,
-}
-
-impl ImportHistory {
-    /// Without it, claims of another repository's file of that path would be taken for removed lines of this one. So a
-    /// file that cannot be read is an error, and not an empty history.
-    fn load(cx: &Context) -> Result<Self, CliError> {
-        let path = cx.paths()?.state.join("imports.json");
-        let hint =
-            "restore or remove it; without it, the next import compares each file with all claims from that path";
-        let text = match files::text(&path, MAX_HISTORY) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self { path, ..Self::default() }),
-            Err(error) => return Err(CliError::file("read", &path, &error).hint(hint)),
-        };
-        let imports = serde_json::from_str(&text).map_err(|error| {
-            CliError::internal(format_args!("{} is damaged: {error}; nothing was imported", path.display())).hint(hint)
-        })?;
-        Ok(Self { path, imports })
-    }
-
-    fn save(&self) {
-        // Best effort: if it fails, the next import compares again.
-        let _kept = serde_json::to_string(&self.imports).ok().and_then(|text| {
-            fs::create_dir_all(self.path.parent()?).ok()?;
-            write_private(&self.path, text.as_bytes()).ok()
-        });
-    }
 }
 
 impl Reimport {
@@ -140,14 +85,12 @@ impl Reimport {
         if how.dry_run && !has_store(cx)? {
             let scope = cx.here()?.scope;
             let files = files.into_iter().map(new).collect();
-            return Ok(Self { files, history: ImportHistory::default(), scope, place: String::new() });
+            return Ok(Self { files, past: PastImports::default(), scope, place: String::new() });
         }
         let client = cx.client().await?;
-        let scope = cx.known_scope(&client).await?;
-        let history = ImportHistory::load(cx)?;
-        let mut out = Self { files: Vec::new(), history, scope, place: client.place() };
+        let mut out = Self::without_files(cx, &client).await?;
         for file in files {
-            let known = out.history.imports.get(&out.key(&file)).filter(|_| !how.dry_run && !how.details).cloned();
+            let known = out.past.imports.get(&out.key(&file)).filter(|_| !how.dry_run && !how.details).cloned();
             let known = known.filter(|known| known.hash == file.hash && known.reader == READER_VERSION);
             let compared = if let Some(known) = known
                 && stands(&client, &known).await
@@ -157,14 +100,41 @@ impl Reimport {
                 // Standard input has no earlier version.
                 new(file)
             } else {
-                let others = out.of_others(&file);
-                let mut earlier = earlier(&client, &out.scope, &file).await?;
-                earlier.retain(|claim| !others.contains(&claim.id));
+                let earlier = out.earlier(&client, &file).await?;
                 difference(file, earlier)
             };
             out.files.push(compared);
         }
         Ok(out)
+    }
+
+    /// Creates one of no files, with what this device remembers of earlier imports.
+    pub(super) async fn without_files(cx: &Context, client: &Client) -> Result<Self, CliError> {
+        let scope = cx.known_scope(client).await?;
+        Ok(Self { files: Vec::new(), past: PastImports::load(cx)?, scope, place: client.place() })
+    }
+
+    /// Returns the claims that were imported from a file before, and not from another repository's file with this path.
+    pub(super) async fn earlier(&self, client: &Client, file: &RuleFile) -> Result<Vec<ClaimView>, CliError> {
+        let others = self.of_others(file);
+        let mut found = earlier(client, &self.scope, file).await?;
+        found.retain(|claim| !others.contains(&claim.id));
+        Ok(found)
+    }
+
+    /// Notes claims that the import of a file's history stored; the next import compares the file with them.
+    pub(super) fn note_history(&mut self, file: &RuleFile, claims: BTreeSet<ClaimId>) {
+        let Some(probe) = claims.first().copied() else { return };
+        self.note(file, String::new(), (probe, true), claims);
+        self.past.save();
+    }
+
+    fn note(&mut self, file: &RuleFile, hash: String, (probe, in_force): (ClaimId, bool), claims: BTreeSet<ClaimId>) {
+        let key = self.key(file);
+        // Claims of earlier imports remain this file's.
+        let before = self.past.imports.remove(&key).map(|before| before.claims).unwrap_or_default();
+        let claims = claims.into_iter().chain(before).collect();
+        self.past.imports.insert(key, PastImport { hash, reader: READER_VERSION, probe, in_force, claims });
     }
 
     fn key(&self, file: &RuleFile) -> String {
@@ -174,7 +144,7 @@ impl Reimport {
     /// Returns the claims of files with this path in other repositories.
     fn of_others(&self, file: &RuleFile) -> BTreeSet<ClaimId> {
         let (own, path) = (self.key(file), format!("{}\n", file.path));
-        let others = self.history.imports.iter().filter(|(key, _)| **key != own && key.contains(&path));
+        let others = self.past.imports.iter().filter(|(key, _)| **key != own && key.contains(&path));
         others.flat_map(|(_, import)| import.claims.iter().copied()).collect()
     }
 
@@ -246,17 +216,14 @@ impl Reimport {
         }
         // Refused rows are retried by the next import.
         let refused = sender.report.has_refused();
-        for ((one, probe), claims) in self.files.iter().zip(probes).zip(claims).filter(|((one, _), _)| !one.untouched) {
-            if let Some((probe, in_force)) = probe {
-                let key = self.key(&one.file);
+        let files = std::mem::take(&mut self.files);
+        for ((one, probe), claims) in files.iter().zip(probes).zip(claims).filter(|((one, _), _)| !one.untouched) {
+            if let Some(probe) = probe {
                 let hash = if refused { String::new() } else { one.file.hash.clone() };
-                // Claims of earlier imports remain this file's.
-                let before = self.history.imports.remove(&key).map(|before| before.claims).unwrap_or_default();
-                let claims = claims.into_iter().chain(before).collect();
-                self.history.imports.insert(key, PastImport { hash, reader: READER_VERSION, probe, in_force, claims });
+                self.note(&one.file, hash, probe, claims);
             }
         }
-        self.history.save();
+        self.past.save();
         Ok(())
     }
 
@@ -422,16 +389,20 @@ async fn earlier(client: &Client, scope: &Scope, file: &RuleFile) -> Result<Vec<
     })
     .await?;
     found.retain(|claim| {
-        let stated = claim.reason.as_deref().is_some_and(|reason| is_from(&file.name, reason));
-        stated && line_of(&file.path, claim).is_some() && !claim.flags.undone && claim.status != Status::Refused
+        let reason = claim.reason.as_deref().unwrap_or_default();
+        let imported = is_from(&file.name, reason) || rule_history::is_from_commit(claim);
+        imported && line_of(&file.path, claim).is_some() && !claim.flags.undone && claim.status != Status::Refused
     });
     // Claims that an import superseded or retracted are history; claims that a person closed must not come back.
     let from_here: BTreeSet<ClaimId> = found.iter().map(|claim| claim.id).collect();
-    let retired = format!("No longer in {}.", file.path);
+    let (retired, removed) = (format!("No longer in {}.", file.path), rule_history::removed_from(&file.path));
     found.retain(|claim| match claim.status {
         Status::Active => true,
         Status::Superseded => !claim.replaced_by.iter().any(|by| from_here.contains(by)),
-        Status::Retracted | Status::Refused => claim.closing_reason.as_deref() != Some(&retired),
+        Status::Retracted | Status::Refused => {
+            let why = claim.closing_reason.as_deref().unwrap_or_default();
+            why != retired && !why.starts_with(&removed)
+        }
     });
     found.sort_by_key(|claim| (line_of(&file.path, claim), claim.at, claim.id));
     Ok(found)

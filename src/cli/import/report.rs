@@ -90,6 +90,9 @@ pub(super) struct ImportReport {
     scope: Scope,
     /// The number with which the whole import can be undone.
     import: String,
+    /// Whether earlier runs of the import have the same number, and are undone with it.
+    #[serde(skip)]
+    pub(super) shares_number: bool,
     /// Whether nothing was sent.
     dry_run: bool,
     stored: Vec<StoredRow>,
@@ -113,6 +116,7 @@ impl ImportReport {
             from: from.to_owned(),
             scope: scope.clone(),
             import,
+            shares_number: false,
             dry_run: false,
             stored: vec![],
             duplicates: vec![],
@@ -264,7 +268,8 @@ impl ImportReport {
             ways.push(("ergo conflicts".to_owned(), "settle the conflicts".to_owned()));
         }
         if let Some(number) = self.undo_number() {
-            ways.push((format!("ergo undo --import {number}"), "undo this import".to_owned()));
+            let what = if self.shares_number { "undo all runs of this import" } else { "undo this import" };
+            ways.push((format!("ergo undo --import {number}"), what.to_owned()));
         }
         if !ways.is_empty() && !ui.quiet {
             ui.line("");

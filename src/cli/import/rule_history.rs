@@ -4,6 +4,7 @@
 //! supersedes its old version, and the claims of removed lines are retracted.
 
 use std::{
+    collections::BTreeSet,
     io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::Stdio,
@@ -13,11 +14,13 @@ use std::{
 use super::{
     How, MAX_FILE,
     agree::agreed,
-    send::{ImportRow, Sender},
+    guard_checks::has_store,
+    reimport::{self, Reimport, RuleFile},
+    send::{ImportRow, NUMBER, Sender},
     shown,
 };
 use crate::{
-    api::RememberRequest,
+    api::{ClaimView, RememberRequest},
     cli::{CliError, Context, Exit, git, show::text::count},
     domain::{ClaimId, Qualifiers, text},
     interchange::{
@@ -31,6 +34,9 @@ const MAX_COMMITS: usize = 500;
 
 /// The most characters of a commit's subject that become a reason.
 const MAX_SUBJECT: usize = 200;
+
+/// The number of hexadecimal digits of a commit's id in a reason.
+const SHORT_ID: usize = 10;
 
 /// The longest line in which git says what an object is, in bytes: longer than a path may be.
 const MAX_HEAD: u64 = 16 * 1024;
@@ -65,12 +71,19 @@ pub(super) async fn run(file: &Path, how: How, cx: &mut Context) -> Result<Exit,
         return Err(CliError::usage(format_args!("git knows no commit that changed {path}"))
             .hint("commit the file first, or import it without --history"));
     }
+    let name = place(file)?.1;
+    let (hash, origin) = (String::new(), reimport::origin(file));
+    let rule_file = RuleFile { hash, origin, path: path.clone(), name, rows: Vec::new(), skipped: Vec::new() };
+    let mut past = None;
+    if !how.dry_run || has_store(cx)? {
+        past = Some(without_plain_imports(cx, &rule_file).await?);
+    }
     let steps: usize = versions.iter().map(|version| version.rules.len()).sum();
     if how.dry_run {
         for version in &versions {
             let Commit { id, day, subject, .. } = &version.commit;
             let rules = count(version.rules.len(), "rule", "rules");
-            let id = id.get(..10).unwrap_or(id);
+            let id = id.get(..SHORT_ID).unwrap_or(id);
             cx.ui.line(text!("{}  {}  {}: {}", day, id, rules, text::sanitize_line(subject)));
         }
         return Ok(Exit::Ok);
@@ -81,6 +94,7 @@ pub(super) async fn run(file: &Path, how: How, cx: &mut Context) -> Result<Exit,
     }
     let mut sender = Sender::new(cx, "rule history", &[file.to_owned()], &[]).await?;
     let (mut standing, mut done): (Vec<Standing>, usize) = (Vec::new(), 0);
+    let mut claims = BTreeSet::new();
     for version in &versions {
         done += version.rules.len();
         cx.ui.progress(text!("importing {} of {}", done, steps));
@@ -89,10 +103,34 @@ pub(super) async fn run(file: &Path, how: How, cx: &mut Context) -> Result<Exit,
             cx.ui.progress_done();
         }
         standing = stepped?;
+        claims.extend(standing.iter().filter_map(|rule| rule.claim));
     }
     cx.ui.progress_done();
+    if let Some(past) = &mut past {
+        past.note_history(&rule_file, claims);
+    }
     sender.report.show(cx, how.details);
     Ok(Exit::Ok)
+}
+
+/// Returns what this device remembers of earlier imports. An error if the file was imported without its history: its old versions would be
+/// stored beside the claims of the current one, which contradict them.
+async fn without_plain_imports(cx: &Context, file: &RuleFile) -> Result<Reimport, CliError> {
+    let client = cx.client().await?;
+    let past = Reimport::without_files(cx, &client).await?;
+    let earlier = past.earlier(&client, file).await?;
+    let Some(plain) = earlier.iter().filter(|claim| !is_from_commit(claim)).max_by_key(|claim| claim.at) else {
+        return Ok(past);
+    };
+    let error =
+        CliError::usage(format_args!("{} was imported without --history before; nothing was imported", file.path))
+            .hint("`ergo import rules` without --history imports what changed since");
+    let made = client.history(&plain.id.to_hex()).await?.events.into_iter().find(|event| event.id == plain.id);
+    Err(match made.and_then(|event| event.op_id.to_hex().get(..NUMBER).map(str::to_owned)) {
+        Some(number) => error
+            .hint(format_args!("to import its history instead, undo that import first: `ergo undo --import {number}`")),
+        None => error,
+    })
 }
 
 /// Brings the claims of one version to those of the next.
@@ -110,7 +148,7 @@ async fn step(
     for rule in difference.gone.iter().filter_map(|old| before.get(*old)) {
         if let Some(claim) = rule.claim {
             let row = ImportRow { file: row_file(path, &version.commit), ..ImportRow::default() };
-            sender.retract(&row, claim, &format!("Removed from {path}: {}", reason(&version.commit))).await?;
+            sender.retract(&row, claim, &format!("{}{}", removed_from(path), reason(&version.commit))).await?;
         }
     }
     let of = |old: usize| before.get(old).and_then(|rule| rule.claim);
@@ -158,8 +196,20 @@ fn row_file(path: &str, commit: &Commit) -> String {
 /// Returns the reason that a commit gives: its subject, its author and its short id.
 fn reason(commit: &Commit) -> String {
     let subject = text::cut(commit.subject.trim().trim_end_matches('.'), MAX_SUBJECT);
-    let id = commit.id.get(..10).unwrap_or(&commit.id);
+    let id = commit.id.get(..SHORT_ID).unwrap_or(&commit.id);
     format!("{subject} ({}, {id})", commit.author)
+}
+
+/// Whether a claim comes from a commit: its reason ends as [`reason`] writes it.
+pub(super) fn is_from_commit(claim: &ClaimView) -> bool {
+    let commit = claim.reason.as_deref().and_then(|reason| reason.strip_suffix(')')?.rsplit_once(", "));
+    let is_id = |id: &str| id.len() == SHORT_ID && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    claim.qualifiers.valid_from.is_some() && commit.is_some_and(|(before, id)| before.contains(" (") && is_id(id))
+}
+
+/// Returns how the reason begins with which the claim of a removed line is retracted.
+pub(super) fn removed_from(path: &str) -> String {
+    format!("Removed from {path}: ")
 }
 
 /// Reads the versions of a file that git knows, the oldest first.

@@ -83,7 +83,9 @@ impl Sender {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let mut number = [0; NUMBER_BYTES];
         number.copy_from_slice(hash(&parts).as_bytes().get(..NUMBER_BYTES).unwrap_or_default());
-        Self::numbered_as(cx, form, files, left, number).await
+        let mut sender = Self::numbered_as(cx, form, files, left, number).await?;
+        sender.report.shares_number = true;
+        Ok(sender)
     }
 
     /// Starts an import with a random number.

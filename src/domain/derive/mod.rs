@@ -103,13 +103,11 @@ pub fn is_undo(kind: &EventKind) -> bool {
     *kind == EventKind::Undo || is_local_kind(kind, local::UNDO)
 }
 
-/// Kinds of events that never are what somebody means by "my last act": undoing itself, what cannot be undone, and writes that were not stored,
-/// which changed nothing.
-const NEVER_LAST: [&str; 11] = [
+/// Kinds of events that never are what somebody means by "my last act": undoing itself, and writes that were not stored, which changed nothing.
+/// A redaction is one: undo says that it cannot be undone, and does not take back the act before it in its place.
+const NEVER_LAST: [&str; 9] = [
     "undo",
     "local.undo",
-    "redact",
-    "local.redact",
     "local.refused",
     "local.held",
     "local.evidence",

@@ -127,7 +127,9 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
             format!("{}{by}", wording::summary("replaced", &targets))
         }
         (EventKind::Assert | EventKind::FactSet, own) => {
-            format!("remembered {}", wording::quote(&own.unwrap_or_default()))
+            let promoted = events.iter().any(|event| event.kind == EventKind::Promote);
+            let verb = if promoted { "promoted" } else { "remembered" };
+            format!("{verb} {}", wording::quote(&own.unwrap_or_default()))
         }
         (EventKind::Local(kind), Some(own)) if kind == "refused" => {
             format!("refused {}", wording::quote(&own))
@@ -136,7 +138,13 @@ pub(in crate::engine) fn describe(reader: &Reader, events: &[EventRow]) -> Resul
             format!("held {} until it was judged", wording::quote(&own))
         }
         (EventKind::Judgement(verdict), _) => wording::summary(&format!("judged as {verdict}:"), &targets),
-        (EventKind::Retract, _) => wording::summary("retracted", &targets),
+        (EventKind::Retract, _) => {
+            let promotions = match event.targets.first() {
+                Some(claim) => reader.promoted_from(claim)?.promotions,
+                None => 0,
+            };
+            wording::summary(if promotions > 0 { "demoted" } else { "retracted" }, &targets)
+        }
         (EventKind::Reinstate, _) => wording::summary("reinstated", &targets),
         (EventKind::Depend, _) => match targets.split_first() {
             Some((claim, premises)) => {

@@ -3,7 +3,7 @@
 use super::{propose::needs_person, replay};
 use crate::{
     api::{ApiError, ErrorCode, UndoOutcome, UndoRequest},
-    domain::{EventKind, OpId},
+    domain::{EventKind, OpId, Scope, derive, text},
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
@@ -21,30 +21,45 @@ pub(in crate::engine) fn undo(engine: &Engine, request: &UndoRequest) -> Result<
         if let Some(answer) = done_before(context)? {
             return Ok(answer);
         }
-        let target = if let Some(op) = request.target_op {
-            op
-        } else {
-            let scope = match &named {
-                Some(scope) => Some(context.reader().scope_for(scope, identity.as_deref())?),
-                None => None,
-            };
-            let actor = &context.actor;
-            context.reader().last_op(&actor.who, actor.agent.as_deref(), scope.as_ref())?.ok_or_else(|| {
-                ApiError::not_found("there is no change of yours to undo")
-                    .hint("`ergo log` lists changes; name one by its `op_id`")
-            })?
+        if let Some(op) = request.target_op {
+            return take_back(context, op, None);
+        }
+        let scope = match &named {
+            Some(scope) => Some(context.reader().scope_for(scope, identity.as_deref())?),
+            None => None,
         };
-        take_back(context, target)
+        let target = last_of(context, scope.as_ref())?;
+        take_back(context, target, scope.as_ref())
     })
 }
 
-fn take_back(context: &mut ActContext<'_>, target: OpId) -> Result<UndoOutcome, ApiError> {
+/// The caller's last act in a scope, or in all of them.
+fn last_of(context: &ActContext<'_>, scope: Option<&Scope>) -> Result<OpId, ApiError> {
+    let (reader, actor) = (context.reader(), &context.actor);
+    let last = |scope: Option<&Scope>| reader.last_op(&actor.who, actor.agent.as_deref(), scope);
+    if let Some(op) = last(scope)? {
+        return Ok(op);
+    }
+    let none = "there is no change of yours to undo";
+    let hint = "`ergo log` lists changes; name one by its `op_id`";
+    let Some(scope) = scope else { return Err(ApiError::not_found(none).hint(hint)) };
+    let elsewhere = last(None)?.map(|op| reader.op(&op)).transpose()?.and_then(|events| events.into_iter().next());
+    Err(match elsewhere {
+        Some(event) => ApiError::not_found(format!("{none} in {scope}; the last one is in {}", event.scope))
+            .hint(format!("to undo that one: `ergo undo --scope {}`", text::quote(&event.scope.to_string()))),
+        None => ApiError::not_found(format!("{none} in {scope}")).hint(hint),
+    })
+}
+
+/// Undoes an act. The summary names its scope if it is another than the one that was `asked` for: the organisation's level.
+fn take_back(context: &mut ActContext<'_>, target: OpId, asked: Option<&Scope>) -> Result<UndoOutcome, ApiError> {
     let events = context.reader().op(&target)?;
     let Some(first) = events.first() else {
         return Err(ApiError::not_found(format!("there is no change {target}")).hint("`ergo log` lists changes"));
     };
-    if events.iter().any(|event| event.kind == EventKind::Redact) {
-        return Err(ApiError::field("target_op", "a redaction cannot be undone: the text is gone for good"));
+    if events.iter().any(|event| derive::is_redact(&event.kind)) {
+        return Err(ApiError::field("target_op", "a redaction cannot be undone: the text is gone for good")
+            .hint("`ergo log` lists changes; an earlier one can be undone by its `op_id`"));
     }
     if events.iter().any(|event| matches!(event.kind, EventKind::Roster(_))) {
         return Err(ApiError::field("target_op", "a change to a team cannot be undone")
@@ -56,8 +71,7 @@ fn take_back(context: &mut ActContext<'_>, target: OpId) -> Result<UndoOutcome, 
     }
     let effective: Vec<&EventRow> = events.iter().filter(|event| event.effective).collect();
     if effective.is_empty() {
-        return Err(ApiError::new(ErrorCode::Stale, "this change was undone already; nothing was done")
-            .hint("to redo it, undo the undo: `ergo log` shows its `op_id`"));
+        return Err(undone_already(context.reader(), first)?);
     }
     let later = context.reader().built_on(&target)?;
     if !later.is_empty() {
@@ -77,9 +91,24 @@ fn take_back(context: &mut ActContext<'_>, target: OpId) -> Result<UndoOutcome, 
     }
     let (root, redo) = undone_by(context.reader(), events.clone())?;
     let what = replay::describe(context.reader(), &root)?;
-    let summary = format!("{}: {what}", if redo { "Redid" } else { "Undid" });
+    let place =
+        if asked.is_some_and(|scope| *scope != first.scope) { format!(" in {}", first.scope) } else { String::new() };
+    let summary = format!("{}: {what}{place}", if redo { "Redid" } else { "Undid" });
     let committed = context.commit(&WriteScope::at(&first.scope), drafts, "undo", summary.clone())?;
     Ok(UndoOutcome { undone: target, op_id: committed.op, summary, redo, claims: context.changed(&committed)? })
+}
+
+/// The error of an act that is undone already: by whom, and how to redo it.
+fn undone_already(reader: &Reader, event: &EventRow) -> Result<ApiError, ApiError> {
+    let Some(undo) = reader.undo_of(&event.id)? else {
+        return Ok(ApiError::new(ErrorCode::Stale, "this change was undone already; nothing was done"));
+    };
+    let agent = undo.agent.map(|agent| format!(" through {agent}")).unwrap_or_default();
+    Ok(ApiError::new(
+        ErrorCode::Stale,
+        format!("this change was undone already, by {}{agent}; nothing was done", undo.who),
+    )
+    .hint(format!("to redo it, undo the undo: `ergo undo {}`", undo.op.short())))
 }
 
 /// The most acts that are named of those that have to be undone first.

@@ -210,16 +210,15 @@ impl Reader {
         })
     }
 
-    /// A caller's last act that still has effect and is no undo, no redaction and no refusal.
+    /// A caller's last act that still has effect and is no undo and no refusal; of a scope, or of the organisation's level that holds there.
     pub fn last_op(&self, who: &str, agent: Option<&str>, scope: Option<&Scope>) -> Result<Option<OpId>> {
-        let Some(log::WantedScope(scope)) = log::wanted_scope(&self.db, scope)? else {
-            return Ok(None);
-        };
+        let scopes = scope.map(|scope| log::known_scopes(&self.db, &scope.in_force())).transpose()?;
+        let (one, other) = scopes.as_ref().map_or((None, None), |known| (known.first(), known.last()));
         let mut read = self.db.prepare_cached(
-            "SELECT op, kind FROM events WHERE who = ?1 AND agent IS ?2 AND (?3 IS NULL OR scope = ?3)
+            "SELECT op, kind FROM events WHERE who = ?1 AND agent IS ?2 AND (?3 OR scope IN (?4, ?5))
              AND effective = 1 ORDER BY wall DESC, tick DESC, n DESC",
         )?;
-        let mut rows = read.query(params![who, agent, scope])?;
+        let mut rows = read.query(params![who, agent, scope.is_none(), one, other])?;
         while let Some(row) = rows.next()? {
             let kind: String = row.get(1)?;
             if derive::may_be_last_act(&kind) {
@@ -227,6 +226,15 @@ impl Reader {
             }
         }
         Ok(None)
+    }
+
+    /// The undo in force that cancels an event.
+    pub fn undo_of(&self, event: &EventId) -> Result<Option<EventRow>> {
+        self.snapshot(|reader| {
+            let Some(undone) = log::load_id(&reader.db, event)? else { return Ok(None) };
+            let mut found = log::pointing_at(&reader.db, event, EdgeRole::Target, undone.scope)?.into_iter();
+            found.find(|by| by.effective && derive::is_undo(&by.kind)).map(|by| reader.event_row(by)).transpose()
+        })
     }
 
     /// Events outside an act that still have effect and build on it: while there are any, it cannot be undone.

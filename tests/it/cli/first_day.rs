@@ -83,6 +83,54 @@ fn the_history_of_a_rule_file_in_git_is_a_story() {
 }
 
 #[test]
+fn an_import_of_a_rule_file_goes_on_from_its_history_and_not_the_other_way_round() {
+    let home = TestHome::new();
+    let work = home.work();
+    git(&work, &["init", "-q"]);
+    let write = |rules: &[&str]| {
+        let lines: Vec<String> = rules.iter().map(|rule| format!("- {rule}\n")).collect();
+        std::fs::write(work.join("CLAUDE.md"), format!("# Rules\n\n{}", lines.concat())).unwrap();
+    };
+    let commit = || {
+        git(&work, &["add", "CLAUDE.md"]);
+        git(&work, &["commit", "-q", "-m", "Change the rules"]);
+    };
+    let active = || {
+        let page = home.run(["claims", "--json"]).ok().json();
+        let mut found: Vec<String> =
+            page["items"].as_array().unwrap().iter().map(|claim| word(&claim["statement"]).to_owned()).collect();
+        found.sort();
+        found
+    };
+    let many = |report: &Value, what: &str| report[what].as_array().map_or(0, Vec::len);
+    let _daemon = home.daemon();
+    write(&["Use REST for all public APIs.", "Never commit secrets.", "Indent with tabs."]);
+    commit();
+    write(&["Use REST for all public APIs.", "Never commit secrets."]);
+    commit();
+    home.run(["import", "rules", "--history", "CLAUDE.md"]).ok();
+
+    let report = home.run(["import", "rules", "CLAUDE.md", "--json"]).ok().json();
+    assert_eq!((many(&report, "stored"), many(&report, "duplicates")), (0, 2), "{report}");
+    // A changed line replaces what its commit stored, a removed line retracts it, and what a commit removed may come back.
+    write(&["Use gRPC for all public APIs.", "Indent with tabs."]);
+    let report = home.run(["import", "rules", "CLAUDE.md", "--json"]).ok().json();
+    let counts = ["stored", "refused", "retired"].map(|what| many(&report, what));
+    assert_eq!(counts, [2, 0, 1], "{report}");
+    assert_eq!(active(), ["Indent with tabs.", "Use gRPC for all public APIs."]);
+
+    commit();
+    let number = report["import"].as_str().unwrap();
+    let refused = home.run(["import", "rules", "--history", "CLAUDE.md"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("imported without --history before"), "{refused:?}");
+    assert!(refused.stderr.contains(&format!("ergo undo --import {number}")), "{refused:?}");
+    assert_eq!(active(), ["Indent with tabs.", "Use gRPC for all public APIs."]);
+    home.run(["undo", "--import", number]).ok();
+    home.run(["import", "rules", "--history", "CLAUDE.md"]).ok();
+    assert_eq!(active(), ["Indent with tabs.", "Use gRPC for all public APIs."]);
+}
+
+#[test]
 fn decision_records_are_a_story_by_their_dates() {
     let home = TestHome::new();
     let _daemon = home.daemon();

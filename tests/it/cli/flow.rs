@@ -95,8 +95,24 @@ fn retract_reinstate_and_undo_take_things_back() {
     let claim = remember(&home, "Builds run at noon.", "Nobody is there.");
     home.run(["undo", &claim]).ok();
     assert_eq!(home.run(["claims", "--json"]).json()["total"], 0);
+    let again = home.run(["undo", &claim]);
+    assert!(again.code == Some(5) && again.stderr.contains("undone already, by ada"), "{again:?}");
     let output = home.run(["undo", "zz"]);
     assert_eq!(output.code, Some(2), "{output:?}");
+}
+
+#[test]
+fn undo_leaves_other_scopes_alone_and_names_them() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.run(["remember", "Deploys run at noon.", "--reason", "Everyone is there.", "--scope", "acme/odd"]).ok();
+    let output = home.run(["undo"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.stderr.contains("the last one is in acme/odd"), "{output:?}");
+    assert!(output.stderr.contains("`ergo undo --scope acme/odd`"), "{output:?}");
+    assert_eq!(home.run(["claims", "--scope", "acme/odd", "--json"]).json()["total"], 1);
+    home.run(["undo", "--scope", "acme/odd"]).ok();
+    assert_eq!(home.run(["claims", "--scope", "acme/odd", "--json"]).json()["total"], 0);
 }
 
 #[test]

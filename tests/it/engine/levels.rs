@@ -280,7 +280,9 @@ fn what_three_projects_say_is_proposed_and_promoted_once() {
     let demoted = super::done(fixture.engine.demote(super::on(promoted.claim_id, "only three of us agree")).unwrap());
     assert_eq!(recall(&fixture, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Project)]);
     assert!(proposed(&fixture).is_empty());
-    fixture.engine.undo(UndoRequest { caller: at("*"), target_op: Some(demoted.op_id) }).unwrap();
+    let undone = fixture.engine.undo(UndoRequest { caller: at("api"), target_op: None }).unwrap();
+    assert_eq!(undone.undone, demoted.op_id);
+    assert_eq!(undone.summary, "Undid: demoted “Releases must be signed.” in acme/*");
     assert_eq!(recall(&fixture, "acme", "api", "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
     assert!(fixture.engine.check_store().unwrap().problems.is_empty());
 }

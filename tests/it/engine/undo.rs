@@ -39,6 +39,8 @@ fn an_undo_is_an_act_and_can_be_undone() {
     assert_eq!(redo.claims[0].id, id);
     let twice = undo_op(&fixture, first.op_id).unwrap_err();
     assert_eq!(twice.code, ErrorCode::Stale);
+    assert_eq!(twice.message, "this change was undone already, by ada; nothing was done");
+    assert!(twice.hint.unwrap().contains(&format!("ergo undo {}", redo.op_id.short())));
     assert_eq!((first.redo, first.summary.as_str()), (false, "Undid: remembered “We ship on Fridays”"));
     assert_eq!((redo.redo, redo.summary.as_str()), (true, "Redid: remembered “We ship on Fridays”"));
     let again = undo_op(&fixture, redo.op_id).unwrap();
@@ -129,4 +131,38 @@ fn a_redaction_does_not_keep_an_act_from_being_undone() {
     undo_op(&fixture, a.op_id).unwrap();
     let claim = fixture.claim(a.claim_id);
     assert!(claim.flags.redacted && claim.flags.undone && claim.statement.is_empty());
+}
+
+#[test]
+fn after_a_redaction_nothing_else_is_undone_in_its_place() {
+    let fixture = Fixture::new();
+    let kept = fixture.remember("Deploys run only on green CI", "a red deploy cost us a Friday");
+    let pasted = fixture.remember("The password is hunter2", "it was pasted");
+    let card = fixture.refuse("Deploys run on red CI", "hurry");
+    for target in [pasted.to_hex(), card.to_hex()] {
+        done(fixture.engine.redact(ActRequest { target, ..on(pasted, "a secret") }).unwrap());
+        let error = fixture.engine.undo(UndoRequest { caller: caller(), target_op: None }).unwrap_err();
+        assert!(error.message.contains("a redaction cannot be undone"), "{error:?}");
+    }
+    assert_eq!([kept, pasted].map(|id| fixture.claim(id).status), [Status::Active; 2]);
+    // What was done since is the last change.
+    fixture.retract(kept, "junk");
+    fixture.undo();
+    assert_eq!(fixture.claim(kept).status, Status::Active);
+}
+
+#[test]
+fn the_last_act_of_a_project_may_be_of_its_organisation_but_not_of_another_project() {
+    let fixture = Fixture::new();
+    let here = fixture.remember("Logs are kept for 30 days", "disk");
+    let mut level = request("Releases must be signed", "since it was decided");
+    level.caller.project = "*".into();
+    stored(fixture.engine.remember(level).unwrap());
+    assert_eq!(fixture.undo().summary, "Undid: remembered “Releases must be signed” in acme/*");
+    let web = Caller { project: "web".into(), ..caller() };
+    let error = fixture.engine.undo(UndoRequest { caller: web, target_op: None }).unwrap_err();
+    assert_eq!(error.message, "there is no change of yours to undo in acme/web; the last one is in acme/api");
+    assert!(error.hint.unwrap().contains("`ergo undo --scope acme/api`"));
+    assert_eq!(fixture.claim(here).status, Status::Active);
+    assert_eq!(fixture.undo().summary, "Undid: remembered “Logs are kept for 30 days”");
 }
