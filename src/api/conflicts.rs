@@ -5,7 +5,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{claims::ClaimView, request};
 pub use crate::domain::derive::CardKind;
-use crate::domain::{CardId, ClaimId, Confusion, OpId, Qualifiers, Scope, guard_report::Evidence};
+use crate::domain::{CardId, ClaimId, Confusion, OpId, Qualifiers, Scope, Status, guard_report::Evidence, text};
 
 /// The status of a card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -153,6 +153,13 @@ pub struct CardSide {
     pub now: Vec<ClaimView>,
 }
 
+impl CardSide {
+    /// Whether an act can be on this side: it is active, or the refused write.
+    pub fn takes_acts(&self) -> bool {
+        self.new_claim || self.claim.status == Status::Active
+    }
+}
+
 /// A claim that depends on another, in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Bearing {
@@ -215,6 +222,63 @@ pub struct CardView {
     /// When it will be shown again, in milliseconds since the Unix epoch.
     #[serde(default)]
     pub snoozed_until: Option<u64>,
+}
+
+/// The most characters of a statement that a reason why not quotes.
+const QUOTED: usize = 60;
+
+impl CardView {
+    /// How many sides an act can be on.
+    pub fn open_sides(&self) -> usize {
+        self.sides.iter().filter(|side| side.takes_acts()).count()
+    }
+
+    /// Whether an act can be on the side at this index; `supersede` keeps it. Whether the card allows the act is in `acts`.
+    ///
+    /// # Errors
+    /// Why it cannot, as the end of a sentence.
+    pub fn can_act_on(&self, act: CardAct, index: usize) -> Result<(), String> {
+        let name = if index == 0 { "the new claim" } else { "the existing claim" };
+        match self.sides.get(index) {
+            None => Err("this card has no existing claim".to_owned()),
+            Some(side) if !side.takes_acts() => Err(match side.now.first() {
+                None => format!("{name} is no longer active"),
+                Some(now) => format!("{name} was replaced: “{}” is active now", text::cut_line(&now.statement, QUOTED)),
+            }),
+            // The refused write gives way, and no stored claim changes.
+            Some(side)
+                if act == CardAct::Supersede && !side.new_claim && self.sides.iter().any(|one| one.new_claim) =>
+            {
+                Ok(())
+            }
+            Some(_) => match act {
+                CardAct::Supersede => self.can_change(|at| at != index),
+                CardAct::Retract => self.can_change(|at| at == index),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Whether a merged claim can replace all sides.
+    ///
+    /// # Errors
+    /// Why it cannot, as the end of a sentence.
+    pub fn can_merge(&self) -> Result<(), String> {
+        self.can_change(|_| true)
+    }
+
+    /// Whether the active claims at these indexes belong to the card's own scope: it cannot replace or retract those of another one.
+    fn can_change(&self, is_changed: impl Fn(usize) -> bool) -> Result<(), String> {
+        let mut changed = self.sides.iter().enumerate().filter(|(at, side)| is_changed(*at) && side.takes_acts());
+        match changed.find(|(_, side)| !side.new_claim && side.claim.scope != self.summary.scope) {
+            None => Ok(()),
+            Some((_, side)) => Err(format!(
+                "“{}” belongs to {}: change it there, narrow it for this project, or keep both as an exception",
+                text::cut_line(&side.claim.statement, QUOTED),
+                side.claim.scope
+            )),
+        }
+    }
 }
 
 /// `GET /conflicts`.

@@ -197,7 +197,7 @@ pub struct AuditOutcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Warning {
     /// The code: `softer_conflict`, `ungated`, `scope_renamed`, `nli_unavailable`, `exception`, `still_in_force`,
-    /// `several_claims`, …
+    /// `several_claims`, `expired`, …
     pub code: String,
     /// One sentence.
     pub message: String,
@@ -215,6 +215,9 @@ impl Warning {
 
     /// The `code` if a claim gave way, and others that speak of the same stay in force.
     pub const STILL_IN_FORCE: &str = "still_in_force";
+
+    /// The `code` if the last day of a claim had passed when it was stored.
+    pub const EXPIRED: &str = "expired";
 
     /// A warning that speaks of no claim.
     pub fn new(code: &str, message: impl Into<String>) -> Self {

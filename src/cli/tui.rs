@@ -12,7 +12,7 @@ use super::{
     review::{self, CardSelection},
 };
 use crate::{
-    client::Connect,
+    client::{ClientError, Connect},
     config::{ConfigError, TuiTheme},
     files,
     tui::{
@@ -68,6 +68,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     if !to_file && (args.plain || cx.ui.json || !interactive()) {
         return review_lines(args, cx);
     }
+    if let Some(card) = &args.conflict {
+        cx.block_on(async |cx| linked_card(cx, card).await)?;
+    }
     let here = cx.here()?;
     let linked = args.conflict.is_some() || args.claim.is_some();
     let set = cx.config()?.tui.clone();
@@ -106,6 +109,15 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         async move { connect.start().await.map(drop).map_err(|error| error.to_string()) }.boxed()
     });
     tui::run(options, client, start).map(|()| Exit::Ok).map_err(failed)
+}
+
+/// Checks that there is such a card: the app would open on another one. Without a daemon, the app itself says so.
+async fn linked_card(cx: &Context, card: &str) -> Result<(), CliError> {
+    let Ok(client) = cx.connect()?.client().await else { return Ok(()) };
+    if let Err(ClientError::Api(error)) = client.card(card).await {
+        return Err(error.into());
+    }
+    Ok(())
 }
 
 /// Runs the line-based review.

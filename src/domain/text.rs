@@ -86,6 +86,11 @@ fn is_unprintable(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }
 
+/// Whether a text has a letter or a digit of any script.
+pub fn has_word(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
+}
+
 /// The text, with at most `most` characters and a mark where more were left out.
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {

@@ -62,7 +62,7 @@ const MARK_EACH: usize = 16;
 const ARRIVED: usize = 500;
 
 /// A claim that waits for the background pass.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WaitingClaim {
     id: ClaimId,
     /// Its writer was asked, and told of what is less likely. Not known after a restart.

@@ -8,7 +8,7 @@ use crate::{
         ClaimKind, Qualifiers, Scope, id,
         judgement::MODEL_JUDGE,
         scope::{ORGANISATION, RESERVED, ScopeError},
-        text::{name_problem, sanitize},
+        text::{has_word, name_problem, sanitize},
     },
 };
 
@@ -124,8 +124,8 @@ pub(super) fn identity(caller: &Caller) -> Result<Option<String>, ApiError> {
 /// Checks a claim to be written. `default_kind` is taken if the request names none.
 pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Result<ClaimDraft, ApiError> {
     let kind = request.kind.unwrap_or(default_kind);
-    let statement = required("statement", &request.statement)?;
-    let reason = optional("reason", request.reason.as_deref())?;
+    let statement = required_worded("statement", &request.statement)?;
+    let reason = worded("reason", request.reason.as_deref())?;
     if kind.is_guarded() && reason.is_none() {
         return Err(ApiError::field("reason", format!("a {kind} needs a `reason`"))
             .hint("say why it was decided; for a plain fact, use `kind: fact`, which needs no reason"));
@@ -147,7 +147,7 @@ pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Resul
             ApiError::field("force_exception", "an exception needs a justification in `force_exception`")
                 .hint("set `force_exception` to the reason why both may stand")
         })?),
-        other => optional("force_exception", other)?,
+        other => worded("force_exception", other)?,
     };
     Ok(ClaimDraft {
         kind,
@@ -162,11 +162,8 @@ pub(super) fn draft(request: &RememberRequest, default_kind: ClaimKind) -> Resul
 
 /// Checks the reason of an act on `what`.
 pub(super) fn reason(request: &ActRequest, act: &str) -> Result<String, ApiError> {
-    required("reason", &request.reason).map_err(|error| match error.code {
-        ErrorCode::BadRequest if request.reason.trim().is_empty() => {
-            ApiError::field("reason", format!("{act} needs a `reason`")).hint("say why; it stays in the history")
-        }
-        _ => error,
+    worded("reason", Some(&request.reason))?.ok_or_else(|| {
+        ApiError::field("reason", format!("{act} needs a `reason`")).hint("say why; it stays in the history")
     })
 }
 
@@ -222,8 +219,24 @@ pub(super) fn ids(field: &str, list: &[String]) -> Result<Vec<String>, ApiError>
 
 /// A text that must not be blank.
 pub(super) fn required(field: &str, text: &str) -> Result<String, ApiError> {
-    let empty = || ApiError::field(field, format!("`{field}` is empty")).hint("write at least a word");
-    optional(field, Some(text))?.ok_or_else(empty)
+    optional(field, Some(text))?.ok_or_else(|| empty(field))
+}
+
+/// A statement or a reason: [`optional`], but what has neither a letter nor a digit, such as the “…” of an example, is refused.
+pub(super) fn worded(field: &str, text: Option<&str>) -> Result<Option<String>, ApiError> {
+    match optional(field, text)? {
+        Some(text) if !has_word(&text) => Err(empty(field)),
+        text => Ok(text),
+    }
+}
+
+/// A statement or a reason that must not be blank.
+pub(super) fn required_worded(field: &str, text: &str) -> Result<String, ApiError> {
+    worded(field, Some(text))?.ok_or_else(|| empty(field))
+}
+
+fn empty(field: &str) -> ApiError {
+    ApiError::field(field, format!("`{field}` is empty")).hint("write at least a word")
 }
 
 /// A text of at most [`MAX_TEXT`] bytes without NUL; blank is absent, and so is what shows nothing. White space at both ends is no
@@ -346,6 +359,7 @@ mod tests {
     #[case::blank("statement", " \t\n")]
     #[case::nul("statement", "a\0b")]
     #[case::nothing_to_see("statement", "\u{200b}\u{202e} \u{7}")]
+    #[case::no_word("statement", "…")]
     fn a_bad_statement_names_its_field(#[case] field: &str, #[case] statement: &str) {
         let error =
             draft(&RememberRequest { statement: statement.into(), ..request() }, ClaimKind::Decision).unwrap_err();
@@ -368,6 +382,24 @@ mod tests {
         let reason = Some("\u{2060}\u{1}".to_owned());
         let error = draft(&RememberRequest { reason, ..request() }, ClaimKind::Decision).unwrap_err();
         assert_eq!(error.field.as_deref(), Some("reason"));
+    }
+
+    #[test]
+    fn a_reason_has_a_letter_or_a_digit_of_some_script() {
+        let with = |reason: &str| {
+            let reason = Some(reason.to_owned());
+            draft(&RememberRequest { reason, kind: Some(ClaimKind::Fact), ..request() }, ClaimKind::Decision)
+        };
+        for reason in ["…", "?", "— !"] {
+            let error = with(reason).unwrap_err();
+            assert_eq!(error.field.as_deref(), Some("reason"), "{reason}");
+            assert_eq!(error.hint.as_deref(), Some("write at least a word"));
+            let act = ActRequest { reason: reason.into(), ..ActRequest::default() };
+            assert!(super::reason(&act, "retract").is_err(), "{reason}");
+        }
+        for reason in ["7", "因为", "לכן", "ça"] {
+            assert_eq!(with(reason).unwrap().reason.as_deref(), Some(reason));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::SkippedText;
-use crate::domain::ClaimKind;
+use crate::domain::{ClaimKind, text::has_word};
 
 /// A memory of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl MemoryExport {
         }
         let named = field(&["fact_type", "kind", "type", "category"]).and_then(|kind| kind.parse::<ClaimKind>().ok());
         let kind = named.unwrap_or(ClaimKind::Fact);
-        let reason = field(&["reason", "rationale", "because", "why"]).filter(|reason| !reason.is_empty());
+        let reason = field(&["reason", "rationale", "because", "why"]).filter(|reason| has_word(reason));
         let kept = MemoryFields::of(value);
         self.fact(line, statement.to_owned());
         let Some(memory) = self.memories.last_mut() else { return };
@@ -303,6 +303,12 @@ mod tests {
         assert_eq!(reason, "From the export: scope auth, confidence 0.9, written 2026-03-01T10:00:00Z.");
         assert_eq!(read.dropped, BTreeMap::from([("embedding".to_owned(), 1)]));
         assert!(memory.written.is_some());
+    }
+
+    #[test]
+    fn a_reason_without_a_word_is_none() {
+        let read = read(r#"[{"content": "We use REST.", "kind": "decision", "reason": "—"}]"#).unwrap();
+        assert_eq!(read.memories[0].reason, None);
     }
 
     #[test]

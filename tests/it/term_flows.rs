@@ -81,6 +81,17 @@ fn a_link_opens_its_card_and_its_claim() {
 }
 
 #[test]
+fn a_link_to_no_card_is_an_error_and_opens_nothing() {
+    let (home, _daemon) = home();
+    for (card, error) in [("nope", "invalid id"), ("ffffffff", "no card")] {
+        let mut app = App::command(&home, &["tui", "--conflict", card]);
+        app.sees(error);
+        let (well, _) = app.ends();
+        assert!(!well, "{card}");
+    }
+}
+
+#[test]
 fn a_claim_is_retracted_and_brought_back() {
     let (home, _daemon) = home();
     let mut app = App::open(&home, &[], WIDE, &[]);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{
-    report::is_about_wording,
+    report::is_as_intended,
     send::{ImportRow, Sender},
 };
 use crate::{
@@ -92,7 +92,7 @@ impl RowChecks {
                 }
             }
             WriteOutcome::Stored(Stored { duplicate: false, warnings, doubts, .. }) => {
-                for warning in warnings.iter().filter(|warning| !is_about_wording(warning)) {
+                for warning in warnings.iter().filter(|warning| !is_as_intended(warning)) {
                     let claim = warning.conflict.as_ref().map(|conflict| &conflict.claim).or(warning.claims.first());
                     let against = claim.map(|claim| (claim.id, claim.statement.as_str()));
                     self.push(row, RowForecast::Warned, against, in_arguments(&warning.message));

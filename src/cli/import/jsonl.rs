@@ -16,7 +16,7 @@ use super::{
 use crate::{
     api::{ClaimView, RememberRequest},
     cli::{CliError, Context, Exit},
-    domain::{ClaimId, Status},
+    domain::{ClaimId, Status, text::has_word},
     interchange::jsonl,
 };
 
@@ -83,7 +83,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         };
         if let Some(id) = new_ids.get(&claim.id).filter(|_| closed) {
             let default = format!("{} in the export {path}.", claim.status);
-            let reason = claim.closing_reason.clone().unwrap_or(default);
+            let reason = claim.closing_reason.clone().filter(|reason| has_word(reason)).unwrap_or(default);
             sender.retract(row, *id, &reason).await?;
         }
     }
@@ -94,10 +94,14 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 
 /// Converts an exported claim to a row.
 fn row(claim: &ClaimView, source: &str) -> ImportRow {
+    // Earlier versions stored reasons without a word.
+    let reason = claim.reason.clone().map(|reason| {
+        if has_word(&reason) { reason } else { format!("Imported from {source}, which gives no reason.") }
+    });
     let request = RememberRequest {
         statement: claim.statement.clone(),
         kind: Some(claim.kind),
-        reason: claim.reason.clone(),
+        reason,
         source: claim.source.clone(),
         key: claim.key.clone(),
         qualifiers: claim.qualifiers.clone(),

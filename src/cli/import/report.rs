@@ -136,7 +136,7 @@ impl ImportReport {
             kind: row.claim.kind,
             source: row.source.clone(),
             superseded: stored.superseded.clone(),
-            warnings: stored.warnings.iter().filter(|warning| !is_about_wording(warning)).cloned().collect(),
+            warnings: stored.warnings.iter().filter(|warning| !is_as_intended(warning)).cloned().collect(),
         };
         match fate {
             RowResult::Stored => self.stored.push(kept),
@@ -278,9 +278,9 @@ impl ImportReport {
     }
 }
 
-/// Whether a warning concerns the wording of a file, not its claims.
-pub(super) fn is_about_wording(warning: &Warning) -> bool {
-    matches!(warning.code.as_str(), Warning::SEVERAL_CLAIMS | Warning::STILL_IN_FORCE)
+/// Whether a warning concerns what a file says on purpose: its wording, or claims of the past.
+pub(super) fn is_as_intended(warning: &Warning) -> bool {
+    matches!(warning.code.as_str(), Warning::SEVERAL_CLAIMS | Warning::STILL_IN_FORCE | Warning::EXPIRED)
 }
 
 /// Shows what an import would store, and what the guard says of it if it was asked.

@@ -44,6 +44,17 @@ pub(super) async fn settle(
         CardAct::Snooze => request.until = Some(time::moment(named.as_deref().unwrap_or("1d"), 1)?),
         CardAct::Exception | CardAct::Dismiss | CardAct::Discard | CardAct::Yes | CardAct::No => {}
     }
+    let chosen = request.winner.as_ref().or(request.target.as_ref());
+    let index = card.sides.iter().position(|side| Some(&side.claim.id.to_hex()) == chosen);
+    let can = if act == CardAct::Supersede && index.is_none() {
+        card.can_merge()
+    } else {
+        index.map_or(Ok(()), |index| card.can_act_on(act, index))
+    };
+    if let Err(why_not) = can {
+        cx.ui.line(text!("Not possible: {}.", why_not));
+        return Ok(After::Unchanged);
+    }
     if act == CardAct::Narrow && !ask_qualifiers(cx, asker, &mut request)? {
         return Ok(After::Unchanged);
     }

@@ -60,7 +60,17 @@ const CARD_ANSWERS: [(&str, CardAct, &str, &str); 11] = [
 /// What the card of a held claim takes besides.
 const HELD_HELP: &str = "say how it relates to each of the others: keep both, replaces it, same, contradicts";
 
-/// Returns the answers that settle a card: those whose act is possible.
+/// Returns the answers that settle a card: those whose act is possible on its sides.
+fn answers_on(card: &CardView) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> + '_ {
+    card_answers(&card.acts).filter(|(letter, ..)| match *letter {
+        "a" => card.can_act_on(CardAct::Supersede, 0).is_ok(),
+        "b" => (1..card.sides.len()).any(|index| card.can_act_on(CardAct::Supersede, index).is_ok()),
+        "m" => card.can_merge().is_ok(),
+        _ => true,
+    })
+}
+
+/// Returns the answers whose act is possible.
 fn card_answers(acts: &[ActOption]) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> + '_ {
     let possible = |act: CardAct| acts.iter().any(|option| option.act == act && option.disabled.is_none());
     CARD_ANSWERS
@@ -81,7 +91,7 @@ pub(super) fn letters(item: &InboxItem, card: Option<&CardView>) -> Vec<&'static
     match card {
         Some(card) => {
             own.extend((card.summary.kind == CardKind::Held).then_some("j"));
-            own.extend(card_answers(&card.acts).map(|(letter, ..)| letter));
+            own.extend(answers_on(card).map(|(letter, ..)| letter));
             own.push("w");
         }
         None => own.extend(answers(item).iter().map(|(letter, _)| *letter)),
@@ -96,10 +106,8 @@ pub(super) fn help(item: &InboxItem, card: Option<&CardView>) -> SafeText {
     match card {
         Some(card) => {
             lines.extend((card.summary.kind == CardKind::Held).then_some(("j", HELD_HELP.into())));
-            let sides = card.sides.len();
-            lines.extend(
-                card_answers(&card.acts).map(|(_, example, meaning)| (example, with_sides(meaning, sides).into())),
-            );
+            let sides = card.open_sides();
+            lines.extend(answers_on(card).map(|(_, example, meaning)| (example, with_sides(meaning, sides).into())));
             lines.push(("w 1", "why: the history of side 1".into()));
         }
         None => lines.extend(answers(item).iter().map(|(letter, meaning)| (*letter, (*meaning).into()))),

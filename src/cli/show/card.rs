@@ -61,6 +61,11 @@ impl Ui {
             let id = self.paint(Style::Code, c.id.short());
             let author = writer(c);
             let number = self.paint(Style::Strong, format_args!("[{}]", at + 1));
+            let other = Some(&c.scope).filter(|scope| **scope != card.summary.scope);
+            let what = match other {
+                Some(scope) => format!("{what} · {}", escape(&scope.to_string())),
+                None => what,
+            };
             self.line(text!("{} {} {} · {} · {} · {}", number, c.kind, id, what, ago(c.at, now), author));
             self.prose(4, None, statement(c));
             self.claim_fields(c);
@@ -103,32 +108,49 @@ impl Ui {
     /// Shows the possible acts on a card as commands, each with its meaning.
     pub(crate) fn card_ways(&mut self, card: &CardView) {
         let id = card.summary.id.short();
-        let all = both_or_all(card.sides.len());
+        let open = card.open_sides();
+        let all = both_or_all(open);
+        let sides = |act: CardAct| {
+            let sides = card.sides.iter().enumerate();
+            sides.filter(move |(at, _)| card.can_act_on(act, *at).is_ok()).map(|(at, side)| (at + 1, side))
+        };
         let mut ways = Vec::new();
         for option in card.acts.iter().filter(|option| option.disabled.is_none()) {
             let why = reason_flag(option.prefill.as_deref());
             match option.act {
                 CardAct::Supersede => {
-                    let merge = format!("--merge '…'{why}");
-                    for (at, side) in card.sides.iter().enumerate() {
-                        let what =
-                            if side.new_claim { "the new claim supersedes the existing one" } else { "keep this side" };
+                    for (number, side) in sides(option.act) {
+                        let what = match (side.new_claim, open) {
+                            (true, 1) => "store the new claim",
+                            (true, _) => "the new claim supersedes the existing one",
+                            (false, _) => "keep this side",
+                        };
                         let why = reason_flag(side.claim.own_reason());
-                        ways.push((format!("--keep {}{why}", at + 1), format!("[{}]: {what}", at + 1)));
+                        ways.push((format!("--keep {number}{why}"), format!("[{number}]: {what}")));
                     }
-                    ways.push((merge, format!("a new statement supersedes {all}")));
+                    if card.can_merge().is_ok() {
+                        let what = if open > 1 {
+                            format!("a new statement supersedes {all}")
+                        } else {
+                            "store a new statement instead".to_owned()
+                        };
+                        ways.push((format!("--merge '…'{why}"), what));
+                    }
                 }
                 CardAct::Retract => {
-                    for (at, side) in card.sides.iter().enumerate().filter(|(_, side)| !side.new_claim) {
+                    for (number, side) in sides(option.act).filter(|(_, side)| !side.new_claim) {
                         let what = match card.summary.kind {
                             CardKind::Proposed => "accept: it was never right".to_owned(),
-                            _ => format!("retract [{}], which was never right ({})", at + 1, side.claim.id.short()),
+                            _ => format!("retract [{number}], which was never right ({})", side.claim.id.short()),
                         };
-                        ways.push((format!("--retract {}{why}", at + 1), what));
+                        ways.push((format!("--retract {number}{why}"), what));
                     }
                 }
                 CardAct::Narrow => {
-                    ways.push((format!("--narrow 1 --env ENV{why}"), format!("limit [1]; {all} stay active")));
+                    let rest = if open > 1 { format!("; {all} stay active") } else { String::new() };
+                    for (number, _) in sides(option.act).take(1) {
+                        ways.push((format!("--narrow {number} --env ENV{why}"), format!("limit [{number}]{rest}")));
+                    }
                 }
                 CardAct::Exception => {
                     ways.push((format!("--exception{why}"), format!("keep {all}, as an exception")));

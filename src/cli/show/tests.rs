@@ -174,6 +174,43 @@ fn the_ways_on_count_the_sides_of_a_card() {
 }
 
 #[test]
+fn a_side_that_is_not_active_is_offered_for_nothing() {
+    let mut card = card();
+    for claim in [claim(0x22, "Deploy on any day."), claim(0x23, "Deploy at night.")] {
+        card.sides.push(CardSide { claim, new_claim: false, bears: vec![], now: vec![] });
+    }
+    card.sides[0].new_claim = false;
+    for inactive in [0, 2] {
+        card.sides[inactive].claim.status = Status::Superseded;
+    }
+    let (mut ui, out, _) = ui(None, false);
+    ui.card_ways(&card);
+    let text = out.text();
+    for side in [1, 3] {
+        assert!(!text.contains(&format!("--keep {side}")) && !text.contains(&format!("--retract {side}")), "{text}");
+    }
+    assert!(text.contains("--keep 2") && text.contains("--retract 4"), "{text}");
+    assert!(text.contains("--narrow 2") && text.contains("limit [2]; both stay active"), "{text}");
+}
+
+#[test]
+fn a_claim_of_the_organisation_is_not_replaced_from_a_project() {
+    let mut card = card();
+    card.sides[1].claim.scope = Scope { org_id: "acme".into(), project: "*".into() };
+    let (mut ui, out, _) = ui(None, false);
+    ui.card(&card, NOW);
+    ui.card_ways(&card);
+    let text = out.text();
+    assert!(text.contains("active · acme/*"), "{text}");
+    for act in ["--keep 1", "--merge", "--retract"] {
+        assert!(!text.contains(act), "{act}: {text}");
+    }
+    for act in ["--keep 2", "--narrow 1", "--exception", "--discard"] {
+        assert!(text.contains(act), "{act}: {text}");
+    }
+}
+
+#[test]
 fn a_claim_and_its_chain_read_as_a_timeline() {
     both("why", |ui| {
         ui.claim(&claim(0x3f, "Never deploy on Fridays."), NOW);

@@ -207,6 +207,7 @@ impl ActContext<'_> {
         let mut warnings: Vec<Warning> = write_scope.warning().into_iter().chain(judged.warnings.clone()).collect();
         warnings.extend(self.exception_warning(claim, &judged, &rules)?);
         warnings.extend(several_claims(&claim.draft.statement));
+        warnings.extend(self.expired_warning(&claim.draft.qualifiers));
         if dry_run {
             return Ok(WriteOutcome::Stored(Stored {
                 // Nothing is stored, so there is no id: all zeros.
@@ -400,6 +401,12 @@ impl ActContext<'_> {
             named.join(", ")
         );
         Ok((cards > 0).then(|| Warning::new("projects", message)))
+    }
+
+    /// Says that the last day of a claim has passed.
+    fn expired_warning(&self, qualifiers: &Qualifiers) -> Option<Warning> {
+        let until = qualifiers.valid_until.as_deref().filter(|until| *until < self.today.as_str())?;
+        Some(Warning::new(Warning::EXPIRED, format!("the claim has already expired: its last day was {until}")))
     }
 
     /// Whether the caller may store past a block.

@@ -43,8 +43,8 @@ fn promote(engine: &Engine, request: &PromoteRequest) -> Result<WriteOutcome, Ap
         return Err(ApiError::field("claims", "`claims` is empty: name at least one claim of a project"));
     }
     let text = Rewording {
-        statement: validate::optional("statement", request.statement.as_deref())?,
-        reason: validate::optional("reason", request.reason.as_deref())?,
+        statement: validate::worded("statement", request.statement.as_deref())?,
+        reason: validate::worded("reason", request.reason.as_deref())?,
         ..Rewording::default()
     };
     // An error here comes again under the lock, where it is answered; the reader goes back before a model is asked.

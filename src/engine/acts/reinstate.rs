@@ -3,7 +3,7 @@
 use super::on_claim::{self, ClaimActPlan};
 use crate::{
     api::{ActRequest, ApiError, Refused, WriteOutcome},
-    domain::{EventKind, Status},
+    domain::{ClaimId, EventKind, Status},
     engine::{Engine, act_context::ActContext, guard_calls::NormalisedStatement, guard_result::IncomingClaim, wording},
     store::{ClaimRow, EventDraft, Ref},
 };
@@ -27,14 +27,19 @@ pub(in crate::engine) fn reinstate(engine: &Engine, request: &ActRequest) -> Res
         })
     };
     on_claim::run_with_models(engine, request, "reinstate", "Reinstated", ask_models, |context, claim, reason| {
-        if let Some(answer) = refusal(context, claim, request.expect_rev)? {
+        if let Some(answer) = refusal(context, claim, request.expect_rev, &[])? {
             return Ok(ClaimActPlan::Answer(Box::new(answer)));
         }
-        let mut draft = EventDraft::new(EventKind::Reinstate, [Ref::Id(claim.id)]);
-        draft.seen.clone_from(&claim.live_acts);
-        draft.body.reason = Some(reason);
-        Ok(ClaimActPlan::Commit(vec![draft]))
+        Ok(ClaimActPlan::Commit(vec![event(claim, reason)]))
     })
+}
+
+/// The event that makes a claim active again.
+pub(super) fn event(claim: &ClaimRow, reason: String) -> EventDraft {
+    let mut draft = EventDraft::new(EventKind::Reinstate, [Ref::Id(claim.id)]);
+    draft.seen.clone_from(&claim.live_acts);
+    draft.body.reason = Some(reason);
+    draft
 }
 
 /// A claim's norms as its event carries them.
@@ -46,10 +51,12 @@ fn as_stored(claim: &ClaimRow) -> NormalisedStatement {
     }
 }
 
-fn refusal(
+/// Why a claim cannot be made active again. `gone`: claims that the same act retracts.
+pub(super) fn refusal(
     context: &ActContext<'_>,
     claim: &ClaimRow,
     expect_rev: Option<u64>,
+    gone: &[ClaimId],
 ) -> Result<Option<WriteOutcome>, ApiError> {
     let short = claim.id.short();
     let stale = |message| context.stale_because(claim, message).map(Some);
@@ -68,18 +75,19 @@ fn refusal(
         return stale(format!("claim {short} changed since it was shown; nothing was done"));
     }
     if let Some(key) = claim.key_hash
-        && !context.reader().fact_heads(&claim.scope, &key)?.is_empty()
+        && context.reader().fact_heads(&claim.scope, &key)?.iter().any(|head| !gone.contains(&head.id))
     {
         return stale(format!("another fact now has the key of {short}: to replace it, store the fact again"));
     }
     let normalised = as_stored(claim);
+    let exclude: Vec<ClaimId> = gone.iter().copied().chain([claim.id]).collect();
     let incoming = IncomingClaim {
         scope: &claim.scope,
         kind: claim.kind,
         statement: &claim.statement,
         source: claim.source.as_deref(),
         normalised: &normalised,
-        exclude: &[claim.id],
+        exclude: &exclude,
         consider: false,
     };
     let judged = context.judge(&incoming)?;

@@ -88,7 +88,7 @@ fn by_claim(
             .hint("replace with a new text or with an existing claim, not both"));
     }
     let successor = validate::id("successor", successor)?;
-    let reason = validate::optional("reason", request.claim.reason.as_deref())?
+    let reason = validate::worded("reason", request.claim.reason.as_deref())?
         .ok_or_else(|| ApiError::field("reason", "superseding a claim needs a `reason`").hint("say what changed"))?;
     engine.act(&request.claim.caller, request_hash("supersede", request), |context| {
         if let Some(answer) = replay::write(context)? {

@@ -174,8 +174,8 @@ pub(in crate::engine) fn cards_of(
 }
 
 fn story_side(claim: &ClaimView) -> acts::StorySide<'_> {
-    let active = claim.status == Status::Active;
-    acts::StorySide { id: claim.id, kind: claim.kind, active, statement: &claim.statement }
+    let ClaimView { id, kind, status, flags, replaced_by, statement, .. } = claim;
+    acts::StorySide { id: *id, kind: *kind, status: *status, flags: *flags, replaced_by, statement }
 }
 
 /// What stands on a card, read.

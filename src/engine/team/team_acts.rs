@@ -163,7 +163,7 @@ impl Engine {
 
     /// Takes a device out. What it wrote and is here now stays; all else that it wrote or will write is put aside.
     pub fn revoke_from_team(&self, request: &RevokeRequest) -> Result<TeamDone, ApiError> {
-        let reason = validate::required("reason", &request.reason)?;
+        let reason = validate::required_worded("reason", &request.reason)?;
         self.team_act(&request.caller, request_hash("revoke_from_team", request), |act| {
             if let Some(answer) = act.replayed()? {
                 return Ok(answer);

@@ -189,7 +189,7 @@ fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
     }
     match act {
         // One change withdrew the claim while another replaced it.
-        CardAct::Supersede if !refused && facts.active().nth(1).is_none() => {
+        CardAct::Supersede | CardAct::Exception if !refused && facts.active().nth(1).is_none() => {
             Some("only one of the claims is active: dismiss the card to keep it, or retract it")
         }
         CardAct::Supersede | CardAct::Snooze => None,
@@ -268,7 +268,7 @@ mod tests {
     #[case::contested(CardKind::Contested, false, Status::Active,
         &[CardAct::Supersede, CardAct::Retract, CardAct::Narrow, CardAct::Exception, CardAct::Dismiss, CardAct::Snooze])]
     #[case::withdrawn(CardKind::Contested, false, Status::Retracted,
-        &[CardAct::Retract, CardAct::Narrow, CardAct::Exception, CardAct::Dismiss, CardAct::Snooze])]
+        &[CardAct::Retract, CardAct::Narrow, CardAct::Dismiss, CardAct::Snooze])]
     fn each_kind_of_card_allows_its_acts(
         #[case] kind: CardKind,
         #[case] refused: bool,

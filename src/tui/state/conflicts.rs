@@ -3,11 +3,8 @@
 use super::{Focus, marks::Marks, windowed::Windowed};
 use crate::{
     api::{ActOption, CardAct, CardSide, CardStatus, CardSummary, CardView, ConflictsQuery},
-    domain::{CardId, Scope, Status, guard_report::Evidence},
-    tui::{
-        text,
-        word_diff::{self, PairDiff},
-    },
+    domain::{CardId, Scope, guard_report::Evidence},
+    tui::word_diff::{self, PairDiff},
 };
 
 /// Which cards are listed.
@@ -189,24 +186,6 @@ impl Card {
         match self.option(act) {
             Some(option) => option.disabled.clone().map_or(Ok(()), Err),
             None => Err(format!("{} is not possible on this card", act.as_str())),
-        }
-    }
-
-    /// Whether an act can be on this side: one that is in force, or the refused write.
-    pub fn can_be(side: &CardSide) -> bool {
-        side.new_claim || side.claim.status == Status::Active
-    }
-
-    /// Whether a side can be kept, or retracted, or narrowed; else why not.
-    pub fn can_side(&self, index: usize) -> Result<(), String> {
-        let name = if index == 0 { "the new claim" } else { "the existing claim" };
-        match self.view.sides.get(index) {
-            None => Err("this card has no existing claim".to_owned()),
-            Some(side) if Self::can_be(side) => Ok(()),
-            Some(side) => match side.now.first() {
-                None => Err(format!("{name} is no longer active")),
-                Some(now) => Err(format!("{name} was replaced: “{}” is active now", text::fit(&now.statement, 60))),
-            },
         }
     }
 

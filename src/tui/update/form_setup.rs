@@ -1,7 +1,7 @@
 //! Creates the form of an act: its fields and their prefilled values.
 
 use crate::{
-    api::{CardAct, CardKind, ClaimView},
+    api::{CardAct, CardKind, CardSide, ClaimView},
     domain::{ClaimId, ClaimKind, Scope},
     tui::{
         key::KeyPress,
@@ -21,7 +21,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm 
     let stays = winner.and_then(|index| card.view.sides.get(index)).map(|side| side.claim.id);
     let mut fields = Vec::new();
     let sides: Vec<usize> =
-        (0..card.view.sides.len()).filter(|side| card.view.sides.get(*side).is_some_and(Card::can_be)).collect();
+        (0..card.view.sides.len()).filter(|side| card.view.can_act_on(act, *side).is_ok()).collect();
     if matches!(act, CardAct::Retract | CardAct::Narrow) && card.b().is_some() {
         fields.push(target(card, act, &sides));
     }
@@ -176,19 +176,25 @@ fn rests(claim: &ClaimView, effect: &str) -> String {
 /// The heading, and what will happen.
 fn words(card: &Card, act: CardAct, winner: Option<usize>) -> (String, String) {
     let quoted = |index: usize| {
-        let text = card.view.sides.get(index).map_or("", |side| side.claim.statement.as_str());
-        format!("“{}”", crate::tui::text::fit(text, 60))
+        let claim = card.view.sides.get(index).map(|side| &side.claim);
+        let text = claim.map_or("", |claim| claim.statement.as_str());
+        // Two scopes may have the same claim.
+        let other = claim.map(|claim| &claim.scope).filter(|scope| **scope != card.view.summary.scope);
+        let scope = other.map_or_else(String::new, |scope| format!(" of {scope}"));
+        format!("“{}”{scope}", crate::tui::text::fit(text, 60))
     };
     let others = |kept: usize| {
-        let rest: Vec<String> = (0..card.view.sides.len()).filter(|index| *index != kept).map(quoted).collect();
+        let gives_way = |index: &usize| *index != kept && card.view.sides.get(*index).is_some_and(CardSide::takes_acts);
+        let rest: Vec<String> = (0..card.view.sides.len()).filter(gives_way).map(quoted).collect();
         rest.join(" and ")
     };
     let new_claim = card.a().is_some_and(|side| side.new_claim);
     let proposed = card.view.summary.kind == CardKind::Proposed;
     let (title, effect) = match (act, winner) {
-        (CardAct::Supersede, Some(0)) if new_claim => {
-            ("Keep new", format!("The new claim is stored and replaces {}.", others(0)))
-        }
+        (CardAct::Supersede, Some(0)) if new_claim => match others(0) {
+            none if none.is_empty() => ("Keep new", "The new claim is stored.".to_owned()),
+            others => ("Keep new", format!("The new claim is stored and replaces {others}.")),
+        },
         (CardAct::Supersede, Some(kept)) => {
             let title = if kept == 0 { "Keep new" } else { "Keep existing" };
             let effect = if new_claim {

@@ -95,6 +95,21 @@ fn a_snoozed_card_leaves_the_list_until_then() {
     assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 0);
     assert_eq!(home.run(["conflicts", "--status", "snoozed", "--json"]).json()["total"], 1);
     assert_eq!(home.run(["resolve", &card, "--snooze", "yestermorrow"]).code, Some(2));
+    let past = home.run(["resolve", &card, "--snooze", "2020-01-01"]);
+    assert_eq!(past.code, Some(2), "{past:?}");
+    assert!(past.stderr.contains("time in the past") && !past.stderr.contains("--until"), "{past:?}");
+}
+
+#[test]
+fn the_placeholder_of_a_hint_is_no_statement() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let card = refused(&home);
+    let output = home.run(["resolve", &card, "--merge", "…", "--reason", "Neither was good."]);
+    assert!(output.code == Some(2) && output.stderr.contains("at least a word"), "{output:?}");
+    let output = home.run(["resolve", &card, "--dismiss", "--reason", "…"]);
+    assert!(output.code == Some(2) && output.stderr.contains("at least a word"), "{output:?}");
+    assert_eq!(statements(&home), ["The canary must be blue."]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ergo::{
     api::{CardKind, ErrorCode, StoryQuery},
-    domain::{Confusion, Qualifiers},
+    domain::{Confusion, Qualifiers, Status},
     engine::check_stories,
     guard::{Guard, StructuralPairCheck},
     store::Store,
@@ -75,6 +75,74 @@ fn a_question_closes_once_one_of_its_claims_has_run_out() {
     drain(&fixture);
     let left: Vec<Confusion> = open_cards(&fixture).into_iter().map(|card| card.story.unwrap().confusion).collect();
     assert_eq!(left, [Confusion::Stale], "the one that ran out is asked about, and no longer both");
+}
+
+/// A chain of three claims, each of which superseded the one before, and the card that asks about it.
+fn chain(as_facts: bool) -> (Fixture, [ClaimId; 3]) {
+    let fixture = Fixture::new();
+    let mut ids: Vec<ClaimId> = Vec::new();
+    for (statement, days) in [("We use REST.", 0), ("We use GraphQL.", 31), ("The API is REST-based.", 59)] {
+        fixture.clock.fetch_add(days * DAY, Ordering::Relaxed);
+        ids.push(match ids.last() {
+            _ if as_facts => {
+                let request = RememberRequest { key: Some("api".into()), ..fact(statement) };
+                stored(fixture.engine.remember(request).unwrap()).claim_id
+            }
+            Some(last) => stored(fixture.supersede(*last, statement, "it is simpler so")).claim_id,
+            None => fixture.remember(statement, "it is simpler so"),
+        });
+    }
+    drain(&fixture);
+    (fixture, ids.try_into().unwrap())
+}
+
+#[rstest::rstest]
+#[case(false)]
+#[case(true)]
+fn no_to_a_reversal_brings_back_what_the_repeated_claim_had_superseded(#[case] as_facts: bool) {
+    let (fixture, [rest, graph, again]) = chain(as_facts);
+    let card = only_card(&fixture);
+    assert_eq!(card.story.as_ref().unwrap().claims, [rest, graph, again]);
+    let no = card.story.unwrap().no;
+    assert_eq!(no, "Retracts “The API is REST-based.” and reinstates “We use GraphQL.”");
+    assert_eq!(done(fixture.resolve(card.id, order(CardAct::No, "the trial is over"))).summary, no);
+    drain(&fixture);
+    let statuses = || [rest, graph, again].map(|id| fixture.claim(id).status);
+    assert_eq!(statuses(), [Status::Superseded, Status::Active, Status::Retracted]);
+    assert!(open_cards(&fixture).is_empty());
+    fixture.undo();
+    drain(&fixture);
+    assert_eq!(statuses(), [Status::Superseded, Status::Superseded, Status::Active]);
+    assert_eq!(only_card(&fixture).id, card.id);
+}
+
+#[test]
+fn no_to_a_reversal_brings_nothing_back_past_the_guard() {
+    let (fixture, [.., graph, again]) = chain(false);
+    let card = only_card(&fixture);
+    let forbidden = RememberRequest {
+        force_exception: Some("it is for new services".into()),
+        ..request("We must not use GraphQL.", "it is slow")
+    };
+    stored(fixture.engine.remember(forbidden).unwrap());
+    let answer = refused(fixture.resolve(card.id, order(CardAct::No, "the trial is over")));
+    assert_eq!(answer.card_id, Some(card.id));
+    assert_eq!((fixture.claim(graph).status, fixture.claim(again).status), (Status::Superseded, Status::Active));
+}
+
+#[test]
+fn a_card_whose_claims_but_one_gave_way_offers_no_exception_and_says_which_side_is_inactive() {
+    let (fixture, [rest, ..]) = chain(false);
+    let card = fixture.card(only_card(&fixture).id);
+    let allowed: Vec<CardAct> =
+        card.acts.iter().filter(|option| option.disabled.is_none()).map(|option| option.act).collect();
+    assert_eq!(
+        allowed,
+        [CardAct::Retract, CardAct::Narrow, CardAct::Dismiss, CardAct::Snooze, CardAct::Yes, CardAct::No]
+    );
+    let retract = ResolveRequest { target: Some(rest.to_hex()), ..order(CardAct::Retract, "it was never so") };
+    let error = fixture.engine.resolve(&card.summary.id.to_hex(), retract).unwrap_err();
+    assert_eq!(error.message, format!("claim {} is on this card, but no longer active", rest.short()));
 }
 
 #[test]

@@ -66,6 +66,18 @@ fn windows_of_time_that_do_not_meet_coexist() {
 }
 
 #[test]
+fn a_claim_whose_last_day_has_passed_is_stored_with_a_warning() {
+    let fixture = Fixture::new();
+    let codes = |statement: &str, until: &str| {
+        let qualifiers = Qualifiers { valid_until: Some(until.into()), ..Qualifiers::default() };
+        let answer = fixture.engine.remember(RememberRequest { qualifiers, ..request(statement, "safe") }).unwrap();
+        stored(answer).warnings.into_iter().map(|warning| warning.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes("Invoices are blue", "2026-02-28"), ["expired"]);
+    assert_eq!(codes("Reports are laid out by hand", "2026-03-01"), Vec::<String>::new(), "today is its last day");
+}
+
+#[test]
 fn scopes_are_never_compared() {
     let fixture = Fixture::new();
     fixture.remember(BLUE, "safe");

@@ -18,7 +18,7 @@ use crate::{
             new_claim::NewClaim,
             notice, refuse,
             refused_write::must_narrow,
-            retract,
+            reinstate, retract,
             supersede::{not_by_a_fact, replaced_by, summary},
         },
         find, wording,
@@ -51,13 +51,13 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             }
         }
         CardAct::Supersede => {
-            let (drafts, summary, losers, winner) = keep(&sides, resolution)?;
+            let (drafts, summary, losers, winner) = keep(card, &sides, resolution)?;
             must_be_own(card, "winner", &losers)?;
             change = Some((losers, winner));
             (drafts, summary)
         }
         CardAct::Retract => {
-            let target = pick("target", resolution.side("target")?, &sides)?;
+            let target = pick(card, "target", resolution.side("target")?, &sides)?;
             must_be_own(card, "target", std::slice::from_ref(target))?;
             super::refused::must_be_allowed(context, target)?;
             let summary = wording::summary("Retracted", &[&target.statement]);
@@ -66,7 +66,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
         }
         CardAct::Narrow => match narrow(context, card, &sides, resolution)? {
             Stored::Drafts(drafts, summary) => {
-                let target = pick("target", resolution.side("target")?, &sides)?;
+                let target = pick(card, "target", resolution.side("target")?, &sides)?;
                 narrows = replaced_by_narrowing(card, target).1;
                 (drafts, summary)
             }
@@ -76,7 +76,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             super::refused::must_be_excepted(context, resolution.act)?;
             if resolution.act == CardAct::Exception {
                 exception = match &resolution.target {
-                    Some(target) => Some(pick("target", target, &sides)?.id),
+                    Some(target) => Some(pick(card, "target", target, &sides)?.id),
                     None => sides.iter().max_by_key(|row| row.clock).map(|row| row.id),
                 };
             }
@@ -145,6 +145,19 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
             }
             (drafts, ResolveAct::Retract, None)
         }
+        StoryAnswer::Return(last, turn) => {
+            let (last, turn) = (find::row(context.reader(), last)?, find::row(context.reader(), turn)?);
+            super::refused::must_be_allowed(context, &last)?;
+            match reinstate::refusal(context, &turn, None, &[last.id])? {
+                Some(WriteOutcome::Conflict(refused)) => return Ok(self::answer(card, refused)),
+                Some(other) => return Ok(Plan::Answer(Box::new(other))),
+                None => {}
+            }
+            let mut drafts = vec![retract::event(&last, resolution.reason.clone())];
+            drafts.extend(notice::of_retract(context, &last));
+            drafts.push(reinstate::event(&turn, resolution.reason.clone()));
+            (drafts, ResolveAct::Retract, None)
+        }
         StoryAnswer::Confirm => {
             super::refused::must_be_excepted(context, CardAct::Dismiss)?;
             (let_stand(context, &rows, CardAct::Dismiss).into_iter().collect(), ResolveAct::Dismiss, None)
@@ -174,10 +187,11 @@ enum Stored {
 
 /// The events by which one side stays, what they do in a sentence, what gives way, and to which statement.
 fn keep(
+    card: &CardRow,
     sides: &[ClaimRow],
     resolution: &Resolution,
 ) -> Result<(Vec<EventDraft>, String, Vec<ClaimRow>, String), ApiError> {
-    let winner = pick("winner", resolution.side("winner")?, sides)?;
+    let winner = pick(card, "winner", resolution.side("winner")?, sides)?;
     let losers: Vec<ClaimRow> = sides.iter().filter(|row| row.id != winner.id).cloned().collect();
     if losers.is_empty() {
         return Err(ApiError::field("winner", "no other claim on this card is active: there is nothing to supersede"));
@@ -211,7 +225,7 @@ fn narrow(
     sides: &[ClaimRow],
     resolution: &Resolution,
 ) -> Result<Stored, ApiError> {
-    let target = pick("target", resolution.side("target")?, sides)?;
+    let target = pick(card, "target", resolution.side("target")?, sides)?;
     must_narrow(target, &resolution.text)?;
     let claim = context.reword(target, replaced_by_narrowing(card, target).0, Vec::new(), resolution.narrowing())?;
     // A person says that the sides hold together now.

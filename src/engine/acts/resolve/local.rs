@@ -17,13 +17,12 @@ pub(super) fn snooze(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
         .ok_or_else(|| ApiError::field("until", "snoozing a card needs `until`: when to show it again"))?;
     if until <= context.now {
         return Err(
-            ApiError::field("until", "`until` is not in the future").hint("give milliseconds since 1970-01-01 UTC")
+            ApiError::field("until", "a card cannot be snoozed until a time in the past").hint("name a later time")
         );
     }
     if until - context.now > MAX_SNOOZE {
-        return Err(ApiError::field("until", "`until` is more than a year away").hint(
-            "give milliseconds since 1970-01-01 UTC, at most a year ahead; to close the card for good, settle it",
-        ));
+        return Err(ApiError::field("until", "a card cannot be snoozed for more than a year")
+            .hint("name an earlier time; to close the card for good, settle it"));
     }
     let targets = card.new_claim.map_or_else(|| card.members.clone(), |new_claim| vec![new_claim]);
     let mut draft = EventDraft::new(EventKind::Local("snooze".into()), targets.into_iter().map(Ref::Id));

@@ -12,7 +12,7 @@ pub(in crate::engine) use yes_no::{StorySide, story_question};
 use super::refused_write::Rewording;
 use crate::{
     api::{ApiError, Caller, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, Warning, WriteOutcome},
-    domain::{ClaimKind, EventKind},
+    domain::{ClaimKind, EventKind, Status},
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
@@ -141,6 +141,12 @@ fn ask_models(
                     .map(|row| (row.kind, row.statement.clone())),
             );
         }
+        // The answer no to a reversal may reinstate the claim in the middle.
+        if let (CardAct::No, [_, turn, _]) = (resolution.act, rows.as_slice())
+            && turn.status != Status::Active
+        {
+            texts.push((turn.kind, turn.statement.clone()));
+        }
         (card.scope, card.members, texts)
     };
     let mut model_results: Vec<ModelResults> = Vec::new();
@@ -175,7 +181,7 @@ pub(super) struct Resolution {
 
 impl Resolution {
     fn checked(request: &ResolveRequest) -> Result<Self, ApiError> {
-        let reason = validate::optional("reason", Some(&request.reason))?;
+        let reason = validate::worded("reason", Some(&request.reason))?;
         let reason = match (reason, request.act) {
             (Some(reason), _) => reason,
             (None, CardAct::Snooze) => String::new(),
@@ -194,7 +200,7 @@ impl Resolution {
             winner: side("winner", &request.winner)?,
             target: side("target", &request.target)?,
             text: Rewording {
-                statement: validate::optional("statement", request.statement.as_deref())?,
+                statement: validate::worded("statement", request.statement.as_deref())?,
                 reason: Some(reason.clone()),
                 change_reason: None,
                 qualifiers: validate::qualifiers(&request.qualifiers)?,
@@ -248,15 +254,17 @@ fn must_be_enabled(context: &ActContext<'_>, card: &CardRow, act: CardAct) -> Re
     }
 }
 
-/// Which of `sides` a prefix names.
-fn pick<'a>(field: &str, prefix: &str, sides: &'a [ClaimRow]) -> Result<&'a ClaimRow, ApiError> {
+/// Which of `sides`, the active claims of a card and its refused write, a prefix names.
+fn pick<'a>(card: &CardRow, field: &str, prefix: &str, sides: &'a [ClaimRow]) -> Result<&'a ClaimRow, ApiError> {
     let mut fits = sides.iter().filter(|row| row.id.to_hex().starts_with(prefix));
     match (fits.next(), fits.next()) {
         (Some(row), None) => Ok(row),
         (None, _) => {
             let named = find::named(prefix);
-            Err(ApiError::field(field, format!("claim {named} is not on this card, or no longer active"))
-                .hint("`ergo conflicts` shows the claims on a card"))
+            let inactive = card.members.iter().any(|member| member.to_hex().starts_with(prefix));
+            let why = if inactive { "on this card, but no longer active" } else { "not on this card" };
+            Err(ApiError::field(field, format!("claim {named} is {why}"))
+                .hint(format!("`ergo conflicts {}` shows the claims on the card", card.id.short())))
         }
         (Some(_), Some(_)) => {
             let mut error =

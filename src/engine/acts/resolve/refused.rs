@@ -66,7 +66,7 @@ fn supersede(
     // Where nothing is left that opposes it, there is only one side.
     let winner = match (&resolution.winner, refused_write.opposed.is_empty()) {
         (None, true) => &refused_write.row,
-        _ => pick("winner", resolution.side("winner")?, &sides)?,
+        _ => pick(card, "winner", resolution.side("winner")?, &sides)?,
     };
     if winner.id != refused_write.row.id {
         let summary = format!(
@@ -98,10 +98,10 @@ fn merge(
 }
 
 /// The side that the answer names as its target: one of the opposed claims, or the new one.
-fn named_side(resolution: &Resolution, refused_write: &RefusedWrite) -> Result<ClaimRow, ApiError> {
+fn named_side(card: &CardRow, resolution: &Resolution, refused_write: &RefusedWrite) -> Result<ClaimRow, ApiError> {
     let mut sides = refused_write.opposed.clone();
     sides.push(refused_write.row.clone());
-    Ok(pick("target", resolution.side("target")?, &sides)?.clone())
+    Ok(pick(card, "target", resolution.side("target")?, &sides)?.clone())
 }
 
 /// What opposed it was never right, so the new claim is stored; or the new claim was, which drops it.
@@ -111,7 +111,7 @@ fn retract_side(
     resolution: &Resolution,
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
-    let target = named_side(resolution, refused_write)?;
+    let target = named_side(card, resolution, refused_write)?;
     if target.id == refused_write.row.id {
         return local::discard(context, card, resolution);
     }
@@ -137,7 +137,7 @@ fn narrow(
     resolution: &Resolution,
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
-    let target = named_side(resolution, refused_write)?;
+    let target = named_side(card, resolution, refused_write)?;
     must_narrow(&target, &resolution.text)?;
     let sentence = wording::holds_only(&target.statement, &resolution.text.qualifiers);
     if target.id == refused_write.row.id {
@@ -214,7 +214,7 @@ fn keep_both(
         if let Some(target) = resolution.target.as_ref().filter(|_| exception) {
             let mut sides = refused_write.opposed.clone();
             sides.push(refused_write.row.clone());
-            let target = pick("target", target, &sides)?.id;
+            let target = pick(card, "target", target, &sides)?.id;
             let first = if target == refused_write.row.id { Ref::Draft(0) } else { Ref::Id(target) };
             members.sort_by_key(|member| *member != first);
         }

@@ -127,7 +127,7 @@ pub(super) fn keep_new(state: &AppState) -> Can {
     if state.is_marked() {
         return Ok(());
     }
-    card(state)?.can_side(0)
+    card(state)?.view.can_act_on(CardAct::Supersede, 0)
 }
 
 /// See [`CardAct::Supersede`].
@@ -137,12 +137,13 @@ pub(super) fn keep_existing(state: &AppState) -> Can {
     }
     act(state, CardAct::Supersede)?;
     let card = card(state)?;
-    card.can_side(card.other)
+    card.view.can_act_on(CardAct::Supersede, card.other)
 }
 
 /// See [`CardAct::Supersede`].
 pub(super) fn merge(state: &AppState) -> Can {
-    act_on_one(state, CardAct::Supersede)
+    act_on_one(state, CardAct::Supersede)?;
+    card(state)?.view.can_merge()
 }
 
 /// See [`CardAct::Retract`].

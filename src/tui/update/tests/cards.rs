@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     api::{CardView, History},
-    domain::{Qualifiers, Status},
+    domain::{Qualifiers, Scope, Status},
     tui::{
         sample::{claim, history},
         state::{conflicts::Card, why::WhyChain},
@@ -38,6 +38,25 @@ fn a_side_that_was_replaced_is_not_offered_and_points_to_what_is_in_force() {
     let screen =
         crate::tui::sample::text(&crate::tui::sample::frame(&mut state, &crate::tui::theme::Theme::ansi(true)));
     assert!(!screen.contains(&id(101).to_hex()));
+}
+
+#[test]
+fn a_claim_of_the_organisation_cannot_be_replaced_from_a_project_and_is_named_with_its_scope() {
+    let mut view = card(1);
+    view.sides[1].claim.scope = Scope { org_id: "acme".into(), project: "*".into() };
+    let mut state = cards();
+    state.conflicts.card = Some(Card::new(view));
+    for key in ["a", "m"] {
+        press(&mut state, key);
+        assert!(state.overlay.is_none(), "{key}");
+        assert!(toasts(&state).contains("belongs to acme/*: change it there"), "{}", toasts(&state));
+    }
+    press(&mut state, "r");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+    assert_eq!(form.members, [id(1)], "only the refused write can be retracted");
+    press(&mut state, "esc b");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+    assert!(form.effect.contains("” of acme/* stays"), "{}", form.effect);
 }
 
 #[test]
