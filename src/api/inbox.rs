@@ -77,7 +77,7 @@ pub enum InboxKind {
     Contested,
     /// An agent may only propose, and did.
     Proposed,
-    /// An audit or a model found a contradiction among what is active.
+    /// An audit, a scan of notes or a model found a contradiction among what is active.
     Found,
     /// A write waits for its writer's verdicts on claims that it may contradict.
     Held,
@@ -102,7 +102,7 @@ impl InboxKind {
             Self::Contradiction => "Contradictions found by rules",
             Self::Contested => "Changed concurrently",
             Self::Proposed => "Proposed by agents",
-            Self::Found => "Found by an audit or a model",
+            Self::Found => "Contradictions found later",
             Self::Held => "Waiting for a verdict",
             Self::Story => "Open questions",
             Self::ByAgents => "Decided by agents",

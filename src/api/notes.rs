@@ -414,7 +414,7 @@ pub struct InsightFigures {
 /// A subject on which claims contradict each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ContestedSubject {
-    /// The subject, as the guard reads it.
+    /// The subject, as a claim about it is worded.
     pub subject: String,
     /// Its open cards.
     pub cards: usize,

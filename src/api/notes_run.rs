@@ -39,6 +39,8 @@ impl NotesRun {
         }
         match (self.changed_files, parts.is_empty()) {
             (0, true) if self.files == 0 => "No files are followed".to_owned(),
+            // A file that cannot be read may have changed.
+            (0, true) if !self.problems.is_empty() => format!("Read {files}: no new claims"),
             (0, true) => format!("Read {files}: nothing has changed"),
             (0, false) => format!("Read {files}: {}", parts.join(", ")),
             (changed, true) => format!("Read {files}, {changed} changed: no new claims"),
@@ -76,6 +78,8 @@ mod tests {
         let run = NotesRun { files: 3, changed_files: 1, ..NotesRun::default() };
         let of = |run: &NotesRun| run.sentence();
         assert_eq!(of(&NotesRun { changed_files: 0, ..run.clone() }), "Read 3 files: nothing has changed");
+        let unread = NotesRun { problems: vec!["a.md: no".into()], changed_files: 0, ..run.clone() };
+        assert_eq!(of(&unread), "Read 3 files: no new claims");
         assert_eq!(of(&NotesRun::default()), "No files are followed");
         assert_eq!(of(&run), "Read 3 files, 1 changed: no new claims");
         let stored = NotesRun { stored: 1, refused: 2, cards: 1, ..run.clone() };

@@ -40,8 +40,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         };
         cx.ui.line(text!("{}  {}", name, state));
         let parts = [count(*wrote, "act", "acts"), format!("{refused} refused"), format!("last {}", ago(*last, now))];
-        let of = escape(&people.join(", "));
-        cx.ui.line(text!("  {}, on behalf of {}", parts.join(", "), of));
+        // An agent that acts for nobody else gives its own name as that of the person.
+        let people: Vec<&str> = people.iter().map(String::as_str).filter(|who| who != agent).collect();
+        let of =
+            if people.is_empty() { String::new() } else { escape(&format!(", on behalf of {}", people.join(", "))) };
+        cx.ui.line(text!("  {}{}", parts.join(", "), of));
         if let Some(judged) = judgements.words() {
             cx.ui.line(text!("  {}", judged));
         }

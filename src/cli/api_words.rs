@@ -28,8 +28,8 @@ const WORDS: &[(&str, &str)] = &[
     ("statement", "the statement"),
     ("status", "`--status`"),
     ("successor", "`--by`"),
-    ("target", ""),
-    ("targets", ""),
+    ("target", "the id"),
+    ("targets", "the ids"),
     ("verdicts", ""),
     ("team", "`--team`"),
     ("tenant", "`--tenant`"),
@@ -59,7 +59,7 @@ pub(crate) fn in_arguments(text: &str) -> String {
             break;
         };
         match WORDS.iter().find(|(name, _)| open == '`' && *name == inner) {
-            Some((_, "")) if after.starts_with(": ") => {
+            Some((_, "" | "the id" | "the ids")) if after.starts_with(": ") => {
                 rest = after.get(2..).unwrap_or_default();
                 continue;
             }
@@ -82,7 +82,7 @@ mod tests {
     #[case("`GET /claims` with `q` pages", "`ergo claims` with the words to look for pages")]
     #[case("“use `kind` here” needs a `reason`", "“use `kind` here” needs a `--reason`")]
     #[case("`target`: invalid id “zz”", "invalid id “zz”")]
-    #[case("`targets` is empty", "targets is empty")]
+    #[case("`target` is empty", "the id is empty")]
     #[case("`ergo log` lists acts", "`ergo log` lists acts")]
     #[case("an open ` and “ stay", "an open ` and “ stay")]
     fn names_of_the_api_become_arguments(#[case] text: &str, #[case] shown: &str) {

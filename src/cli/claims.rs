@@ -108,11 +108,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         || [&query.kind, &query.who, &query.source, &query.without, &query.not_who, &query.not_source, &query.verdict]
             .into_iter()
             .any(Option::is_some);
-    show(cx, &page, &place, narrowed);
+    show(cx, &page, &place, narrowed, as_of.is_some());
     Ok(Exit::Ok)
 }
 
-fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool) {
+fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool, earlier: bool) {
     let now = Context::now();
     for claim in &page.items {
         cx.ui.claim_row(claim, now);
@@ -124,6 +124,9 @@ fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool) {
                 ("ergo claims --status all".to_owned(), "include superseded and retracted claims".to_owned()),
                 ("ergo claims --all".to_owned(), "search all scopes".to_owned()),
             ]);
+        } else if earlier {
+            cx.ui.line(text!("There were no claims in {} at that time.", place));
+            cx.ui.commands(&[("ergo log --all".to_owned(), "show what was stored when".to_owned())]);
         } else {
             cx.ui.line(text!("There are no claims in {} yet.", place));
             cx.ui.commands(&[

@@ -1,6 +1,6 @@
 //! `ergo completions`: shell completions, generated from the arguments.
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::{Cli, CliError, Context, Exit};
@@ -21,7 +21,13 @@ pub(crate) struct Args {
 #[allow(clippy::unnecessary_wraps, reason = "every verb has this signature")]
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "ergo", &mut script);
+    // clap would complete hidden commands, too.
+    let all = Cli::command();
+    let mut shown = Command::new("ergo")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(all.get_arguments().cloned())
+        .subcommands(all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned());
+    clap_complete::generate(args.shell, &mut shown, "ergo", &mut script);
     cx.ui.raw(&script);
     Ok(Exit::Ok)
 }

@@ -123,7 +123,7 @@ fn show(status: &DaemonStatus, paths: &Paths, cx: &mut Context) {
             cx.ui.line(text!("daemon   {}, ergo {}, process {}", word, health.version, health.pid));
             cx.ui.line(text!("up       {}", duration(health.uptime_s)));
             if let Some(record) = record {
-                places(record, cx);
+                places(record, paths, cx);
             }
             if let Some(skew) = skew {
                 let skew = cx.ui.paint(Style::Warn, skew);
@@ -144,12 +144,17 @@ fn show(status: &DaemonStatus, paths: &Paths, cx: &mut Context) {
     }
 }
 
-fn places(record: &DaemonRecord, cx: &mut Context) {
+fn places(record: &DaemonRecord, paths: &Paths, cx: &mut Context) {
     cx.ui.line(text!("store    {}", record.store.display()));
     cx.ui.line(text!("socket   {}", record.socket.display()));
     match &record.tcp {
         Some(address) => cx.ui.line(text!("tcp      {}, with the token", address)),
-        None => cx.ui.line("tcp      off, or the port is in use"),
+        None => match Config::load(paths) {
+            Ok(config) if config.daemon.tcp => {
+                cx.ui.line("tcp      not available; `ergo doctor` says why");
+            }
+            _ => cx.ui.line("tcp      off"),
+        },
     }
     cx.ui.line(text!("log      {}", record.log.display()));
 }

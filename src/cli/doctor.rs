@@ -115,7 +115,9 @@ fn note(what: &'static str, message: String) -> Finding {
 }
 
 fn problem(what: &'static str, message: String, hint: impl Into<Option<String>>) -> Finding {
-    Finding { what, health: Health::Problem, message, hint: hint.into() }
+    // The daemon's hint for a damaged store names this command.
+    let hint = hint.into().map(|hint| hint.replace("; `ergo doctor` shows what is damaged", ""));
+    Finding { what, health: Health::Problem, message, hint }
 }
 
 fn configuration(paths: &Paths) -> Finding {

@@ -1,5 +1,7 @@
 //! `ergo inbox`: lists what needs attention, grouped as in the app's Inbox, and suggests the next command.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{
@@ -73,6 +75,8 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
         return nothing(cx, scope);
     }
     let now = Context::now();
+    let scopes: BTreeSet<String> =
+        inbox.groups.iter().flat_map(|group| &group.items).filter_map(InboxItem::scope).map(Scope::to_string).collect();
     for (at, group) in inbox.groups.iter().enumerate() {
         if at > 0 {
             cx.ui.line("");
@@ -80,7 +84,7 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
         let title = cx.ui.paint(Style::Strong, group.group.title());
         cx.ui.line(text!("{}: {}", title, counted(group)));
         for item in &group.items {
-            cx.ui.inbox_row(item, now);
+            cx.ui.inbox_row(item, scopes.len() > 1, now);
         }
         let more = group.total.saturating_sub(group.items.len());
         if more > 0 {
@@ -107,9 +111,10 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
     }
     cx.ui.line("");
     cx.ui.line(text!("{} attention. Next:", count(inbox.total, "item needs", "items need")));
-    if let Some(next) = next(inbox) {
-        cx.ui.commands(&[(next.command, next.does), ("ergo tui".to_owned(), "review all of it".to_owned())]);
-    }
+    let mut commands = first_ways(inbox);
+    commands.extend(besides);
+    commands.push(("ergo tui".to_owned(), "review all of it".to_owned()));
+    cx.ui.commands(&commands);
 }
 
 /// Says that nothing needs attention.
@@ -120,6 +125,17 @@ pub(super) fn nothing(cx: &mut Context, scope: Option<&Scope>) {
         ("ergo audit".to_owned(), "compare all active claims of this project".to_owned()),
         ("ergo log --all".to_owned(), "show recent changes".to_owned()),
     ]);
+}
+
+/// Returns the most likely command for the first item of each group, but for each purpose only one.
+fn first_ways(inbox: &Inbox) -> Vec<(String, String)> {
+    let mut out: Vec<(String, String)> = Vec::new();
+    for way in inbox.groups.iter().filter_map(|group| ways(group.items.first()?).into_iter().next()) {
+        if out.iter().all(|(_, does)| *does != way.1) {
+            out.push(way);
+        }
+    }
+    out
 }
 
 /// Returns the most likely command for the first item.

@@ -31,6 +31,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         return Ok(Exit::Ok);
     }
     if let Some(folder) = &args.folder {
+        std::fs::create_dir_all(folder).map_err(|error| CliError::file("create", folder, &error))?;
         for (name, page) in pages(&command)? {
             let path = folder.join(format!("{name}.1"));
             std::fs::write(&path, page).map_err(|error| CliError::file("write", &path, &error))?;

@@ -83,7 +83,10 @@ mod write;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
+use clap::{
+    CommandFactory, FromArgMatches,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use crate::files::repository as scope;
 use args::Command;
@@ -102,7 +105,7 @@ pub fn main() -> ExitCode {
             let with_paragraphs = args::with_joined_help(Cli::command()).try_get_matches();
             return usage(&with_paragraphs.err().unwrap_or(error));
         }
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&without_hidden(error)),
     };
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
@@ -138,6 +141,17 @@ fn survive_file_size_limit() {
     let noted = std::sync::Arc::default();
     // Without the handler only the error message is worse.
     drop(signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), noted));
+}
+
+/// Takes hidden commands out of the list of an error that names all.
+fn without_hidden(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::Strings(names)) = error.get(ContextKind::ValidSubcommand) {
+        let root = Cli::command();
+        let shown = |name: &&String| !root.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
+        let shown = names.iter().filter(shown).cloned().collect();
+        error.insert(ContextKind::ValidSubcommand, ContextValue::Strings(shown));
+    }
+    error
 }
 
 /// Prints clap's help and version on stdout with success, its errors on stderr.

@@ -41,7 +41,10 @@ fn section(out: &mut String, command: &Command, above: &str, level: usize) {
     let own =
         |arg: &&Arg| !arg.is_global_set() && !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version");
     let options: Vec<_> = command.get_arguments().filter(own).filter(|arg| !arg.is_positional()).collect();
-    if !options.is_empty() {
+    for arg in options.iter().filter(|arg| arg.is_required_set()) {
+        write(&mut usage, format_args!(" {arg}"));
+    }
+    if options.iter().any(|arg| !arg.is_required_set()) {
         usage.push_str(" [OPTIONS]");
     }
     write(out, format_args!("```text\n{usage}\n```\n\n"));

@@ -163,7 +163,8 @@ impl Tour {
         self.begin(cx, "Contradictions");
         let pairs = cx.block_on(async |cx| pairs_in_doubt(cx).await)?;
         step(cx, &["inbox", "--here", "--limit", "5"])?;
-        if pairs > 0 && !self.yes && agrees(cx, &format!("Judge {} now?", count(pairs, "this pair", "these pairs")))? {
+        let these = if pairs == 1 { "this pair".to_owned() } else { format!("these {pairs} pairs") };
+        if pairs > 0 && !self.yes && agrees(cx, &format!("Judge {these} now?"))? {
             run_command(cx, &["judge"])?;
         }
         Ok(())

@@ -83,7 +83,7 @@ pub(super) fn words(drift: Drift) -> String {
         Drift::Same => "unchanged".to_owned(),
         Drift::Moved(line) => format!("moved to line {line}"),
         Drift::Changed => "no longer contains this statement".to_owned(),
-        Drift::Gone => "deleted".to_owned(),
+        Drift::Gone => "not found".to_owned(),
     }
 }
 

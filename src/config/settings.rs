@@ -308,8 +308,14 @@ impl Config {
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         let invalid = |line, message: String| ConfigError::Invalid { path: path.to_owned(), line, message };
         let config: Self = toml::from_str(text).map_err(|e| {
-            let at = e.span().map_or(0, |span| span.start);
-            invalid(line_of(text, at), e.message().replace("unknown field", "unknown setting"))
+            let line = line_of(text, e.span().map_or(0, |span| span.start));
+            let message = e.message().replace("unknown field", "unknown setting");
+            // What is wrong about a value says nothing of the setting that has it.
+            let set = text.lines().nth(line - 1).and_then(|line| line.split_once('='));
+            match set.filter(|_| message.starts_with("unknown variant") || message.starts_with("invalid type")) {
+                Some((key, _)) => invalid(line, format!("`{}`: {message}", key.trim())),
+                None => invalid(line, message),
+            }
         })?;
         let line_with = |key: &str| {
             let found = text.lines().position(|line| line.trim_start().starts_with(key));
@@ -428,7 +434,7 @@ mod tests {
             ("[daemon]\naddress = \"0.0.0.0:1\"\n", 2, "loopback address"),
             ("[guard]\nagents_may = \"all\"\n", 2, "propose"),
             ("[levels]\npromote = \"ask\"\npromote_at = 1\n", 3, "at least 2"),
-            ("[levels]\npromote = \"always\"\n", 2, "never"),
+            ("[levels]\npromote = \"always\"\n", 2, "`promote`: unknown variant `always`, expected"),
             ("[models]\nnli = \"\"\n", 2, "`nli`"),
             ("[models]\nnormaliser = \"x\"\n", 2, "llm"),
             ("[models]\n\nthreads = 0\n", 3, "1 to 256"),

@@ -145,6 +145,16 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// A status in the word used on screen: a claim is retracted if its own change was undone, but nobody said that it was wrong.
+    pub fn status_word(self, status: Status) -> &'static str {
+        if self.undone { "undone" } else { status.as_str() }
+    }
+
+    /// What is shown instead of a reason if there is none.
+    pub fn missing_reason(self) -> &'static str {
+        if self.redacted { "(redacted)" } else { "(no reason given)" }
+    }
+
     /// The flags that are set, in the words used on screen.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         let all = [

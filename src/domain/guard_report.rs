@@ -236,20 +236,24 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The probability that the two contradict, and from which one a write is refused, in words; `None` where nothing was weighed.
+    /// Whether a write is refused for this, although a contradiction is less likely than not: the words conflict, and a person can
+    /// check that (`assets/judge.toml`).
+    pub fn words_conflict(&self) -> bool {
+        let share = |name: &str| self.features.get(name).copied();
+        matches!((share("probability"), share("limit")), (Some(p), Some(limit)) if limit <= p && p < 0.5)
+    }
+
+    /// The probability that the two contradict, and why it is enough to refuse a write or from which one it is, in words; `None` where
+    /// nothing was weighed.
     pub fn probability(&self) -> Option<String> {
         let share = |name: &str| self.features.get(name).map(|share| (share * 100.0).round());
         let probability = share("probability")?;
-        Some(match share("limit").filter(|limit| *limit < 100.0) {
-            Some(limit) => {
-                // Less than a half is enough only where the words conflict, since a person can check them (`assets/judge.toml`).
-                let because = if limit < 50.0 {
-                    format!("{limit:.0} % is enough, because the words conflict")
-                } else {
-                    format!("refused from {limit:.0} %")
-                };
-                format!("{probability:.0} % likely to contradict ({because})")
-            }
+        if self.words_conflict() {
+            return Some(format!("{probability:.0} % likely to contradict, but the words themselves conflict"));
+        }
+        // A lower limit, which holds only for words that conflict, would need an explanation.
+        Some(match share("limit").filter(|limit| *limit < 100.0 && (*limit >= 50.0 || *limit > probability)) {
+            Some(limit) => format!("{probability:.0} % likely to contradict (refused from {limit:.0} %)"),
             None => format!("{probability:.0} % likely to contradict"),
         })
     }

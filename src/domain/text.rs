@@ -114,6 +114,19 @@ fn is_invisible(c: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// The words with which an import begins the sentence that says where a claim is stated: at the end of its reason, or alone.
+pub const STATED: &str = "Stated in ";
+
+/// Returns a reason without that sentence, which names a place and gives no reason; `None` if nothing else is left.
+pub fn without_place(reason: &str) -> Option<&str> {
+    let own = reason.rsplit_once(STATED).map_or(reason, |(before, place)| {
+        let heading = place.contains(" under “") && place.ends_with("”.");
+        let is_place = heading || (place.ends_with('.') && !place.contains(' '));
+        if is_place && (before.is_empty() || before.ends_with(' ')) { before } else { reason }
+    });
+    Some(own.trim_end()).filter(|own| !own.is_empty())
+}
+
 /// The words of a text in lower case, reduced to their stems, in order (Porter, "Snowball: a language for stemming algorithms",
 /// 2001). What the text index holds and what recall compares: both must divide a text alike.
 pub fn stems(text: &str) -> Vec<String> {
@@ -190,6 +203,19 @@ fn ends_in_abbreviation(before: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_a_claim_is_stated_is_no_reason() {
+        for (reason, own) in [
+            ("Stated in CLAUDE.md under “Shop > Rules”.", None),
+            ("Stated in .cursorrules.", None),
+            ("They take a minute. Stated in AGENTS.md under “Tests”.", Some("They take a minute.")),
+            ("Stated in the contract, and we signed it.", Some("Stated in the contract, and we signed it.")),
+            ("It is fast.", Some("It is fast.")),
+        ] {
+            assert_eq!(without_place(reason), own);
+        }
+    }
 
     #[test]
     fn stops_that_end_nothing() {

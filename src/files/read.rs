@@ -52,7 +52,7 @@ pub fn bytes(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let size = file.metadata()?.len();
     if size > limit {
-        return Err(too_large(&format!("it has {}", shown(size)), limit));
+        return Err(too_large(&format!("it has {size} bytes"), limit));
     }
     all_of(file, limit)
 }
@@ -90,8 +90,8 @@ fn shown(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     match bytes {
         0..KIB => format!("{bytes} bytes"),
-        KIB..MIB => format!("{} KiB ({bytes} bytes)", bytes >> 10),
-        _ => format!("{} MiB ({bytes} bytes)", bytes >> 20),
+        KIB..MIB => format!("{bytes} bytes ({} KiB)", bytes >> 10),
+        _ => format!("{bytes} bytes ({} MiB)", bytes >> 20),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Explains a contradiction to people, in one sentence.
 
+use std::borrow::Cow;
+
 use super::{
     align::Opposition,
     lexicon::lexicon,
@@ -32,12 +34,23 @@ pub(crate) fn words(parsed: &Parsed, at: &[usize]) -> Vec<String> {
 }
 
 fn quote(words: &[String]) -> String {
-    let text = words.join(" … ");
+    let text = words.iter().map(|words| closed(words)).collect::<Vec<_>>().join(" … ");
     if text.chars().count() <= MAX_QUOTE {
         return format!("“{text}”");
     }
     let cut: String = text.chars().take(MAX_QUOTE).collect();
     format!("“{}…”", cut.trim_end())
+}
+
+/// Adds the backtick of a span of code that begins or ends outside of the words.
+fn closed(words: &str) -> Cow<'_, str> {
+    if words.matches('`').count().is_multiple_of(2) {
+        return words.into();
+    }
+    match words.rsplit_once('`') {
+        Some((_, after)) if after.is_empty() || after.starts_with(' ') => format!("`{words}").into(),
+        _ => format!("{words}`").into(),
+    }
 }
 
 /// Explains why two aligned clauses contradict each other.
@@ -97,7 +110,8 @@ pub(crate) fn correction(ours: &[String], theirs: &[String]) -> String {
 pub(crate) fn inferred(ours: &[String], theirs: &[String], probability: Option<f32>) -> String {
     let share =
         probability.map_or_else(String::new, |probability| format!(" ({:.0} %)", (probability * 100.0).min(99.0)));
-    let finding = format!("These probably contradict{share}");
+    let likely = if probability.is_some_and(|probability| probability < 0.5) { "may" } else { "probably" };
+    let finding = format!("These {likely} contradict{share}");
     if ours.is_empty() || theirs.is_empty() {
         return format!("{finding}.");
     }
@@ -153,6 +167,14 @@ mod tests {
     use rstest::rstest;
 
     use crate::{domain::Qualifiers, guard::Guard};
+
+    #[rstest]
+    #[case("Never log with `println", "“Never log with `println`”")]
+    #[case("println` is for tests", "“`println` is for tests”")]
+    #[case("log with `tracing`", "“log with `tracing`”")]
+    fn a_span_of_code_is_quoted_with_both_backticks(#[case] words: &str, #[case] quoted: &str) {
+        assert_eq!(super::quote(&[words.to_owned()]), quoted);
+    }
 
     #[rstest]
     #[case("A session lasts 8 hours.", "8 hours")]

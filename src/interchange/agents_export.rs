@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use crate::{
     api::ClaimView,
-    domain::{ClaimKind, Scope, Status, text::sanitize_line},
+    domain::{
+        ClaimKind, Scope, Status,
+        text::{sanitize_line, without_place},
+    },
 };
 
 const BEGIN: &str =
@@ -36,7 +39,8 @@ pub fn block(scope: &Scope, claims: &[ClaimView]) -> String {
         for claim in of {
             // No claim can end the block.
             let safe = |text: &str| sanitize_line(text).replace("<!--", "<! --").replace("-->", "-- >");
-            let reason = claim.reason.as_deref().map(|reason| format!(" *Because:* {}", safe(reason)));
+            let reason =
+                claim.reason.as_deref().and_then(without_place).map(|reason| format!(" *Because:* {}", safe(reason)));
             let limits = claim.limits().map(|limits| format!(" ({})", safe(&limits))).unwrap_or_default();
             let statement = safe(&claim.statement);
             let _ = writeln!(text, "- {statement}{limits}{} `{}`", reason.unwrap_or_default(), claim.id.short());

@@ -168,6 +168,7 @@ impl<'a> ToolCall<'a> {
                 shape::outcome(self.post(&format!("/conflicts/{card}/resolve"), &body).await?, self.home())
             }
             McpTool::Why => {
+                only_of(tool, &arguments)?;
                 // The answer is the first of them.
                 let limit = limit(&arguments).saturating_sub(1);
                 arguments.insert("limit".to_owned(), json!(limit));
@@ -175,6 +176,7 @@ impl<'a> ToolCall<'a> {
                 shape::why(self.post::<WhyAnswer>("/why", &body).await?)
             }
             McpTool::Recall => {
+                only_of(tool, &arguments)?;
                 let limit = limit(&arguments);
                 arguments.entry("limit").or_insert(json!(limit));
                 let body = self.reading(arguments).await?;
@@ -439,10 +441,11 @@ pub(super) fn only(arguments: &JsonObject, known: &[&str]) -> Result<(), ToolErr
     Err(ToolError::new(format!("unknown argument `{stray}`; expected: {expected}")))
 }
 
-/// Refuses arguments that the tool's schema lacks. How a caller may say who acts, where and under which key is not in the schemas,
-/// and taken all the same.
+/// Refuses arguments that the tool's schema lacks. How a caller may say who acts, where, under which key and as of when is not in the
+/// schemas, and taken all the same.
 fn only_of(tool: McpTool, arguments: &JsonObject) -> Result<(), ToolError> {
-    const UNLISTED: [&str; 7] = ["scope", "org_id", "project", "who", "op_id", "identity", "expect_rev"];
+    const UNLISTED: [&str; 9] =
+        ["scope", "org_id", "project", "who", "op_id", "identity", "expect_rev", "as_of", "filter"];
     let known = tool.arguments();
     let Some(stray) = arguments.keys().find(|name| !known.contains(name) && !UNLISTED.contains(&name.as_str())) else {
         return Ok(());

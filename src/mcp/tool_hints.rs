@@ -12,6 +12,10 @@ const ELSEWHERE: [(&str, &str); 5] = [
     ("history", "ergo_why"),
 ];
 
+/// Requests that an agent cannot send, and what it has instead.
+const REQUESTS: [(&str, &str); 2] =
+    [("GET /doubts", "ergo_judge without arguments"), ("GET /openapi.json", "the tool's input schema")];
+
 /// Returns what an agent does next after an error.
 pub(super) fn next_step(error: &ClientError) -> Option<String> {
     let unanswered = match error {
@@ -36,6 +40,11 @@ pub(super) fn as_tools(text: &str) -> String {
     while let Some((before, quoted, after)) = quoted(rest) {
         out.push_str(before);
         let command = quoted.strip_prefix("ergo ");
+        if let Some((_, instead)) = REQUESTS.iter().find(|(request, _)| *request == quoted) {
+            out.push_str(instead);
+            rest = after;
+            continue;
+        }
         match command.map(|command| tool(command.split_whitespace().next().unwrap_or_default())) {
             Some(Some(tool)) => out.push_str(&tool),
             Some(None) => out.extend(["`", quoted, "` in a terminal"]),
@@ -89,6 +98,7 @@ mod tests {
             ("propose it with `ergo retract 3f2a`, or leave it", "propose it with ergo_retract, or leave it"),
             ("`ergo history 3f2a` shows all", "ergo_why shows all"),
             ("start it with `ergo daemon start`", "start it with `ergo daemon start` in a terminal"),
+            ("`GET /openapi.json` lists the fields", "the tool's input schema lists the fields"),
             ("`reason` is empty", "`reason` is empty"),
             ("a lone ` stays", "a lone ` stays"),
         ] {

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, fmt::Write, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{ClaimKind, Scope, text::sanitize_line};
+use crate::domain::{
+    ClaimKind, Scope,
+    text::{sanitize_line, without_place},
+};
 
 /// The form of ergo's section in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -99,7 +102,7 @@ impl NoteLine {
         }
         text.push_str(&sanitize_line(&self.statement));
         let detailed = matches!(format, NoteFormat::Claude | NoteFormat::Agents);
-        if detailed && let Some(reason) = &self.reason {
+        if detailed && let Some(reason) = self.reason.as_deref().and_then(without_place) {
             let _ = write!(text, " *Because:* {}", sanitize_line(reason));
         }
         if detailed && self.of_organisation {

@@ -99,6 +99,13 @@ pub struct Glyphs {
     pub more: [&'static str; 2],
 }
 
+impl Glyphs {
+    /// Whether they are ASCII.
+    pub fn is_ascii(&self) -> bool {
+        self.rail.is_ascii()
+    }
+}
+
 const UNICODE: Glyphs = Glyphs {
     border: border::ROUNDED,
     cursor: "▌",

@@ -6,7 +6,7 @@ use crate::{
     api::{ClaimView, ConflictsPage},
     domain::{
         Scope,
-        text::{cut_line, escape},
+        text::{cut_line, escape, without_place},
     },
 };
 
@@ -33,7 +33,7 @@ fn line(claim: &ClaimView) -> String {
     if let Some(limits) = claim.limits() {
         let _ = write!(line, " ({})", cut_line(&limits, MAX_REASON));
     }
-    if let Some(reason) = claim.reason.as_deref().filter(|reason| !reason.is_empty()) {
+    if let Some(reason) = claim.reason.as_deref().and_then(without_place) {
         let _ = write!(line, " (because: {})", cut_line(reason, MAX_REASON));
     }
     let _ = write!(line, " [{}]", claim.id.short());

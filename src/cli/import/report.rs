@@ -260,7 +260,7 @@ impl ImportReport {
                 }
             } else {
                 let lines = count(self.skipped.len(), "line", "lines");
-                ui.note(text!("{} skipped; run again with --details to list them.", lines));
+                ui.note(text!("{} skipped; `ergo import` with --details lists them.", lines));
             }
         }
         let mut ways = Vec::new();

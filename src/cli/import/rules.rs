@@ -82,7 +82,7 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<Strin
     sent?;
     sender.report.show(cx, args.how.details);
     if empty {
-        cx.ui.note("No rules found. Rules are list items or sentences that demand something; run again with --details to see what was skipped.");
+        cx.ui.note("No rules found. Rules are list items or sentences that demand something; `ergo import rules` with --details lists what was skipped.");
     }
     Ok(sender.report.undo_number())
 }

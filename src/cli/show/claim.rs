@@ -20,7 +20,7 @@ pub(crate) fn statement(claim: &ClaimView) -> &str {
 
 /// Describes status and flags: “active, needs review”.
 pub(crate) fn state(claim: &ClaimView) -> String {
-    let status = if claim.flags.undone { "undone" } else { claim.status.as_str() };
+    let status = claim.flags.status_word(claim.status);
     // Undone replaces the status, and redaction is visible from the text.
     let parts = claim.flag_words().filter(|word| !matches!(*word, "undone" | "redacted"));
     std::iter::once(status).chain(parts).collect::<Vec<_>>().join(", ")
@@ -28,7 +28,8 @@ pub(crate) fn state(claim: &ClaimView) -> String {
 
 /// Names the author: “ada”, or “ada via claude”.
 pub(crate) fn author(who: &str, agent: Option<&str>) -> String {
-    match agent {
+    // An agent that acts for nobody else gives its own name as that of the person.
+    match agent.filter(|agent| *agent != who) {
         Some(agent) => escape(&format!("{who} via {agent}")),
         None => escape(who),
     }
@@ -94,7 +95,7 @@ impl Ui {
     pub(crate) fn claim_fields(&mut self, claim: &ClaimView) {
         match (&claim.reason, claim.kind.is_guarded() && !claim.flags.redacted) {
             (Some(reason), _) => self.field("because", reason),
-            (None, true) => self.field("because", "(no reason given)"),
+            (None, true) => self.field("because", claim.flags.missing_reason()),
             (None, false) => {}
         }
         if let Some(source) = &claim.source {

@@ -92,8 +92,8 @@ fn deed(item: &NoticeItem) -> String {
 }
 
 impl Ui {
-    /// Shows an item as a row of a list: id and text, then details, author and time.
-    pub(crate) fn inbox_row(&mut self, item: &InboxItem, now: u64) {
+    /// Shows an item as a row of a list: id and text, then details, author and time, and its scope if `scoped`.
+    pub(crate) fn inbox_row(&mut self, item: &InboxItem, scoped: bool, now: u64) {
         let (id, head, rest) = match item {
             InboxItem::Card(card) => {
                 let rest = format!("{}, {}", author(&card.who, card.agent.as_deref()), ago(card.at, now));
@@ -121,6 +121,10 @@ impl Ui {
         let id = self.paint(Style::Code, format_args!("{:10}", sanitize_line(&id)));
         let head = self.fit(&head, 12);
         self.line(text!("{}  {}", id, head));
+        let rest = match item.scope().filter(|_| scoped) {
+            Some(scope) => format!("{scope}: {rest}"),
+            None => rest,
+        };
         let rest = self.fit(&rest, 12);
         let rest = self.paint(Style::Dim, rest);
         self.line(text!("{}{}", " ".repeat(12), rest));

@@ -56,7 +56,9 @@ impl Ui {
         if self.quiet {
             self.line(text!("{}", stored.claim_id.short()));
         } else if stored.dry_run {
-            self.line(text!("The guard found no contradiction: it would be stored in {}.", scope));
+            let clean = stored.warnings.is_empty() && stored.doubts.is_empty();
+            let found = if clean { "The guard found no contradiction: it" } else { "It" };
+            self.line(text!("{} would be stored in {}.", found, scope));
         } else if stored.duplicate {
             self.line(text!("Already stored: {} in {} says the same.", id, scope));
         } else {

@@ -63,7 +63,8 @@ fn check_file(
             let claim = keeper.engine.claim(&id.to_hex())?;
             if claim.status != Status::Active {
                 let why = claim.closing_reason.as_deref().map(|why| format!(": {}", sanitize_line(why)));
-                let against = format!("This claim is {}{}", claim.status, why.unwrap_or_default());
+                let against =
+                    format!("This claim is {}{}", claim.flags.status_word(claim.status), why.unwrap_or_default());
                 answer.conflicts.push(NoteConflict { against, claim: Some(id), ..conflict });
                 continue;
             }

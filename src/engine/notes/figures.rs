@@ -32,16 +32,23 @@ pub(super) fn figures(engine: &Engine, query: &InsightFiguresQuery) -> Result<In
     let shared = shared.into_iter().take(ROWS).filter_map(|insight| views::view(&book, insight)).collect();
 
     let rows_by_id: HashMap<ClaimId, &ClaimRow> = book.rows.iter().map(|row| (row.id, row)).collect();
-    let mut subjects: BTreeMap<String, BTreeSet<CardId>> = BTreeMap::new();
+    // By the stem, each with the words that somebody wrote for it.
+    let mut subjects: BTreeMap<&str, (BTreeSet<&str>, BTreeSet<CardId>)> = BTreeMap::new();
     for (claim, card) in &book.cards {
         let Some(row) = rows_by_id.get(claim) else { continue };
-        let subject = row.norms.iter().map(|norm| norm.subject.trim()).find(|subject| !subject.is_empty());
-        if let Some(subject) = subject {
-            subjects.entry(subject.to_owned()).or_default().insert(*card);
+        if let Some(norm) = row.norms.iter().find(|norm| !norm.subject.trim().is_empty()) {
+            let (words, cards) = subjects.entry(norm.subject.trim()).or_default();
+            words.extend(norm.words.first().map(|written| written.trim()));
+            cards.insert(*card);
         }
     }
-    let mut contested: Vec<ContestedSubject> =
-        subjects.into_iter().map(|(subject, cards)| ContestedSubject { subject, cards: cards.len() }).collect();
+    let mut contested: Vec<ContestedSubject> = subjects
+        .into_iter()
+        .map(|(stem, (words, cards))| ContestedSubject {
+            subject: (*words.first().unwrap_or(&stem)).to_owned(),
+            cards: cards.len(),
+        })
+        .collect();
     contested.sort_by_key(|subject| std::cmp::Reverse(subject.cards));
     contested.truncate(ROWS);
     let of_projects = book.claims.iter().filter(|claim| claim.scope.level().is_project());

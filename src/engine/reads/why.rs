@@ -108,8 +108,13 @@ impl<'a> WhyRun<'a> {
         let note = match (row.status, heads.first()) {
             (Status::Active, _) if row.reason.is_none() => Some(without_reason(&row).to_owned()),
             (Status::Active, _) => None,
-            (status, Some(head)) => Some(format!("This claim is {status}; {} replaced it.", head.id.short())),
-            (status, None) => Some(format!("This claim is {status}, and no claim replaced it.")),
+            (status, head) => {
+                let status = row.flags.status_word(status);
+                Some(match head {
+                    Some(head) => format!("This claim is {status}; {} replaced it.", head.id.short()),
+                    None => format!("This claim is {status}, and no claim replaced it."),
+                })
+            }
         };
         let mut answer = self.full(row)?;
         answer.others = view::claims(heads, &self.today);
@@ -257,7 +262,9 @@ const MAY_DISAGREE: &str =
 
 /// The note shown for an answer without a reason.
 fn without_reason(row: &ClaimRow) -> &'static str {
-    if row.kind.is_guarded() {
+    if row.flags.redacted {
+        "The text and the reason of this claim were redacted."
+    } else if row.kind.is_guarded() {
         "This claim has no recorded reason."
     } else {
         "This is a fact: no reason was recorded with it."

@@ -15,7 +15,7 @@ use super::{
     markdown::{Block, BlockKind, MarkdownDocument},
     sentence::{capital, cut, sentences, split_because, stop, uncapital},
 };
-use crate::domain::ClaimKind;
+use crate::domain::{ClaimKind, text::STATED};
 use stance::{Join, Lead, Stance};
 
 /// The maximum length of a reason, in characters.
@@ -23,9 +23,6 @@ const MAX_REASON: usize = 600;
 
 /// The most words of a bold paragraph that counts as a heading.
 const MAX_TITLE: usize = 8;
-
-/// The words before the file's name in a rule's reason, by which [`is_from`] recognises it.
-const STATED: &str = "Stated in ";
 
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     api::{CardKind, CardSide, CardStatus, ClaimView},
-    domain::guard_report::{Relation, RuleId},
+    domain::guard_report::{Evidence, Relation, RuleId},
     tui::{
         action::{self, Action, KeyScope},
         hits::{Hit, Pane},
@@ -111,6 +111,7 @@ fn heading(card: &Card) -> String {
         _ if judged.is_some_and(|(rule, _)| rule == RuleId::Unanswered) => {
             "Not judged yet: these may contradict".to_owned()
         }
+        _ if card.evidence().is_some_and(Evidence::words_conflict) => "The words of these conflict".to_owned(),
         _ if percent < 50.0 => format!("These may contradict ({percent} %)"),
         _ => format!("These probably contradict ({percent} %)"),
     }
@@ -124,7 +125,7 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
         CardKind::Refused => "the new claim was refused",
         CardKind::Held => "the new claim is not active yet",
         CardKind::Contradiction | CardKind::Contested => "both are active",
-        CardKind::Found => "both are active, found by an audit or a model",
+        CardKind::Found => "both are active, found later",
         CardKind::Proposed => "a person wrote it, so a person must decide",
         CardKind::Story => "read from the history of the scope",
     };
@@ -279,7 +280,7 @@ fn side(
     let mut field = |label: &str, value: &str| {
         out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
     };
-    field("because", claim.reason.as_deref().unwrap_or("(no reason given)"));
+    field("because", claim.reason.as_deref().unwrap_or(claim.flags.missing_reason()));
     if let Some(source) = &claim.source {
         field("source", source);
     }

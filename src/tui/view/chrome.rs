@@ -199,8 +199,9 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
         room -= width(spec);
         shown.push(*spec);
     }
-    // While something is typed, a letter is a letter: the acts of the screen are not offered. A form has its keys in it.
-    if !matches!(state.overlay, Some(Overlay::Prompt(_) | Overlay::Form(_))) {
+    // While something is typed, a letter is a letter: the acts of the screen are not offered. A form has its keys in it, and so has the log,
+    // in which nothing can be chosen.
+    if !matches!(state.overlay, Some(Overlay::Prompt(_) | Overlay::Form(_) | Overlay::Log { .. })) {
         let mut x = area.x + 1;
         for spec in shown.into_iter().chain(ends) {
             let spans =

@@ -17,7 +17,9 @@ const LABEL: usize = 12;
 
 /// Status and flags in words.
 pub(super) fn status(claim: &ClaimView) -> String {
-    std::iter::once(claim.status.as_str()).chain(claim.flag_words()).collect::<Vec<_>>().join(", ")
+    // Undone replaces the status.
+    let flags = claim.flag_words().filter(|word| *word != "undone");
+    std::iter::once(claim.flags.status_word(claim.status)).chain(flags).collect::<Vec<_>>().join(", ")
 }
 
 /// The claim as text at this width.
@@ -49,12 +51,12 @@ pub(super) fn lines_found(
         out.extend(labelled(label, marked(paint, value, body, theme.text, words), LABEL, theme.dim));
     };
     if claim.reason.is_some() || claim.kind.is_guarded() {
-        field("because", claim.reason.as_deref().unwrap_or("(no reason given)"));
+        field("because", claim.reason.as_deref().unwrap_or(claim.flags.missing_reason()));
     }
     if let Some(closing) = &claim.closing_reason {
         let label = match claim.status {
             Status::Superseded => "replaced",
-            Status::Retracted => "retracted",
+            Status::Retracted => claim.flags.status_word(claim.status),
             Status::Refused => "refused",
             Status::Active => "note",
         };

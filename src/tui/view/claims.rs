@@ -229,9 +229,7 @@ fn row(paint: &Paint<'_>, claim: &ClaimView, width: usize, current: bool, words:
     let kind = if width >= 60 { text::pad(claim.kind.as_str(), 11) } else { kind_short(claim.kind).to_owned() };
     let state = match claim.status {
         Status::Active => "",
-        Status::Superseded => "superseded",
-        Status::Retracted => "retracted",
-        Status::Refused => "refused",
+        status => claim.flags.status_word(status),
     };
     let flags: String = [
         (claim.flags.contested, '!'),

@@ -87,14 +87,12 @@ fn notice(paint: &Paint<'_>, item: &NoticeItem, width: usize) -> Vec<Line<'stati
     let theme = paint.theme;
     let who = writer(&item.who, item.agent.as_deref());
     let percent = item.score.map(|score| format!(" ({:.0} %)", (score * 100.0).clamp(1.0, 99.0))).unwrap_or_default();
+    let likely = if item.score.is_some_and(|score| score >= 0.5) { "probably" } else { "may" };
+    let heading = format!("These {likely} contradict{percent}");
     let (heading, says) = match item.what {
-        NoticeKind::Warned => (format!("These may contradict{percent}"), format!("stored with a warning, by {who}")),
-        NoticeKind::Forced => {
-            (format!("These probably contradict{percent}"), format!("{who} kept both, as an exception"))
-        }
-        NoticeKind::Dismissed => {
-            (format!("These probably contradict{percent}"), format!("{who} dismissed this and kept both"))
-        }
+        NoticeKind::Warned => (heading, format!("stored with a warning, by {who}")),
+        NoticeKind::Forced => (heading, format!("{who} kept both, as an exception")),
+        NoticeKind::Dismissed => (heading, format!("{who} dismissed this and kept both")),
         NoticeKind::Retracted => ("An agent retracted what a person wrote".to_owned(), format!("by {who}")),
     };
     let mut out = text::wrap(&heading, width, theme.title);

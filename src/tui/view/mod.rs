@@ -96,6 +96,15 @@ pub fn draw(state: &AppState, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
             let shown = text::line(cell.symbol());
             cell.set_symbol(if shown.is_empty() { " " } else { &shown });
         }
+        if theme.glyphs.is_ascii() {
+            cell.set_symbol(match cell.symbol() {
+                // Neither a mark of its own on a screen, nor the beginning of a path.
+                "…" => "_",
+                "“" | "”" => "\"",
+                "‘" | "’" => "'",
+                _ => continue,
+            });
+        }
     }
     hits
 }

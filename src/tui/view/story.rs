@@ -157,7 +157,7 @@ fn claim_line(paint: &Paint<'_>, story: &StoryState, claim: &ClaimView, width: u
     let who = if width < NAMED { 0 } else { WHO };
     let (end, style) = match claim.status {
         Status::Active => (String::new(), theme.text),
-        status => (format!(" {}", status.as_str()), theme.dim),
+        status => (format!(" {}", claim.flags.status_word(status)), theme.dim),
     };
     let room = width.saturating_sub(4 + KIND + who + end.len());
     let by = writer(&claim.who, claim.agent.as_deref());

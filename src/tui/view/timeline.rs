@@ -116,10 +116,6 @@ struct Rails<'a> {
 }
 
 impl Rails<'_> {
-    fn ascii(&self) -> bool {
-        self.theme.glyphs.rail == "|"
-    }
-
     fn start(&self, marked: bool) -> Vec<Span<'static>> {
         let mark = if marked && self.here { self.theme.glyphs.cursor } else { " " };
         vec![span(mark, self.theme.accent), Span::raw(" ")]
@@ -172,13 +168,13 @@ impl Rails<'_> {
     /// A line on which the claim's column meets others: those that end there, or those that begin.
     fn meet(&self, others: &[usize], ends: bool) -> Option<Line<'static>> {
         let last = *others.iter().max()?;
-        let corner = match (ends, self.ascii()) {
+        let corner = match (ends, self.theme.glyphs.is_ascii()) {
             (true, true) => "'",
             (false, true) => ".",
             (true, false) => "╯",
             (false, false) => "╮",
         };
-        let (tee, rule) = if self.ascii() { ("+", "-") } else { ("├", "─") };
+        let (tee, rule) = if self.theme.glyphs.is_ascii() { ("+", "-") } else { ("├", "─") };
         let mut spans = self.start(false);
         let open = |at: usize| {
             if ends {
@@ -253,12 +249,12 @@ fn link_lines(
         push(super::paint::labelled(label, text::wrap(value, body.saturating_sub(LABEL), style), LABEL, theme.dim));
     };
     if claim.reason.is_some() || claim.kind.is_guarded() {
-        field("because", claim.reason.as_deref().unwrap_or("(no reason given)"), theme.text);
+        field("because", claim.reason.as_deref().unwrap_or(claim.flags.missing_reason()), theme.text);
     }
     if claim.status == Status::Retracted
         && let Some(reason) = &claim.closing_reason
     {
-        field("retracted", reason, theme.text);
+        field(claim.flags.status_word(claim.status), reason, theme.text);
     }
     if let Some(source) = &claim.source {
         field("source", source, theme.text);
@@ -294,7 +290,7 @@ fn drifted(theme: &Theme, drift: Drift) -> (String, Style) {
         Drift::Same => (format!("{} source unchanged", glyphs.done), theme.ok),
         Drift::Moved(line) => (format!("{} moved to line {line}", glyphs.path), theme.dim),
         Drift::Changed => (format!("{} source no longer contains this statement", glyphs.alert), theme.warn),
-        Drift::Gone => (format!("{} source file deleted", glyphs.alert), theme.warn),
+        Drift::Gone => (format!("{} source file not found", glyphs.alert), theme.warn),
     }
 }
 

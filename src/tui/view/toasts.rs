@@ -38,7 +38,14 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         let place = rows(area, y, 1);
         let wide = u16::try_from(line.width() + 2).unwrap_or(place.width).min(place.width.saturating_sub(4));
         let place = Rect { x: place.x + 2, width: wide, ..place }.intersection(place);
-        paint.clear(place);
+        // Up to the border of the pane, so that no half word stays beside it. In a row that is a border itself, none does.
+        let at = |x: u16, border: &str| paint.buffer.cell((x, place.y)).is_some_and(|cell| cell.symbol() == border);
+        let borders = theme.glyphs.border;
+        let mut end = place.right();
+        if at(area.x, borders.vertical_left) {
+            end = (end..area.right()).find(|x| at(*x, borders.vertical_right)).unwrap_or(end);
+        }
+        paint.clear(Rect { width: end.saturating_sub(place.x), ..place });
         paint.style(place, paint.theme.toast);
         paint.line(place, 0, line);
         paint.style(place, paint.theme.toast);

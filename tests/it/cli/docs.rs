@@ -21,8 +21,11 @@ fn a_shell_gets_completions_for_every_verb() {
         for verb in ["remember", "supersede", "conflicts", "import", "doctor"] {
             assert!(script.contains(verb), "{shell} does not know {verb}");
         }
+        assert!(!script.contains("worker infer") && !script.contains("ergo,worker"), "{shell} names a hidden command");
     }
     assert_eq!(home.run(["completions", "tcsh"]).code, Some(2));
+    let error = home.run(["--project", "claims"]).stderr;
+    assert!(error.contains("remember, ") && !error.contains("worker"), "{error}");
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn a_source_that_no_longer_says_so_is_named_on_the_device_that_has_the_file() {
     // It follows from files of this device: no card, and nothing that the daemon knows.
     assert_eq!(home.run(["conflicts", "--json"]).ok().json()["total"], 0);
     std::fs::remove_file(&file).unwrap();
-    assert_eq!(named().as_deref(), Some("docs/rules.md:3: deleted"));
+    assert_eq!(named().as_deref(), Some("docs/rules.md:3: not found"));
     let id = story(&home)["claims"][0]["id"].as_str().unwrap().to_owned();
     home.run(["retract", &id, "--reason", "there is one machine only"]).ok();
     assert_eq!(named(), None, "a retracted claim needs no source");

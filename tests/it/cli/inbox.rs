@@ -40,6 +40,20 @@ fn the_inbox_is_shown_in_its_groups_with_what_to_do_next() {
 }
 
 #[test]
+fn rows_name_their_scope_if_there_are_several() {
+    let (home, _daemon) = busy();
+    assert!(!home.run(["inbox"]).ok().stdout.contains("acme/elsewhere"));
+    let scope = ["--scope", "acme/elsewhere"];
+    let made = home.run([&["remember", "Tea is at four.", "--reason", "Rest.", "--json"], &scope[..]].concat()).ok();
+    let id = made.json()["claim_id"].as_str().unwrap().to_owned();
+    let retract = [&["retract", &id, "--reason", "Nobody came."], &scope[..]].concat();
+    home.command(retract).env("ERGO_AGENT", "claude").output().unwrap();
+    let all = home.run(["inbox"]).ok().stdout;
+    assert!(all.contains(" acme/elsewhere: "), "{all}");
+    assert!(!home.run([&["inbox"], &scope[..]].concat()).ok().stdout.contains("acme/elsewhere: "));
+}
+
+#[test]
 fn the_whole_review_is_printed_where_nobody_answers() {
     let (home, _daemon) = busy();
     let plain = home.run(["tui", "--plain", "--color", "always"]).ok();

@@ -1,7 +1,7 @@
 //! retract, reinstate, redact, depend, reviewed.
 
 use ergo::{
-    api::{DependRequest, ErrorCode, RememberRequest},
+    api::{DependRequest, ErrorCode, RememberRequest, WhyRequest},
     domain::Status,
 };
 
@@ -148,6 +148,10 @@ fn redacted_text_is_gone_from_every_view_and_from_the_file() {
     done(fixture.engine.redact(on(new_claim, "a secret was pasted")).unwrap());
     let claim = fixture.claim(id);
     assert!(claim.flags.redacted && claim.statement.is_empty() && claim.reason.is_none());
+    let why =
+        WhyRequest { org_id: "acme".into(), project: "api".into(), question: id.to_hex(), ..WhyRequest::default() };
+    let note = fixture.engine.why(&why).unwrap().note.unwrap();
+    assert!(note.contains("redacted") && !note.contains("no recorded reason"), "{note}");
     assert!(fixture.engine.reinstate(on(id, "x")).is_ok());
     let error = fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(answer.op_id) }).unwrap_err();
     assert!(error.message.contains("cannot be undone"), "{error}");

@@ -82,6 +82,16 @@ fn a_rule_of_five_projects_is_one_insight_and_outranks_one_seen_once() {
 }
 
 #[test]
+fn a_contested_subject_is_named_as_it_was_written() {
+    let fixture = Fixture::new();
+    fixture.remember("Approvals are required.", "safety");
+    fixture.refuse("Approvals are forbidden.", "speed");
+    let figures = fixture.engine.insight_figures(&InsightFiguresQuery { org_id: "acme".into() }).unwrap();
+    let subjects: Vec<_> = figures.contested.iter().map(|one| (one.subject.as_str(), one.cards)).collect();
+    assert_eq!(subjects, [("Approvals", 1)]);
+}
+
+#[test]
 fn paraphrases_are_joined_only_if_each_entails_the_other() {
     let fixture = fixture();
     let rules = [

@@ -1,7 +1,7 @@
 //! undo: whole acts, refused where later ones build on them, itself undone.
 
 use ergo::{
-    api::{ErrorCode, RememberRequest},
+    api::{ErrorCode, RememberRequest, WhyRequest},
     domain::Status,
 };
 
@@ -24,6 +24,10 @@ fn undo_takes_back_the_callers_own_last_act() {
     assert!(answer.summary.contains("We ship on Fridays"), "{}", answer.summary);
     let claim = fixture.claim(mine);
     assert!(claim.flags.undone && claim.status == Status::Retracted);
+    let why =
+        WhyRequest { org_id: "acme".into(), project: "api".into(), question: mine.to_hex(), ..WhyRequest::default() };
+    let note = fixture.engine.why(&why).unwrap().note;
+    assert_eq!(note.as_deref(), Some("This claim is undone, and no claim replaced it."));
     assert_eq!(fixture.claim(theirs).status, Status::Active);
     let error = fixture.engine.undo(UndoRequest { caller: caller(), target_op: None }).unwrap_err();
     assert_eq!(error.code, ErrorCode::NotFound);

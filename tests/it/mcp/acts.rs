@@ -96,6 +96,12 @@ fn what_is_wrong_is_reported_in_the_words_of_the_schema() {
     assert!(refusal.contains("ergo_conflicts") && !refusal.contains("`ergo "), "{refusal}");
     let refusal = client.refusal("ergo_retract", json!({"target": "abcdef12", "reason": "x"}));
     assert!(!refusal.contains("`ergo "), "{refusal}");
+    for (tool, wrong, expected) in [("ergo_recall", "question", "query"), ("ergo_why", "query", "question")] {
+        let refusal = client.refusal(tool, json!({ wrong: "billing" }));
+        assert!(refusal.contains(&format!("unknown argument `{wrong}`")) && refusal.contains(expected), "{refusal}");
+        let refusal = client.refusal(tool, json!({"limit": 2}));
+        assert!(refusal.contains(&format!("`{expected}`")) && !refusal.contains("GET /"), "{refusal}");
+    }
 }
 
 #[test]

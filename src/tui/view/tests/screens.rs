@@ -7,7 +7,7 @@ use crate::{
         drift::Drift,
         msg::{RequestAnswer, Slot},
         sample::{claim, history, id},
-        state::{inbox::ItemId, why::WhyChain},
+        state::{Tone, inbox::ItemId, why::WhyChain},
     },
 };
 
@@ -106,6 +106,28 @@ fn forks_and_merges_stand_on_rails_of_their_own() {
     let mut state = screen((80, 24), Screen::Why);
     state.why.accept(web());
     insta::assert_snapshot!("why_web_ascii_80x24", text(&frame(&mut state, &Theme::mono(false))));
+}
+
+#[test]
+fn no_half_word_stays_beside_a_message() {
+    let mut state = screen((80, 24), Screen::Cards);
+    press(&mut state, "enter");
+    let long = text(&frame(&mut state, &Theme::ansi(true)));
+    let _wake = state.toast(Tone::Warn, "Careful");
+    let _wake = state.toast(Tone::Done, "Stored");
+    let shown = text(&frame(&mut state, &Theme::ansi(true)));
+    let at = shown.lines().position(|line| line.contains("Careful")).unwrap();
+    let below = long.lines().nth(at).unwrap();
+    assert!(below.trim_matches(['│', ' ']).len() > 20, "{long}");
+    assert_eq!(shown.lines().nth(at).unwrap().trim_matches(['│', ' ', '!']), "Careful", "{shown}");
+}
+
+#[test]
+fn with_ascii_nothing_of_ergos_own_is_beyond_it() {
+    for each in Screen::TABS {
+        let shown = text(&frame(&mut screen((80, 24), each), &Theme::mono(false)));
+        assert!(!shown.contains(['…', '“', '”', '│', '·']), "{shown}");
+    }
 }
 
 #[test]
