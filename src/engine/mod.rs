@@ -43,6 +43,7 @@ mod unrelated_baseline;
 mod validate;
 mod view;
 mod wording;
+mod write_turns;
 
 use std::sync::{
     Arc, Mutex, PoisonError, RwLock,
@@ -126,6 +127,7 @@ pub struct Engine {
     // the write-ahead log away.
     readers: Readers,
     writer: Mutex<Store>,
+    write_turns: write_turns::WriteTurns,
     listeners: RwLock<Vec<OnChange>>,
     counters: Counters,
     timers: timers::StageTimers,
@@ -189,6 +191,7 @@ impl Engine {
             guard,
             models,
             writer: Mutex::new(store),
+            write_turns: write_turns::WriteTurns::default(),
             readers,
             listeners: RwLock::default(),
             counters: Counters::default(),

@@ -170,7 +170,10 @@ impl Engine {
         }
         let begun = Instant::now();
         let embed = || self.vector(incoming.statement, call);
-        let (vector, by_words) = while_embedding(embed, || incoming.by_words(&self.readers.lend()));
+        let (vector, by_words) = while_embedding(embed, || {
+            let _turn = self.write_turns.take();
+            incoming.by_words(&self.readers.lend())
+        });
         match vector {
             Ok(vector) => into.vector = Some(vector),
             Err(error @ InferError::Busy { .. }) => {
@@ -179,6 +182,7 @@ impl Engine {
             }
             Err(error) => into.skip(self, "the search for similar claims", &error),
         }
+        let turn = self.write_turns.take();
         // The reader goes back before the cross-encoder is asked.
         let rows = self.nearby_claims(&self.readers.lend(), incoming, by_words?, into)?;
         // What cannot be parsed is answered under the lock.
@@ -195,6 +199,7 @@ impl Engine {
         } else {
             Vec::new()
         };
+        drop(turn);
         if selected.is_empty() && more.is_empty() {
             into.infers = true;
             return Ok(());
