@@ -52,7 +52,7 @@ pub fn bytes(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let size = file.metadata()?.len();
     if size > limit {
-        return Err(too_large(&format!("it has {size} bytes"), limit));
+        return Err(too_large(&format!("it has {size} bytes, and the limit is {}", shown(limit))));
     }
     all_of(file, limit)
 }
@@ -76,13 +76,13 @@ pub fn all_of(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return Err(too_large(&format!("it has more than {}", shown(limit)), limit));
+        return Err(too_large(&format!("it has more than the limit of {}", shown(limit))));
     }
     Ok(bytes)
 }
 
-fn too_large(what: &str, limit: u64) -> io::Error {
-    io::Error::new(ErrorKind::FileTooLarge, format!("{what}, and the limit is {}", shown(limit)))
+fn too_large(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::FileTooLarge, what)
 }
 
 fn shown(bytes: u64) -> String {

@@ -36,9 +36,9 @@ fn a_pipe_in_a_folder_of_records_is_left_out_and_reported() {
 fn a_file_over_the_limit_is_named_with_its_size() {
     let home = TestHome::new();
     fs::File::create(home.work().join("rules.md")).unwrap().set_len((1 << 20) + 1).unwrap();
-    refused(&run(&home, &["import", "rules", "rules.md"]), &["rules.md", "(1048577 bytes)", "(1048576 bytes)"]);
+    refused(&run(&home, &["import", "rules", "rules.md"]), &["rules.md", "1048577 bytes", "1048576 bytes (1 MiB)"]);
     let endless = vec![b'x'; (1 << 20) + 1];
-    refused(&run_with(home.command(["import", "rules", "-"]), &endless), &["more than", "(1048576 bytes)"]);
+    refused(&run_with(home.command(["import", "rules", "-"]), &endless), &["more than the limit of 1048576 bytes"]);
     let read = run_with(home.command(["import", "rules", "-", "--dry-run"]), b"- Always use tabs for indentation.\n");
     assert!(read.ok().stdout.contains("Always use tabs"));
 }
