@@ -192,6 +192,16 @@ pub struct IndexTerms {
     pub phrases: Vec<String>,
 }
 
+impl IndexTerms {
+    /// Whether the index finds one claim by something that it shares with the other one.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let shared = |ours: &[String], theirs: &[String]| ours.iter().any(|one| theirs.binary_search(one).is_ok());
+        shared(&self.subjects, &other.subjects)
+            || shared(&self.terms, &other.terms)
+            || shared(&self.phrases, &other.phrases)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@ use crate::{
         ClaimId, ClaimKind, Finding, GuardReport, Scope, Status, Tier,
         guard_report::{Confidence, Evidence, Relation, RuleId, Stage},
     },
-    guard::{Guard, JudgeContext, MAX_BY_WORDS, NormedClaim},
+    guard::{Guard, JudgeContext, MAX_BY_WORDS, MAX_CANDIDATES, NormedClaim},
     store::{ClaimRow, NearbyQuery, Reader},
 };
 
@@ -113,6 +113,10 @@ pub(super) fn judged_finding(claim: ClaimId, relation: Relation, sentence: Strin
     Finding { claim, tier: Tier::Block, score: 1.0, evidence }
 }
 
+/// So many events may follow a search for claims before it is done again under the lock. A choice: ten agents write about a hundred while the
+/// models compute.
+const MOST_SINCE: usize = 500;
+
 /// How many facts a guarded write is compared with, at most.
 const MAX_FACTS: usize = 5;
 
@@ -181,12 +185,14 @@ impl IncomingClaim<'_> {
         Ok(kept)
     }
 
-    /// Whether a stored claim is one that it may be compared with.
+    /// Whether a stored claim is a guarded one that it may be compared with.
     pub(super) fn meets(&self, row: &ClaimRow) -> bool {
-        row.status == Status::Active
-            && row.kind.is_guarded()
-            && self.scope.takes(&row.scope)
-            && !self.exclude.contains(&row.id)
+        row.kind.is_guarded() && self.may_meet(row)
+    }
+
+    /// Whether a stored claim, be it a fact, is one that it may be compared with.
+    fn may_meet(&self, row: &ClaimRow) -> bool {
+        row.status == Status::Active && self.scope.takes(&row.scope) && !self.exclude.contains(&row.id)
     }
 }
 
@@ -199,16 +205,53 @@ impl ActContext<'_> {
         if let Some(warning) = &incoming.normalised.warning {
             return Ok(GuardResult { warnings: vec![warning.clone()], ungated: true, ..GuardResult::default() });
         }
+        let mut results = self.results(incoming.statement);
+        let rows = match self.found_before(incoming, &results)? {
+            Some(rows) => rows,
+            None => self.search(incoming, &results)?,
+        };
+        self.compare(incoming, &rows, &mut results)
+    }
+
+    /// The claims to compare a write with, as they were found before the lock and are now, and after them those that were stored since. `None`: they
+    /// have to be looked for again.
+    fn found_before(
+        &self,
+        incoming: &IncomingClaim<'_>,
+        results: &ModelResults,
+    ) -> Result<Option<Vec<ClaimRow>>, ApiError> {
+        let Some(position) = results.searched_at(incoming.exclude) else { return Ok(None) };
+        let reader = self.reader();
+        let Some(since) = reader.claims_since(position, &incoming.scope.in_force(), MOST_SINCE)? else {
+            return Ok(None);
+        };
+        let known = results.compared();
+        let terms = Guard::index_terms(&incoming.normalised.norms, incoming.statement);
+        let since: Vec<ClaimRow> = since
+            .into_iter()
+            .filter(|row| !known.contains(&row.id))
+            .filter(|row| terms.overlaps(&Guard::index_terms(&row.norms, &row.statement)))
+            .collect();
+        if since.len() > MAX_CANDIDATES {
+            return Ok(None);
+        }
+        let mut rows = reader.bare_claims_with_ids(known)?;
+        rows.extend(since);
+        rows.retain(|row| incoming.may_meet(row));
+        Ok(Some(incoming.in_force(reader, rows)?))
+    }
+
+    /// Looks for the claims to compare a write with.
+    fn search(&self, incoming: &IncomingClaim<'_>, results: &ModelResults) -> Result<Vec<ClaimRow>, ApiError> {
         let mut rows = incoming.by_words(self.reader())?;
         let by_words = rows.len();
-        let mut results = self.results(incoming.statement);
         for id in results.missing(&rows) {
             let row = self.reader().claim(&id)?.filter(|row| incoming.meets(row));
             rows.extend(incoming.in_force(self.reader(), row.into_iter().collect())?);
         }
         let mut rows = results.shortlist(incoming, rows, by_words);
         rows.extend(incoming.facts(self.reader())?);
-        self.compare(incoming, &rows, &mut results)
+        Ok(rows)
     }
 
     fn compare(

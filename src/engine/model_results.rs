@@ -1,7 +1,8 @@
 //! Asks the models about a write before the write lock is taken: vectors, nearby claims, scores of pairs.
 //!
 //! A model takes milliseconds to seconds, so it is asked while nobody waits for the lock. Its results are passed on by pair; under the
-//! lock the nearby claims are read again, and a claim that appeared meanwhile is judged by the rules alone.
+//! lock the nearby claims are read again, and a claim that appeared meanwhile is judged by the rules alone. They are looked for again only
+//! where an older claim may have become active since.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -48,6 +49,8 @@ pub(super) struct ModelResults {
     near: Vec<ClaimId>,
     /// The claims that it was compared with, the likeliest first.
     compared: Vec<ClaimId>,
+    /// Where the log ended when these were looked for, and the claims that were left out: `None` if they were not.
+    searched: Option<((i64, i64), Vec<ClaimId>)>,
     /// The scores of each claim that was compared.
     scores: HashMap<ClaimId, PairScores>,
     /// Stages that were to run and did not.
@@ -169,28 +172,31 @@ impl Engine {
             return Ok(());
         }
         let begun = Instant::now();
+        let position = self.readers.lend().log_position()?;
         let embed = || self.vector(incoming.statement, call);
         let (vector, by_words) = while_embedding(embed, || {
             let _turn = self.write_turns.take();
             incoming.by_words(&self.readers.lend())
         });
+        let busy = matches!(vector, Err(InferError::Busy { .. }));
         match vector {
             Ok(vector) => into.vector = Some(vector),
-            Err(error @ InferError::Busy { .. }) => {
-                into.skip(self, "the comparison by models", &error);
-                return Ok(());
-            }
+            Err(error) if busy => into.skip(self, "the comparison by models", &error),
             Err(error) => into.skip(self, "the search for similar claims", &error),
         }
         let turn = self.write_turns.take();
         // The reader goes back before the cross-encoder is asked.
         let rows = self.nearby_claims(&self.readers.lend(), incoming, by_words?, into)?;
+        into.searched = Some((position, incoming.exclude.to_vec()));
         // What cannot be parsed is answered under the lock.
         let Ok(ours) = into.parse(incoming.new_claim()) else { return Ok(()) };
         let Ok(against) = into.parse_all(self.as_read(&self.readers.lend(), &rows)?) else { return Ok(()) };
         let scores = into.scores_of(&rows);
         let today = guard_calls::day((self.config.clock)());
         let Ok(rulings) = into.rulings(&self.guard, &ours, &against) else { return Ok(()) };
+        if busy {
+            return Ok(());
+        }
         let under = JudgeContext { today: &today, scores: &scores, rulings: &rulings, ..JudgeContext::default() };
         let selected = guard_calls::select_for_inference(&self.guard, &ours, &against, under);
         // The gate looks at more pairs than the judge, which goes on as if they had not been asked about.
@@ -399,6 +405,11 @@ impl ModelResults {
     /// The claims that it was compared with, the likeliest first.
     pub(super) fn compared(&self) -> &[ClaimId] {
         &self.compared
+    }
+
+    /// Where the log ended when the claims that it was compared with were looked for, unless others were left out than are now.
+    pub(super) fn searched_at(&self, exclude: &[ClaimId]) -> Option<(i64, i64)> {
+        self.searched.as_ref().filter(|(_, left_out)| left_out == exclude).map(|(position, _)| *position)
     }
 
     /// Those of `rows`, the first `by_words` of which come ranked by words, that a write is compared with.

@@ -127,6 +127,13 @@ pub fn is_redact(kind: &EventKind) -> bool {
     *kind == EventKind::Redact || is_local_kind(kind, local::REDACT)
 }
 
+/// Whether an event of this kind may make claims active that are older than it.
+pub fn may_revive(kind: &EventKind) -> bool {
+    let revives =
+        matches!(kind, EventKind::Reinstate | EventKind::Resolve(_) | EventKind::Roster(_) | EventKind::Unknown(_));
+    revives || is_undo(kind)
+}
+
 /// Whether an event of this kind is a piece of a file, for reference.
 pub fn is_chunk(kind: &EventKind) -> bool {
     *kind == EventKind::Chunk || is_local_kind(kind, local::CHUNK)

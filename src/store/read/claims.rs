@@ -189,6 +189,18 @@ fn claims_with_ids(db: &Connection, ids: impl IntoIterator<Item = ClaimId>) -> R
 }
 
 impl Reader {
+    /// Claims by their ids, in that order and without their relations; what is no claim is left out.
+    pub fn bare_claims_with_ids(&self, ids: &[ClaimId]) -> Result<Vec<ClaimRow>> {
+        self.snapshot(|reader| {
+            let mut read = reader.db.prepare_cached(select_claim!("WHERE c.id = ?1"))?;
+            let mut rows = Vec::with_capacity(ids.len());
+            for id in ids {
+                rows.extend(read.query_row([id.0], read_claim).optional()?.map(|record| record.row));
+            }
+            Ok(rows)
+        })
+    }
+
     /// A claim.
     pub fn claim(&self, id: &ClaimId) -> Result<Option<ClaimRow>> {
         self.snapshot(|reader| claim(&reader.db, id))

@@ -2,6 +2,7 @@
 
 mod agent_judgements;
 mod agents;
+mod arrivals;
 mod cards;
 mod claims;
 mod events;

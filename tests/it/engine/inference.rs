@@ -160,6 +160,62 @@ fn no_lock_is_held_during_inference_and_concurrent_writes_are_listed() {
     drop((owned, dir));
 }
 
+/// Remembers that hooks do not run the linter while, during the models' answer, somebody else does something.
+fn remember_while(fixture: Fixture, meanwhile: impl Fn(&Engine) + Send + Sync + 'static) -> WriteOutcome {
+    let engine: Arc<OnceLock<Weak<Engine>>> = Arc::default();
+    let (seen, done) = (Arc::clone(&engine), std::sync::atomic::AtomicBool::new(false));
+    let models = FakeModels::new().classifying(move |_, _| {
+        if !done.swap(true, Ordering::Relaxed) {
+            meanwhile(&seen.get().and_then(Weak::upgrade).unwrap());
+        }
+        Ok([0.0, 0.0, -5.0])
+    });
+    let Fixture { engine: owned, dir, .. } = fixture.reopen_with_models(trusting(), Arc::new(models));
+    let owned = Arc::new(owned);
+    engine.set(Arc::downgrade(&owned)).unwrap();
+    let outcome = owned.remember(request("The linter must not run as a hook", "slow")).unwrap();
+    drop((owned, dir));
+    outcome
+}
+
+const HOOK: &str = "The linter must run as a hook";
+/// What the models are asked about in any case.
+const NEIGHBOUR: &str = "The linter of the website never runs on generated files";
+
+#[test]
+fn a_claim_that_is_stored_while_the_models_compute_is_compared_by_the_rules() {
+    let fixture = Fixture::new();
+    fixture.remember(NEIGHBOUR, "noise");
+    let outcome = remember_while(fixture, |engine| {
+        stored(engine.remember(request("Tests of the website are never retried", "flakes hide bugs")).unwrap());
+        stored(engine.remember(request(HOOK, "fast")).unwrap());
+    });
+    assert_eq!(refused(outcome).conflicts[0].claim.statement, HOOK);
+}
+
+#[test]
+fn a_claim_that_is_taken_back_while_the_models_compute_refuses_nothing() {
+    let fixture = Fixture::new();
+    fixture.remember(NEIGHBOUR, "noise");
+    let hook = fixture.remember(HOOK, "fast");
+    let outcome = remember_while(fixture, move |engine| {
+        done(engine.retract(on(hook, "it is not")).unwrap());
+    });
+    assert_eq!(stored(outcome).warnings, []);
+}
+
+#[test]
+fn a_claim_that_returns_while_the_models_compute_is_compared() {
+    let fixture = Fixture::new();
+    fixture.remember(NEIGHBOUR, "noise");
+    let hook = fixture.remember(HOOK, "fast");
+    fixture.retract(hook, "it is not");
+    let outcome = remember_while(fixture, |engine| {
+        engine.undo(UndoRequest { caller: caller(), target_op: None }).unwrap();
+    });
+    assert_eq!(refused(outcome).conflicts[0].claim.statement, HOOK);
+}
+
 #[test]
 fn a_successor_and_a_text_that_settles_a_card_pass_the_models_too() {
     let fixture = fixture(Arc::new(early_or_late(4.0)));

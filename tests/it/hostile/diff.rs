@@ -26,7 +26,10 @@ fn a_change_beyond_the_limit_is_refused_not_cut() {
     let big = format!("{}{BREACH}", long(33 << 20));
     fs::write(home.work().join("big.diff"), &big).unwrap();
     let parts = ["33554432 bytes (32 MiB)", "nothing was checked"];
-    refused(&run(&home, &["commit-check", "--diff", "big.diff"]), &[&parts[..], &["big.diff", "34603094 bytes"]].concat());
+    refused(
+        &run(&home, &["commit-check", "--diff", "big.diff"]),
+        &[&parts[..], &["big.diff", "34603094 bytes"]].concat(),
+    );
     refused(&run_with(home.command(["commit-check", "--diff", "-"]), big.as_bytes()), &parts);
     let within = format!("{}{BREACH}", long(31 << 20));
     let found = run_with(home.command(["commit-check", "--diff", "-"]), within.as_bytes());
