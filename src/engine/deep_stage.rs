@@ -216,16 +216,17 @@ impl Engine {
         let Ok(rulings) = results.rulings(&self.guard, &ours, &against) else { return Ok(0) };
         let scores = results.scores_of(&rows);
         let today = guard_calls::day((self.config.clock)());
-        let shift = self.threshold_shift(&self.readers.lend(), &row.scope, (self.config.clock)())?;
         let under = JudgeContext {
             today: &today,
             scores: &scores,
             rulings: &rulings,
             infers: results.infers() && self.nli_is_fitted(),
-            threshold_shift: shift,
+            threshold_shift: self.lowest_threshold_shift(),
             ask_shift: 0.0,
         };
-        let Ok(report) = guard_calls::judge(&self.guard, &ours, &against, under) else { return Ok(0) };
+        let Ok(report) = self.judge_in((&self.readers.lend(), &row.scope), &ours, &against, under)? else {
+            return Ok(0);
+        };
         // Of what was only mentioned to its writer, since questions were in vain, nobody else is asked either.
         let doubts = if claim.asked {
             let written_by = (&row.scope, row.agent.as_deref());

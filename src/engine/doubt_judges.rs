@@ -324,9 +324,8 @@ impl Engine {
             return Ok(None);
         };
         let scores = [PairScores { inference: Some(inference), deep: Some(deep), ..PairScores::default() }];
-        let now = (self.config.clock)();
-        let threshold_shift = self.threshold_shift(&self.readers.lend(), scope, now)?;
-        let today = guard_calls::day(now);
+        let threshold_shift = self.threshold_shift(&self.readers.lend(), scope)?;
+        let today = guard_calls::day((self.config.clock)());
         let under = JudgeContext { today: &today, scores: &scores, threshold_shift, ..JudgeContext::default() };
         let Some(ruling) = guard_calls::weigh_stored(&self.guard, &ours, &theirs, under) else { return Ok(None) };
         Ok(Some(WeighedPair {

@@ -273,17 +273,15 @@ impl ActContext<'_> {
             Err(warning) => return Ok(ungated(warning)),
         };
         let scores = results.scores_of(rows);
-        let inferred = scores.iter().any(|scores| scores.inference.is_some());
-        let shift = if inferred { self.engine.threshold_shift(self.reader(), incoming.scope, self.now)? } else { 0.0 };
         let under = JudgeContext {
             today: &self.today,
             scores: &scores,
             rulings: &rulings,
             infers: results.infers() && self.engine.nli_is_fitted(),
-            threshold_shift: shift,
+            threshold_shift: self.engine.lowest_threshold_shift(),
             ask_shift: 0.0,
         };
-        let report = match guard_calls::judge(&self.engine.guard, &ours, &against, under) {
+        let report = match self.engine.judge_in((self.reader(), incoming.scope), &ours, &against, under)? {
             Ok(mut report) => {
                 report.skipped = skipped(results, &report, rows, || {
                     guard_calls::select_for_inference(&self.engine.guard, &ours, &against, under)

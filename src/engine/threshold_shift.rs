@@ -5,18 +5,21 @@ use std::sync::Arc;
 
 use super::{Engine, guard_calls};
 use crate::{
-    api::{ApiError, AskThreshold, ScopeThreshold},
-    domain::{DoubtBand, Scope, guard_report::RuleId, judgement},
+    api::{ApiError, AskThreshold, ScopeThreshold, Warning},
+    domain::{DoubtBand, Finding, GuardReport, Scope, guard_report::RuleId, judgement},
     guard::{COUNTED_ANSWERS, DoubtfulPair, JudgeContext, ParsedClaim, ask_shift},
     infer::ModelRole,
-    store::{CardFilter, CardRow, CardState, Reader},
+    store::{CardRow, Reader},
 };
 
 /// The most agents whose thresholds for questions are listed.
 const LISTED_AGENTS: usize = 20;
 
-/// Settled cards of a scope that count, the newest.
-const LOOKED_AT: usize = 30;
+/// The newest settled cards of a scope among which those that count are looked for.
+const LOOKED_AT: usize = 300;
+
+/// The most that count.
+const COUNTED_CARDS: usize = 30;
 
 /// What one dismissal adds to the probability from which inference refuses, and one confirmation takes away.
 const STEP: f32 = 0.01;
@@ -29,15 +32,39 @@ const UNFITTED: f32 = 1.0;
 
 impl Engine {
     /// Returns what is added to the block threshold of inference in a scope.
-    pub(super) fn threshold_shift(&self, reader: &Reader, scope: &Scope, now: u64) -> Result<f32, ApiError> {
-        if self.models.info().role(ModelRole::Nli).is_none() {
-            return Ok(0.0);
-        }
+    pub(super) fn threshold_shift(&self, reader: &Reader, scope: &Scope) -> Result<f32, ApiError> {
         if !self.nli_is_fitted() {
-            return Ok(UNFITTED);
+            return Ok(self.lowest_threshold_shift());
         }
-        let filter = CardFilter { scope: Some(scope.clone()), status: CardState::Settled, now, kinds: Vec::new() };
-        Ok(shift(&reader.cards(&filter, LOOKED_AT, None)?.items))
+        Ok(shift(&reader.cards_settled_by_persons(scope, LOOKED_AT, COUNTED_CARDS)?))
+    }
+
+    /// The lowest that [`Engine::threshold_shift`] can be in any scope.
+    pub(super) fn lowest_threshold_shift(&self) -> f32 {
+        match () {
+            () if self.models.info().role(ModelRole::Nli).is_none() => 0.0,
+            () if !self.nli_is_fitted() => UNFITTED,
+            () => MOST.0,
+        }
+    }
+
+    /// Judges a claim of a scope under the lowest threshold, and if inference finds something by that, under the scope's own: only then are the
+    /// settled cards read.
+    pub(super) fn judge_in(
+        &self,
+        (reader, scope): (&Reader, &Scope),
+        incoming: &ParsedClaim,
+        against: &[Arc<ParsedClaim>],
+        under: JudgeContext<'_>,
+    ) -> Result<Result<GuardReport, Box<Warning>>, ApiError> {
+        let under = JudgeContext { threshold_shift: self.lowest_threshold_shift(), ..under };
+        match guard_calls::judge(&self.guard, incoming, against, under) {
+            Ok(report) if report.findings.iter().any(is_inferred) => {
+                let threshold_shift = self.threshold_shift(reader, scope)?;
+                Ok(guard_calls::judge(&self.guard, incoming, against, JudgeContext { threshold_shift, ..under }))
+            }
+            judged => Ok(judged),
+        }
     }
 
     /// Whether there is a cross-encoder, and the weights were fitted for it.
@@ -49,11 +76,10 @@ impl Engine {
 impl Engine {
     /// The scopes whose threshold is another than that of the weights, with both.
     pub(super) fn thresholds(&self, reader: &Reader) -> Result<Vec<ScopeThreshold>, ApiError> {
-        let now = (self.config.clock)();
         let usual = self.guard.weights().thresholds.block;
         let mut moved = Vec::new();
         for row in reader.scopes()? {
-            let shift = self.threshold_shift(reader, &row.scope, now)?;
+            let shift = self.threshold_shift(reader, &row.scope)?;
             if shift != 0.0 {
                 moved.push(ScopeThreshold { scope: row.scope, block: usual + shift, usual });
             }
@@ -100,16 +126,17 @@ impl Engine {
     }
 }
 
+/// Whether a cross-encoder or a language model found it.
+fn is_inferred(finding: &Finding) -> bool {
+    matches!(finding.evidence.rule, RuleId::Inferred | RuleId::InferredDeeply)
+}
+
 /// The shift that some settled cards make: a person's dismissal says that inference was wrong, any other act of a person that it was right. Agents,
 /// whose writes were refused, do not count.
 fn shift(cards: &[CardRow]) -> f32 {
     let mut sum = 0.0;
     for card in cards {
-        let inferred = card
-            .report
-            .findings
-            .iter()
-            .any(|finding| matches!(finding.evidence.rule, RuleId::Inferred | RuleId::InferredDeeply));
+        let inferred = card.report.findings.iter().any(is_inferred);
         let settled = card.settled.as_ref().filter(|by| inferred && by.agent.is_none());
         sum += match settled.map(|by| by.act.as_str()) {
             Some("dismiss") => STEP,

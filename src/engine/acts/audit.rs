@@ -37,15 +37,15 @@ const MAX_CARDS: usize = 500;
 /// `POST /audit`.
 pub(in crate::engine) fn audit(engine: &Engine, request: &AuditRequest) -> Result<AuditOutcome, ApiError> {
     validate::actor(&request.caller)?;
-    let today = guard_calls::day((engine.config.clock)());
     let now = (engine.config.clock)();
+    let today = guard_calls::day(now);
     engine.finish_stories()?;
     // The long part reads beside the writer; what it found is looked at again under the lock.
     let (scope, mut work) = {
         let reader = engine.readers.lend();
         let write_scope = WriteScope::of(&reader, &request.caller)?;
         let scope = write_scope.scope.clone();
-        let shift = engine.threshold_shift(&reader, &write_scope.scope, now)?;
+        let shift = engine.threshold_shift(&reader, &write_scope.scope)?;
         let questions = reader.story_marks(&scope)?.iter().filter(|mark| mark.open).count();
         let outcome = AuditOutcome { questions, ..AuditOutcome::default() };
         let second = engine.second_reader();

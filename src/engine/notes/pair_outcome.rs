@@ -51,11 +51,11 @@ pub(super) struct LookedAt {
 pub(super) struct ThresholdShifts(HashMap<Scope, f32>);
 
 impl ThresholdShifts {
-    fn of(&mut self, engine: &Engine, scope: &Scope, now: u64) -> Result<f32, ApiError> {
+    fn of(&mut self, engine: &Engine, scope: &Scope) -> Result<f32, ApiError> {
         if let Some(known) = self.0.get(scope) {
             return Ok(*known);
         }
-        let shift = engine.threshold_shift(&engine.readers.lend(), scope, now)?;
+        let shift = engine.threshold_shift(&engine.readers.lend(), scope)?;
         self.0.insert(scope.clone(), shift);
         Ok(shift)
     }
@@ -99,7 +99,7 @@ impl Engine {
             (pair.other, pair.one)
         };
         let (newer, older) = (&book.rows[newer], &book.rows[older]);
-        let shift = shifts.of(self, &newer.scope, book.now)?;
+        let shift = shifts.of(self, &newer.scope)?;
         if let Some(guarded) = self.guarded(newer, older, (pair.cosine, inference), book.now, shift)
             && let Some(finding) = self.exclusion(&guarded)
         {
@@ -239,7 +239,7 @@ impl Engine {
                 today: &today,
                 scores: &scores,
                 infers: near.iter().any(|one| one.inference.is_some()) && self.nli_is_fitted(),
-                threshold_shift: shifts.of(self, &row.scope, book.now)?,
+                threshold_shift: shifts.of(self, &row.scope)?,
                 ..JudgeContext::default()
             };
             for doubt in guard_calls::doubts(&self.guard, &ours, &against, under) {

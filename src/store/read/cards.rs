@@ -179,6 +179,22 @@ impl Reader {
         })
     }
 
+    /// The cards, at most `most`, that persons settled among the `looked_at` newest settled ones of a scope; without those of held writes, which name
+    /// no contradiction. The newest first.
+    pub fn cards_settled_by_persons(&self, scope: &Scope, looked_at: usize, most: usize) -> Result<Vec<CardRow>> {
+        self.snapshot(|reader| {
+            let Some(scope) = log::known_scope(&reader.db, scope)? else { return Ok(Vec::new()) };
+            let mut read = reader.db.prepare_cached(select_card!(
+                "JOIN events e ON e.n = k.settled
+                 WHERE k.n IN (SELECT n FROM cards WHERE open = 0 AND scope = ?1 ORDER BY wall DESC, tick DESC, n DESC LIMIT ?2)
+                 AND k.kind <> ?3 AND e.agent IS NULL ORDER BY k.wall DESC, k.tick DESC, k.n DESC LIMIT ?4"
+            ))?;
+            let cards = read.query_map(params![scope, looked_at, CardKind::Held as i64, most], read_card)?;
+            let cards = cards.collect::<rusqlite::Result<Vec<_>>>()?;
+            cards.into_iter().map(|card| reader.card_row(card)).collect()
+        })
+    }
+
     /// The cards on which a claim or new claim stands, open ones first.
     pub fn cards_of(&self, member: &EventId) -> Result<Vec<CardRow>> {
         self.snapshot(|reader| {

@@ -456,6 +456,21 @@ fn an_agents_dismissal_does_not_move_the_threshold() {
 }
 
 #[test]
+fn what_agents_settle_since_does_not_hide_what_a_person_settled() {
+    let fixture = fixture(Arc::new(early_or_late(1.8)));
+    fixture.remember(EARLY, "cheap to change");
+    let card = fixture.refuse(LATE, "one look is enough");
+    done(fixture.resolve(card, order(CardAct::Dismiss, "both happen")));
+    let moved = fixture.engine.counts().unwrap().thresholds;
+    for n in 0..31 {
+        fixture.remember(&format!("Job {n} must start by hand"), "rare");
+        let card = fixture.refuse(&format!("Job {n} must not start by hand"), "forgotten");
+        done(fixture.resolve(card, ResolveRequest { caller: agent(), ..order(CardAct::Dismiss, "both happen") }));
+    }
+    assert_eq!((moved.len(), fixture.engine.counts().unwrap().thresholds), (1, moved));
+}
+
+#[test]
 fn a_cross_encoder_that_the_judge_does_not_know_only_warns() {
     let mut weights = trusting().weights().clone();
     weights.provenance.nli = "another file".into();
