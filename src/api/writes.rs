@@ -197,7 +197,7 @@ pub struct AuditOutcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Warning {
     /// The code: `softer_conflict`, `ungated`, `scope_renamed`, `nli_unavailable`, `exception`, `still_in_force`,
-    /// `several_claims`, `expired`, …
+    /// `several_claims`, `question`, `expired`, …
     pub code: String,
     /// One sentence.
     pub message: String,
@@ -212,6 +212,9 @@ pub struct Warning {
 impl Warning {
     /// The `code` if a statement has several sentences, so that it holds several claims.
     pub const SEVERAL_CLAIMS: &str = "several_claims";
+
+    /// The `code` if a statement is a question.
+    pub const QUESTION: &str = "question";
 
     /// The `code` if a claim gave way, and others that speak of the same stay in force.
     pub const STILL_IN_FORCE: &str = "still_in_force";

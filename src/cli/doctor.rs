@@ -16,10 +16,10 @@ use super::{
     ui::{SafeText, Style, Ui},
 };
 use crate::{
-    api::{AgentView, AgentsQuery, ContactView, LongTask, ModelsStatus, PeerView, StoreCheck, Unembedded},
+    api::{AgentView, AgentsQuery, ContactView, LongTask, ModelsStatus, PeerView, ScopeView, StoreCheck, Unembedded},
     client::{Client, ClientError, Connect},
     config::{Config, Paths, StoreFile, StoreLock, disk, privacy},
-    domain::text::escape,
+    domain::{ago::span, text::escape},
     engine::check_stories,
     guard::{Guard, StructuralPairCheck},
     store::{CheckReport, ContactRow, Store, StoreError, StoreStep},
@@ -27,6 +27,9 @@ use crate::{
 
 /// Where the reason of a failure is found.
 const LOG_HINT: &str = "see the daemon's log; `ergo daemon status` names the file";
+
+/// By so many seconds clocks may differ without a word.
+const CLOCKS_DIFFER: u64 = 600;
 
 /// Check the installation and the store.
 #[derive(Debug, clap::Args)]
@@ -226,6 +229,10 @@ async fn ask_more(client: &Client, place: &str, ui: &mut Ui) -> Vec<Finding> {
         }
         Err(error) => out.push(problem("sync", error.to_string(), error.hint())),
     }
+    match client.scopes().await {
+        Ok(scopes) => out.extend(clock(&scopes.items, Context::now())),
+        Err(error) => out.push(problem("scopes", error.to_string(), error.hint())),
+    }
     match client.agents(&AgentsQuery::default()).await {
         Ok(agents) => out.extend(agents.items.iter().filter_map(of_agent)),
         Err(error) => out.push(problem("agents", error.to_string(), error.hint())),
@@ -235,6 +242,19 @@ async fn ask_more(client: &Client, place: &str, ui: &mut Ui) -> Vec<Finding> {
         Err(error) => out.push(problem("network", error.to_string(), error.hint())),
     }
     out
+}
+
+/// Reports that the newest event lies in the future: the clock of this machine is behind, or that of a peer was ahead.
+fn clock(scopes: &[ScopeView], now: u64) -> Option<Finding> {
+    let newest = scopes.iter().max_by_key(|scope| scope.latest)?;
+    let seconds = newest.latest.saturating_sub(now) / 1000;
+    (seconds >= CLOCKS_DIFFER).then(|| {
+        let behind = span(seconds).unwrap_or_default();
+        let message =
+            format!("the newest change, in {}, is {behind} ahead of this machine's clock", escape(&newest.scope.to_string()));
+        let hint = "check the date here and on the devices of your team; until it is reached, new claims get the date of that change";
+        Finding { hint: Some(hint.to_owned()), ..note("clock", message) }
+    })
 }
 
 /// Names an agent that calls every pair compatible: it may not read the claims.
@@ -443,6 +463,26 @@ fn damage_hint(error: &StoreError, file: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Scope;
+
+    #[test]
+    fn a_change_in_the_future_is_noted() {
+        let scope = |latest| ScopeView {
+            scope: Scope::new("acme", "api").unwrap(),
+            active: 1,
+            total: 1,
+            open_cards: 0,
+            needs_review: 0,
+            latest,
+            identity: None,
+        };
+        let day = 24 * 3600 * 1000;
+        assert!(clock(&[], day).is_none());
+        assert!(clock(&[scope(day + 1000), scope(1)], day).is_none());
+        let finding = clock(&[scope(2 * day), scope(1)], day).unwrap();
+        assert_eq!(finding.health, Health::Note);
+        assert!(finding.message.contains("1 day ahead"), "{}", finding.message);
+    }
 
     #[test]
     fn a_full_disk_is_a_problem_and_little_room_a_note() {

@@ -280,7 +280,10 @@ impl ImportReport {
 
 /// Whether a warning concerns what a file says on purpose: its wording, or claims of the past.
 pub(super) fn is_as_intended(warning: &Warning) -> bool {
-    matches!(warning.code.as_str(), Warning::SEVERAL_CLAIMS | Warning::STILL_IN_FORCE | Warning::EXPIRED)
+    matches!(
+        warning.code.as_str(),
+        Warning::SEVERAL_CLAIMS | Warning::QUESTION | Warning::STILL_IN_FORCE | Warning::EXPIRED
+    )
 }
 
 /// Shows what an import would store, and what the guard says of it if it was asked.

@@ -1,5 +1,6 @@
 //! The acts: each checks its request, reads under the write lock what it needs, and commits once.
 
+mod advice;
 mod audit;
 mod depend;
 pub(super) mod found_cards;

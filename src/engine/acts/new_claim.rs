@@ -2,14 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Answered, notice, promote::promotion, refuse};
+use super::{Answered, advice, notice, promote::promotion, refuse};
 use crate::{
     api::{ApiError, BesideRelation, Doubt, Stored, Warning, WriteOutcome},
     domain::{
-        Body, ClaimId, ClaimKind, EventKind, Qualifiers,
-        event::key_hash,
-        judgement::words_hash,
-        text::{sanitize_line, sentences},
+        Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash, judgement::words_hash, text::sanitize_line,
     },
     engine::{
         act_context::{ActContext, WriteScope},
@@ -206,7 +203,7 @@ impl ActContext<'_> {
         };
         let mut warnings: Vec<Warning> = write_scope.warning().into_iter().chain(judged.warnings.clone()).collect();
         warnings.extend(self.exception_warning(claim, &judged, &rules)?);
-        warnings.extend(several_claims(&claim.draft.statement));
+        warnings.extend(advice::on_statement(&claim.draft.statement));
         warnings.extend(self.expired_warning(&claim.draft.qualifiers));
         if dry_run {
             return Ok(WriteOutcome::Stored(Stored {
@@ -477,18 +474,6 @@ fn summary(claim: &NewClaim, forced: bool) -> String {
         (false, false) => format!("{} by {new}", wording::summary("Superseded", &old)),
         (false, true) => format!("{} by {new}, as an exception", wording::summary("Superseded", &old)),
     }
-}
-
-/// Says that a statement holds several claims, if it has several sentences.
-fn several_claims(statement: &str) -> Option<Warning> {
-    let sentences = sentences(statement).len();
-    (sentences > 1).then(|| {
-        let message = format!(
-            "the statement has {sentences} sentences. Write each rule as a claim of its own, and put explanations \
-                into `reason`: single-sentence claims are easier to find, compare and replace"
-        );
-        Warning::new(Warning::SEVERAL_CLAIMS, message)
-    })
 }
 
 fn union(a: &[ClaimId], b: &[ClaimId]) -> Vec<ClaimId> {

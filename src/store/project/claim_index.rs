@@ -41,9 +41,17 @@ struct Indexed {
     parts: i64,
 }
 
-/// A text with every run of white space as one space: what "the same statement" means.
+/// A text with every run of white space as one space.
 pub(in crate::store) fn collapsed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What "the same statement" means: white space, the case of the first letter and a full stop at the end make no difference.
+fn identity(statement: &str) -> String {
+    let text = collapsed(statement);
+    let text = text.strip_suffix('.').unwrap_or(&text);
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The hash by which identical claims are found.
@@ -54,12 +62,12 @@ pub(in crate::store) fn content_hash(
     qualifiers: &Qualifiers,
 ) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(b"ergo/content/1");
+    hasher.update(b"ergo/content/2");
     hasher.update(&scope.to_le_bytes());
     hasher.update(kind.as_str().as_bytes());
     hasher.update(&[0]);
     hasher.update(&minicbor::to_vec(qualifiers).unwrap_or_default());
-    hasher.update(collapsed(statement).as_bytes());
+    hasher.update(identity(statement).as_bytes());
     *hasher.finalize().as_bytes()
 }
 

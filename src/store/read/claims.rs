@@ -227,7 +227,7 @@ impl Reader {
         })
     }
 
-    /// The active claim with exactly this statement, ignoring white space.
+    /// The active claim with this statement, whatever its white space, the case of its first letter, and whether a full stop ends it.
     pub fn duplicate(
         &self,
         scope: &Scope,

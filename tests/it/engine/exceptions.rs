@@ -323,3 +323,12 @@ fn a_statement_of_several_sentences_is_told_to_be_split() {
     let one = stored(fixture.try_remember("Use Node.js v22.1, e.g. for the CI scripts.", "it is there"));
     assert!(warned(&one, Warning::SEVERAL_CLAIMS).is_none(), "{one:?}");
 }
+
+#[test]
+fn a_question_is_stored_and_its_writer_is_told_to_decide() {
+    let fixture = Fixture::new();
+    let answer = stored(fixture.try_remember("Do we deploy with Helm? ", "somebody asked"));
+    assert!(warned(&answer, Warning::QUESTION).is_some(), "{answer:?}");
+    let answer = stored(fixture.try_remember("Whether we deploy with Helm is open", "nobody knows"));
+    assert!(warned(&answer, Warning::QUESTION).is_none(), "{answer:?}");
+}

@@ -363,3 +363,18 @@ fn a_write_that_a_person_dropped_before_makes_no_new_card() {
     assert!(again.ways_on[0].contains("blue stays"), "{:?}", again.ways_on);
     assert_eq!(fixture.open_cards(), 0);
 }
+
+#[test]
+fn a_statement_is_the_same_with_another_first_letter_or_a_full_stop() {
+    let fixture = Fixture::new();
+    let first = fixture.remember("Logs are kept for 30 days", "audits");
+    for again in ["logs are kept for 30 days", "Logs are kept  for 30 days.", "logs are kept for 30 days."] {
+        let stored = stored(fixture.try_remember(again, "audits"));
+        assert_eq!((stored.claim_id, stored.duplicate), (first, true), "{again}");
+    }
+    let other = stored(fixture.try_remember("Logs are kept for 30 Days", "audits"));
+    assert!(!other.duplicate);
+    // A claim may be replaced by the same words, written better.
+    let better = stored(fixture.supersede(first, "Logs are kept for 30 days.", "a full stop"));
+    assert_eq!((better.duplicate, better.superseded), (false, vec![first]));
+}
