@@ -20,6 +20,7 @@ mod fact_key;
 mod find;
 mod guard_calls;
 mod guard_result;
+mod held_results;
 mod llm_choice;
 mod model_results;
 mod notes;
@@ -128,6 +129,8 @@ pub struct Engine {
     readers: Readers,
     writer: Mutex<Store>,
     write_turns: write_turns::WriteTurns,
+    /// What was found about the writes that wait for verdicts.
+    held_results: held_results::HeldResults,
     listeners: RwLock<Vec<OnChange>>,
     counters: Counters,
     timers: timers::StageTimers,
@@ -192,6 +195,7 @@ impl Engine {
             models,
             writer: Mutex::new(store),
             write_turns: write_turns::WriteTurns::default(),
+            held_results: held_results::HeldResults::default(),
             readers,
             listeners: RwLock::default(),
             counters: Counters::default(),

@@ -214,6 +214,7 @@ impl ActContext<'_> {
         let event = committed.events.first().copied();
         let event = event.ok_or_else(|| ApiError::internal("the store created no event for a held write"))?;
         let card = find::card_row(self.reader(), &CardId::of_members(&[event]))?;
+        self.engine.held_results.keep(card.id, self.results(&claim.draft.statement));
         consider(self.reader(), &card, false).map(WriteOutcome::Consider)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, PoisonError, TryLockError},
     time::{Duration, Instant},
 };
 
@@ -19,7 +19,7 @@ use crate::{
     story::{self, ClaimStanding, StoryClaim, StoryText},
 };
 
-/// Claims that are read in one transaction: a write waits no longer than that.
+/// Claims that are read in one transaction, unless others write at that moment: then it is one.
 const BATCH: usize = 4;
 
 /// How long a question for a story reads what waits, before it is answered with what was read.
@@ -91,7 +91,13 @@ impl Engine {
         let today = day((self.config.clock)());
         let pass = StoryPass { guard: &self.guard, texts: &self.story_texts, today: &today };
         let _reading = self.timers.story.start();
-        let step = self.writer.lock().unwrap_or_else(PoisonError::into_inner).read_story(&pass, BATCH)?;
+        let (mut writer, most) = match self.writer.try_lock() {
+            Ok(writer) => (writer, BATCH),
+            Err(TryLockError::Poisoned(poisoned)) => (poisoned.into_inner(), BATCH),
+            Err(TryLockError::WouldBlock) => (self.writer.lock().unwrap_or_else(PoisonError::into_inner), 1),
+        };
+        let step = writer.read_story(&pass, most)?;
+        drop(writer);
         for scope in step.scopes {
             self.tell(Change {
                 scope: Some(scope),

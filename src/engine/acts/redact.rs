@@ -18,6 +18,7 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
     let target = validate::id("target", &request.target)?;
     let reason = validate::reason(request, "redact")?;
     engine.story_texts.forget();
+    engine.held_results.forget();
     engine.act(&request.caller, request_hash("redact", request), |context| {
         if let Some(answer) = super::replay::act(context)? {
             return Ok(answer);

@@ -144,11 +144,15 @@ pub(super) fn answered_already(context: &ActContext<'_>, card: &CardRow) -> Resu
     }))
 }
 
-/// What models say of a held write, before the lock is taken: what they said when it was held is still known, as a rule.
+/// What models say of a held write, before the lock is taken: what they said when it was held, if that is still known. What was stored since, the
+/// rules compare, and the models in the background.
 fn ask_models(engine: &Engine, token: &str) -> Result<Vec<ModelResults>, ApiError> {
     let (scope, row) = {
         let reader = engine.readers.lend();
         let card = find::card(&reader, "token", token)?;
+        if let Some(results) = engine.held_results.take(&card.id) {
+            return Ok(vec![results]);
+        }
         let row = card.new_claim.map(|id| reader.new_claim(&id)).transpose()?.flatten();
         (card.scope, row)
     };
