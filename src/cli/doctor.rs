@@ -28,7 +28,7 @@ use crate::{
 /// Where the reason of a failure is found.
 const LOG_HINT: &str = "see the daemon's log; `ergo daemon status` names the file";
 
-/// By so many seconds clocks may differ without a word.
+/// Clocks may differ by so many seconds before that is reported.
 const CLOCKS_DIFFER: u64 = 600;
 
 /// Check the installation and the store.
@@ -249,10 +249,10 @@ fn clock(scopes: &[ScopeView], now: u64) -> Option<Finding> {
     let newest = scopes.iter().max_by_key(|scope| scope.latest)?;
     let seconds = newest.latest.saturating_sub(now) / 1000;
     (seconds >= CLOCKS_DIFFER).then(|| {
-        let behind = span(seconds).unwrap_or_default();
+        let ahead = span(seconds).unwrap_or_default();
         let message =
-            format!("the newest change, in {}, is {behind} ahead of this machine's clock", escape(&newest.scope.to_string()));
-        let hint = "check the date here and on the devices of your team; until it is reached, new claims get the date of that change";
+            format!("the newest change, in {}, is {ahead} ahead of this machine's clock", escape(&newest.scope.to_string()));
+        let hint = "check the date here and on the devices of your team; until the clock here reaches that time, new claims get the date of that change";
         Finding { hint: Some(hint.to_owned()), ..note("clock", message) }
     })
 }
