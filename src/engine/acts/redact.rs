@@ -17,9 +17,7 @@ use crate::{
 pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result<WriteOutcome, ApiError> {
     let target = validate::id("target", &request.target)?;
     let reason = validate::reason(request, "redact")?;
-    engine.story_texts.forget();
-    engine.held_results.forget();
-    engine.act(&request.caller, request_hash("redact", request), |context| {
+    let outcome = engine.act(&request.caller, request_hash("redact", request), |context| {
         if let Some(answer) = super::replay::act(context)? {
             return Ok(answer);
         }
@@ -53,7 +51,11 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
         let summary = format!("Redacted {}", found.event.short());
         let committed = context.commit(&WriteScope::at(&found.scope), vec![draft], "redact", summary.clone())?;
         context.done(committed, summary).map(WriteOutcome::Done)
-    })
+    });
+    // Afterwards: until it is committed, the background may keep the text anew.
+    engine.story_texts.forget();
+    engine.held_results.forget();
+    outcome
 }
 
 struct Found {
