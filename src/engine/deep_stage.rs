@@ -267,11 +267,8 @@ impl Engine {
         incoming: &IncomingClaim<'_>,
         results: &super::model_results::ModelResults,
     ) -> Result<Vec<ClaimRow>, ApiError> {
-        let reader = self.readers.lend();
-        let mut rows = Vec::new();
-        for id in results.compared() {
-            rows.extend(reader.claim(id)?.filter(|row| incoming.meets(row)));
-        }
+        let mut rows = self.readers.lend().bare_claims_with_ids(results.compared())?;
+        rows.retain(|row| incoming.meets(row));
         Ok(rows)
     }
 

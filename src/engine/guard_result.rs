@@ -14,6 +14,7 @@ use crate::{
     domain::{
         ClaimId, ClaimKind, Finding, GuardReport, Scope, Status, Tier,
         guard_report::{Confidence, Evidence, Relation, RuleId, Stage},
+        norm::IndexTerms,
     },
     guard::{Guard, JudgeContext, MAX_BY_WORDS, MAX_CANDIDATES, NormedClaim},
     store::{ClaimRow, NearbyQuery, Reader},
@@ -148,11 +149,15 @@ impl IncomingClaim<'_> {
         }
     }
 
+    fn index_terms(&self) -> IndexTerms {
+        Guard::index_terms(&self.normalised.norms, self.statement)
+    }
+
     /// The active guarded claims that share words with it, the likeliest first.
     pub(super) fn by_words(&self, reader: &Reader) -> Result<Vec<ClaimRow>, ApiError> {
         let rows = reader.nearby_claims(&NearbyQuery {
             scopes: self.scope.in_force(),
-            terms: Guard::index_terms(&self.normalised.norms, self.statement),
+            terms: self.index_terms(),
             exclude: self.exclude.to_vec(),
             facts: false,
             limit: MAX_BY_WORDS,
@@ -167,7 +172,7 @@ impl IncomingClaim<'_> {
         }
         Ok(reader.nearby_claims(&NearbyQuery {
             scopes: self.scope.in_force(),
-            terms: Guard::index_terms(&self.normalised.norms, self.statement),
+            terms: self.index_terms(),
             exclude: self.exclude.to_vec(),
             facts: true,
             limit: MAX_FACTS,
@@ -222,16 +227,15 @@ impl ActContext<'_> {
     ) -> Result<Option<Vec<ClaimRow>>, ApiError> {
         let Some(position) = results.searched_at(incoming.exclude) else { return Ok(None) };
         let reader = self.reader();
-        let Some(since) = reader.claims_since(position, &incoming.scope.in_force(), MOST_SINCE)? else {
+        let Some(mut since) = reader.claims_since(position, &incoming.scope.in_force(), MOST_SINCE)? else {
             return Ok(None);
         };
         let known = results.compared();
-        let terms = Guard::index_terms(&incoming.normalised.norms, incoming.statement);
-        let since: Vec<ClaimRow> = since
-            .into_iter()
-            .filter(|row| !known.contains(&row.id))
-            .filter(|row| terms.overlaps(&Guard::index_terms(&row.norms, &row.statement)))
-            .collect();
+        since.retain(|row| !known.contains(&row.id));
+        if !since.is_empty() {
+            let terms = incoming.index_terms();
+            since.retain(|row| terms.overlaps(&Guard::index_terms(&row.norms, &row.statement)));
+        }
         if since.len() > MAX_CANDIDATES {
             return Ok(None);
         }
@@ -245,10 +249,9 @@ impl ActContext<'_> {
     fn search(&self, incoming: &IncomingClaim<'_>, results: &ModelResults) -> Result<Vec<ClaimRow>, ApiError> {
         let mut rows = incoming.by_words(self.reader())?;
         let by_words = rows.len();
-        for id in results.missing(&rows) {
-            let row = self.reader().claim(&id)?.filter(|row| incoming.meets(row));
-            rows.extend(incoming.in_force(self.reader(), row.into_iter().collect())?);
-        }
+        let mut near = self.reader().bare_claims_with_ids(&results.missing(&rows))?;
+        near.retain(|row| incoming.meets(row));
+        rows.extend(incoming.in_force(self.reader(), near)?);
         let mut rows = results.shortlist(incoming, rows, by_words);
         rows.extend(incoming.facts(self.reader())?);
         Ok(rows)

@@ -91,13 +91,9 @@ impl Engine {
         let today = day((self.config.clock)());
         let pass = StoryPass { guard: &self.guard, texts: &self.story_texts, today: &today };
         let _reading = self.timers.story.start();
-        let (mut writer, most) = match self.writer.try_lock() {
-            Ok(writer) => (writer, BATCH),
-            Err(TryLockError::Poisoned(poisoned)) => (poisoned.into_inner(), BATCH),
-            Err(TryLockError::WouldBlock) => (self.writer.lock().unwrap_or_else(PoisonError::into_inner), 1),
-        };
-        let step = writer.read_story(&pass, most)?;
-        drop(writer);
+        let others_write = matches!(self.writer.try_lock(), Err(TryLockError::WouldBlock));
+        let most = if others_write { 1 } else { BATCH };
+        let step = self.writer.lock().unwrap_or_else(PoisonError::into_inner).read_story(&pass, most)?;
         for scope in step.scopes {
             self.tell(Change {
                 scope: Some(scope),

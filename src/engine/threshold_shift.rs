@@ -48,7 +48,7 @@ impl Engine {
         }
     }
 
-    /// Judges a claim of a scope under the lowest threshold, and if inference finds something by that, under the scope's own: only then are the
+    /// Judges a claim of a scope `under` the lowest threshold, and if inference finds something by that, under the scope's own: only then are the
     /// settled cards read.
     pub(super) fn judge_in(
         &self,
@@ -57,7 +57,6 @@ impl Engine {
         against: &[Arc<ParsedClaim>],
         under: JudgeContext<'_>,
     ) -> Result<Result<GuardReport, Box<Warning>>, ApiError> {
-        let under = JudgeContext { threshold_shift: self.lowest_threshold_shift(), ..under };
         match guard_calls::judge(&self.guard, incoming, against, under) {
             Ok(report) if report.findings.iter().any(is_inferred) => {
                 let threshold_shift = self.threshold_shift(reader, scope)?;
@@ -131,13 +130,13 @@ fn is_inferred(finding: &Finding) -> bool {
     matches!(finding.evidence.rule, RuleId::Inferred | RuleId::InferredDeeply)
 }
 
-/// The shift that some settled cards make: a person's dismissal says that inference was wrong, any other act of a person that it was right. Agents,
-/// whose writes were refused, do not count.
+/// The shift that cards make which persons settled: a dismissal says that inference was wrong, any other act that it was right. Agents, whose
+/// writes were refused, do not count.
 fn shift(cards: &[CardRow]) -> f32 {
     let mut sum = 0.0;
     for card in cards {
         let inferred = card.report.findings.iter().any(is_inferred);
-        let settled = card.settled.as_ref().filter(|by| inferred && by.agent.is_none());
+        let settled = card.settled.as_ref().filter(|_| inferred);
         sum += match settled.map(|by| by.act.as_str()) {
             Some("dismiss") => STEP,
             Some("supersede" | "retract" | "narrow" | "discard") => -STEP,

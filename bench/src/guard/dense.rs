@@ -161,6 +161,26 @@ fn doubted(memory: &mut Memory, write: DenseWrite<'_>) -> Vec<Doubted> {
     memory.doubted(&ours)
 }
 
+/// A row for each of the [`groups`]: `write` brings the writes of a project to its claims, and counts them in the row.
+fn rows(
+    name: &str,
+    memory: &mut Memory,
+    files: &[PathBuf],
+    mut write: impl FnMut(&mut Memory, &DenseScope, &mut DenseRow) -> Result<(), BenchError>,
+) -> Result<Vec<DenseRow>, BenchError> {
+    let mut rows = Vec::new();
+    for (group, scopes) in groups(files)? {
+        let mut row = DenseRow { name: name.to_owned(), scope: group, ..DenseRow::default() };
+        for scope in &scopes {
+            row.claims += scope.claims.len();
+            keep_claims(memory, scope);
+            write(memory, scope, &mut row)?;
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
 /// Measures the built-in projects, each in a row of its own, and those of `files` in a row for each file.
 pub(super) fn measure(
     name: &str,
@@ -169,26 +189,20 @@ pub(super) fn measure(
     examples: Option<&Path>,
 ) -> Result<Vec<DenseRow>, BenchError> {
     let mut examples = ExampleFile::create(examples)?;
-    let mut rows = Vec::new();
-    for (group, scopes) in groups(files)? {
-        let mut row = DenseRow { name: name.to_owned(), scope: group, ..DenseRow::default() };
-        for scope in &scopes {
-            row.claims += scope.claims.len();
-            keep_claims(memory, scope);
-            for write in scope.writes() {
-                let seen = doubted(memory, write);
-                for one in &seen {
-                    let group = if write.target.is_some() { "contradiction" } else { "harmless" };
-                    let existing = &memory.stored[one.number].claim.claim().statement;
-                    let target = write.target == Some(one.number);
-                    let example = GateExample::of(one, group, write.statement, existing, target);
-                    examples.add(&GateExample { set: &scope.name, write: write.number, ..example })?;
-                }
-                row.add(write, &seen);
+    let rows = rows(name, memory, files, |memory, scope, row| {
+        for write in scope.writes() {
+            let seen = doubted(memory, write);
+            for one in &seen {
+                let group = if write.target.is_some() { "contradiction" } else { "harmless" };
+                let existing = &memory.stored[one.number].claim.claim().statement;
+                let target = write.target == Some(one.number);
+                let example = GateExample::of(one, group, write.statement, existing, target);
+                examples.add(&GateExample { set: &scope.name, write: write.number, ..example })?;
             }
+            row.add(write, &seen);
         }
-        rows.push(row);
-    }
+        Ok(())
+    })?;
     examples.finish()?;
     Ok(rows)
 }
@@ -200,29 +214,23 @@ pub(super) fn measure_answered(
     memory: &mut Memory,
     files: &[PathBuf],
 ) -> Result<Vec<DenseRow>, BenchError> {
-    let mut rows = Vec::new();
-    for (group, scopes) in groups(files)? {
-        let mut row = DenseRow { name: name.to_owned(), scope: group, ..DenseRow::default() };
-        for scope in &scopes {
-            row.claims += scope.claims.len();
-            keep_claims(memory, scope);
-            let mut answers = Vec::new();
-            let (mixed, rest) = scope.mixed();
-            let written = mixed.len();
-            for (at, write) in mixed.into_iter().enumerate() {
-                memory.ask_shift = shift_after(&answers, at);
-                let seen = doubted(memory, write);
-                answers.extend(verdicts(write, &seen).into_iter().map(|verdict| (at, verdict)));
-                row.add(write, &seen);
-            }
-            memory.ask_shift = shift_after(&answers, written);
-            for write in rest {
-                let seen = doubted(memory, write);
-                row.add(write, &seen);
-            }
+    let rows = rows(name, memory, files, |memory, scope, row| {
+        let mut answers = Vec::new();
+        let (mixed, rest) = scope.mixed();
+        let written = mixed.len();
+        for (at, write) in mixed.into_iter().enumerate() {
+            memory.ask_shift = shift_after(&answers, at);
+            let seen = doubted(memory, write);
+            answers.extend(verdicts(write, &seen).into_iter().map(|verdict| (at, verdict)));
+            row.add(write, &seen);
         }
-        rows.push(row);
-    }
+        memory.ask_shift = shift_after(&answers, written);
+        for write in rest {
+            let seen = doubted(memory, write);
+            row.add(write, &seen);
+        }
+        Ok(())
+    })?;
     memory.ask_shift = 0.0;
     Ok(rows)
 }

@@ -34,8 +34,7 @@ pub struct Normalised {
 
 /// Whether a norm is about a property of its subject, such as a port or a time limit, which has one value at a time.
 pub fn names_property(norm: &Norm) -> bool {
-    let words = norm.attribute.iter().flat_map(|attribute| attribute.split(' '));
-    words.into_iter().any(norms::is_attribute)
+    norm.attribute.iter().flat_map(|attribute| attribute.split(' ')).any(norms::is_attribute)
 }
 
 /// Turns prose into norms.
