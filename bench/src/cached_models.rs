@@ -11,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use ergo::infer::{Call, Classification, InferError, ModelRole, Models, ModelsInfo, Prompt};
+use ergo::infer::{Call, Classification, InferError, ModelRole, Models, ModelsInfo, Prompt, WorkerInfo};
 
 /// Models with a cache of their answers, by question and model file.
 pub(super) struct CachedModels {
@@ -166,6 +166,10 @@ impl Models for CachingView {
 
     fn info(&self) -> ModelsInfo {
         self.cache.models.info()
+    }
+
+    fn workers(&self) -> Vec<WorkerInfo> {
+        self.cache.models.workers()
     }
 }
 

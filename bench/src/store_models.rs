@@ -284,9 +284,8 @@ fn measure(
         None => None,
     };
     next += 2 * samples;
-    let info = models.info();
-    let workers_mib = info
-        .workers
+    let workers_mib = models
+        .workers()
         .iter()
         .filter(|worker| worker.rss_bytes > 0)
         .map(|worker| {

@@ -140,7 +140,8 @@ impl HeldWrites {
 
 /// The processor time that this thread and the processes of the models have used; `None` if the system does not tell.
 fn cpu_time(engine: &Engine) -> Option<Duration> {
-    Some(thread_cpu_time()? + engine.models().info().cpu()?)
+    let of_workers: Option<Duration> = engine.models().workers().iter().map(|worker| worker.cpu).sum();
+    Some(thread_cpu_time()? + of_workers?)
 }
 
 /// Reads the newest claim that waits for the background pass, unless the pass rests.

@@ -8,7 +8,7 @@ use crate::{
     files::clear_drafts,
     infer::{
         Call, Classification, InferError, ModelRole, ModelSet, ModelSource, Models, ModelsInfo, Pool, PoolOptions,
-        Prompt,
+        Prompt, WorkerInfo,
         catalogue::{Catalogue, ModelStore, model_choice},
     },
 };
@@ -58,7 +58,7 @@ impl ConfiguredModels {
     /// What is told of them.
     pub(super) fn status(&self) -> ModelsStatus {
         let problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        ModelsStatus { problems, ..status(self.pool.info()) }
+        ModelsStatus { problems, ..status(self.pool.info(), self.pool.workers()) }
     }
 }
 
@@ -97,6 +97,10 @@ impl Models for ConfiguredModels {
     fn info(&self) -> ModelsInfo {
         self.pool.info()
     }
+
+    fn workers(&self) -> Vec<WorkerInfo> {
+        self.pool.workers()
+    }
 }
 
 /// What serves each role, and each choice that cannot serve.
@@ -133,7 +137,7 @@ pub(super) fn name(info: &ModelsInfo, role: ModelRole) -> String {
 }
 
 /// What `GET /diagnose` says of them.
-fn status(info: ModelsInfo) -> ModelsStatus {
+fn status(info: ModelsInfo, workers: Vec<WorkerInfo>) -> ModelsStatus {
     let roles = info.roles.into_iter().map(|role| ModelStatus {
         role: role.role.to_string(),
         name: role.name,
@@ -143,7 +147,7 @@ fn status(info: ModelsInfo) -> ModelsStatus {
         gpu_layers: role.gpu_layers,
         problem: role.problem,
     });
-    let workers = info.workers.into_iter().map(|worker| WorkerStatus {
+    let workers = workers.into_iter().map(|worker| WorkerStatus {
         roles: worker.roles.iter().map(ToString::to_string).collect(),
         pid: worker.pid,
         rss_bytes: worker.rss_bytes,

@@ -64,6 +64,11 @@ pub trait Models: Send + Sync {
 
     /// Returns the models and their state. Never waits for a model.
     fn info(&self) -> ModelsInfo;
+
+    /// Returns the worker processes, which the system is asked about; none if the models have none.
+    fn workers(&self) -> Vec<WorkerInfo> {
+        Vec::new()
+    }
 }
 
 /// No models at all: every call fails.

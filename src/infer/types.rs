@@ -261,8 +261,6 @@ impl ModelSet {
 pub struct ModelsInfo {
     /// The roles that have a model.
     pub roles: Vec<RoleInfo>,
-    /// The worker processes.
-    pub workers: Vec<WorkerInfo>,
     /// Calls that failed since the daemon started, by [`super::InferError::kind`].
     pub failures: BTreeMap<&'static str, u64>,
     /// Tokens that the embedder read since the daemon started.
@@ -273,11 +271,6 @@ impl ModelsInfo {
     /// Returns the state of a role; `None` if it has no model.
     pub fn role(&self, role: ModelRole) -> Option<&RoleInfo> {
         self.roles.iter().find(|info| info.role == role)
-    }
-
-    /// Returns the processor time that the running workers have used; `None` if the system does not tell.
-    pub fn cpu(&self) -> Option<Duration> {
-        self.workers.iter().map(|worker| worker.cpu).sum()
     }
 }
 

@@ -61,7 +61,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 }
 
 fn pid(pool: &Pool, worker: usize) -> u32 {
-    pool.info().workers[worker].pid.expect("the worker runs")
+    pool.workers()[worker].pid.expect("the worker runs")
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn the_cross_encoder_tells_contradiction_from_agreement_and_strangers() {
     assert!(logits.iter().all(|of| of.logits.iter().chain(&of.gate).all(|logit| logit.is_finite())));
     // What the process holds with both models: files that are mapped, and little more.
     pool.embed(&texts(&["Backups are encrypted."]), LONG).unwrap();
-    let rss = pool.info().workers[0].rss_bytes;
+    let rss = pool.workers()[0].rss_bytes;
     eprintln!("the worker holds {} MB with both models", rss / 1_000_000);
     assert!(rss < 160_000_000, "{rss}");
 }

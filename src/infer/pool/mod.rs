@@ -321,17 +321,21 @@ impl Models for Pool {
                 problem,
             })
         });
+        ModelsInfo {
+            roles: roles.collect(),
+            failures: self.failures.counts(),
+            embedded_tokens: self.embedded_tokens.load(Ordering::Relaxed),
+        }
+    }
+
+    fn workers(&self) -> Vec<WorkerInfo> {
+        let set = self.set();
         let has = |roles: &[ModelRole]| roles.iter().any(|role| set.role(*role).is_some());
         // Of the small models' processes the first is always named, others while they run.
         let small = self.small.iter().map(|lane| lane.info(&SMALL)).enumerate();
         let small = small.filter(|(at, worker)| *at == 0 || worker.pid.is_some()).map(|(_, worker)| worker);
         let mut workers: Vec<WorkerInfo> = small.filter(|_| has(&SMALL)).collect();
         workers.extend(has(&LARGE).then(|| self.large.info(&LARGE)));
-        ModelsInfo {
-            roles: roles.collect(),
-            workers,
-            failures: self.failures.counts(),
-            embedded_tokens: self.embedded_tokens.load(Ordering::Relaxed),
-        }
+        workers
     }
 }

@@ -44,8 +44,8 @@ fn whatever_the_model_thinks_it_keeps_to_the_grammar() {
     }
     let short = pool.generate(&prompt("A page holds 25 rows."), GRAMMAR, 3, LONG).unwrap();
     assert!(short.len() < 12, "{short}");
-    let info = pool.info();
-    assert_eq!((info.workers[0].roles.as_slice(), info.workers[0].restarts), (&[ModelRole::Llm][..], 0));
+    let workers = pool.workers();
+    assert_eq!((workers[0].roles.as_slice(), workers[0].restarts), (&[ModelRole::Llm][..], 0));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn what_cannot_be_answered_is_refused_and_the_process_lives_on() {
     refused(pool.answers(&nul, &texts(&["yes"]), LONG).unwrap_err(), "NUL");
     assert_eq!(pool.answers(&prompt("a"), &[], LONG), Ok(vec![]));
     assert!(pool.answers(&prompt("a"), &texts(&["yes", "no"]), LONG).is_ok());
-    assert_eq!(pool.info().workers[0].restarts, 0);
+    assert_eq!(pool.workers()[0].restarts, 0);
 }
 
 #[test]
@@ -211,5 +211,5 @@ fn a_real_model_reads_a_limit() {
     assert!(keeps_to_the_grammar(&answer) && answer.contains("30"), "{answer}");
     let weights = pool.answers(&prompt("Is a limit named here? At most 30."), &texts(&["yes", "no"]), LONG).unwrap();
     assert!(weights.iter().all(|weight| weight.is_finite() && *weight < 0.0), "{weights:?}");
-    eprintln!("{answer}; the process holds {} MB", pool.info().workers[0].rss_bytes / 1_000_000);
+    eprintln!("{answer}; the process holds {} MB", pool.workers()[0].rss_bytes / 1_000_000);
 }

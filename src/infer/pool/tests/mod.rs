@@ -26,7 +26,7 @@ fn answers_come_in_order_and_a_model_is_loaded_once() {
         counted.fetch_add(u64::from(matches!(request.command, InferCommand::Load { .. })), Ordering::SeqCst);
         well(request, sink);
     });
-    assert_eq!(stage.pool.info().workers.len(), 2);
+    assert_eq!(stage.pool.workers().len(), 2);
     assert_eq!(stage.fake.starts.load(Ordering::SeqCst), 0, "nothing starts before the first call");
     for call in [soon(), later()] {
         let vectors = stage.pool.embed(&texts(150), call).unwrap();
@@ -219,9 +219,8 @@ fn a_caller_waits_no_longer_than_it_says_and_its_request_is_stopped() {
     let error = stage.pool.generate(&prompt("slow"), "", 9, brief).unwrap_err();
     assert_eq!(error, InferError::Timeout { role: ModelRole::Llm, after: brief.deadline });
     assert_eq!(stage.pool.generate(&prompt("quick"), "", 9, soon()).as_deref(), Ok("quick"));
-    let info = stage.pool.info();
-    assert_eq!(info.failures.get("timeout"), Some(&1));
-    assert_eq!(info.workers[1].restarts, 0);
+    assert_eq!(stage.pool.info().failures.get("timeout"), Some(&1));
+    assert_eq!(stage.pool.workers()[1].restarts, 0);
 }
 
 #[test]
@@ -237,8 +236,7 @@ fn a_worker_that_hangs_is_ended_and_another_one_serves() {
     assert_eq!(error.kind(), "timeout");
     // The next one waits for the end of the grace, and is served by a new process.
     assert!(stage.pool.embed(&texts(1), soon()).is_ok());
-    let info = stage.pool.info();
-    assert_eq!((info.failures.get("hung"), info.workers[0].restarts), (Some(&1), 1));
+    assert_eq!((stage.pool.info().failures.get("hung"), stage.pool.workers()[0].restarts), (Some(&1), 1));
 }
 
 #[test]
@@ -252,7 +250,7 @@ fn a_worker_that_dies_costs_one_call_and_starts_in_a_row_grow_rarer() {
     assert!(stage.pool.embed(&texts(1), soon()).is_ok(), "it is restarted at once");
     let third = stage.pool.classify(&[("a".into(), "b".into())], soon());
     assert!(third.is_ok(), "and the process stays");
-    assert_eq!(stage.pool.info().workers[0].restarts, 1);
+    assert_eq!(stage.pool.workers()[0].restarts, 1);
     assert_eq!(stage.pool.info().failures.get("crashed"), Some(&1));
 
     let stage = self::stage(|_, request, sink| match request.command {
@@ -353,7 +351,7 @@ fn a_process_without_work_ends_and_comes_back() {
         assert_eq!(stage.fake.starts.load(Ordering::SeqCst), starts);
         until(|| !stage.pool.info().role(ModelRole::Embedder).unwrap().loaded);
     }
-    assert_eq!(stage.pool.info().workers[0].restarts, 0, "an end by our will is no death");
+    assert_eq!(stage.pool.workers()[0].restarts, 0, "an end by our will is no death");
     assert_eq!(stage.pool.info().role(ModelRole::Embedder).unwrap().dimension, Some(2), "what was learnt stays");
 }
 

@@ -36,7 +36,7 @@ fn a_second_process_starts_only_when_the_first_has_a_queue() {
     callers.push(embed(&stage.pool, "e"));
     let second = received.recv().unwrap();
     assert_eq!((second.0, starts()), (2, 2), "the first request of the second process");
-    assert_eq!(stage.pool.info().workers.len(), 3, "the two that run, and the language model's");
+    assert_eq!(stage.pool.workers().len(), 3, "the two that run, and the language model's");
     for (_, request, sink) in [first, second] {
         well(&request, &sink);
     }
