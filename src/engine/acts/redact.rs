@@ -53,9 +53,16 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
         context.done(committed, summary).map(WriteOutcome::Done)
     });
     // Afterwards: until it is committed, the background may keep the text anew.
-    engine.story_texts.forget();
-    engine.held_results.forget();
+    engine.forget_texts();
     outcome
+}
+
+impl Engine {
+    /// Forgets the texts of claims that are kept in memory: one of them was redacted.
+    pub(in crate::engine) fn forget_texts(&self) {
+        self.story_texts.forget();
+        self.held_results.forget();
+    }
 }
 
 struct Found {

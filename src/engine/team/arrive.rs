@@ -30,6 +30,9 @@ impl Engine {
             let changes = changes(store.reader(), &done)?;
             (done, changes)
         };
+        if done.redacted {
+            self.forget_texts();
+        }
         self.judge_later(done.stored.iter().chain(&done.readmitted).copied());
         for change in changes {
             self.tell(change);
@@ -85,5 +88,26 @@ fn arrived(claims: usize, cards: usize) -> String {
         (claims, 0) => format!("{} arrived or changed", count(claims, "claim")),
         (0, cards) => format!("{} arrived or changed", count(cards, "card")),
         (claims, cards) => format!("{} and {} arrived or changed", count(claims, "claim"), count(cards, "card")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ed25519_dalek::SigningKey;
+
+    use super::*;
+    use crate::engine::{EngineConfig, model_results::ModelResults};
+
+    #[test]
+    fn a_redaction_by_a_peer_clears_what_was_kept_of_texts() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine =
+            Engine::open(EngineConfig::new(dir.path().join("store.db"), SigningKey::from_bytes(&[7; 32]))).unwrap();
+        let card = CardId([1; 32]);
+        for redacted in [false, true] {
+            engine.held_results.keep(card, ModelResults::default());
+            engine.take_in(|_| Ok(SyncImported { redacted, ..SyncImported::default() })).unwrap();
+            assert_eq!(engine.held_results.take(&card).is_none(), redacted);
+        }
     }
 }

@@ -63,7 +63,11 @@ impl Engine {
         }
         let arrived: Vec<EventId> =
             act.done.iter().flat_map(|done| done.stored.iter().chain(&done.readmitted)).copied().collect();
+        let redacted = act.done.iter().any(|done| done.redacted);
         drop(act);
+        if redacted {
+            self.forget_texts();
+        }
         self.judge_later(arrived);
         for change in changes {
             self.tell(change);

@@ -359,19 +359,20 @@ impl<'a> Intake<'a> {
         let changes = self.projector.finish()?;
         self.done.claims = changes.claims;
         self.done.cards = changes.cards;
-        let mut scrub = changes.redacted;
+        self.done.redacted = changes.redacted;
         if !self.withdrawn.is_empty() {
             let changes = apply_roster::withdraw(self.db, self.check, &self.team, &self.withdrawn)?;
             self.done.claims.extend(changes.claims);
             self.done.cards.extend(changes.cards);
+            self.done.redacted |= changes.redacted;
             self.done.withdrawn = self.withdrawn.iter().map(|left| (left.event.id, left.refusal)).collect();
             self.quarantines = true;
         }
         if self.redacts || self.quarantines {
-            scrub |= quarantine::redact(self.db, &self.team)?;
+            self.done.redacted |= quarantine::redact(self.db, &self.team)?;
         }
         commit::save_clock(self.db, self.clock)?;
-        if scrub {
+        if self.done.redacted {
             open::set(self.db, "scrub", 1)?;
         }
         Ok(self.done)

@@ -44,6 +44,8 @@ pub struct SyncImported {
     pub forks: Vec<Fork>,
     /// The roster is another than before.
     pub roster_changed: bool,
+    /// A text was redacted.
+    pub redacted: bool,
 }
 
 /// Events that this device wrote in a scope of a team, and that the team does not take.

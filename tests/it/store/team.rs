@@ -408,7 +408,7 @@ fn a_redaction_reaches_the_log_and_the_quarantine_of_everyone() {
     d.join(team, &a);
     d.act(vec![on(EventKind::Redact, &[secret], "a secret")]);
     for f in [&mut a, &mut c] {
-        f.pull(team, &d);
+        assert!(f.pull(team, &d).redacted);
         let held = f.store.reader().quarantined(&team, 9, 0).unwrap();
         assert_eq!((held.len(), held[0].event.body.is_none()), (1, true));
     }
