@@ -118,9 +118,7 @@ fn note(what: &'static str, message: String) -> Finding {
 }
 
 fn problem(what: &'static str, message: String, hint: impl Into<Option<String>>) -> Finding {
-    // The daemon's hint for a damaged store names this command.
-    let hint = hint.into().map(|hint| hint.replace("; `ergo doctor` shows what is damaged", ""));
-    Finding { what, health: Health::Problem, message, hint }
+    Finding { what, health: Health::Problem, message, hint: hint.into() }
 }
 
 fn configuration(paths: &Paths) -> Finding {

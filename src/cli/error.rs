@@ -132,6 +132,9 @@ impl From<ApiError> for CliError {
         };
         let mut out = Self::new(kind, in_arguments(&error.message));
         out.hints.extend(error.hint.map(|hint| in_arguments(&hint).to_lines()));
+        if error.code == ErrorCode::Damaged {
+            out = out.hint("`ergo doctor` shows what is damaged");
+        }
         if !error.candidates.is_empty() {
             // An id alone is long; one with a name is short already.
             let short = |id: &String| if id.contains(' ') { id.clone() } else { id.get(..16).unwrap_or(id).to_owned() };

@@ -45,10 +45,8 @@ impl From<StoreError> for ApiError {
             }
             _ if error.is_damage() => {
                 tracing::error!(%error, "the store is damaged");
-                Self::new(ErrorCode::Damaged, error.to_string()).hint(
-                    "run `ergo daemon stop`, then replace ergo.db with a backup (`ergo status` shows its path); `ergo \
-                        doctor` shows what is damaged",
-                )
+                Self::new(ErrorCode::Damaged, error.to_string())
+                    .hint("run `ergo daemon stop`, then replace ergo.db with a backup (`ergo status` shows its path)")
             }
             _ if error.is_full() => Self::new(ErrorCode::Unavailable, "the disk that holds the store is full")
                 .hint("nothing was stored: make room on that disk, then try again"),
