@@ -14,6 +14,7 @@ use crate::{
         roster::MAX_NAME,
         text::{escape, name_problem},
     },
+    engine::Engine,
     files,
     sync::{
         bundle::note,
@@ -94,8 +95,9 @@ impl Teams {
         let (device, caller, named) = (note.device, request.caller, team.id.to_hex());
         let (person, name) = (card.person.clone(), card.name.clone());
         if !team.roster.is_member(&device) {
-            self.engine(move |engine| engine.add_member(&caller, Some(&named), device, &person, &name, &grant)).await?;
-            self.changed(&format!("“{}” was admitted to {}", escape(&card.name), escape(team.roster.name()))).await;
+            let add = move |engine: &Engine| engine.add_member(&caller, Some(&named), device, &person, &name, &grant);
+            let (done, _) = self.engine(add).await?;
+            self.changed(&done.summary).await;
         }
         let export = ExportRequest {
             team: Some(team.id.to_hex()),

@@ -259,11 +259,9 @@ impl Inviter for JoinAttemptHandler {
                 (joiner_device.binding.joiner, joiner_device.person.clone(), joiner_device.name.clone());
             let (team, grant) = (row.team.to_hex(), row.grant.clone());
             let add = move |engine: &Engine| engine.add_member(&caller, Some(&team), device, &person, &name, &grant);
-            let (_, roster) = teams.engine(add).await.map_err(failed)?;
+            let (done, roster) = teams.engine(add).await.map_err(failed)?;
             teams.write_invite(InviteRow { done: true, ..row.clone() }).await.map_err(failed)?;
-            teams
-                .changed(&format!("“{}” was admitted to {}", joiner_device.name, joiner_device.invitation.team_name))
-                .await;
+            teams.changed(&done.summary).await;
             return Ok(roster);
         }
         let team = row.team;

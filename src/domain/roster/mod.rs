@@ -148,6 +148,19 @@ impl Roster {
         self.members.get(device)
     }
 
+    /// This name for a device, with the first number from 2 that makes it one which no other device of the team has now.
+    pub fn free_name(&self, device: &DeviceId, name: String) -> String {
+        let taken = |name: &str| {
+            self.members.values().any(|other| {
+                other.device != *device && other.state == MemberState::Active && other.name.eq_ignore_ascii_case(name)
+            })
+        };
+        // Room for a number of at most MAX_DEVICES.
+        let stem = name.get(..name.floor_char_boundary(MAX_NAME - "-64".len())).unwrap_or(&name);
+        let numbered = (2..).map(|number| format!("{stem}-{number}"));
+        std::iter::once(name.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(name)
+    }
+
     /// How many devices belong to the team now.
     pub fn size(&self) -> usize {
         self.members.values().filter(|member| member.state == MemberState::Active).count()

@@ -38,7 +38,7 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
         }
         Ok((rows, cut, reader.story_backlog(&scope)?, marks))
     })?;
-    rows.retain(|row| row.status != Status::Refused && !row.flags.redacted);
+    rows.retain(|row| row.status != Status::Refused && !row.flags.redacted && !row.flags.undone);
     rows.sort_by_key(|row| (happened(row), row.clock, row.id));
 
     let subject: Option<HashSet<String>> =

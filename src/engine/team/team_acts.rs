@@ -78,6 +78,8 @@ impl Engine {
     }
 
     /// Lets a device in, or in again. Returns with the roster besides, which the device needs to join.
+    ///
+    /// If another device of the team has its name, it gets a number: many machines are called `localhost` or `ubuntu`.
     pub fn add_member(
         &self,
         caller: &Caller,
@@ -96,6 +98,7 @@ impl Engine {
             if !roster.is_member(&device) {
                 has_room(&roster)?;
             }
+            let name = roster.free_name(&device, name);
             let summary = format!("Admitted {} to the team {}", escape(&name), escape(roster.name()));
             act.commit(Some(team), RosterChange::Add { device, person, name, grant: grant.clone() }, None)?;
             Ok((act.answer(team, summary, Vec::new()), act.reader().roster_events(&team)?))

@@ -50,6 +50,16 @@ fn a_claim_takes_part_in_the_story_from_its_first_day_on_and_stays_where_it_was_
 }
 
 #[test]
+fn an_undone_claim_is_in_no_story() {
+    let fixture = Fixture::new();
+    let kept = tell(&fixture, 0, "ada", ClaimKind::Fact, THREE);
+    tell(&fixture, 1, "ada", ClaimKind::Fact, "Reports are printed in colour.");
+    fixture.undo();
+    let story = fixture.engine.story(&query()).unwrap();
+    assert_eq!((story.claims.iter().map(|claim| claim.id).collect::<Vec<_>>(), story.read), (vec![kept], 1));
+}
+
+#[test]
 fn what_had_run_out_when_it_was_written_down_is_history() {
     let fixture = Fixture::new();
     tell_for(&fixture, "ada", "The old endpoint is served for the partner.", Some("2025-02-01"), Some("2025-12-31"));

@@ -419,6 +419,24 @@ fn a_team_has_no_more_devices_than_it_may() {
 }
 
 #[test]
+fn a_device_with_the_name_of_another_one_gets_a_number() {
+    let a = Fixture::of(1, AgentPolicy::Force);
+    let team = create(&a).id;
+    let device =
+        |n: u8| ergo::domain::DeviceId(ed25519_dalek::SigningKey::from_bytes(&[n; 32]).verifying_key().to_bytes());
+    let add = |n, name: &str| {
+        a.engine.add_member(&caller(), None, device(n), "bob", name, &all()).unwrap();
+        a.engine.sync_read(|reader| reader.roster(&team)).unwrap().unwrap().member(&device(n)).unwrap().name.clone()
+    };
+    assert_eq!(add(2, "ubuntu"), "ubuntu");
+    assert_eq!(add(3, "Ubuntu"), "Ubuntu-2");
+    assert_eq!(add(4, "ubuntu"), "ubuntu-3");
+    assert_eq!(add(2, "ubuntu"), "ubuntu", "its own name is no other's");
+    let long = "é".repeat(50);
+    assert_eq!((add(5, &long), add(6, &long)), (long.clone(), format!("{}-2", "é".repeat(48))));
+}
+
+#[test]
 fn reserved_names_are_refused_and_team_acts_are_not_undone() {
     let a = Fixture::new();
     a.remember(KAFKA, "we know it");
