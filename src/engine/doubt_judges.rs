@@ -300,15 +300,22 @@ impl Engine {
     }
 
     /// What rules, cross-encoder and the deep stage's question make of two stored claims together; `None` if there is no cross-encoder, with which
-    /// the deep stage was measured, or if the language model refuses the question: the claims are too long for it.
+    /// the deep stage was measured, or if a model refuses the question: the claims are too long for it.
     fn weigh_pair(&self, newer: &ClaimRow, older: &ClaimRow, scope: &Scope) -> Result<Option<WeighedPair>, ApiError> {
         let call = Call::background(self.config.judge_timeout);
         let read = self.as_read(&self.readers.lend(), &[newer.clone(), older.clone()])?;
         let [ours, theirs] = read.as_slice() else { return Ok(None) };
         let pair = [(older.statement.as_str(), newer.statement.as_str())];
-        let Some(inference) = self.infer(&pair, &[], call).ok().and_then(|all| all.into_iter().next()) else {
-            return Ok(None);
+        let inference = match self.infer(&pair, &[], call) {
+            Ok(all) => all.into_iter().next(),
+            Err(InferError::NoModel { .. } | InferError::Refused(_)) => None,
+            // Asked later, it may answer: the pair keeps its turn.
+            Err(error) => {
+                let message = format!("the cross-encoder cannot be asked: {error}");
+                return Err(ApiError::new(ErrorCode::Unavailable, message));
+            }
         };
+        let Some(inference) = inference else { return Ok(None) };
         let deep = match self.ask_deeply(&older.statement, &newer.statement, call) {
             Ok(deep) => deep,
             Err(InferError::Refused(why)) => {

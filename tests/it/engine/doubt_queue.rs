@@ -289,6 +289,30 @@ fn a_pair_that_the_model_refuses_counts_as_asked_about() {
 }
 
 #[test]
+fn a_pair_keeps_its_turn_while_the_cross_encoder_fails() {
+    let failing = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let seen = Arc::clone(&failing);
+    let says = |_: &_| Ok(r#"[{"pair": 1, "verdict": "contradicts", "because": "early, late"}]"#.to_owned());
+    let models: Arc<dyn Models> = Arc::new(unsure(true).generating(says).classifying(move |a, b| {
+        if seen.load(Ordering::Relaxed) {
+            return Err(InferError::Crashed { role: ModelRole::Nli, why: "was killed".into() });
+        }
+        Ok([0.0, 0.0, if a.contains("early") == b.contains("early") { -5.0 } else { 0.8 }])
+    }));
+    let fixture = fixture();
+    fixture.remember(EARLY, "cheap to change");
+    fixture.remember(LATE, "one look is enough");
+    work(&fixture);
+    let judges = vec![ModelJudge::Local(Arc::clone(&models))];
+    let fixture = fixture.reopen_with_models_as(deepening(), models, move |config| config.judges = judges);
+    let error = fixture.engine.judge_next(None, 20).unwrap_err();
+    assert!(error.code == ErrorCode::Unavailable && error.message.contains("was killed"), "{error:?}");
+    failing.store(false, Ordering::Relaxed);
+    let judged = fixture.engine.judge_next(None, 20).unwrap().expect("its turn is still to come");
+    assert_eq!((judged.asked, judged.cards, fixture.open_cards()), (1, 1, 1));
+}
+
+#[test]
 fn a_prompt_that_an_endpoint_refuses_is_asked_in_parts_and_not_again() {
     use std::io::{Read, Write};
 
