@@ -44,14 +44,7 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
                 return Ok(stale);
             }
             if premise.id == claim.id || rests_on(context, &premise, claim.id)? {
-                return Err(ApiError::field(
-                    "premises",
-                    format!(
-                        "this would be circular: claim {} depends on itself, through {}",
-                        claim.id.short(),
-                        premise.id.short()
-                    ),
-                ));
+                return Err(circular("premises", claim.id, premise.id));
             }
             if !claim.premises.contains(&premise.id) && !news.iter().any(|row| row.id == premise.id) {
                 news.push(premise);
@@ -70,8 +63,14 @@ pub(in crate::engine) fn depend(engine: &Engine, request: &DependRequest) -> Res
     })
 }
 
+/// The error if a claim would depend on itself, through a premise.
+pub(super) fn circular(field: &str, claim: ClaimId, premise: ClaimId) -> ApiError {
+    let (claim, premise) = (claim.short(), premise.short());
+    ApiError::field(field, format!("this would be circular: claim {claim} depends on itself, through {premise}"))
+}
+
 /// Returns whether `claim` depends on `on`, directly or through others.
-fn rests_on(context: &ActContext<'_>, claim: &ClaimRow, on: ClaimId) -> Result<bool, ApiError> {
+pub(super) fn rests_on(context: &ActContext<'_>, claim: &ClaimRow, on: ClaimId) -> Result<bool, ApiError> {
     let mut seen = BTreeSet::new();
     let mut queue = claim.premises.clone();
     while let Some(id) = queue.pop() {

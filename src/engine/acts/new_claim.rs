@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Answered, advice, notice, promote::promotion, refuse};
+use super::{Answered, advice, depend, notice, promote::promotion, refuse};
 use crate::{
     api::{ApiError, BesideRelation, Doubt, Stored, Warning, WriteOutcome},
     domain::{
@@ -288,8 +288,15 @@ impl ActContext<'_> {
             draft.body.reason.clone_from(&claim.draft.reason);
             drafts.push(draft);
         }
-        let premises: Vec<ClaimId> =
-            claim.premises.iter().copied().filter(|p| *p != id && !known.premises.contains(p)).collect();
+        let mut premises = Vec::new();
+        for premise in claim.premises.iter().filter(|premise| **premise != id && !known.premises.contains(premise)) {
+            let row = crate::engine::find::row(self.reader(), premise)?;
+            if !depend::rests_on(self, &row, id)? {
+                premises.push(*premise);
+            } else if self.answered.is_none() {
+                return Err(depend::circular("depends_on", id, *premise));
+            }
+        }
         if !premises.is_empty() {
             drafts.push(EventDraft::new(EventKind::Depend, std::iter::once(id).chain(premises).map(Ref::Id)));
         }

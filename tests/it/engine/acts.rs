@@ -113,6 +113,9 @@ fn nothing_rests_on_itself() {
     fixture.acts();
     assert!(done(fixture.engine.depend(depend(b, a)).unwrap()).summary.contains("already"));
     assert_eq!(fixture.acts(), Vec::<String>::new());
+    let again = RememberRequest { depends_on: vec![b.to_hex()], ..request("We run on Postgres", "team knows it") };
+    assert_eq!(fixture.engine.remember(again).unwrap_err().field.as_deref(), Some("depends_on"));
+    assert_eq!(fixture.claim(a).premises, Vec::<ClaimId>::new());
     let c = fixture.remember("Seeds are checked in", "tests");
     done(fixture.engine.depend(depend(c, a)).unwrap());
     assert_eq!(fixture.claim(c).premises, [a]);
