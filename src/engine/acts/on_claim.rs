@@ -1,7 +1,7 @@
 //! What the acts on one claim have in common.
 
 use crate::{
-    api::{ActRequest, ApiError, Done, WriteOutcome},
+    api::{ActRequest, ApiError, Done, Warning, WriteOutcome},
     domain::{ClaimId, Scope},
     engine::{
         Engine,
@@ -46,12 +46,16 @@ pub(super) fn run_with_models(
             return Ok(answer);
         }
         let claim = context.find("target", &target)?;
-        let mut more = Vec::new();
+        let (mut more, mut warnings, mut reinstated) = (Vec::new(), Vec::new(), None);
         let drafts = match plan(context, &claim, reason)? {
             ClaimActPlan::Commit(drafts) => drafts,
             ClaimActPlan::CommitMany(drafts, statements) => {
                 more = statements;
                 drafts
+            }
+            ClaimActPlan::Reinstate(draft, found) => {
+                (warnings, reinstated) = (found, Some(claim.id));
+                vec![*draft]
             }
             ClaimActPlan::Propose(draft) => return context.propose(&claim, *draft),
             ClaimActPlan::Answer(answer) => return Ok(*answer),
@@ -59,7 +63,11 @@ pub(super) fn run_with_models(
         let statements: Vec<&str> = std::iter::once(&claim.statement).chain(&more).map(String::as_str).collect();
         let summary = wording::summary(verb, &statements);
         let committed = context.commit(&WriteScope::at(&claim.scope), drafts, act, summary.clone())?;
-        context.done(committed, summary).map(WriteOutcome::Done)
+        if let Some(id) = reinstated {
+            engine.deepen_later(id, false, false);
+        }
+        let done = context.done(committed, summary)?;
+        Ok(WriteOutcome::Done(Done { warnings, ..done }))
     })
 }
 
@@ -69,6 +77,8 @@ pub(super) enum ClaimActPlan {
     Commit(Vec<EventDraft>),
     /// These events, which are also about further claims: what those say.
     CommitMany(Vec<EventDraft>, Vec<String>),
+    /// This event, by which the claim is active again: the background compares it. The guard's warnings.
+    Reinstate(Box<EventDraft>, Vec<Warning>),
     /// Not the act, but this event, which proposes it.
     Propose(Box<EventDraft>),
     /// Nothing: this answer.

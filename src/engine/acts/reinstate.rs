@@ -2,7 +2,7 @@
 
 use super::on_claim::{self, ClaimActPlan};
 use crate::{
-    api::{ActRequest, ApiError, Refused, WriteOutcome},
+    api::{ActRequest, ApiError, Conflict, Refused, Warning, WriteOutcome},
     domain::{ClaimId, EventKind, Status},
     engine::{Engine, act_context::ActContext, guard_calls::NormalisedStatement, guard_result::IncomingClaim, wording},
     store::{ClaimRow, EventDraft, Ref},
@@ -27,10 +27,10 @@ pub(in crate::engine) fn reinstate(engine: &Engine, request: &ActRequest) -> Res
         })
     };
     on_claim::run_with_models(engine, request, "reinstate", "Reinstated", ask_models, |context, claim, reason| {
-        if let Some(answer) = refusal(context, claim, request.expect_rev, &[])? {
-            return Ok(ClaimActPlan::Answer(Box::new(answer)));
-        }
-        Ok(ClaimActPlan::Commit(vec![event(claim, reason)]))
+        Ok(match check(context, claim, request.expect_rev, &[])? {
+            Reinstatement::Refused(answer) => ClaimActPlan::Answer(answer),
+            Reinstatement::Possible(warnings) => ClaimActPlan::Reinstate(Box::new(event(claim, reason)), warnings),
+        })
     })
 }
 
@@ -51,15 +51,23 @@ fn as_stored(claim: &ClaimRow) -> NormalisedStatement {
     }
 }
 
-/// Why a claim cannot be made active again. `gone`: claims that the same act retracts.
-pub(super) fn refusal(
+/// Whether a claim can be made active again.
+pub(super) enum Reinstatement {
+    /// It cannot: the answer that says why.
+    Refused(Box<WriteOutcome>),
+    /// It can, with these warnings of the guard.
+    Possible(Vec<Warning>),
+}
+
+/// Checks whether a claim can be made active again. `gone`: claims that the same act retracts.
+pub(super) fn check(
     context: &ActContext<'_>,
     claim: &ClaimRow,
     expect_rev: Option<u64>,
     gone: &[ClaimId],
-) -> Result<Option<WriteOutcome>, ApiError> {
+) -> Result<Reinstatement, ApiError> {
     let short = claim.id.short();
-    let stale = |message| context.stale_because(claim, message).map(Some);
+    let stale = |message| context.stale_because(claim, message).map(|answer| Reinstatement::Refused(Box::new(answer)));
     if claim.status == Status::Active {
         return stale(format!("claim {short} is active already; nothing was done"));
     }
@@ -91,21 +99,25 @@ pub(super) fn refusal(
         consider: false,
     };
     let judged = context.judge(&incoming)?;
-    if !judged.blocks() {
-        return Ok(None);
-    }
+    // A pair that was settled before stays so.
+    let settled = |conflict: &Conflict| context.reader().is_settled_pair(&claim.id, &conflict.claim.id);
     let mut conflicts = Vec::new();
     for conflict in judged.conflicts {
-        // A pair that was settled before stays so.
-        if !context.reader().is_settled_pair(&claim.id, &conflict.claim.id)? {
+        if !settled(&conflict)? {
             conflicts.push(conflict);
         }
     }
     if !conflicts.iter().any(|conflict| conflict.tier == crate::domain::Tier::Block) {
-        return Ok(None);
+        let mut warnings = Vec::new();
+        for warning in judged.warnings {
+            if !warning.conflict.as_ref().map_or(Ok(false), &settled)? {
+                warnings.push(warning);
+            }
+        }
+        return Ok(Reinstatement::Possible(warnings));
     }
     let ids: Vec<String> = conflicts.iter().map(|conflict| conflict.claim.id.short()).collect();
-    Ok(Some(WriteOutcome::Conflict(Refused {
+    Ok(Reinstatement::Refused(Box::new(WriteOutcome::Conflict(Refused {
         ways_on: vec![
             "Cancel: keep the active claim and follow it.".into(),
             format!("Supersede: write {} again, to replace {}.", wording::quote(&claim.statement), ids.join(", ")),
@@ -114,5 +126,5 @@ pub(super) fn refusal(
         conflicts,
         card_id: None,
         scope: claim.scope.clone(),
-    })))
+    }))))
 }

@@ -1,8 +1,15 @@
 //! The background pass over stored claims reads the newest first, and goes on after a restart where it was.
 
-use ergo::api::DoubtsQuery;
+use ergo::{
+    api::DoubtsQuery,
+    infer::{FakeModels, InferError, ModelRole},
+};
 
-use super::{doubts::doubting, *};
+use super::{
+    doubts::doubting,
+    inference::{EARLY, LATE, trusting},
+    *,
+};
 
 /// Pairs that the gate queues, the older claim first.
 const PAIRS: [[&str; 2]; 2] = [
@@ -77,4 +84,39 @@ fn after_a_restart_it_goes_on_where_it_was() {
     assert_eq!(waiting(&fixture), 0);
     fixture.remember("Parcels leave at noon", "the post comes then");
     assert_eq!(waiting(&fixture.reopen()), 1);
+}
+
+#[test]
+fn a_claim_that_comes_back_or_is_stored_from_a_card_is_compared_again_too() {
+    for reinstates in [true, false] {
+        let busy = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let seen = Arc::clone(&busy);
+        let models = FakeModels::new().embedding(|text| Ok(FakeModels::bag_of_words(text))).classifying(move |a, b| {
+            if seen.load(Ordering::Relaxed) {
+                return Err(InferError::Busy { role: ModelRole::Nli });
+            }
+            let opposed = [a, b].contains(&EARLY) && [a, b].contains(&LATE);
+            Ok([0.0, 0.0, if opposed { 4.0 } else { -5.0 }])
+        });
+        let fixture = Fixture::new().reopen_with_models(trusting(), Arc::new(models));
+        let answer = if reinstates {
+            let late = fixture.remember(LATE, "one look is enough");
+            fixture.retract(late, "too early to say");
+            fixture.remember(EARLY, "cheap to change");
+            while fixture.engine.deepen_next().unwrap() {}
+            done(fixture.engine.reinstate(on(late, "it was right")).unwrap())
+        } else {
+            fixture.remember(EARLY, "cheap to change");
+            fixture.remember("The linter must run as a hook", "fast");
+            let card = fixture.refuse("The linter must not run as a hook", "slow");
+            while fixture.engine.deepen_next().unwrap() {}
+            let merged = ResolveRequest { statement: Some(LATE.into()), ..order(CardAct::Supersede, "settled") };
+            done(fixture.resolve(card, merged))
+        };
+        assert!(answer.warnings.iter().any(|warning| warning.code == "stage_skipped"), "{:?}", answer.warnings);
+        assert_eq!(fixture.open_cards(), 0);
+        busy.store(false, Ordering::Relaxed);
+        while fixture.engine.deepen_next().unwrap() {}
+        assert_eq!(fixture.open_cards(), 1, "reinstated: {reinstates}");
+    }
 }

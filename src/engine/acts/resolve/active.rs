@@ -7,7 +7,7 @@ use super::{
 };
 use crate::domain::derive::CardKind;
 use crate::{
-    api::{ApiError, CardAct, Refused, WriteOutcome},
+    api::{ApiError, CardAct, Refused, Warning, WriteOutcome},
     domain::{
         ClaimId, EventKind, PairVerdict, ResolveAct, Status,
         judgement::{JudgementData, words_hash},
@@ -18,7 +18,8 @@ use crate::{
             new_claim::NewClaim,
             notice, refuse,
             refused_write::must_narrow,
-            reinstate, retract,
+            reinstate::{self, Reinstatement},
+            retract,
             supersede::{not_by_a_fact, replaced_by, summary},
         },
         find, wording,
@@ -37,13 +38,15 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     let judged = judged_compatible(card, &sides, &resolution.reason);
     let write_scope = WriteScope::at(&card.scope);
     let mut change = None;
+    let mut warnings = Vec::new();
     let mut exception = None;
     let mut narrows = None;
     let (mut drafts, summary) = match resolution.act {
         CardAct::Supersede if resolution.text.statement.is_some() => {
             must_be_own(card, "statement", &sides)?;
             match merge(context, &write_scope, &sides, resolution)? {
-                Stored::Drafts(drafts, summary) => {
+                Stored::Drafts(drafts, summary, found) => {
+                    warnings = found;
                     change = Some((sides, resolution.text.statement.clone().unwrap_or_default()));
                     (drafts, summary)
                 }
@@ -65,7 +68,8 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             (std::iter::once(retract::event(target, resolution.reason.clone())).chain(notice).collect(), summary)
         }
         CardAct::Narrow => match narrow(context, card, &sides, resolution)? {
-            Stored::Drafts(drafts, summary) => {
+            Stored::Drafts(drafts, summary, found) => {
+                warnings = found;
                 let target = pick(card, "target", resolution.side("target")?, &sides)?;
                 narrows = replaced_by_narrowing(card, target).1;
                 (drafts, summary)
@@ -101,7 +105,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     if card.kind == CardKind::Found {
         drafts.push(refuse::settled(card, resolution.act.as_str(), None, Some(resolution.reason.clone())));
     }
-    Ok(Plan::Commit(Settling { drafts, summary, warnings: Vec::new(), change }))
+    Ok(Plan::Commit(Settling { drafts, summary, warnings, change, reinstates: None }))
 }
 
 /// The judgement that claims of two projects fit together: so no device that has both puts them on a card again.
@@ -129,6 +133,7 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
     let answer = yes_no::answer(confusion, &sides, resolution.act == CardAct::Yes);
     let summary = yes_no::sentence(&answer, &sides);
     let chosen = |ids: &[ClaimId]| rows.iter().filter(|row| ids.contains(&row.id)).cloned().collect::<Vec<_>>();
+    let (mut warnings, mut reinstates) = (Vec::new(), None);
     let (mut drafts, act, change) = match &answer {
         StoryAnswer::Supersede(losers, winner) => {
             let losers = chosen(losers);
@@ -148,11 +153,16 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
         StoryAnswer::Return(last, turn) => {
             let (last, turn) = (find::row(context.reader(), last)?, find::row(context.reader(), turn)?);
             super::refused::must_be_allowed(context, &last)?;
-            match reinstate::refusal(context, &turn, None, &[last.id])? {
-                Some(WriteOutcome::Conflict(refused)) => return Ok(self::answer(card, refused)),
-                Some(other) => return Ok(Plan::Answer(Box::new(other))),
-                None => {}
+            match reinstate::check(context, &turn, None, &[last.id])? {
+                Reinstatement::Refused(outcome) => {
+                    return Ok(match *outcome {
+                        WriteOutcome::Conflict(refused) => self::answer(card, refused),
+                        other => Plan::Answer(Box::new(other)),
+                    });
+                }
+                Reinstatement::Possible(found) => warnings = found,
             }
+            reinstates = Some(turn.id);
             let mut drafts = vec![retract::event(&last, resolution.reason.clone())];
             drafts.extend(notice::of_retract(context, &last));
             drafts.push(reinstate::event(&turn, resolution.reason.clone()));
@@ -169,7 +179,7 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
         record.body.data = Some(data.to_string());
     }
     drafts.push(record);
-    Ok(Plan::Commit(Settling { drafts, summary, warnings: Vec::new(), change }))
+    Ok(Plan::Commit(Settling { drafts, summary, warnings, change, reinstates }))
 }
 
 /// The notice of an agent that lets all sides stand.
@@ -181,7 +191,7 @@ fn let_stand(context: &ActContext<'_>, sides: &[ClaimRow], act: CardAct) -> Opti
 
 /// What an act that stores a text comes to.
 enum Stored {
-    Drafts(Vec<EventDraft>, String),
+    Drafts(Vec<EventDraft>, String, Vec<Warning>),
     Refused(Box<Refused>),
 }
 
@@ -253,7 +263,7 @@ fn store(
     let heads = context.fact_heads(write_scope, &claim)?;
     let mut drafts = claim.drafts(0, &heads);
     drafts.extend(notice::of_write(context, &judged, false));
-    Ok(Stored::Drafts(drafts, summary))
+    Ok(Stored::Drafts(drafts, summary, judged.warnings))
 }
 
 fn record(card: &CardRow, resolution: &Resolution, first: Option<ClaimId>) -> EventDraft {

@@ -167,6 +167,9 @@ impl<'a, 's> Batch<'a, 's> {
         };
         if !self.request.dry_run && !self.drafts.is_empty() {
             let committed = self.context.commit(&WriteScope::at(&self.scope), self.drafts, "resolve", summary)?;
+            for id in &committed.created {
+                self.context.engine.deepen_later(*id, false, false);
+            }
             answer.needs_review = committed.needs_review;
         }
         Ok(answer)

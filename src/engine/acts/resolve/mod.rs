@@ -12,7 +12,7 @@ pub(in crate::engine) use yes_no::{StorySide, story_question};
 use super::refused_write::Rewording;
 use crate::{
     api::{ApiError, Caller, CardAct, CardKind, Done, ErrorCode, ResolveRequest, Stale, Warning, WriteOutcome},
-    domain::{ClaimKind, EventKind, Status},
+    domain::{ClaimId, ClaimKind, EventKind, Status},
     engine::{
         Engine,
         act_context::{ActContext, WriteScope},
@@ -65,12 +65,14 @@ struct Settling {
     warnings: Vec<Warning>,
     /// What gives way since the world changed, and the statement that takes its place.
     change: Option<(Vec<ClaimRow>, String)>,
+    /// A claim that becomes active again.
+    reinstates: Option<ClaimId>,
 }
 
 impl Settling {
     /// Events about which the guard says nothing more.
     fn plan(drafts: Vec<EventDraft>, summary: String) -> Plan {
-        Plan::Commit(Self { drafts, summary, warnings: Vec::new(), change: None })
+        Plan::Commit(Self { drafts, summary, warnings: Vec::new(), change: None, reinstates: None })
     }
 }
 
@@ -279,9 +281,12 @@ fn pick<'a>(card: &CardRow, field: &str, prefix: &str, sides: &'a [ClaimRow]) ->
 
 /// Commits, and answers with the settled card.
 fn finish(context: &mut ActContext<'_>, card: &CardRow, settling: Settling) -> Result<Done, ApiError> {
-    let Settling { drafts, summary, mut warnings, change } = settling;
+    let Settling { drafts, summary, mut warnings, change, reinstates } = settling;
     let write_scope = WriteScope::at(&card.scope);
     let committed = context.commit(&write_scope, drafts, "resolve", summary.clone())?;
+    for id in committed.created.iter().copied().chain(reinstates) {
+        context.engine.deepen_later(id, false, false);
+    }
     if let Some((old, new)) = change {
         warnings.extend(context.still_in_force(&write_scope, &old, &new, &committed)?);
     }

@@ -269,7 +269,8 @@ fn store(
     drafts.push(refuse::settled(card, resolution.act.as_str(), Some(Ref::Draft(0)), Some(resolution.reason.clone())));
     let summary = extra.whole.unwrap_or_else(|| summary(resolution.act, &claim, extra.done));
     let new = claim.draft.statement.clone();
-    Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings, change: Some((claim.replaces, new)) }))
+    let change = Some((claim.replaces, new));
+    Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings, change, reinstates: None }))
 }
 
 fn summary(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
