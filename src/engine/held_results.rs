@@ -24,11 +24,14 @@ impl HeldResults {
         kept.push_back((card, results));
     }
 
-    /// The results of a held write, if they are still kept; they are not kept any longer.
-    pub(super) fn take(&self, card: &CardId) -> Option<ModelResults> {
-        let mut kept = self.lock();
-        let at = kept.iter().position(|(of, _)| of == card)?;
-        kept.remove(at).map(|(_, results)| results)
+    /// The results of a held write, if they are still kept.
+    pub(super) fn get(&self, card: &CardId) -> Option<ModelResults> {
+        self.lock().iter().find(|(of, _)| of == card).map(|(_, results)| results.clone())
+    }
+
+    /// Forgets those of a write that was answered.
+    pub(super) fn remove(&self, card: &CardId) {
+        self.lock().retain(|(of, _)| of != card);
     }
 
     /// Forgets all of them: one may be of a text that was redacted.
@@ -46,15 +49,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_are_kept_until_they_are_taken() {
+    fn the_latest_are_kept_until_they_are_removed() {
         let results = HeldResults::default();
         let card = |n: usize| CardId([n as u8; 32]);
         for n in 0..=KEPT {
             results.keep(card(n), ModelResults::default());
         }
-        assert!(results.take(&card(0)).is_none());
-        assert!(results.take(&card(1)).is_some() && results.take(&card(1)).is_none());
+        assert!(results.get(&card(0)).is_none());
+        assert!(results.get(&card(1)).is_some() && results.get(&card(1)).is_some());
+        results.remove(&card(1));
+        assert!(results.get(&card(1)).is_none() && results.get(&card(2)).is_some());
         results.forget();
-        assert!(results.take(&card(2)).is_none());
+        assert!(results.get(&card(2)).is_none());
     }
 }

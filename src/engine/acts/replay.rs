@@ -5,7 +5,7 @@ use crate::{
     api::{ApiError, Conflict, Done, Refused, Stored, WriteOutcome},
     domain::{
         CardId, ClaimId, EventKind, ResolveAct, Tier,
-        derive::{self, local},
+        derive::{self, CardKind, local},
     },
     engine::{act_context::ActContext, find, question, view, wording},
     store::{ClaimRow, EventRow, Reader},
@@ -45,7 +45,12 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
             verdicts::answered_already(context, &card).map(Some)
         };
     }
-    if let (true, Some(settled)) = (events.iter().any(is_judgement), local("settled")) {
+    // The answer to a question, which may have no verdict on the record. Other cards are settled by other requests.
+    if let Some(settled) = local("settled")
+        && let Some(new_claim) = settled.targets.first()
+        && let Some(card) = context.reader().card(&CardId::of_members(&[*new_claim]))?
+        && card.kind == CardKind::Held
+    {
         if let Some(same) = settled.successor {
             let mut answer = stored(context, &events, settled, same);
             if let WriteOutcome::Stored(stored) = &mut answer {
@@ -53,16 +58,9 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
             }
             return Ok(Some(answer));
         }
-        if let Some(new_claim) = settled.targets.first() {
-            let card = find::card_row(context.reader(), &CardId::of_members(&[*new_claim]))?;
-            return verdicts::answered_already(context, &card).map(Some);
-        }
+        return verdicts::answered_already(context, &card).map(Some);
     }
     Err(other_act(first))
-}
-
-fn is_judgement(event: &EventRow) -> bool {
-    matches!(event.kind, EventKind::Judgement(_))
 }
 
 /// The answer to any other act that was done before.

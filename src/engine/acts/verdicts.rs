@@ -37,7 +37,7 @@ pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Resul
     validate::actor(&request.caller)?;
     let order = Order::checked(request)?;
     let token = validate::id("token", &request.token)?;
-    let results = ask_models(engine, &token).unwrap_or_default();
+    let results = ask_models(engine, &request.caller, &token).unwrap_or_default();
     engine.act_with_models(&request.caller, request_hash("judge", request), results, |context| {
         if let Some(answer) = replay::write(context)? {
             return Ok(answer);
@@ -52,7 +52,11 @@ pub(in crate::engine) fn judge(engine: &Engine, request: &JudgeRequest) -> Resul
         let question = HeldQuestion::of(context.reader(), &card)?;
         let active = question.stored(context.reader())?.into_iter().filter(|one| one.row.status == Status::Active);
         let verdicts = order.verdicts(&question, &active.map(|one| one.row.id).collect())?;
-        context.answer(card, &question, verdicts, &order)
+        let id = card.id;
+        let answer = context.answer(card, &question, verdicts, &order)?;
+        // Only now: after an answer with a mistake comes another one.
+        engine.held_results.remove(&id);
+        Ok(answer)
     })
 }
 
@@ -80,13 +84,14 @@ pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiEr
         identity: None,
     };
     let token = card.id.to_hex();
-    let results = ask_models(engine, &token).unwrap_or_default();
+    let results = ask_models(engine, &caller, &token).unwrap_or_default();
     engine.act_with_models(&caller, None, results, |context| {
-        let card = find::card_row(context.reader(), &card.id)?;
-        if card.open {
-            let question = HeldQuestion::of(context.reader(), &card)?;
-            context.answer(card, &question, BTreeMap::new(), &Order::default())?;
+        let row = find::card_row(context.reader(), &card.id)?;
+        if row.open {
+            let question = HeldQuestion::of(context.reader(), &row)?;
+            context.answer(row, &question, BTreeMap::new(), &Order::default())?;
         }
+        engine.held_results.remove(&card.id);
         Ok(true)
     })
 }
@@ -145,12 +150,15 @@ pub(super) fn answered_already(context: &ActContext<'_>, card: &CardRow) -> Resu
 }
 
 /// What models say of a held write, before the lock is taken: what they said when it was held, if that is still known. What was stored since, the
-/// rules compare, and the models in the background.
-fn ask_models(engine: &Engine, token: &str) -> Result<Vec<ModelResults>, ApiError> {
+/// rules compare, and the models in the background. Nothing if the request was done before.
+fn ask_models(engine: &Engine, caller: &Caller, token: &str) -> Result<Vec<ModelResults>, ApiError> {
     let (scope, row) = {
         let reader = engine.readers.lend();
+        if caller.op_id.is_some_and(|op| reader.op(&op).is_ok_and(|events| !events.is_empty())) {
+            return Ok(Vec::new());
+        }
         let card = find::card(&reader, "token", token)?;
-        if let Some(results) = engine.held_results.take(&card.id) {
+        if let Some(results) = engine.held_results.get(&card.id) {
             return Ok(vec![results]);
         }
         let row = card.new_claim.map(|id| reader.new_claim(&id)).transpose()?.flatten();
@@ -458,6 +466,10 @@ impl ActContext<'_> {
                 let Some(card_id) = refused.card_id else {
                     return Err(ApiError::internal("the card of a proposal is missing"));
                 };
+                // A person discarded the same write before, as the answer says: nothing waits.
+                if !find::card_row(self.reader(), &card_id)?.open {
+                    return Ok(WriteOutcome::Conflict(refused));
+                }
                 let (old, new) = (wording::quote(&theirs.statement), wording::quote(&claim.draft.statement));
                 Ok(WriteOutcome::Proposed(Proposed {
                     op_id,

@@ -107,7 +107,7 @@ mod tests {
         for redacted in [false, true] {
             engine.held_results.keep(card, ModelResults::default());
             engine.take_in(|_| Ok(SyncImported { redacted, ..SyncImported::default() })).unwrap();
-            assert_eq!(engine.held_results.take(&card).is_none(), redacted);
+            assert_eq!(engine.held_results.get(&card).is_none(), redacted);
         }
     }
 }

@@ -182,6 +182,22 @@ fn an_agent_that_may_only_propose_does_not_replace_a_persons_claim() {
 }
 
 #[test]
+fn what_a_person_discarded_is_not_proposed_again() {
+    let fixture = fixture_with(AgentPolicy::Propose);
+    let old = fixture.remember(OLD, "they plan by it");
+    let proposal = proposed(judge(&fixture, &ask(&fixture, NEW), old, PairVerdict::Replaces));
+    done(fixture.resolve(proposal.card_id, order(CardAct::Discard, "they plan by the first one")));
+    let mut again = verdicts(&ask(&fixture, NEW).token, &[(old, PairVerdict::Replaces)]);
+    again.caller.op_id = Some(op(9));
+    let refusal = refused(fixture.engine.judge(&again).unwrap());
+    assert!(refusal.ways_on[0].contains("they plan by the first one"), "{:?}", refusal.ways_on);
+    assert_eq!((refusal.card_id, fixture.open_cards()), (Some(proposal.card_id), 0));
+    // No verdict is on the record, and a retry is answered all the same.
+    let retry = stale(fixture.engine.judge(&again).unwrap());
+    assert!(retry.message.contains("already answered by claude (proposed)"), "{}", retry.message);
+}
+
+#[test]
 fn wrong_answers_name_what_is_wrong() {
     let fixture = fixture();
     let old = fixture.remember(OLD, "they plan by it");
