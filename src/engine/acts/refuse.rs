@@ -35,8 +35,8 @@ pub(in crate::engine) struct WriteIntent {
 }
 
 impl ActContext<'_> {
-    /// Answers a refusal, and keeps the new claim on a card: the open one it has, or a new one. If a person has
-    /// dropped this very write before, the answer names that decision instead.
+    /// Answers a refusal, and keeps the new claim on a card, as it was said last: the open one it has, or a new one. If a
+    /// person has dropped this very write before, the answer names that decision instead.
     pub(in crate::engine) fn refuse(
         &mut self,
         write_scope: &WriteScope,
@@ -76,9 +76,12 @@ impl ActContext<'_> {
             exception: proposed.then(|| claim.draft.exception.clone()).flatten(),
         };
         let new_claim = open.as_ref().and_then(|card| card.new_claim);
+        let kept = new_claim.map(|id| self.reader().new_claim(&id)).transpose()?.flatten();
+        let same = kept.is_some_and(|row| row.reason == claim.draft.reason && row.qualifiers == claim.draft.qualifiers);
         let known = match &open {
             Some(card) => {
-                opposed.iter().all(|id| card.members.contains(id)) && write_intent(self.reader(), &card.id)? == wanted
+                same && opposed.iter().all(|id| card.members.contains(id))
+                    && write_intent(self.reader(), &card.id)? == wanted
             }
             None => false,
         };

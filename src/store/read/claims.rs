@@ -13,7 +13,7 @@ use crate::{
     store::{
         ClaimRow, Lookup, Reader, Result,
         log::{self, conversion, id_at},
-        project::{SuccessionLine, content_hash, kind_code, kind_of, premises_of, status_of},
+        project::{SuccessionLine, content_hash, events_of_card, kind_code, kind_of, premises_of, status_of},
     },
 };
 
@@ -275,16 +275,19 @@ impl Reader {
         })
     }
 
-    /// A new claim that was refused, or is held, in the form of a claim, with its card's rev.
+    /// A new claim that was refused, or is held, in the form of a claim, with its card's rev. Refused again with another reason or other qualifiers, it
+    /// says what it said last.
     pub fn new_claim(&self, id: &EventId) -> Result<Option<ClaimRow>> {
         self.snapshot(|reader| {
             let Some(event) = log::load_id(&reader.db, id)? else { return Ok(None) };
             if !derive::is_unstored(&event.kind) {
                 return Ok(None);
             }
-            let body = log::body(&reader.db, event.n)?;
-            let redacted = body.is_none();
             let card = crate::domain::CardId::of_members(&[*id]);
+            let refusals = events_of_card(&reader.db, &card)?;
+            let last = refusals.iter().rfind(|other| derive::is_unstored(&other.kind) && other.scope == event.scope);
+            let body = log::body(&reader.db, last.map_or(event.n, |last| last.n))?;
+            let redacted = body.is_none();
             let rev = reader.card(&card)?.map_or(0, |card| card.rev);
             let mut row = of_event(*id, event.header, body.unwrap_or_default(), rev);
             row.flags.redacted = redacted;

@@ -43,6 +43,26 @@ fn supersede_for_the_new_claim_stores_it_and_one_undo_opens_the_card_again() {
 }
 
 #[test]
+fn a_write_that_is_refused_again_says_on_its_card_what_it_said_last() {
+    const NO_KAFKA: &str = "We must not use Kafka as the message broker";
+    let fixture = Fixture::new();
+    let kafka = fixture.remember("We must use Kafka as the message broker", "we know it");
+    let card = fixture.refuse(NO_KAFKA, "too heavy");
+    let narrowed = RememberRequest { qualifiers: in_env("lab7"), ..request(NO_KAFKA, "too heavy for the lab") };
+    assert_eq!(refused(fixture.engine.remember(narrowed.clone()).unwrap()).card_id, Some(card));
+    let new = fixture.card(card).sides[0].claim.clone();
+    assert_eq!((new.qualifiers, new.reason.as_deref()), (in_env("lab7"), Some("too heavy for the lab")));
+    fixture.acts();
+    assert_eq!(refused(fixture.engine.remember(narrowed).unwrap()).card_id, Some(card));
+    assert_eq!(fixture.acts(), Vec::<String>::new(), "it is known");
+    let winner = Some(new.id.to_hex());
+    let new = done(fixture.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "agreed") }));
+    let new = fixture.claim(new.claim_id.unwrap());
+    assert_eq!((new.qualifiers, new.reason.as_deref()), (in_env("lab7"), Some("too heavy for the lab")));
+    assert_eq!(fixture.claim(kafka).status, Status::Superseded);
+}
+
+#[test]
 fn supersede_for_the_stored_claim_drops_the_new_claim() {
     let (fixture, blue, card) = refused_fixture();
     let answer = done(
