@@ -8,7 +8,7 @@ use std::sync::{PoisonError, atomic::Ordering};
 use super::{Engine, deep_stage::DeepMode, guard_calls::NormalisedStatement, guard_result::new_claim};
 use crate::{
     api::ApiError,
-    domain::{ClaimKind, Norm, Qualifiers, Scope},
+    domain::{ClaimId, ClaimKind, Norm, Qualifiers, Scope},
     guard::{
         Guard, NormedClaim,
         normalise::{
@@ -29,6 +29,17 @@ struct StatementToRead<'a> {
     qualifiers: &'a Qualifiers,
     /// The norms that the store has of it: its own subject does not make a subject known.
     stored: &'a [Norm],
+}
+
+/// Whether a new reading is kept.
+#[derive(Clone, Copy)]
+enum Keep<'a> {
+    /// It is not: nothing is to be stored.
+    No,
+    /// With the statement of a write, which is about to be stored.
+    ForWrite,
+    /// With a stored claim, unless its text is redacted meanwhile.
+    Of(&'a ClaimId),
 }
 
 impl Engine {
@@ -58,6 +69,7 @@ impl Engine {
         let (kind, statement, qualifiers) = claim;
         let asks = normalised.version == RULES_VERSION && llm::is_open(&normalised.norms);
         let Some(version) = self.second_reader().filter(|_| asks) else { return Ok(()) };
+        let keep = if keep { Keep::ForWrite } else { Keep::No };
         let Some(reading) = self.read_again(statement, &version, keep, call)? else { return Ok(()) };
         let read = StatementToRead { scope, kind, statement, qualifiers, stored: &[] };
         let norms = refined(&self.readers.lend(), &read, &reading);
@@ -69,7 +81,7 @@ impl Engine {
     pub(super) fn refine_later(&self, row: &ClaimRow, call: Call) {
         let asks = is_by_rules(row) && llm::is_open(&row.norms);
         let Some(version) = self.second_reader().filter(|_| asks) else { return };
-        if let Err(error) = self.read_again(&row.statement, &version, true, call)
+        if let Err(error) = self.read_again(&row.statement, &version, Keep::Of(&row.id), call)
             && !matches!(error, InferError::NoModel { .. })
         {
             self.counters.skipped.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +100,7 @@ impl Engine {
         &self,
         statement: &str,
         version: &str,
-        keep: bool,
+        keep: Keep<'_>,
         call: Call,
     ) -> Result<Option<Reading>, InferError> {
         // A cache that cannot be read or written costs an answer, and no write.
@@ -106,11 +118,14 @@ impl Engine {
         };
         let reading = Reading::parse(&answer).map_err(|unread| InferError::Refused(unread.to_string()))?;
         self.counters.refined.fetch_add(1, Ordering::Relaxed);
-        if keep {
-            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(error) = writer.put_reading(statement, version, &answer) {
-                tracing::warn!(%error, "what the language model read could not be kept");
-            }
+        let writer = || self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = match keep {
+            Keep::No => Ok(()),
+            Keep::ForWrite => writer().put_reading(statement, version, &answer),
+            Keep::Of(claim) => writer().put_reading_of(claim, statement, version, &answer),
+        };
+        if let Err(error) = kept {
+            tracing::warn!(%error, "what the language model read could not be kept");
         }
         Ok(Some(reading))
     }

@@ -6,7 +6,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Reader, Result, Store, commit, log, project::subject_term};
-use crate::domain::Scope;
+use crate::domain::{ClaimId, Scope};
 
 /// The key of a reading: a hash of the statement, ignoring white space.
 fn key(statement: &str) -> [u8; 32] {
@@ -20,11 +20,19 @@ impl Store {
     /// Keeps what a normaliser's language model answered about a statement; a later answer takes the place of an earlier one.
     pub fn put_reading(&mut self, statement: &str, normaliser: &str, answer: &str) -> Result<()> {
         let tx = commit::begin(&mut self.reader)?;
-        tx.prepare_cached(
-            "INSERT INTO readings (statement, normaliser, answer) VALUES (?1, ?2, ?3)
-             ON CONFLICT (statement, normaliser) DO UPDATE SET answer = excluded.answer",
-        )?
-        .execute(params![key(statement), normaliser, answer])?;
+        put(&tx, statement, normaliser, answer)?;
+        tx.commit()?;
+        Ok(())
+    }
+
+    /// [`Store::put_reading`] of a stored claim; nothing if its words were redacted while the model read them.
+    pub fn put_reading_of(&mut self, claim: &ClaimId, statement: &str, normaliser: &str, answer: &str) -> Result<()> {
+        let tx = commit::begin(&mut self.reader)?;
+        if let Some(n) = log::number_of(&tx, claim)?
+            && log::body(&tx, n)?.is_some()
+        {
+            put(&tx, statement, normaliser, answer)?;
+        }
         tx.commit()?;
         Ok(())
     }
@@ -44,6 +52,15 @@ impl Reader {
         let mut read = self.db.prepare_cached("SELECT df FROM terms WHERE scope = ?1 AND term = ?2")?;
         Ok(read.query_row(params![scope, subject_term(subject)], |row| row.get(0)).optional()?.unwrap_or(0))
     }
+}
+
+fn put(db: &Connection, statement: &str, normaliser: &str, answer: &str) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO readings (statement, normaliser, answer) VALUES (?1, ?2, ?3)
+         ON CONFLICT (statement, normaliser) DO UPDATE SET answer = excluded.answer",
+    )?
+    .execute(params![key(statement), normaliser, answer])?;
+    Ok(())
 }
 
 /// Drops what was read of a statement.

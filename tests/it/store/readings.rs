@@ -28,8 +28,14 @@ fn a_redaction_drops_what_was_read_of_the_words() {
     let claim = f.add(draft);
     f.store.put_reading(&statement, "a/1", &format!("{{\"value\": \"{SECRET}\"}}")).unwrap();
     f.store.put_reading("another", "a/1", "kept").unwrap();
+    f.store.put_reading_of(&claim, &statement, "b/1", SECRET).unwrap();
+    assert_eq!(f.store.reader().reading(&statement, "b/1").unwrap().as_deref(), Some(SECRET));
     f.act(vec![on(EventKind::Redact, &[claim], "a secret")]);
-    assert_eq!(f.store.reader().reading(&statement, "a/1").unwrap(), None);
+    // An answer that comes after the redaction.
+    f.store.put_reading_of(&claim, &statement, "b/1", SECRET).unwrap();
+    for normaliser in ["a/1", "b/1"] {
+        assert_eq!(f.store.reader().reading(&statement, normaliser).unwrap(), None);
+    }
     assert_eq!(f.store.reader().reading("another", "a/1").unwrap().as_deref(), Some("kept"));
     drop(f.store);
     for file in std::fs::read_dir(f.dir.path()).unwrap() {
