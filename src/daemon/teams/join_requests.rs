@@ -245,6 +245,8 @@ impl Inviter for JoinAttemptHandler {
 
     async fn admit(&self, joiner_device: &JoiningDevice) -> Result<Vec<SignedEvent>, PairRefusal> {
         let teams = &self.teams;
+        // Whoever cancels the invitation meanwhile waits: its row would be written back.
+        let _redeeming = teams.redeeming.lock().await;
         let row = teams.invite_of(joiner_device.invitation.secret_hash).await?;
         if row.redeemed_by != Some(joiner_device.binding.joiner) {
             return Err(PairRefusal::Used);
@@ -359,5 +361,65 @@ pub(super) fn pair_error(error: &PairError) -> ApiError {
     match text.split_once(": ") {
         Some((what, hint)) if !matches!(error, PairError::Local(_)) => ApiError::new(code, what).hint(hint),
         _ => ApiError::new(code, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ed25519_dalek::SigningKey;
+
+    use super::*;
+    use crate::{
+        api::{CreateTeamRequest, Role},
+        daemon::state::testing::shared,
+        domain::roster::{Grant, Granted},
+    };
+
+    #[tokio::test]
+    async fn an_invitation_that_is_cancelled_meanwhile_admits_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let teams = Arc::clone(&shared(dir.path()).teams);
+        let caller = Caller { who: "ada".to_owned(), ..Caller::default() };
+        let request = CreateTeamRequest {
+            caller: caller.clone(),
+            name: "acme".to_owned(),
+            device_name: Some("laptop".to_owned()),
+            ..CreateTeamRequest::default()
+        };
+        let team = teams.engine(move |engine| engine.create_team(&request)).await.unwrap();
+        let joiner = DeviceId(SigningKey::from_bytes(&[9; 32]).verifying_key().to_bytes());
+        let row = InviteRow {
+            hash: [3; 32],
+            team: team.id,
+            grant: Grant { role: Role::Writer, scopes: Granted::All },
+            created_at: now(),
+            expires_at: now() + 60_000,
+            redeemed_by: Some(joiner),
+            done: false,
+        };
+        teams.write_invite(row.clone()).await.unwrap();
+        let invitation = Invitation {
+            secret_hash: proof::SecretHash(row.hash),
+            team: team.id,
+            team_name: "acme".to_owned(),
+            person: "ada".to_owned(),
+            name: "laptop".to_owned(),
+            role: "writer".to_owned(),
+            scopes: Vec::new(),
+            confirm_timeout: CONFIRM_TIMEOUT,
+            admitted: false,
+        };
+        let binding = proof::ChannelBinding { exporter: [0; 32], inviter: teams.me(), joiner };
+        let device = JoiningDevice { invitation, binding, person: "bob".to_owned(), name: "desk".to_owned() };
+        let handler = JoinAttemptHandler { teams: Arc::clone(&teams), accepted: std::sync::Mutex::new(Some(caller)) };
+
+        let cancelling = teams.redeeming.lock().await;
+        let mut admitting = std::pin::pin!(handler.admit(&device));
+        let early = tokio::time::timeout(Duration::from_millis(200), &mut admitting).await;
+        assert!(early.is_err(), "it waits for whoever cancels the invitation");
+        teams.engine(move |engine| engine.sync_write(|store| store.delete_invite(&row.hash))).await.unwrap();
+        drop(cancelling);
+        assert_eq!(admitting.await.unwrap_err(), PairRefusal::Unknown);
+        assert!(teams.live_invites().await.unwrap().is_empty(), "its row does not come back");
     }
 }
