@@ -58,10 +58,7 @@ fn work(engine: &Weak<Engine>, ending: &AtomicBool, woken: &Receiver<()>) {
     while !ending.load(Ordering::Relaxed) {
         let started = Instant::now();
         let judged = engine.upgrade().map(|engine| {
-            let worked = engine
-                .judge_in_background()
-                .and_then(|worked| if worked { Ok(true) } else { engine.read_story_in_background() });
-            (worked, engine.config().judge_budget, engine.stories_wait().unwrap_or(false))
+            (engine.judge_or_read_in_background(), engine.config().judge_budget, engine.stories_wait().unwrap_or(false))
         });
         let Some(judged) = judged else {
             return;

@@ -219,7 +219,8 @@ impl Engine {
 
     fn judge_by_prompt(&self, judge: &ModelJudge, pairs: &[PairRows]) -> Result<JudgedBatch, ApiError> {
         let prompts: Vec<PromptPair> = pairs.iter().map(|(newer, older, _)| prompt_pair(newer, older)).collect();
-        let answers = match judge.verdicts(&prompts, Call::background(self.config.judge_timeout)) {
+        let call = Call::background(self.config.judge_timeout);
+        let answers = match self.ask_judge(judge, |judge| judge.verdicts(&prompts, call)) {
             Ok(answers) => answers,
             // Together they may be too long for the model.
             Err(JudgeError::Refused(_)) if pairs.len() > 1 => {

@@ -95,7 +95,7 @@ impl Engine {
     /// The sentences that the model would rather keep than not, in their order.
     fn sentences_to_keep(&self, all: &[&str]) -> Result<Vec<String>, Fallback> {
         if let Some(judge) = self.remote_model().filter(|_| self.models.info().role(ModelRole::Llm).is_none()) {
-            return chosen_by(judge, all);
+            return self.ask_judge(judge, |judge| chosen_by(judge, all));
         }
         let odds = llm_choice::odds(self, sentences::SYSTEM, &sentences::EXAMPLES, all, Call::foreground(PATIENCE))?;
         let kept = all.iter().zip(odds).filter(|(_, odds)| *odds > 0.0);

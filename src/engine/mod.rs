@@ -10,6 +10,7 @@ mod answer_cache;
 mod beside;
 mod calibrate;
 mod config;
+mod contacts;
 mod deep_stage;
 mod doubt_judges;
 mod doubt_pass;
@@ -68,18 +69,18 @@ use readers::Readers;
 use crate::{
     api::{
         ActRequest, AgentView, AgentsQuery, ApiError, AskThreshold, AuditOutcome, AuditRequest, CardView, Change,
-        ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, ContactView, Contacts, DependRequest,
-        Doubts, DoubtsQuery, GuardCounts, History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles,
-        IngestedQuery, JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, Questions, QuestionsQuery,
-        RecallAnswer, RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold,
-        Scopes, Snapshot, SnapshotQuery, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome, UndoRequest,
-        Unembedded, WhyAnswer, WhyRequest, WriteOutcome,
+        ClaimView, ClaimsPage, ClaimsQuery, ConflictsPage, ConflictsQuery, DependRequest, Doubts, DoubtsQuery,
+        GuardCounts, History, Inbox, InboxQuery, IngestRequest, Ingested, IngestedFiles, IngestedQuery,
+        JudgePairsRequest, JudgeRequest, JudgedPairs, LogPage, LogQuery, Questions, QuestionsQuery, RecallAnswer,
+        RecallRequest, RememberRequest, ResolveManyRequest, ResolveRequest, ResolvedMany, ScopeThreshold, Scopes,
+        Snapshot, SnapshotQuery, Story, StoryQuery, SupersedeRequest, Timing, UndoOutcome, UndoRequest, Unembedded,
+        WhyAnswer, WhyRequest, WriteOutcome,
     },
     domain::{ClaimId, DeviceId, EventId},
     guard::{Guard, StructuralPairCheck},
     infer::{ModelRole, Models, NoModels},
     recall::answer_model::AnswerFeatures,
-    store::{AgentTally, ContactRow, EventTally, Store, StoreError, StoreOptions, VectorModel},
+    store::{AgentTally, EventTally, Store, StoreError, StoreOptions, VectorModel},
     story,
 };
 
@@ -429,14 +430,6 @@ impl Engine {
     /// [`Engine::scopes`] as they were at a time, in milliseconds since the Unix epoch by event clock.
     pub fn scopes_at(&self, as_of: Option<u64>) -> Result<Scopes, ApiError> {
         reads::scopes(self, as_of)
-    }
-
-    /// Every address that was contacted, the latest first.
-    pub fn contacts(&self) -> Result<Contacts, ApiError> {
-        let rows = self.readers.lend().contacts()?;
-        let view =
-            |row: ContactRow| ContactView { address: row.address, what: row.what, first: row.first, last: row.last };
-        Ok(Contacts { items: rows.into_iter().map(view).collect() })
     }
 
     /// Sizes and counts for `GET /diagnose`.

@@ -112,8 +112,8 @@ impl Engine {
         let remote = self.remote_model().filter(|_| self.models.info().role(ModelRole::Llm).is_none());
         let answer = match remote {
             None => self.models.generate(&prompt, llm::GRAMMAR, llm::MAX_TOKENS, call)?,
-            Some(judge) => judge
-                .ask(&prompt, llm::GRAMMAR, llm::MAX_TOKENS, call)
+            Some(judge) => self
+                .ask_judge(judge, |judge| judge.ask(&prompt, llm::GRAMMAR, llm::MAX_TOKENS, call))
                 .map_err(|error| InferError::Refused(error.to_string()))?,
         };
         let reading = Reading::parse(&answer).map_err(|unread| InferError::Refused(unread.to_string()))?;

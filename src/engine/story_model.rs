@@ -80,6 +80,21 @@ impl std::ops::AddAssign for PartRead {
 }
 
 impl Engine {
+    /// Has language models judge pairs of claims, or read a story if no pair can be judged now. Returns whether there was something to do.
+    ///
+    /// # Errors
+    /// `unavailable` if no judge that has something to do can be asked now; else if the store cannot be read or written.
+    pub fn judge_or_read_in_background(&self) -> Result<bool, ApiError> {
+        match self.judge_in_background() {
+            Ok(true) => Ok(true),
+            // The judge that the pairs wait for may be another one than the one that reads.
+            judged => match self.read_story_in_background() {
+                Ok(false) => judged,
+                read => read,
+            },
+        }
+    }
+
     /// Has a language model read the story of the scope whose newest claim it has not read yet. Returns whether there was one.
     ///
     /// # Errors
@@ -264,7 +279,7 @@ impl Engine {
         let mut failed = None;
         for judge in self.judges() {
             let call = Call::background(self.story_patience(judge));
-            match judge.ask(&prompt, &grammar, STORY_ANSWER_TOKENS, call) {
+            match self.ask_judge(judge, |judge| judge.ask(&prompt, &grammar, STORY_ANSWER_TOKENS, call)) {
                 Ok(answer) => {
                     let reading = story::read_answer(&answer, claims).unwrap_or_else(|| {
                         tracing::warn!(

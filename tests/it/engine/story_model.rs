@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use ergo::{
     api::{CardKind, CardStatus, CardSummary, ConflictsQuery, ErrorCode, ReadStoryRequest, StoryProgress, StoryQuery},
     domain::{Confusion, Status, pair_prompt::INJECTED},
-    infer::{FakeModels, InferError, JudgeCommand, ModelJudge, Prompt},
+    infer::{Endpoint, FakeModels, InferError, JudgeCommand, ModelJudge, Prompt},
 };
 use serde_json::{Value, json};
 
@@ -297,4 +297,57 @@ fn injected_texts_stay_data() {
     }
     assert_eq!(work(&fixture), 1);
     assert!(!stray.load(Ordering::Relaxed));
+}
+
+/// A model at an address at which nobody listens.
+fn nobody() -> (ModelJudge, String) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    (ModelJudge::Endpoint(Endpoint::new(&address, "small", "a-key").unwrap()), address)
+}
+
+fn contacts(fixture: &Fixture) -> Vec<String> {
+    fixture.engine.contacts().unwrap().items.into_iter().map(|contact| contact.address).collect()
+}
+
+#[test]
+fn a_judge_that_cannot_be_reached_keeps_no_other_one_from_the_story() {
+    let fixture = Fixture::new().reopen_with(super::doubts::doubting());
+    fixture.remember("The weekly report goes to the finance team first", "they plan by it");
+    fixture.remember("The weekly report goes to the finance team as a draft", "they asked for it");
+    while fixture.engine.deepen_next().unwrap() {}
+    let ((local, prompts), (gone, address)) = (model(|_| Ok("[]".to_owned())), nobody());
+    let fixture = fixture.reopen_as(super::doubts::doubting(), |config| config.judges = vec![local, gone]);
+    while fixture.engine.read_stories().unwrap() {}
+    // The local model leaves the pair to the other one.
+    assert!(fixture.engine.judge_or_read_in_background().unwrap());
+    assert_eq!((prompts.lock().unwrap().len(), contacts(&fixture)), (0, Vec::new()));
+    assert!(fixture.engine.judge_or_read_in_background().unwrap());
+    assert_eq!((prompts.lock().unwrap().len(), contacts(&fixture)), (1, vec![address]));
+    assert_eq!(fixture.engine.judge_or_read_in_background().unwrap_err().code, ErrorCode::Unavailable);
+}
+
+#[test]
+fn whoever_asks_a_model_at_an_address_records_the_contact() {
+    let asks: [fn(&Fixture); 3] = [
+        |fixture| {
+            while fixture.engine.read_stories().unwrap() {}
+            fixture.engine.read_story_in_background().unwrap_err();
+        },
+        |fixture| drop(fixture.engine.extract("The deploy takes nine minutes. Ada keeps the keys of the vault.")),
+        // The norm of a claim.
+        |fixture| {
+            fixture.remember("We draw our charts with vega", "the team knows it");
+            while fixture.engine.deepen_next().unwrap() {}
+        },
+    ];
+    for (at, ask) in asks.into_iter().enumerate() {
+        let fixture = Fixture::new();
+        cache(&fixture);
+        while fixture.engine.deepen_next().unwrap() {}
+        let (gone, address) = nobody();
+        let fixture = reading(fixture, vec![gone]);
+        ask(&fixture);
+        assert_eq!(contacts(&fixture), [address], "{at}");
+    }
 }

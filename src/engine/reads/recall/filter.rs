@@ -1,7 +1,7 @@
 //! The second stage: a language model selects among the results. A model at an address answers with numbers; for a
 //! local one, the likelihood of the question given each claim is measured. All texts come from the store.
 
-use std::{sync::PoisonError, time::Instant};
+use std::time::Instant;
 
 use super::{FoundClaim, RecallFindings};
 use crate::{
@@ -142,10 +142,6 @@ impl Expected<'_> {
 /// Asks the model behind an address. That it was contacted is on the record.
 fn ask(engine: &Engine, endpoint: &Endpoint, prompt: &Prompt) -> Result<String, EndpointError> {
     let answer = endpoint.complete(prompt, numbers::tokens(filter::MAX_CHOSEN), engine.config.filter_timeout);
-    let now = (engine.config.clock)();
-    let mut writer = engine.writer.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(error) = writer.note_contact(endpoint.address(), "language model", now) {
-        tracing::warn!(%error, "cannot record a contacted address");
-    }
+    engine.note_contact(endpoint);
     answer
 }

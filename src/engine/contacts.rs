@@ -1,0 +1,38 @@
+//! The network addresses that ergo contacted.
+
+use std::sync::PoisonError;
+
+use super::Engine;
+use crate::{
+    api::{ApiError, ContactView, Contacts},
+    infer::{Endpoint, ModelJudge},
+    store::ContactRow,
+};
+
+impl Engine {
+    /// Every address that was contacted, the latest first.
+    pub fn contacts(&self) -> Result<Contacts, ApiError> {
+        let rows = self.readers.lend().contacts()?;
+        let view =
+            |row: ContactRow| ContactView { address: row.address, what: row.what, first: row.first, last: row.last };
+        Ok(Contacts { items: rows.into_iter().map(view).collect() })
+    }
+
+    /// Asks a judge. If it is a model at an address, the contact is recorded.
+    pub(super) fn ask_judge<T>(&self, judge: &ModelJudge, ask: impl FnOnce(&ModelJudge) -> T) -> T {
+        let answer = ask(judge);
+        if let ModelJudge::Endpoint(endpoint) = judge {
+            self.note_contact(endpoint);
+        }
+        answer
+    }
+
+    /// Records that the model at an address was contacted. It takes the write lock.
+    pub(super) fn note_contact(&self, endpoint: &Endpoint) {
+        let now = (self.config.clock)();
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = writer.note_contact(endpoint.address(), "language model", now) {
+            tracing::warn!(%error, "cannot record a contacted address");
+        }
+    }
+}
