@@ -210,9 +210,27 @@ impl ModelStore {
             Ok(meta) if meta.is_file() && meta.len() == model.bytes && modified(&meta) == model.modified => {
                 FileCondition::Good
             }
-            Ok(_) => self.examine(model, &mut |_| {}).0,
+            Ok(_) => {
+                let (condition, modified) = self.examine(model, &mut |_| {});
+                if condition == FileCondition::Good {
+                    self.note_time(model, modified);
+                }
+                condition
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => FileCondition::Gone,
             Err(error) => FileCondition::Damaged(format!("it cannot be read: {error}")),
+        }
+    }
+
+    /// Records the new time of a file that was touched but not changed, so that it is not read in full again.
+    fn note_time(&self, model: &InstalledModel, modified: u64) {
+        let noted = self.change(|records| {
+            if let Some(known) = records.installed.iter_mut().find(|known| *known == model) {
+                known.modified = modified;
+            }
+        });
+        if let Err(error) = noted {
+            tracing::warn!(%error, "cannot record the time of a model file");
         }
     }
 
@@ -333,6 +351,13 @@ mod tests {
         assert_eq!(model_store.condition(&model), FileCondition::Good);
         let touched = InstalledModel { modified: model.modified - 1, ..model.clone() };
         assert_eq!(model_store.condition(&touched), FileCondition::Good, "another time, the same bytes");
+        model_store.change(|records| records.put(touched.clone())).unwrap();
+        assert_eq!(model_store.condition(&touched), FileCondition::Good);
+        assert_eq!(
+            model_store.load().unwrap().installed,
+            std::slice::from_ref(&model),
+            "its time is known from now on"
+        );
         fs::write(&path, b"bytez").unwrap();
         let changed = InstalledModel { modified: 1, ..model.clone() };
         assert!(
