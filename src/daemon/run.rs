@@ -27,7 +27,7 @@ use super::{
     notes::{NotesKeeper, NotesWatcher},
     request_checks::{RequestSource, StreamPermits},
     routes,
-    state::{DaemonState, SharedState},
+    state::{DaemonState, RebuildingScopes, SharedState},
     teams::Teams,
 };
 use crate::{
@@ -136,6 +136,7 @@ async fn live(
         tcp: address,
         problems,
         tasks: Arc::default(),
+        rebuilding: RebuildingScopes::default(),
         streams: StreamPermits::default(),
         started: Instant::now(),
         requests: AtomicU64::new(0),

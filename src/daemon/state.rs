@@ -1,10 +1,11 @@
 //! What every handler shares.
 
 use std::{
+    collections::BTreeSet,
     net::SocketAddr,
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Instant,
@@ -18,6 +19,7 @@ use super::{
 };
 use crate::{
     api::{API_VERSION, ApiError, Health},
+    domain::Scope,
     engine::Engine,
     infer::{ModelRole, Models},
 };
@@ -42,6 +44,8 @@ pub(super) struct DaemonState {
     pub(super) problems: Vec<String>,
     /// Checks and backups that run.
     pub(super) tasks: Arc<RunningTasks>,
+    /// Scopes whose page is generated in the background.
+    pub(super) rebuilding: RebuildingScopes,
     /// Permits for endless responses over TCP.
     pub(super) streams: StreamPermits,
     pub(super) started: Instant,
@@ -50,6 +54,30 @@ pub(super) struct DaemonState {
     pub(super) busy: watch::Sender<usize>,
     /// Turns true when the daemon ends.
     pub(super) ending: watch::Sender<bool>,
+}
+
+/// Scopes whose page is generated in the background, each once at a time.
+#[derive(Clone, Default)]
+pub(super) struct RebuildingScopes(Arc<Mutex<BTreeSet<Scope>>>);
+
+impl RebuildingScopes {
+    /// Notes that a scope's page is generated until the permit is dropped; `None` if it is being generated already.
+    pub(super) fn begin(&self, scope: &Scope) -> Option<RebuildPermit> {
+        let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(scope.clone());
+        is_new.then(|| RebuildPermit { all: self.clone(), scope: scope.clone() })
+    }
+}
+
+/// The right to generate a scope's page.
+pub(super) struct RebuildPermit {
+    all: RebuildingScopes,
+    scope: Scope,
+}
+
+impl Drop for RebuildPermit {
+    fn drop(&mut self) {
+        self.all.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.scope);
+    }
 }
 
 impl std::ops::Deref for SharedState {
@@ -156,11 +184,32 @@ pub(super) mod testing {
             tcp: None,
             problems: Vec::new(),
             tasks: Arc::default(),
+            rebuilding: RebuildingScopes::default(),
             streams: StreamPermits::default(),
             started: Instant::now(),
             requests: AtomicU64::new(0),
             busy: watch::Sender::new(0),
             ending: watch::Sender::new(false),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_a_scope_is_generated_once_at_a_time_also_after_a_panic() {
+        let scope = |project: &str| Scope { org_id: "acme".to_owned(), project: project.to_owned() };
+        let rebuilding = RebuildingScopes::default();
+        let permit = rebuilding.begin(&scope("web"));
+        assert!(permit.is_some() && rebuilding.begin(&scope("web")).is_none());
+        assert!(rebuilding.begin(&scope("api")).is_some(), "another scope does not wait");
+        let panicked = std::thread::spawn(move || {
+            let _permit = permit;
+            panic!("generating failed");
+        });
+        assert!(panicked.join().is_err());
+        assert!(rebuilding.begin(&scope("web")).is_some());
     }
 }

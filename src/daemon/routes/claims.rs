@@ -131,11 +131,13 @@ pub(in crate::daemon) async fn snapshot(
     let again = SnapshotQuery { rebuild: true, ..query.clone() };
     let scope = Scope { org_id: query.org_id.clone(), project: query.project.clone() };
     let answer = shared.engine(move |engine| engine.snapshot(&query)).await?;
-    if answer.stale || shared.engine.snapshot_waits(&scope) {
-        let (shared, stale) = (shared.clone(), answer.stale);
+    // Many requests for a page that is out of date are one reason to generate it.
+    let rebuild = if answer.stale { shared.rebuilding.begin(&scope) } else { None };
+    if rebuild.is_some() || (!answer.stale && shared.engine.snapshot_waits(&scope)) {
+        let shared = shared.clone();
         tokio::spawn(async move {
             let work = move |engine: &Engine| {
-                if stale {
+                if let Some(_rebuilding) = rebuild {
                     engine.snapshot(&again)?;
                 }
                 // Seconds of the language model, where there is one: the page stands meanwhile.
