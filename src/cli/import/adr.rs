@@ -17,7 +17,6 @@ use super::{
 use crate::{
     api::RememberRequest,
     cli::{CliError, Context, Exit},
-    domain::Qualifiers,
     interchange::{
         adr::{Record, RecordStatus},
         plan::plan,
@@ -99,16 +98,11 @@ fn row(record: &Record) -> ImportRow {
         kind: Some(record.kind()),
         reason: Some(reason),
         source: Some(record.source()),
-        // The day on which it was decided: the story is told in that order.
-        qualifiers: Qualifiers { valid_from: record.date.clone().filter(|day| is_day(day)), ..Qualifiers::default() },
+        qualifiers: record.qualifiers(),
         ..RememberRequest::default()
     };
     let file = record.file.rsplit('/').next().unwrap_or(&record.file).to_owned();
     ImportRow { claim, targets: Vec::new(), file, source: record.source() }
-}
-
-fn is_day(text: &str) -> bool {
-    text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
 /// Reads the records under the paths; other files are skipped.

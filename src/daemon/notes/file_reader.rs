@@ -5,9 +5,12 @@ use std::{io, os::unix::fs::MetadataExt, path::Path};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    domain::ClaimKind,
+    domain::{ClaimKind, Qualifiers},
     files,
-    interchange::{adr, rules},
+    interchange::{
+        adr::{self, Record},
+        rules,
+    },
     notes::{Fragment, fragments, section},
 };
 
@@ -31,6 +34,8 @@ pub(super) struct NoteRule {
     pub(super) statement: String,
     pub(super) kind: ClaimKind,
     pub(super) reason: String,
+    /// As `ergo import` stores it, so that both find the claim of the other.
+    pub(super) qualifiers: Qualifiers,
     pub(super) line: usize,
 }
 
@@ -65,7 +70,13 @@ pub(super) fn parse(shown: &str, text: &str) -> NoteText {
     let rules = if rules.is_empty() && !is_record(shown) {
         let found = rules::parse(name, own).rules.into_iter();
         found
-            .map(|rule| NoteRule { statement: rule.statement, kind: rule.kind, reason: rule.reason, line: rule.line })
+            .map(|rule| NoteRule {
+                statement: rule.statement,
+                kind: rule.kind,
+                reason: rule.reason,
+                qualifiers: Qualifiers::default(),
+                line: rule.line,
+            })
             .collect()
     } else {
         rules
@@ -81,9 +92,11 @@ fn is_record(shown: &str) -> bool {
 
 /// The decision of a record that is in force.
 fn record(shown: &str, text: &str) -> Vec<NoteRule> {
-    let Ok(record) = adr::Record::parse(shown, text) else { return Vec::new() };
+    let Ok(record) = Record::parse(shown, text) else { return Vec::new() };
     if !matches!(record.status, adr::RecordStatus::Accepted) {
         return Vec::new();
     }
-    vec![NoteRule { statement: record.statement, kind: ClaimKind::Decision, reason: record.reason, line: record.line }]
+    let qualifiers = record.qualifiers();
+    let Record { statement, reason, line, .. } = record;
+    vec![NoteRule { statement, kind: ClaimKind::Decision, reason, qualifiers, line }]
 }

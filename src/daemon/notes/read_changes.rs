@@ -220,6 +220,7 @@ fn scan_file(
             statement: rule.statement.clone(),
             kind: Some(rule.kind),
             reason: Some(rule.reason.clone()),
+            qualifiers: rule.qualifiers.clone(),
             source,
             ..RememberRequest::default()
         };
@@ -228,6 +229,7 @@ fn scan_file(
             kind: rule.kind,
             line: rule.line,
             claim: None,
+            was_stored: false,
             card: None,
         };
         let before = match change {
@@ -237,15 +239,22 @@ fn scan_file(
         match (change, before) {
             (LineChange::Same(_) | LineChange::Moved(_), Some(before)) if before.claim.is_some() => {
                 run.known += 1;
-                kept.claim = before.claim;
+                (kept.claim, kept.was_stored) = (before.claim, before.was_stored);
                 seen.extend(before.claim);
             }
-            (LineChange::Changed(_), Some(before)) if is_active(keeper, before.claim)? => {
+            (LineChange::Changed(_), Some(before)) if !before.was_stored && is_active(keeper, before.claim)? => {
                 let targets = before.claim.iter().map(|id| id.to_hex()).collect();
                 let request = SupersedeRequest { targets, successor: None, expect_rev: None, claim: request };
                 note(keeper.engine.supersede(request)?, &mut kept, run, true);
             }
             _ => note(keeper.engine.remember_by_rules(&request)?, &mut kept, run, false),
+        }
+        if kept.was_stored
+            && (is_of(&old, kept.claim)
+                || is_of(&file.rules, kept.claim)
+                || is_of_another(keeper, path, file, kept.claim))
+        {
+            kept.was_stored = false;
         }
         file.rules.push(kept);
     }
@@ -288,7 +297,7 @@ fn observe_unchanged(
 fn note(outcome: WriteOutcome, kept: &mut WatchedRule, run: &mut NotesRun, changed: bool) {
     match outcome {
         WriteOutcome::Stored(stored) => {
-            kept.claim = Some(stored.claim_id);
+            (kept.claim, kept.was_stored) = (Some(stored.claim_id), stored.duplicate);
             match (stored.duplicate, changed) {
                 (true, _) => run.known += 1,
                 (false, true) => run.superseded += 1,
@@ -314,7 +323,19 @@ fn is_active(keeper: &NotesKeeper, claim: Option<ClaimId>) -> Result<bool, ApiEr
     }
 }
 
-/// Retracts the claim of a line that is gone, unless another file of the project still says it.
+/// Whether a claim was stored because of one of these lines.
+fn is_of(rules: &[WatchedRule], claim: Option<ClaimId>) -> bool {
+    rules.iter().any(|rule| rule.claim == claim && !rule.was_stored)
+}
+
+/// [`is_of`] for the lines of the project's other files.
+fn is_of_another(keeper: &NotesKeeper, path: &Path, file: &WatchedFile, claim: Option<ClaimId>) -> bool {
+    let list = lock(&keeper.list);
+    let mut others = list.files.iter().filter(|(other, theirs)| *other != path && theirs.scope == file.scope);
+    others.any(|(_, theirs)| is_of(&theirs.rules, claim))
+}
+
+/// Retracts the claim of a line that is gone, unless another file of the project still says it, or somebody stored it before there was the line.
 fn retire(
     keeper: &NotesKeeper,
     here: &Caller,
@@ -323,7 +344,7 @@ fn retire(
     rule: &WatchedRule,
     run: &mut NotesRun,
 ) -> Result<(), ApiError> {
-    let Some(claim) = rule.claim else { return Ok(()) };
+    let Some(claim) = rule.claim.filter(|_| !rule.was_stored) else { return Ok(()) };
     if !is_active(keeper, Some(claim))? {
         return Ok(());
     }

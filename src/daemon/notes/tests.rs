@@ -7,8 +7,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    api::{DoubtsQuery, InsightsQuery, JudgePairsRequest, VerdictOnPair},
-    domain::PairVerdict,
+    api::{DoubtsQuery, InsightsQuery, JudgePairsRequest, RememberRequest, VerdictOnPair, WriteOutcome},
+    domain::{PairVerdict, Status},
     engine::EngineConfig,
     guard::{GateWeights, Guard, doubt_gate::GateRegression},
     infer::{FakeModels, Models},
@@ -402,4 +402,52 @@ fn one_bad_path_follows_none_of_the_others() {
     let request = NotesAddRequest { caller: caller(), paths: vec![src, "src".into()], remove: false };
     assert!(space.keeper.add(&request).unwrap_err().message.contains("not an absolute path"));
     assert!(lock(&space.keeper.list).files.is_empty());
+}
+
+#[test]
+fn a_claim_that_somebody_stored_before_stays_when_its_line_is_reworded_or_goes() {
+    let space = Workspace::new(Guard::default(), FakeModels::new());
+    let rules = ["Commits are signed with a key.", "Tabs indent the code."].map(str::to_owned);
+    space.write("api", &rules[..1]);
+    space.follow();
+    assert_eq!(space.scan().stored, 1);
+    let scope = lock(&space.keeper.list).files.values().find_map(|file| file.scope.clone()).unwrap();
+    let rule = file_reader::parse("CLAUDE.md", &format!("# Rules\n\n- {}\n", rules[1])).rules.remove(0);
+    let request = RememberRequest {
+        caller: Caller { org_id: scope.org_id, project: scope.project, ..caller() },
+        statement: rule.statement,
+        kind: Some(rule.kind),
+        reason: Some("ada decided so".to_owned()),
+        ..RememberRequest::default()
+    };
+    let WriteOutcome::Stored(adas) = space.keeper.engine.remember(request).unwrap() else { panic!("not stored") };
+    let is_active = || space.keeper.engine.claim(&adas.claim_id.to_hex()).unwrap().status == Status::Active;
+    space.write("api", &rules);
+    assert_eq!(space.scan().known, 2);
+    space.write("api", &[rules[0].clone(), "Tabs indent all of the code.".to_owned()]);
+    let run = space.scan();
+    assert_eq!((run.superseded, run.retracted, is_active()), (0, 0, true), "{run:?}");
+    space.write("api", &rules);
+    space.scan();
+    space.write("api", &rules[..1]);
+    space.scan();
+    assert!(is_active(), "ada's claim is not the file's");
+    space.write("api", &["Reviews take a day.".to_owned()]);
+    let run = space.scan();
+    assert_eq!(run.retracted + run.superseded, 1, "the file's own rule goes with its line: {run:?}");
+}
+
+#[test]
+fn a_decision_record_is_read_as_its_import_stores_it() {
+    let (path, text) = (
+        "docs/adr/0001-store.md",
+        "# 1. Store\n\nDate: 2024-05-01\n\n## Status\n\nAccepted\n\n## Decision\n\nWe keep all data in Postgres.\n",
+    );
+    let record = crate::interchange::adr::Record::parse(path, text).unwrap();
+    let rule = file_reader::parse(path, text).rules.remove(0);
+    assert_eq!(rule.qualifiers.valid_from.as_deref(), Some("2024-05-01"));
+    assert_eq!(
+        (rule.statement, rule.kind, rule.qualifiers),
+        (record.statement.clone(), record.kind(), record.qualifiers())
+    );
 }

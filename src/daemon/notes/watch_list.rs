@@ -33,6 +33,9 @@ pub(super) struct WatchedRule {
     pub(super) line: usize,
     /// Its claim; `None` if it was refused.
     pub(super) claim: Option<ClaimId>,
+    /// Whether somebody else stored the claim before a followed file said it: it stays when the line goes.
+    #[serde(default)]
+    pub(super) was_stored: bool,
     /// The card on which it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) card: Option<CardId>,

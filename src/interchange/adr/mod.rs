@@ -7,7 +7,7 @@ use super::{
     markdown::{Block, BlockKind, MarkdownDocument},
     sentence::{capital, cut},
 };
-use crate::domain::ClaimKind;
+use crate::domain::{ClaimKind, Qualifiers};
 
 pub use record_status::RecordStatus;
 
@@ -94,6 +94,12 @@ impl Record {
     /// Returns its kind of claim: a rejection for a rejected proposal, else a decision.
     pub fn kind(&self) -> ClaimKind {
         if self.status == RecordStatus::Rejected { ClaimKind::Rejection } else { ClaimKind::Decision }
+    }
+
+    /// Returns the conditions of its claim: the day on which it was decided, since the story is told in that order.
+    pub fn qualifiers(&self) -> Qualifiers {
+        let is_day = |day: &String| day.len() == 10 && day.parse::<jiff::civil::Date>().is_ok();
+        Qualifiers { valid_from: self.date.clone().filter(is_day), ..Qualifiers::default() }
     }
 
     /// Whether `reference` refers to this record.
