@@ -239,7 +239,7 @@ impl Engine {
 
     /// Replaces claims by a new statement or by an existing claim.
     pub fn supersede(&self, request: SupersedeRequest) -> Result<WriteOutcome, ApiError> {
-        acts::supersede(self, &request)
+        Ok(acts::after_write(self, &request.claim.caller, acts::supersede(self, &request)?))
     }
 
     /// Takes a claim out: never right.
@@ -284,7 +284,7 @@ impl Engine {
 
     /// Answers the question about a write that waits: its verdicts decide what becomes of it.
     pub fn judge(&self, request: &JudgeRequest) -> Result<WriteOutcome, ApiError> {
-        acts::judge(self, request)
+        Ok(acts::after_write(self, &request.caller, acts::judge(self, request)?))
     }
 
     /// Stores one write whose writer did not answer in time, with a card for a person; whether there was one.

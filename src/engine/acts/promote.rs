@@ -198,8 +198,11 @@ pub(in crate::engine) fn after_write(engine: &Engine, caller: &Caller, mut outco
 fn note_agreement(engine: &Engine, caller: &Caller, outcome: &mut WriteOutcome) {
     let WriteOutcome::Stored(stored) = outcome else { return };
     let levels = engine.config.levels;
-    // Who says it again has said it before.
-    if stored.duplicate || stored.replayed || stored.dry_run || levels.promote == PromoteMode::Never {
+    let agent = caller.agent.is_some() && engine.config.agents_may == AgentPolicy::Propose;
+    let auto = levels.promote == PromoteMode::Auto && !agent;
+    // Who says it again has been told before; the rule takes effect if it could not then.
+    let again = stored.duplicate && !auto;
+    if again || stored.replayed || stored.dry_run || levels.promote == PromoteMode::Never {
         return;
     }
     let agreed = match agreement::of_claim(&engine.readers.lend(), &stored.claim_id, levels.promote_at) {
@@ -212,8 +215,7 @@ fn note_agreement(engine: &Engine, caller: &Caller, outcome: &mut WriteOutcome) 
     };
     let (projects, org) = (agreed.projects, &stored.scope.org_id);
     let id = stored.claim_id.short();
-    let agent = caller.agent.is_some() && engine.config.agents_may == AgentPolicy::Propose;
-    if levels.promote == PromoteMode::Auto && !agent {
+    if auto {
         let request = PromoteRequest {
             caller: Caller { op_id: None, ..caller.clone() },
             claims: vec![stored.claim_id.to_hex()],

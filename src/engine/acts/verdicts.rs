@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     new_claim::NewClaim,
+    promote::after_write,
     refuse,
     refused_write::{RefusedWrite, Rewording},
     replay,
@@ -85,15 +86,19 @@ pub(in crate::engine) fn store_unanswered(engine: &Engine) -> Result<bool, ApiEr
     };
     let token = card.id.to_hex();
     let results = ask_models(engine, &caller, &token).unwrap_or_default();
-    engine.act_with_models(&caller, None, results, |context| {
+    let stored = engine.act_with_models(&caller, None, results, |context| {
         let row = find::card_row(context.reader(), &card.id)?;
-        if row.open {
-            let question = HeldQuestion::of(context.reader(), &row)?;
-            context.answer(row, &question, BTreeMap::new(), &Order::default())?;
+        if !row.open {
+            return Ok(None);
         }
-        engine.held_results.remove(&card.id);
-        Ok(true)
-    })
+        let question = HeldQuestion::of(context.reader(), &row)?;
+        context.answer(row, &question, BTreeMap::new(), &Order::default()).map(Some)
+    })?;
+    engine.held_results.remove(&card.id);
+    if let Some(stored) = stored {
+        after_write(engine, &caller, stored);
+    }
+    Ok(true)
 }
 
 /// When the next held write is to be stored, in milliseconds since the Unix epoch.

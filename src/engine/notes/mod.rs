@@ -133,7 +133,7 @@ impl Engine {
     /// [`Engine::remember`] by the rules of the guard alone: a scan stores hundreds of claims, and the models look at them afterwards, in
     /// [`Engine::reconcile_notes`].
     pub fn remember_by_rules(&self, request: &RememberRequest) -> Result<WriteOutcome, ApiError> {
-        super::acts::remember_by_rules(self, request)
+        Ok(super::acts::after_write(self, &request.caller, super::acts::remember_by_rules(self, request)?))
     }
 
     /// The insights of an organisation.

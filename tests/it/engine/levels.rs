@@ -352,3 +352,35 @@ fn the_rule_promotes_where_the_settings_say_so() {
     let third = stored(fixture.engine.remember(write("web", "Pages must be printed.")).unwrap());
     assert!(third.warnings.iter().all(|warning| !warning.code.starts_with("promot")));
 }
+
+#[test]
+fn the_rule_promotes_by_whatever_act_the_last_project_says_it() {
+    let policy = |promote| LevelPolicy { promote_at: 2, promote };
+    let fixture = Fixture::new().reopen_leveled(policy(PromoteMode::Auto));
+    let is_promoted = |fixture: &Fixture, statement: &str| {
+        let found = recall(fixture, "acme", "new", statement);
+        found.iter().any(|(found, level)| found == statement && *level == Level::Organisation)
+    };
+    // A claim that is replaced.
+    remember(&fixture, "api", RULE);
+    let old = remember(&fixture, "web", "Releases go out on Mondays.");
+    let request =
+        SupersedeRequest { targets: vec![old.to_hex()], claim: write("web", RULE), ..SupersedeRequest::default() };
+    let new = stored(fixture.engine.supersede(request).unwrap());
+    assert!(new.warnings.iter().any(|warning| warning.code == "promoted"), "{:?}", new.warnings);
+    assert!(is_promoted(&fixture, RULE));
+    // A rule of a file.
+    let printed = "Pages must be printed.";
+    remember(&fixture, "api", printed);
+    stored(fixture.engine.remember_by_rules(&write("web", printed)).unwrap());
+    assert!(is_promoted(&fixture, printed));
+    // Two projects said it before the setting was made.
+    let fixture = fixture.reopen_leveled(policy(PromoteMode::Ask));
+    let logged = "Payments must be logged.";
+    remember(&fixture, "api", logged);
+    remember(&fixture, "web", logged);
+    assert!(!is_promoted(&fixture, logged));
+    let fixture = fixture.reopen_leveled(policy(PromoteMode::Auto));
+    assert!(stored(fixture.engine.remember(write("web", logged)).unwrap()).duplicate);
+    assert!(is_promoted(&fixture, logged));
+}
