@@ -3,7 +3,7 @@
 
 use rusqlite::Connection;
 
-use super::{Reader, Result, Store, log, open};
+use super::{Reader, Result, Store, commit, log, open};
 use crate::domain::Scope;
 
 /// Names of the settings: the bridge from plain words to those of a scope, and the unrelated baseline.
@@ -21,11 +21,11 @@ impl Store {
         self.put_scope_setting(UNRELATED_BASELINE, scope, text)
     }
 
-    fn put_scope_setting(&self, what: &str, scope: &Scope, text: &str) -> Result<()> {
-        match log::known_scope(&self.reader.db, scope)? {
-            Some(n) => open::set(&self.reader.db, &name(what, n), text),
-            None => Ok(()),
-        }
+    fn put_scope_setting(&mut self, what: &str, scope: &Scope, text: &str) -> Result<()> {
+        let tx = commit::begin(&mut self.reader)?;
+        let Some(n) = log::known_scope(&tx, scope)? else { return Ok(()) };
+        open::set(&tx, &name(what, n), text)?;
+        tx.commit()
     }
 }
 

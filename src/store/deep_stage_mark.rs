@@ -5,7 +5,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::{Reader, Result, Store, log, open};
+use super::{Reader, Result, Store, commit, log, open};
 use crate::domain::ClaimId;
 
 /// All claims up to this number were read.
@@ -26,34 +26,36 @@ impl Store {
     /// Notes that the background pass begins, unless it has before: claims older than `oldest`, the first that waits, are left to an audit; without
     /// one, all that are stored.
     pub fn begin_deep_stage(&mut self, oldest: Option<&ClaimId>) -> Result<()> {
-        let db = &self.reader.db;
-        if marks(db)?.is_some() {
+        let tx = commit::begin(&mut self.reader)?;
+        if marks(&tx)?.is_some() {
             return Ok(());
         }
-        let first = oldest.map(|id| log::number_of(db, id)).transpose()?.flatten();
+        let first = oldest.map(|id| log::number_of(&tx, id)).transpose()?.flatten();
         let read = match first {
             Some(first) => first - 1,
-            None => db.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?,
+            None => tx.query_row("SELECT coalesce(max(n), 0) FROM claims", [], |row| row.get(0))?,
         };
-        open::set(db, READ, read)
+        open::set(&tx, READ, read)?;
+        tx.commit()
     }
 
     /// Notes how far the background pass has come: `newest` is the number of the newest claim that it has read, and `next` the newest that waits.
     pub fn note_deep_stage(&mut self, newest: i64, next: Option<&ClaimId>) -> Result<()> {
-        let db = &self.reader.db;
-        let Some((read, above, up_to)) = marks(db)? else { return Ok(()) };
-        match next.map(|id| log::number_of(db, id)).transpose()?.flatten() {
+        let tx = commit::begin(&mut self.reader)?;
+        let Some((read, above, up_to)) = marks(&tx)? else { return Ok(()) };
+        match next.map(|id| log::number_of(&tx, id)).transpose()?.flatten() {
             None => {
                 let read = read.max(up_to).max(newest);
-                [READ, ABOVE, UP_TO].into_iter().try_for_each(|name| open::set(db, name, read))
+                [READ, ABOVE, UP_TO].into_iter().try_for_each(|name| open::set(&tx, name, read))?;
             }
             // Claims that came meanwhile wait above what was read: after a crash they are all read again.
-            Some(next) if next >= newest || (above < up_to && next > up_to) => Ok(()),
+            Some(next) if next >= newest || (above < up_to && next > up_to) => return Ok(()),
             Some(next) => {
-                open::set(db, ABOVE, next)?;
-                open::set(db, UP_TO, newest.max(up_to))
+                open::set(&tx, ABOVE, next)?;
+                open::set(&tx, UP_TO, newest.max(up_to))?;
             }
         }
+        tx.commit()
     }
 }
 

@@ -138,14 +138,16 @@ impl Store {
 
     /// Notes that judges, by their bits, gave no verdict on a pair: they are not asked again.
     pub fn note_tried(&mut self, id: &CardId, judges: u32) -> Result<()> {
-        let mut write = self.reader.db.prepare_cached("UPDATE doubts SET tried = tried | ?2 WHERE id = ?1")?;
-        write.execute(params![id.0, judges])?;
-        Ok(())
+        let tx = commit::begin(&mut self.reader)?;
+        tx.prepare_cached("UPDATE doubts SET tried = tried | ?2 WHERE id = ?1")?.execute(params![id.0, judges])?;
+        tx.commit()
     }
 
     /// Notes what a judge of a kind, by its bit, takes for a pair.
     pub fn put_judging_rate(&mut self, judge: u32, text: &str) -> Result<()> {
-        open::set(&self.reader.db, &rate_name(judge), text)
+        let tx = commit::begin(&mut self.reader)?;
+        open::set(&tx, &rate_name(judge), text)?;
+        tx.commit()
     }
 }
 

@@ -1,7 +1,9 @@
 //! The store: one SQLite file with the signed events of both logs, and the projections made of them.
 //!
-//! The only module with SQL. Every change goes through [`Store::commit`], [`Store::commit_roster`] or
-//! [`Store::import_synced`], in one transaction that appends events and brings the projections up to date by the rules of [`crate::domain::derive`].
+//! The only module with SQL. Every act goes through [`Store::commit`] or [`Store::commit_roster`], and the events of others through [`Store::import`]
+//! or [`Store::import_synced`], in one transaction that appends events and brings the projections up to date by the rules of
+//! [`crate::domain::derive`]. What is kept beside the events, such as invitations, peers and marks of background passes, is written in a transaction
+//! of the same kind, which commits only into the file that is at the store's path.
 
 mod act;
 mod backup;

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::{Reader, Result, Store, StoreError};
+use super::{Reader, Result, Store, StoreError, commit};
 use crate::domain::{DeviceId, EventId, Scope, replica::ChainEnd};
 
 impl Store {
@@ -18,16 +18,15 @@ impl Store {
     ) -> Result<()> {
         let at = i64::try_from(at).unwrap_or(i64::MAX);
         let ends = minicbor::to_vec(ends).unwrap_or_default();
-        self.reader
-            .db
-            .prepare_cached(
-                "INSERT INTO peer_progress (peer, team, org_id, project, chain_ends, reported_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-                 ON CONFLICT DO UPDATE SET chain_ends = excluded.chain_ends, reported_at = excluded.reported_at
-                 WHERE excluded.reported_at >= reported_at",
-            )?
-            .execute(params![peer.0, team.0, scope.org_id, scope.project, ends, at])?;
-        Ok(())
+        let tx = commit::begin(&mut self.reader)?;
+        tx.prepare_cached(
+            "INSERT INTO peer_progress (peer, team, org_id, project, chain_ends, reported_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT DO UPDATE SET chain_ends = excluded.chain_ends, reported_at = excluded.reported_at
+             WHERE excluded.reported_at >= reported_at",
+        )?
+        .execute(params![peer.0, team.0, scope.org_id, scope.project, ends, at])?;
+        tx.commit()
     }
 }
 

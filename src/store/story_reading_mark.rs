@@ -4,7 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    Reader, Result, Store, StoryNeighbour, StoryReader,
+    Reader, Result, Store, StoryNeighbour, StoryReader, commit,
     log::{self, id_at},
     open,
     project::{story_answers, story_word},
@@ -73,21 +73,22 @@ fn unread(db: &Connection) -> Result<Vec<(i64, i64, i64)>> {
 impl Store {
     /// Notes that a language model has read a scope up to this claim.
     pub fn note_story_read(&mut self, scope: &Scope, last: i64) -> Result<()> {
-        let db = &self.reader.db;
-        let Some(scope) = log::known_scope(db, scope)? else { return Ok(()) };
-        open::set(db, &mark("read", scope), last)?;
-        if unread(db)?.is_empty() {
-            let last: i64 = db.query_row("SELECT coalesce(max(claim), 0) FROM story_claims", [], |row| row.get(0))?;
-            open::set(db, ALL, last)?;
+        let tx = commit::begin(&mut self.reader)?;
+        let Some(scope) = log::known_scope(&tx, scope)? else { return Ok(()) };
+        open::set(&tx, &mark("read", scope), last)?;
+        if unread(&tx)?.is_empty() {
+            let last: i64 = tx.query_row("SELECT coalesce(max(claim), 0) FROM story_claims", [], |row| row.get(0))?;
+            open::set(&tx, ALL, last)?;
         }
-        Ok(())
+        tx.commit()
     }
 
     /// Notes the claim with which the reading of a whole scope goes on; `None` once it is done.
     pub fn note_story_position(&mut self, scope: &Scope, next: Option<i64>) -> Result<()> {
-        let db = &self.reader.db;
-        let Some(scope) = log::known_scope(db, scope)? else { return Ok(()) };
-        open::set(db, &mark("next", scope), next.unwrap_or(0))
+        let tx = commit::begin(&mut self.reader)?;
+        let Some(scope) = log::known_scope(&tx, scope)? else { return Ok(()) };
+        open::set(&tx, &mark("next", scope), next.unwrap_or(0))?;
+        tx.commit()
     }
 }
 

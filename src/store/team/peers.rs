@@ -9,7 +9,7 @@ use super::{
 use crate::{
     domain::{DeviceId, EventId},
     store::{
-        Reader, Result, Store,
+        Reader, Result, Store, commit,
         log::{conversion, id_at, wall},
     },
 };
@@ -64,9 +64,9 @@ const SELECT_INVITE: &str = "SELECT i.hash, t.id, i.grant_, i.created_at, i.expi
 impl Store {
     /// Stores what is known of another device.
     pub fn write_peer(&mut self, peer: &PeerRow) -> Result<()> {
-        let db = &self.reader.db;
-        let team = Team::find(db, peer.team)?;
-        db.prepare_cached(
+        let tx = commit::begin(&mut self.reader)?;
+        let team = Team::find(&tx, peer.team)?;
+        tx.prepare_cached(
             "INSERT OR REPLACE INTO peers (device, team, name, addresses, last_seen, last_sync, last_error, behind, ahead,
                 digests_equal, via) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         )?
@@ -83,26 +83,25 @@ impl Store {
             peer.digests_equal,
             peer.via,
         ])?;
-        Ok(())
+        tx.commit()
     }
 
     /// Notes that an address was contacted, and for what.
     pub fn note_contact(&mut self, address: &str, what: &str, now: u64) -> Result<()> {
-        self.reader
-            .db
-            .prepare_cached(
-                "INSERT INTO contacts (address, what, first, last) VALUES (?1, ?2, ?3, ?3)
-                 ON CONFLICT DO UPDATE SET last = max(last, excluded.last)",
-            )?
-            .execute(params![address, what, wall(now)])?;
-        Ok(())
+        let tx = commit::begin(&mut self.reader)?;
+        tx.prepare_cached(
+            "INSERT INTO contacts (address, what, first, last) VALUES (?1, ?2, ?3, ?3)
+             ON CONFLICT DO UPDATE SET last = max(last, excluded.last)",
+        )?
+        .execute(params![address, what, wall(now)])?;
+        tx.commit()
     }
 
     /// Stores an invitation, or what became of it.
     pub fn write_invite(&mut self, invite: &InviteRow) -> Result<()> {
-        let db = &self.reader.db;
-        let team = Team::find(db, invite.team)?;
-        db.prepare_cached(
+        let tx = commit::begin(&mut self.reader)?;
+        let team = Team::find(&tx, invite.team)?;
+        tx.prepare_cached(
             "INSERT OR REPLACE INTO invites (hash, team, grant_, created_at, expires_at, redeemed_by, done)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
@@ -115,13 +114,14 @@ impl Store {
             invite.redeemed_by.map(|device| device.0),
             invite.done,
         ])?;
-        Ok(())
+        tx.commit()
     }
 
     /// Forgets an invitation.
     pub fn delete_invite(&mut self, hash: &[u8; 32]) -> Result<()> {
-        self.reader.db.prepare_cached("DELETE FROM invites WHERE hash = ?1")?.execute([hash])?;
-        Ok(())
+        let tx = commit::begin(&mut self.reader)?;
+        tx.prepare_cached("DELETE FROM invites WHERE hash = ?1")?.execute([hash])?;
+        tx.commit()
     }
 }
 

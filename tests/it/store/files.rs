@@ -1,13 +1,20 @@
 //! The file: what is refused, what survives, what is gone.
 
-use std::{fs, sync::Arc};
+use std::{collections::BTreeSet, fs, sync::Arc};
 
 use ergo::{
-    domain::{ClaimId, EventKind, OpId, derive::local},
-    store::{Act, ClaimFilter, EventDraft, Ref, Store, StoreError},
+    domain::{
+        CardId, ClaimId, EventKind, OpId,
+        derive::local,
+        roster::{Grant, Granted, Role},
+    },
+    store::{Act, ClaimFilter, EventDraft, InviteRow, Ref, Store, StoreError},
 };
 
-use super::support::{Fixture, Plain, body, decision, fact, key, local_kind, on, open, scope, supersede, undo};
+use super::{
+    support::{Fixture, Plain, body, decision, fact, key, local_kind, on, open, scope, supersede, undo},
+    team::Peer,
+};
 
 fn act(op: u8, drafts: Vec<EventDraft>) -> Act {
     Act {
@@ -104,14 +111,51 @@ fn a_copy_goes_on_in_a_chain_of_its_own() {
     let report = f.store.check().unwrap();
     assert_eq!((report.problems, report.notes), (vec![], vec![]));
     // The same file opened again goes on in its chain.
-    let epochs = |store: &Store| {
-        let events = store.reader().signed_events(0, 100).unwrap();
-        events.into_iter().map(|(_, event)| event.header.epoch).collect::<std::collections::BTreeSet<_>>().len()
-    };
     drop(other);
     let mut other = open(&copy);
     other.commit(act(102, vec![decision("cache", "on")])).unwrap();
     assert_eq!(epochs(&other), 2);
+}
+
+fn epochs(store: &Store) -> usize {
+    let events = store.reader().signed_events(0, 100).unwrap();
+    events.into_iter().map(|(_, event)| event.header.epoch).collect::<BTreeSet<_>>().len()
+}
+
+#[test]
+fn what_is_kept_beside_the_events_is_not_acknowledged_by_a_replaced_file() {
+    let mut f = Fixture::new();
+    f.add(decision("port", "80"));
+    let team = f.found();
+    let invite = InviteRow {
+        hash: [7; 32],
+        team,
+        grant: Grant { role: Role::Writer, scopes: Granted::All },
+        created_at: 1,
+        expires_at: 2,
+        redeemed_by: None,
+        done: false,
+    };
+    f.store.write_invite(&invite).unwrap();
+    let saved = f.dir.path().join("saved.db");
+    f.store.backup(&saved).unwrap();
+    fs::rename(&saved, f.dir.path().join("ergo.db")).unwrap();
+    let (store, api) = (&mut f.store, scope("api"));
+    let written = [
+        store.write_invite(&invite),
+        store.delete_invite(&invite.hash),
+        store.note_contact("relay.example", "relay", 1),
+        store.note_tried(&CardId([7; 32]), 1),
+        store.put_judging_rate(1, "0.5"),
+        store.begin_deep_stage(None),
+        store.note_story_read(&api, 1),
+        store.note_story_position(&api, Some(1)),
+        store.put_calibration(&api, "words"),
+    ];
+    for (number, written) in written.into_iter().enumerate() {
+        assert!(matches!(written, Err(StoreError::Replaced(_))), "{number}: {written:?}");
+    }
+    assert!(f.store.reader().invite(&invite.hash).unwrap().is_some());
 }
 
 #[test]
