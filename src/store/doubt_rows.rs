@@ -4,7 +4,9 @@
 //! It is neither a log nor part of the projection: it can be computed again, stays on this device, and contains no
 //! text. A pair leaves it once it was judged or is on a card, and while one of its claims is not active.
 
-use rusqlite::{OptionalExtension, Row, params};
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
     Lookup, Reader, Result, Store, commit,
@@ -104,6 +106,12 @@ fn read_doubt(row: &Row<'_>) -> rusqlite::Result<DoubtRow> {
     })
 }
 
+/// Drops the pairs of a claim: its words could be guessed back from the key of the words of both.
+pub(super) fn forget(db: &Connection, claim: &ClaimId) -> Result<()> {
+    db.prepare_cached("DELETE FROM doubts WHERE newer = ?1 OR older = ?1")?.execute([claim.0])?;
+    Ok(())
+}
+
 impl Store {
     /// Queues pairs; those that are there already stay as they are. Returns how many are new.
     pub fn queue_doubts(&mut self, doubts: &[NewDoubt]) -> Result<usize> {
@@ -112,25 +120,32 @@ impl Store {
         }
         let tx = commit::begin(&mut self.reader)?;
         let mut new = 0;
+        let mut scopes = BTreeSet::new();
         for doubt in doubts {
             let band = i64::from(doubt.band == DoubtBand::Ask);
+            // The words may have been redacted since they were compared.
             let added = tx
                 .prepare_cached(
-                    "INSERT OR IGNORE INTO doubts (id, newer, older, pair, band) VALUES (?1, ?2, ?3, ?4, ?5)",
+                    "INSERT OR IGNORE INTO doubts (id, newer, older, pair, band) SELECT ?1, ?2, ?3, ?4, ?5
+                     WHERE NOT EXISTS (SELECT 1 FROM claims WHERE id IN (?2, ?3) AND redacted = 1)",
                 )?
                 .execute(params![doubt.id().0, doubt.newer.0, doubt.older.0, doubt.pair.0, band])?;
             if added == 0 {
                 continue;
             }
             new += added;
+            let mut scope = tx.prepare_cached("SELECT scope FROM claims WHERE id = ?1")?;
+            scopes.extend(scope.query_row([doubt.newer.0], |row| row.get::<_, i64>(0)).optional()?);
+        }
+        for scope in scopes {
             // CROSS JOIN keeps the order: there are few pairs in the queue, and many claims.
             tx.prepare_cached(
                 "DELETE FROM doubts WHERE n IN (
                      SELECT d.n FROM doubts d CROSS JOIN claims c ON c.id = d.newer
-                     WHERE c.scope = (SELECT scope FROM claims WHERE id = ?1)
+                     WHERE c.scope = ?1
                      ORDER BY c.wall DESC, c.tick DESC, d.n DESC LIMIT -1 OFFSET ?2)",
             )?
-            .execute(params![doubt.newer.0, MOST_IN_SCOPE])?;
+            .execute(params![scope, MOST_IN_SCOPE])?;
         }
         tx.commit()?;
         Ok(new)

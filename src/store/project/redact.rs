@@ -12,7 +12,7 @@ use crate::{
         event::EventKind,
     },
     store::{
-        Result, calibration, levels,
+        Result, calibration, doubt_rows, levels,
         log::{self, EdgeRole, LoadedEvent},
         readings, requests, vectors,
     },
@@ -169,6 +169,7 @@ impl Projector<'_> {
         if event.is_claim() {
             // A statement can be guessed back from its vector.
             vectors::forget(self.db, event.n)?;
+            doubt_rows::forget(self.db, &event.id)?;
             self.dirty.texts.insert(event.n);
             self.dirty.rows.insert(event.n);
             self.dirty.touched.insert(event.n);

@@ -1,6 +1,7 @@
 //! The store: the log, its projections, and what they survive.
 
 mod compact_log;
+mod doubts;
 mod files;
 mod forged;
 mod laws;
