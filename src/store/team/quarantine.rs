@@ -127,12 +127,17 @@ impl Reader {
 
     /// [`Reader::quarantined`] without those that were discarded.
     pub fn quarantined_undiscarded(&self, team: &EventId, limit: usize) -> Result<Vec<QuarantinedRow>> {
+        self.undiscarded(team, limit)?.into_iter().collect()
+    }
+
+    /// [`Reader::quarantined_undiscarded`], with an error in place of each event that cannot be read.
+    pub(in crate::store) fn undiscarded(&self, team: &EventId, limit: usize) -> Result<Vec<Result<QuarantinedRow>>> {
         let mut read = self.db.prepare_cached(
             "SELECT q.header, q.signature, q.salt, q.body, q.reason, q.received_from, q.received_at, q.discarded
              FROM quarantined q JOIN teams t ON t.n = q.team WHERE t.id = ?1 AND q.discarded = 0
              ORDER BY q.received_at DESC, q.id LIMIT ?2",
         )?;
-        read.query_map(params![team.0, limit], read_row)?.map(|row| row?).collect()
+        Ok(read.query_map(params![team.0, limit], read_row)?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// How many events of a team are in quarantine and not discarded.

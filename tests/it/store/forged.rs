@@ -78,14 +78,20 @@ fn a_forged_event_never_reaches_the_projector_not_even_in_what_is_rolled_back() 
     assert_eq!(a.store.check().unwrap().problems, Vec::<String>::new());
 }
 
-#[test]
-fn an_event_that_was_changed_in_quarantine_is_not_let_out() {
+/// A store with one event in quarantine, its team and the event.
+fn with_one_in_quarantine() -> (Fixture, EventId, EventId) {
     let (mut a, mut b, team) = pair();
     a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts: vec![] });
     b.add(decision("log", "json"));
     let late = all_after(&b, team, &scope("api"), &[]);
     let done = a.take(team, late);
     let [(waiting, _)] = done.quarantined[..] else { panic!("{done:?}") };
+    (a, team, waiting)
+}
+
+#[test]
+fn an_event_that_was_changed_in_quarantine_is_not_let_out() {
+    let (mut a, team, waiting) = with_one_in_quarantine();
     let db = rusqlite::Connection::open(a.dir.path().join("ergo.db")).unwrap();
     db.execute("UPDATE quarantined SET signature = zeroblob(64)", []).unwrap();
     drop(db);
@@ -93,5 +99,19 @@ fn an_event_that_was_changed_in_quarantine_is_not_let_out() {
     assert_eq!(done.readmitted, []);
     assert!(a.events().iter().all(|event| event.id != waiting));
     let problems = a.store.check().unwrap().problems;
-    assert!(problems.iter().any(|line| line.contains("in quarantine")), "the doctor names it: {problems:?}");
+    let named = problems.iter().filter(|line| line.contains("in quarantine")).count();
+    assert_eq!(named, 1, "the doctor names it once: {problems:?}");
+}
+
+#[test]
+fn an_unreadable_event_in_quarantine_does_not_end_the_check() {
+    let (a, _, waiting) = with_one_in_quarantine();
+    let db = rusqlite::Connection::open(a.dir.path().join("ergo.db")).unwrap();
+    db.execute("UPDATE quarantined SET header = x'00'", []).unwrap();
+    db.execute("UPDATE claims SET status = 1", []).unwrap();
+    drop(db);
+    let problems = a.store.check().unwrap().problems;
+    let named = |part: &str| problems.iter().filter(|line| line.contains(part)).count();
+    assert_eq!(named(&format!("event {waiting} in quarantine")), 1, "{problems:?}");
+    assert!(named("differs from the log") > 0, "what comes after it is checked, too: {problems:?}");
 }
