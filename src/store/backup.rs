@@ -4,7 +4,7 @@ use std::{io::ErrorKind, path::Path, time::Duration};
 
 use rusqlite::{Connection, backup};
 
-use super::{Result, Store, StoreError, StoreProgress, StoreStep};
+use super::{Result, Store, StoreError, StoreProgress, StoreStep, open};
 use crate::{files::DraftFile, steps};
 
 /// Pages copied at a time, and the pause after them, so that writes go on.
@@ -12,7 +12,7 @@ const PAGES: i32 = 2_000;
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Store {
-    /// Copies the store to a new file while it is in use, and waits for the disk. Answers with its size in bytes.
+    /// Copies the store as it is now to a new file while it is in use, and waits for the disk. Answers with its size in bytes.
     ///
     /// The file has its name only once it is whole. A backup that fails leaves nothing behind; one that is killed leaves a file with `.partial-` in
     /// its name, which the next backup to the same file removes.
@@ -36,7 +36,11 @@ impl super::Reader {
         }
         let draft = DraftFile::beside(to).map_err(io("cannot create"))?;
         steps::reached("backup begun");
-        copy(&self.db, draft.path(), progress)?;
+        self.snapshot(|reader| {
+            // The state begins with the first read. SQLite copies all pages again if it may see the next state in between.
+            reader.schema()?;
+            copy(&reader.db, draft.path(), progress)
+        })?;
         progress.at(StoreStep::whole("waiting for the disk"));
         steps::reached("backup copied");
         draft.sync().map_err(io("cannot write"))?;
@@ -66,5 +70,5 @@ fn copy(from: &Connection, to: &Path, progress: &mut dyn StoreProgress) -> Resul
     drop(pages);
     // One file, without a log beside it.
     copy.pragma_update(None, "journal_mode", "DELETE")?;
-    Ok(())
+    open::end_epoch(&copy)
 }

@@ -188,7 +188,7 @@ fn restrict(path: &Path) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode & !0o077)).map_err(io)
 }
 
-/// The epoch of this installation: made anew where the file is another than the one that the last epoch was made for,
+/// The epoch of this installation: made anew where the file is another than the one that the last epoch was made for, or is a backup,
 /// so that a copy never continues the chain of its original.
 pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
     let marker = marker(path)?;
@@ -205,6 +205,12 @@ pub(super) fn epoch(db: &Connection, path: &Path) -> Result<u64> {
     set(db, "epoch", epoch.cast_signed())?;
     set(db, "installed", marker.as_bytes())?;
     Ok(epoch)
+}
+
+/// Ends the epoch: who opens the file next begins another. A backup that is copied over its store has the store's inode.
+pub(super) fn end_epoch(db: &Connection) -> Result<()> {
+    db.execute("DELETE FROM settings WHERE name = 'installed'", [])?;
+    Ok(())
 }
 
 /// Identifies this file, as opposed to a copy of it: the machine, the file system and the file on it. Hashed, since a store is

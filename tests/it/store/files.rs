@@ -1,6 +1,6 @@
 //! The file: what is refused, what survives, what is gone.
 
-use std::{collections::BTreeSet, fs, sync::Arc};
+use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt, sync::Arc};
 
 use ergo::{
     domain::{
@@ -8,7 +8,7 @@ use ergo::{
         derive::local,
         roster::{Grant, Granted, Role},
     },
-    store::{Act, ClaimFilter, EventDraft, InviteRow, Ref, Store, StoreError},
+    store::{Act, ClaimFilter, EventDraft, InviteRow, Ref, Store, StoreError, StoreStep},
 };
 
 use super::{
@@ -120,6 +120,57 @@ fn a_copy_goes_on_in_a_chain_of_its_own() {
 fn epochs(store: &Store) -> usize {
     let events = store.reader().signed_events(0, 100).unwrap();
     events.into_iter().map(|(_, event)| event.header.epoch).collect::<BTreeSet<_>>().len()
+}
+
+#[test]
+fn a_backup_that_is_copied_over_its_store_goes_on_in_a_chain_of_its_own() {
+    let mut f = Fixture::new();
+    f.add(decision("port", "80"));
+    let (path, saved) = (f.dir.path().join("ergo.db"), f.dir.path().join("saved.db"));
+    f.store.backup(&saved).unwrap();
+    f.add(decision("host", "ada"));
+    // What the peers have of this device.
+    let later = f.events();
+    drop(f.store);
+    let inode = fs::metadata(&path).unwrap().ino();
+    fs::write(&path, fs::read(&saved).unwrap()).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().ino(), inode);
+
+    let mut restored = open(&path);
+    restored.commit(act(101, vec![decision("cache", "on")])).unwrap();
+    restored.import(&later, 1).unwrap();
+    let report = restored.check().unwrap();
+    assert_eq!((report.events, report.problems, report.notes), (3, vec![], vec![]));
+    drop(restored);
+    let mut again = open(&path);
+    again.commit(act(102, vec![decision("log", "json")])).unwrap();
+    assert_eq!(epochs(&again), 2, "only the first opening began one");
+}
+
+#[test]
+fn a_backup_is_of_one_moment_and_does_not_start_over_at_a_write() {
+    let mut f = Fixture::new();
+    f.add(decision("port", "80"));
+    // Pages for two steps.
+    let db = rusqlite::Connection::open(f.dir.path().join("ergo.db")).unwrap();
+    db.execute("INSERT INTO settings VALUES ('filler', zeroblob(12000000))", []).unwrap();
+    drop(db);
+    let before = f.store.reader().projection().unwrap();
+    let reader = f.store.open_reader().unwrap();
+    let copy = f.dir.path().join("copy.db");
+    let mut done = Vec::new();
+    let mut write_between = |step: StoreStep| {
+        if step.doing == "copying" {
+            if done.is_empty() {
+                f.add(decision("host", "ada"));
+            }
+            done.push(step.done);
+        }
+    };
+    reader.backup_shown(&copy, &mut write_between).unwrap();
+    assert!(done.len() > 1 && done.windows(2).all(|pair| pair[0] < pair[1]), "{done:?}");
+    assert_eq!(open(&copy).reader().projection().unwrap(), before);
+    assert_ne!(f.store.reader().projection().unwrap(), before);
 }
 
 #[test]
