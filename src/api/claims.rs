@@ -475,6 +475,9 @@ pub struct LogQuery {
     /// Only writes that the guard refused.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
+    /// Only events whose id, or whose change's id, begins with these hexadecimal digits, at least 4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Page size, at most 200; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,

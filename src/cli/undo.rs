@@ -100,7 +100,8 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
             .hint("`ergo log` lists changes"));
     }
     let named = |event: &EventView| event.op_id.to_hex().starts_with(&prefix) || event.id.to_hex().starts_with(&prefix);
-    let (undone, in_force): (Vec<_>, Vec<_>) = acts(client, named).await?.into_iter().partition(|(_, undone)| *undone);
+    let (undone, in_force): (Vec<_>, Vec<_>) =
+        acts(client, &prefix, named).await?.into_iter().partition(|(_, undone)| *undone);
     // Of a change that was undone already, the daemon says so.
     let found = if in_force.is_empty() { undone } else { in_force };
     let mut found: Vec<OpId> = found.into_iter().map(|(op, _)| op).collect();
@@ -120,10 +121,15 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
     }
 }
 
-/// Returns the acts of the events that are `named`, and whether each event is undone, newest first.
-async fn acts(client: &Client, named: impl Fn(&EventView) -> bool) -> Result<Vec<(OpId, bool)>, CliError> {
+/// Returns the acts of the events with a prefix that are `named`, and whether each event is undone, newest first.
+async fn acts(
+    client: &Client,
+    prefix: &str,
+    named: impl Fn(&EventView) -> bool,
+) -> Result<Vec<(OpId, bool)>, CliError> {
     paging::all(async |cursor| {
-        let page = client.log(&LogQuery { limit: Some(MAX_PAGE), cursor, ..LogQuery::default() }).await?;
+        let id = Some(prefix.to_owned());
+        let page = client.log(&LogQuery { id, limit: Some(MAX_PAGE), cursor, ..LogQuery::default() }).await?;
         let found = page.items.iter().filter(|event| named(event)).map(|event| (event.op_id, event.undone));
         Ok((found.collect(), page.next))
     })
@@ -137,7 +143,7 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
         return Err(CliError::usage(format_args!("invalid import id “{number}”"))
             .hint("`ergo import` prints the id when it ends"));
     }
-    let found = acts(client, |event| event.op_id.to_hex().starts_with(&prefix)).await?;
+    let found = acts(client, &prefix, |event| event.op_id.to_hex().starts_with(&prefix)).await?;
     let mut ops: Vec<OpId> = found.into_iter().filter(|(_, undone)| !undone).map(|(op, _)| op).collect();
     ops.dedup();
     if ops.is_empty() {

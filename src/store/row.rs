@@ -316,6 +316,8 @@ pub struct LogFilter {
     pub who: Option<String>,
     /// Only writes that were refused.
     pub refused: bool,
+    /// Whose id, or whose act's id, begins with these hexadecimal digits.
+    pub id: Option<String>,
 }
 
 /// One page of a list.

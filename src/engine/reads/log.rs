@@ -3,6 +3,7 @@
 use super::limit;
 use crate::{
     api::{ApiError, LogPage, LogQuery},
+    domain::id::is_prefix,
     engine::{Engine, acts, validate, view},
     store::LogFilter,
 };
@@ -11,7 +12,11 @@ use crate::{
 pub(in crate::engine) fn log(engine: &Engine, query: &LogQuery) -> Result<LogPage, ApiError> {
     let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let who = query.who.as_deref().map(str::trim).filter(|who| !who.is_empty()).map(str::to_owned);
-    let filter = LogFilter { scope, since: query.since, acts: query.acts, who, refused: query.refused };
+    if let Some(id) = query.id.as_deref().filter(|id| !is_prefix(id)) {
+        return Err(ApiError::field("id", format!("invalid id “{id}”: expected at least 4 hexadecimal digits")));
+    }
+    let id = query.id.clone();
+    let filter = LogFilter { scope, since: query.since, acts: query.acts, who, refused: query.refused, id };
     let limit = limit(query.limit)?;
     engine.readers.lend().snapshot(|reader| {
         let page = reader.log(&filter, limit, query.cursor.as_deref())?;

@@ -52,7 +52,18 @@ fn listed(in_scope: bool, filter: &LogFilter, by: By) -> String {
         String::new()
     };
     let kind = if filter.refused { " AND e.kind = 'local.refused'" } else { "" };
-    format!("{scope} AND e.wall >= ?2 AND {by} AND e.kind NOT IN {UNLISTED}{kind}{first}")
+    let id = filter.id.as_deref().map_or_else(String::new, |prefix| format!(" AND {}", named(prefix)));
+    format!("{scope} AND e.wall >= ?2 AND {by} AND e.kind NOT IN {UNLISTED}{kind}{first}{id}")
+}
+
+/// Picks the events whose id, or whose act's id, begins with these hexadecimal digits.
+fn named(prefix: &str) -> String {
+    let Some((low, high)) = id_range(prefix) else { return "0".to_owned() };
+    let between = |column: &str, bytes: usize| {
+        format!("{column} BETWEEN x'{}' AND x'{}'", hex::encode(&low[..bytes]), hex::encode(&high[..bytes]))
+    };
+    let [id, op] = [between("id", 32), between("op", 16)];
+    format!("e.n IN (SELECT n FROM events WHERE {id} UNION SELECT n FROM events WHERE {op})")
 }
 
 impl Reader {
@@ -283,18 +294,20 @@ impl Reader {
             };
             let since = filter.since.map_or(i64::MIN, log::wall);
             let rows = limit.saturating_add(1);
+            // What is found by its id needs no index of a list.
+            let events_by = if filter.id.is_some() { "events e NOT INDEXED" } else { "events e" };
             let (mut events, mut total) = (Vec::new(), 0);
             for by in if filter.who.is_some() { &[By::Person, By::Agent][..] } else { &[By::Anyone] } {
                 let listed = listed(scope.is_some(), filter, *by);
                 let select = format!(
-                    "SELECT e.n, e.id, e.scope, e.effective, e.header FROM events e WHERE {listed}
+                    "SELECT e.n, e.id, e.scope, e.effective, e.header FROM {events_by} WHERE {listed}
                      AND (e.wall, e.tick, e.n) < (?4, ?5, ?6) ORDER BY e.wall DESC, e.tick DESC, e.n DESC LIMIT ?7"
                 );
                 events.extend(
                     reader.loaded(&select, params![scope, since, filter.who, after.wall, after.tick, after.n, rows])?,
                 );
                 if filter.since.is_some() {
-                    let count = format!("SELECT count(*) FROM events e WHERE {listed}");
+                    let count = format!("SELECT count(*) FROM {events_by} WHERE {listed}");
                     let mut count = reader.db.prepare_cached(&count)?;
                     total += count.query_row(params![scope, since, filter.who], |row| row.get::<_, usize>(0))?;
                 }

@@ -1,7 +1,7 @@
 //! undo: whole acts, refused where later ones build on them, itself undone.
 
 use ergo::{
-    api::{ErrorCode, RememberRequest, WhyRequest},
+    api::{ErrorCode, LogQuery, RememberRequest, WhyRequest},
     domain::Status,
 };
 
@@ -53,6 +53,27 @@ fn an_undo_is_an_act_and_can_be_undone() {
     let rows: Vec<_> = log.items.iter().map(|event| (event.redo, event.about.as_deref())).collect();
     let what = Some("remembered “We ship on Fridays”");
     assert_eq!(rows[..3], [(false, what), (true, what), (false, what)]);
+}
+
+#[test]
+fn the_log_finds_a_change_by_its_id_or_that_of_its_event() {
+    let fixture = Fixture::new();
+    let claim = fixture.remember("We ship on Fridays", "habit").to_hex();
+    fixture.remember("Tests run in parallel", "speed");
+    let log = |id: &str, org_id: Option<&str>| {
+        let project = org_id.map(|_| "api".to_owned());
+        let (id, org_id) = (Some(id.to_owned()), org_id.map(str::to_owned));
+        fixture.engine.log(&LogQuery { id, org_id, project, limit: Some(1), ..LogQuery::default() })
+    };
+    let page = log(&claim[..16], None).unwrap();
+    let [event] = &page.items[..] else { panic!("{page:?}") };
+    assert_eq!((event.id.to_hex(), page.next.is_none()), (claim.clone(), true));
+    assert_eq!(log(&event.op_id.to_hex(), None).unwrap(), page);
+    assert_eq!(log(&claim.to_uppercase(), Some("acme")).unwrap(), page);
+    assert_eq!(log(&claim, Some("other")).unwrap().items, []);
+    for invalid in ["", "abc", "no id"] {
+        assert_eq!(log(invalid, None).unwrap_err().code, ErrorCode::BadRequest, "{invalid}");
+    }
 }
 
 #[test]
