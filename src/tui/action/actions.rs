@@ -221,7 +221,7 @@ macro_rules! for_each_action {
         ShowPeers: None in Global by ["4"], "Peers", also ["sync", "devices"];
             "Go to teams and their devices."; if always => |state, _, _| global::go(state, Screen::Peers);
         ShowTimeline: None in Global by ["5"], "Timeline", also ["history", "activity", "log"];
-            "Go to the acts, newest first; most can be undone there.";
+            "Go to the changes, newest first; most can be undone there.";
             if always => |state, _, _| global::go(state, Screen::Timeline);
         ShowModels: None in Global by ["6"], "Models", also ["status"];
             "Go to the models and the state of the daemon."; if always => |state, _, _| models::show(state);
@@ -263,7 +263,7 @@ macro_rules! for_each_action {
         Reload: None in Global by ["ctrl-r", "ctrl-l"], "Reload", also ["refresh"];
             "Load everything again."; if always => |state, _, _| live::refresh_all(state);
         Log: None in Global by ["@"], "Session log", also ["history", "messages"];
-            "Show your acts of this session as commands, and all messages.";
+            "Show your changes of this session as commands, and all messages.";
             if always => |state, _, _| global::open_log(state);
         Mouse: None in Global by ["M"], "Mouse on or off";
             "Let the mouse click and scroll in the app, or leave it to the terminal.";
@@ -292,20 +292,20 @@ macro_rules! for_each_action {
             if pending => |state, key, _| inbox::answer(state, key, false);
 
         // Timeline
-        UndoSelected: Undoable in Timeline by ["x"], "Undo this act" "undo this";
-            "Undo the act under the cursor, whoever did it. If later acts depend on it, they are listed.";
+        UndoSelected: Undoable in Timeline by ["x"], "Undo this change" "undo this";
+            "Undo the change under the cursor, whoever made it. If later changes depend on it, they are listed.";
             if take_back => |state, _, out| acts::undo_selected(state, out);
         TimelinePeriod: None in Timeline by ["f"], "Filter by time" "since";
-            "Show the acts since your last visit, since yesterday, of the last seven days, or all.";
+            "Show the changes since your last visit, since yesterday, of the last seven days, or all.";
             if always => |state, _, _| acts::next_period(state);
-        Story: None in Timeline by ["v"], "Story or acts" "story", also ["reversals", "marks", "stale", "ambiguity"];
-            "Show the claims of the scope as a story, with what is unclear in it; or the acts again.";
+        Story: None in Timeline by ["v"], "Story or changes" "story", also ["reversals", "marks", "stale", "ambiguity"];
+            "Show the claims of the scope as a story, with what is unclear in it; or the changes again.";
             if always => |state, _, _| story::toggle(state);
         StoryCard: None in Timeline by ["o"], "Open the card" "open card";
             "Go to the card that asks about this mark of the story, or to the history of the claim.";
             if story_row => |state, _, _| story::to_card(state);
         CopyCommand: None in Timeline by ["c"], "Copy the command line" "copy command";
-            "Copy the command that does the same as the act under the cursor.";
+            "Copy the command that does the same as the change under the cursor.";
             if act_listed => |state, _, out| acts::copy_command(state, out);
 
         // Models

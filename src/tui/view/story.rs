@@ -114,7 +114,7 @@ fn list(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
 fn nothing(paint: &mut Paint<'_>, area: Rect, story: &StoryState) {
     let keys = &paint.state.keys;
     if let Some(error) = &story.error {
-        return empty::card(paint, area, error, &[keys.say("{reload} tries again; {story} shows the acts.")]);
+        return empty::card(paint, area, error, &[keys.say("{reload} tries again; {story} shows the changes.")]);
     }
     if story.story.is_none() {
         return empty::card(paint, area, "Reading the story…", &[]);
