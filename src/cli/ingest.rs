@@ -16,7 +16,7 @@ use crate::{
         Client, ClientError,
         reference_files::{self, FoundFiles, SkipReason, named_in},
     },
-    domain::text::sanitize_line,
+    domain::{Scope, text::sanitize_line},
 };
 
 /// The width of the progress bar, in columns.
@@ -99,12 +99,14 @@ pub(super) async fn ingest(named: &[PathBuf], sharing: Sharing, cx: &mut Context
     let known: Vec<Skipped> = skipped.collect();
     let outside = found.outside.into_iter().map(|(path, why)| Skipped { path: named_in(&top, &path), why });
     report.skipped.extend(outside);
-    // An unreadable file may still exist.
-    seen.extend(known.iter().map(|skipped| skipped.path.clone()));
-    report.skipped.extend(known);
-    for folder in folders {
-        retire(&with, &named_in(&top, &folder), &seen, &mut report).await?;
+    if !folders.is_empty() {
+        // Only now: the first file of a project may have given its scope another name.
+        let scope = cx.known_scope(&client).await?;
+        for folder in folders {
+            retire(&with, (&scope, &named_in(&top, &folder)), (&seen, &known), &mut report).await?;
+        }
     }
+    report.skipped.extend(known);
     show(cx, &report);
     let nothing = report.files == 0 && report.gone == 0 && !report.skipped.is_empty();
     Ok(if nothing { Exit::Usage } else { Exit::Ok })
@@ -176,22 +178,23 @@ async fn send(
     Ok(())
 }
 
-/// Removes the files of a folder that no longer exist.
+/// Removes the files of a folder that no longer exist. A skipped file or folder may still exist.
 async fn retire(
     with: &Sending<'_>,
-    folder: &str,
-    seen: &BTreeSet<String>,
+    (scope, folder): (&Scope, &str),
+    (seen, skipped): (&BTreeSet<String>, &[Skipped]),
     report: &mut Report,
 ) -> Result<(), CliError> {
     let under = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     let query = IngestedQuery {
-        org_id: with.caller.org_id.clone(),
-        project: with.caller.project.clone(),
+        org_id: scope.org_id.clone(),
+        project: scope.project.clone(),
         under: (!under.is_empty()).then_some(under),
     };
+    let is_skipped = |file: &str| skipped.iter().any(|skipped| Path::new(file).starts_with(&skipped.path));
     for file in with.client.ingested(&query).await?.items {
         // The project's folder does not contain files with absolute paths.
-        if seen.contains(&file.path) || (folder.is_empty() && file.path.starts_with('/')) {
+        if seen.contains(&file.path) || is_skipped(&file.path) || (folder.is_empty() && file.path.starts_with('/')) {
             continue;
         }
         let done = with.ingest(file.path, None).await?;

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    io::IsTerminal,
+    io::{ErrorKind, IsTerminal},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -85,6 +85,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         return Err(CliError::usage("the tour asks before each step, and stdin is not a terminal")
             .hint("`ergo tour --yes` does every step without asking; `ergo tour --dry-run` only shows them"));
     }
+    // What the tour does could not be noted in a damaged file.
+    record(&record_path(cx)?)?;
     let mut tour = Tour { top, yes: args.yes, dry_run: args.dry_run, steps: 0 };
     tour.import(cx)?;
     if !tour.dry_run {
@@ -201,7 +203,13 @@ impl Tour {
             say(cx, "Found no supported coding agent. To connect one later: ergo setup");
             return Ok(());
         }
-        let names: Vec<String> = agents.iter().map(|agent| agent.name()).collect();
+        // Those that were connected before stay connected when the tour is undone.
+        let mut names = Vec::new();
+        for agent in &agents {
+            if !SetupPlan::new(vec![*agent], &place, &cx.paths()?.state, false)?.is_empty() {
+                names.push(agent.name());
+            }
+        }
         let plan = SetupPlan::new(agents, &place, &cx.paths()?.state, false)?;
         if setup::carry_out(cx, &plan, self.dry_run, self.yes)? {
             note(cx, &self.top, |acts| acts.agents.extend(names))?;
@@ -257,12 +265,16 @@ fn record_path(cx: &Context) -> Result<PathBuf, CliError> {
     Ok(cx.paths()?.state.join("tour.json"))
 }
 
-/// Reads what tours did; a missing or invalid file counts as nothing.
-fn record(path: &Path) -> TourRecord {
-    files::bytes(path, files::MAX_SETTINGS)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .unwrap_or_default()
+/// Reads what tours did. A file that cannot be read is an error: it holds what tours of other repositories did, too.
+fn record(path: &Path) -> Result<TourRecord, CliError> {
+    let hint = "restore or remove it; without it, no earlier tour can be undone by `ergo tour --undo`";
+    let bytes = match files::bytes(path, files::MAX_SETTINGS) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(TourRecord::default()),
+        Err(error) => return Err(CliError::file("read", path, &error).hint(hint)),
+    };
+    serde_json::from_slice(&bytes)
+        .map_err(|error| CliError::internal(format_args!("{} is damaged: {error}", path.display())).hint(hint))
 }
 
 fn keep(path: &Path, record: &TourRecord) -> Result<(), CliError> {
@@ -273,7 +285,7 @@ fn keep(path: &Path, record: &TourRecord) -> Result<(), CliError> {
 /// Notes what a step did, at once, so that a tour that is broken off can be undone.
 fn note(cx: &Context, top: &Path, change: impl FnOnce(&mut TourActs)) -> Result<(), CliError> {
     let path = record_path(cx)?;
-    let mut record = record(&path);
+    let mut record = record(&path)?;
     change(record.tours.entry(top.to_owned()).or_default());
     keep(&path, &record)
 }
@@ -281,17 +293,22 @@ fn note(cx: &Context, top: &Path, change: impl FnOnce(&mut TourActs)) -> Result<
 /// Takes back what the tours of a repository did.
 fn take_back(cx: &mut Context, top: &Path) -> Result<Exit, CliError> {
     let path = record_path(cx)?;
-    let mut record = record(&path);
+    let mut record = record(&path)?;
     let Some(acts) = record.tours.remove(top) else {
         return Err(CliError::usage(format_args!("there is no tour of {} to undo", top.display()))
             .hint("run it in the repository in which `ergo tour` ran"));
     };
     let mut exit = Exit::Ok;
+    // What could not be undone can be tried again.
+    let mut left = Vec::new();
     for number in acts.imports.iter().rev() {
         let undone = cx.block_on(async |cx| undo::run(undo::Args::of_import(number), cx).await);
         match undone {
             Ok(Exit::Ok) => {}
-            Ok(other) => exit = other,
+            Ok(other) => {
+                exit = other;
+                left.push(number.clone());
+            }
             // It was undone by hand already.
             Err(error) if error.kind == Exit::Usage => cx.ui.note(text!("{}", error.error)),
             Err(error) => return Err(error),
@@ -302,6 +319,10 @@ fn take_back(cx: &mut Context, top: &Path) -> Result<Exit, CliError> {
         let place = AgentFiles::from_environment(None)?;
         let plan = SetupPlan::new(agents, &place, &cx.paths()?.state, true)?;
         setup::carry_out(cx, &plan, false, true)?;
+    }
+    if !left.is_empty() {
+        left.reverse();
+        record.tours.insert(top.to_owned(), TourActs { imports: left, ..TourActs::default() });
     }
     keep(&path, &record)?;
     Ok(exit)

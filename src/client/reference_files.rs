@@ -118,6 +118,9 @@ fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut FoundFiles) {
         Ok(PathTarget::Inside(_)) if path.to_str().is_none() => {
             Err("its name is not UTF-8: rename it to ingest it".to_owned())
         }
+        Ok(PathTarget::Inside(real)) if !is_hidden(root, path) && is_hidden(root, &real) => {
+            Err("a link to a hidden file: to ingest that file, name it directly".to_owned())
+        }
         Ok(PathTarget::Inside(_)) => fits(meta),
         Err(error) => Err(system_words(&error)),
     };
@@ -125,6 +128,13 @@ fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut FoundFiles) {
         Ok(()) => drop(found.files.insert(path.to_owned())),
         Err(why) => found.skipped.push((path.to_owned(), why)),
     }
+}
+
+/// Whether a file of a project is hidden, or stands in a hidden folder of it.
+pub fn is_hidden(root: &Path, path: &Path) -> bool {
+    let within = fs::canonicalize(root).ok().and_then(|root| path.strip_prefix(root).ok().map(Path::to_owned));
+    let within = within.as_deref().or_else(|| path.strip_prefix(root).ok()).unwrap_or(path);
+    within.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
 /// Checks whether a file may be read; `Err` says why not.
@@ -190,6 +200,7 @@ mod tests {
         symlink(at("docs"), at("docs/deep/again")).unwrap();
         symlink(at("nowhere"), at("docs/broken")).unwrap();
         symlink(at("docs/a.md"), at("linked.md")).unwrap();
+        symlink(at(".hidden"), at("docs/settings.md")).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .unwrap();
         let mut found = FoundFiles::default();
@@ -201,7 +212,9 @@ mod tests {
             .iter()
             .map(|(path, why)| (path.file_name().unwrap().to_str().unwrap(), why.split(' ').next().unwrap()))
             .collect();
-        assert_eq!(skipped, [("again", "a"), ("broken", "No"), ("huge.log", "2097153"), ("pipe", "not")].into());
+        let expected =
+            [("again", "a"), ("broken", "No"), ("huge.log", "2097153"), ("pipe", "not"), ("settings.md", "a")];
+        assert_eq!(skipped, expected.into());
     }
 
     #[test]

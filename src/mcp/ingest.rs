@@ -93,13 +93,14 @@ fn read(folder: &Path, given: &str) -> Result<File, ToolError> {
     if parts.iter().any(|part| !matches!(part, Component::Normal(_))) {
         return Err(failed("contains `..`, which is not allowed. Next: give the path relative to the project's root"));
     }
+    let hidden =
+        "is hidden and was not read, since hidden files often contain secrets. Next: ask a person to run `ergo ingest`";
     if parts.iter().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
-        return Err(failed(
-            "is hidden and was not read, since hidden files often contain secrets. Next: ask a person to run `ergo ingest`",
-        ));
+        return Err(failed(hidden));
     }
     let gone = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
     let real = match locate(folder, &path) {
+        Ok(PathTarget::Inside(real)) if reference_files::is_hidden(folder, &real) => return Err(failed(hidden)),
         Ok(PathTarget::Inside(real)) => real,
         Ok(PathTarget::Outside(_)) => return Err(failed(outside)),
         Err(error) if gone(&error) => path.clone(),

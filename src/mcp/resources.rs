@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     api::{ClaimView, ClaimsPage, ClaimsQuery, History, Snapshot, SnapshotQuery},
+    client::{LONG_DEADLINE, Method, Request},
     domain::{
         Scope, id,
         text::{sanitize, sanitize_line},
@@ -122,7 +123,8 @@ async fn snapshot(call: &ToolCall<'_>, scope: Scope, uri: &str) -> Result<ReadRe
     let query =
         SnapshotQuery { org_id: scope.org_id, project: scope.project, rebuild: true, ..SnapshotQuery::default() };
     let query = encode(&query).map_err(ToolError::protocol)?;
-    let page: Snapshot = call.get("/snapshot", &query).await.map_err(ToolError::protocol)?;
+    let request = Request { query, deadline: LONG_DEADLINE, ..Request::new(Method::GET, "/snapshot") };
+    let page: Snapshot = call.ask(request).await.map_err(ToolError::protocol)?;
     let text = sanitize(&page.snapshot);
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(MARKDOWN)]))
 }

@@ -16,7 +16,7 @@ use super::{CliError, Context, Exit, git, paging, show::text::count};
 use crate::{
     api::{CardSummary, ClaimView, ClaimsQuery},
     client::Client,
-    domain::{Scope, text::escape},
+    domain::{Level, Scope, text::escape},
     files,
 };
 use constraints::ConstraintViolation;
@@ -68,7 +68,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let text = change(&args)?;
     let (client, scope) = cx.reader().await?;
     let conflicts = if args.no_conflicts { Vec::new() } else { open(&client, &scope).await? };
-    let constraints = constraints(&client, &scope).await?;
+    let mut constraints = constraints(&client, &scope).await?;
+    if scope.level() == Level::Project {
+        // Those of the organisation hold in each project.
+        constraints.extend(self::constraints(&client, &scope.organisation()).await?);
+    }
     let files = git_diff::read(&text).map_err(|git_diff::TruncatedHunk { line }| {
         CliError::usage(format_args!("the diff is truncated: line {line} should continue a hunk"))
             .hint("nothing was checked: create the diff again with `git diff`")
@@ -111,6 +115,9 @@ fn show(found: &CheckResult, scope: &Scope, constraints: usize, cx: &mut Context
         let many = count(constraints, "constraint", "constraints");
         let scope = escape(&scope.to_string());
         cx.ui.line(text!("Passed: no open conflicts in {}; {} checked.", scope, many));
+        if constraints == 0 {
+            cx.ui.note("no constraint is stored here; in CI, import the claims first: `ergo import jsonl FILE --yes`");
+        }
     }
 }
 

@@ -143,8 +143,9 @@ impl Reimport {
 
     /// Returns the claims of files with this path in other repositories.
     fn of_others(&self, file: &RuleFile) -> BTreeSet<ClaimId> {
-        let (own, path) = (self.key(file), format!("{}\n", file.path));
-        let others = self.past.imports.iter().filter(|(key, _)| **key != own && key.contains(&path));
+        let own = self.key(file);
+        let path = |key: &str| key.split('\n').nth(2).map(str::to_owned);
+        let others = self.past.imports.iter().filter(|(key, _)| **key != own && path(key) == path(&own));
         others.flat_map(|(_, import)| import.claims.iter().copied()).collect()
     }
 

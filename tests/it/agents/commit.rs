@@ -9,6 +9,7 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_reported() {
     git(&home.work(), &["init", "-q"]);
     let clean = home.run(["commit-check"]).ok().stdout;
     assert!(clean.contains("Passed: no open conflicts"), "{clean}");
+    assert!(home.run(["commit-check"]).ok().stderr.contains("no constraint is stored here"));
 
     let remember =
         |statement: &str, kind: &str| home.run(["remember", statement, "--kind", kind, "--reason", "Agreed."]);
@@ -34,6 +35,17 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_reported() {
     assert!(warned.contains("lodash"));
     let json = home.run(["commit-check", "--json"]).json();
     assert_eq!(json["broken"].as_array().unwrap().len(), 2, "{json}");
+
+    // A constraint of the organisation holds in each of its projects.
+    let scope =
+        home.run(["scopes", "--json"]).json()["items"][0]["scope"]["org_id"].as_str().unwrap().to_owned() + "/*";
+    let everywhere =
+        ["remember", "Never use moment.", "--kind", "constraint", "--reason", "Agreed.", "--scope", &scope];
+    home.run(everywhere).ok();
+    fs::write(home.work().join("package.json"), "{\"dependencies\": {\n\"moment\": \"4\"\n}}\n").unwrap();
+    git(&home.work(), &["add", "."]);
+    let output = home.run(["commit-check"]);
+    assert!(output.code == Some(1) && output.stdout.contains("forbidden package moment"), "{output:?}");
 
     git(&home.work(), &["commit", "-qm", "x"]);
     fs::write(home.work().join("other.txt"), "y\n").unwrap();
