@@ -99,14 +99,17 @@ pub(super) async fn ingest(named: &[PathBuf], sharing: Sharing, cx: &mut Context
     let known: Vec<Skipped> = skipped.collect();
     let outside = found.outside.into_iter().map(|(path, why)| Skipped { path: named_in(&top, &path), why });
     report.skipped.extend(outside);
+    // An unreadable file may still exist.
+    seen.extend(known.iter().map(|skipped| skipped.path.clone()));
+    report.skipped.extend(known);
+    let unread: Vec<String> = found.unread.iter().map(|folder| named_in(&top, folder)).collect();
     if !folders.is_empty() {
         // Only now: the first file of a project may have given its scope another name.
         let scope = cx.known_scope(&client).await?;
         for folder in folders {
-            retire(&with, (&scope, &named_in(&top, &folder)), (&seen, &known), &mut report).await?;
+            retire(&with, (&scope, &named_in(&top, &folder)), (&seen, &unread), &mut report).await?;
         }
     }
-    report.skipped.extend(known);
     show(cx, &report);
     let nothing = report.files == 0 && report.gone == 0 && !report.skipped.is_empty();
     Ok(if nothing { Exit::Usage } else { Exit::Ok })
@@ -178,11 +181,11 @@ async fn send(
     Ok(())
 }
 
-/// Removes the files of a folder that no longer exist. A skipped file or folder may still exist.
+/// Removes the files of a folder that no longer exist. Those below a folder that could not be read may still exist.
 async fn retire(
     with: &Sending<'_>,
     (scope, folder): (&Scope, &str),
-    (seen, skipped): (&BTreeSet<String>, &[Skipped]),
+    (seen, unread): (&BTreeSet<String>, &[String]),
     report: &mut Report,
 ) -> Result<(), CliError> {
     let under = if folder.is_empty() { String::new() } else { format!("{folder}/") };
@@ -191,10 +194,10 @@ async fn retire(
         project: scope.project.clone(),
         under: (!under.is_empty()).then_some(under),
     };
-    let is_skipped = |file: &str| skipped.iter().any(|skipped| Path::new(file).starts_with(&skipped.path));
+    let is_unread = |file: &str| unread.iter().any(|folder| Path::new(file).starts_with(folder));
     for file in with.client.ingested(&query).await?.items {
         // The project's folder does not contain files with absolute paths.
-        if seen.contains(&file.path) || is_skipped(&file.path) || (folder.is_empty() && file.path.starts_with('/')) {
+        if seen.contains(&file.path) || is_unread(&file.path) || (folder.is_empty() && file.path.starts_with('/')) {
             continue;
         }
         let done = with.ingest(file.path, None).await?;

@@ -26,8 +26,10 @@ pub struct FoundFiles {
     pub files: BTreeSet<PathBuf>,
     /// The files that are skipped, and why.
     pub skipped: Vec<(PathBuf, String)>,
-    /// The links that lead out of the project, and their targets: earlier imports of them are removed.
+    /// The links that lead out of the project or to a hidden file, and why they are not followed: earlier imports of them are removed.
     pub outside: Vec<(PathBuf, String)>,
+    /// The folders that could not be read: files below them may still exist.
+    pub unread: Vec<PathBuf>,
 }
 
 /// Finds the files under a path that the user named, in a project whose root is `top`.
@@ -82,12 +84,16 @@ pub fn unfit_name(name: &str) -> Option<String> {
 fn folder(root: &Path, path: &Path, depth: usize, found: &mut FoundFiles) {
     if depth > DEEPEST {
         found.skipped.push((path.to_owned(), format!("nested more than {DEEPEST} folders deep")));
+        found.unread.push(path.to_owned());
         return;
     }
     let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries,
         Err(error) => {
             found.skipped.push((path.to_owned(), system_words(&error)));
+            if error.kind() != io::ErrorKind::NotFound {
+                found.unread.push(path.to_owned());
+            }
             return;
         }
     };
@@ -119,7 +125,8 @@ fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut FoundFiles) {
             Err("its name is not UTF-8: rename it to ingest it".to_owned())
         }
         Ok(PathTarget::Inside(real)) if !is_hidden(root, path) && is_hidden(root, &real) => {
-            Err("a link to a hidden file: to ingest that file, name it directly".to_owned())
+            let why = "a link to a hidden file: to ingest that file, name it directly";
+            return found.outside.push((path.to_owned(), why.to_owned()));
         }
         Ok(PathTarget::Inside(_)) => fits(meta),
         Err(error) => Err(system_words(&error)),
@@ -212,9 +219,9 @@ mod tests {
             .iter()
             .map(|(path, why)| (path.file_name().unwrap().to_str().unwrap(), why.split(' ').next().unwrap()))
             .collect();
-        let expected =
-            [("again", "a"), ("broken", "No"), ("huge.log", "2097153"), ("pipe", "not"), ("settings.md", "a")];
+        let expected = [("again", "a"), ("broken", "No"), ("huge.log", "2097153"), ("pipe", "not")];
         assert_eq!(skipped, expected.into());
+        assert_eq!(found.outside.iter().map(|(path, _)| path).collect::<Vec<_>>(), [&at("docs/settings.md")]);
     }
 
     #[test]

@@ -59,6 +59,24 @@ fn the_flags_overrule_the_folder() {
 }
 
 #[test]
+fn an_ingest_removes_the_deleted_files_of_its_own_project() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let folders = ["a", "b"].map(|place| home.work().join(place).join("api"));
+    for folder in &folders {
+        std::fs::create_dir_all(folder).unwrap();
+        git(folder, &["init", "-q"]);
+        for name in ["kept.md", "old.md"] {
+            std::fs::write(folder.join(name), format!("{name} is in {}.\n", folder.display())).unwrap();
+        }
+        assert_eq!(run_in(&home, folder, &["ingest", "."])["files"], 2);
+    }
+    std::fs::remove_file(folders[1].join("old.md")).unwrap();
+    assert_eq!(run_in(&home, &folders[1], &["ingest", "."])["gone"], 1);
+    assert_eq!(run_in(&home, &folders[0], &["ingest", "."])["added"], 0, "nothing of the namesake was removed");
+}
+
+#[test]
 fn a_project_keeps_its_memory_when_it_becomes_a_repository_and_gets_a_remote() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -52,6 +52,24 @@ fn an_ingest_follows_no_link_out_of_the_project_and_goes_on_past_odd_names() {
 }
 
 #[test]
+fn files_below_a_folder_that_is_not_read_are_not_taken_for_deleted() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    fs::create_dir(home.work().join(".git")).unwrap();
+    // One more than are entered from the top.
+    let deep: PathBuf = std::iter::repeat_n("d", 65).collect();
+    fs::create_dir_all(home.work().join(&deep)).unwrap();
+    fs::write(home.work().join(&deep).join("a.md"), "The press stands in the cellar.\n").unwrap();
+    let deep = deep.to_str().unwrap();
+    assert_eq!(run(&home, &["ingest", deep, "--json"]).ok().json()["files"], 1);
+    let report = run(&home, &["ingest", ".", "--json"]).json();
+    assert!(why(&report, "d/d").contains("folders deep"), "{report}");
+    assert_eq!((&report["gone"], &report["retired"]), (&0.into(), &0.into()), "{report}");
+    let again = run(&home, &["ingest", deep, "--json"]).ok().json();
+    assert_eq!((&again["chunks"], &again["added"]), (&1.into(), &0.into()), "{again}");
+}
+
+#[test]
 fn setup_writes_through_no_link_out_of_the_project() {
     let home = TestHome::new();
     let at = |name: &str| home.work().join(name);
