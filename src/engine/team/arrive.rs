@@ -1,6 +1,6 @@
 //! Events from peers: stored, announced to clients, and checked later by the models.
 
-use std::{collections::BTreeMap, sync::PoisonError};
+use std::{collections::BTreeMap, slice, sync::PoisonError};
 
 use crate::{
     api::{ApiError, Change},
@@ -30,14 +30,19 @@ impl Engine {
             let changes = changes(store.reader(), &done)?;
             (done, changes)
         };
-        if done.redacted {
+        self.took_in(slice::from_ref(&done), changes);
+        Ok(done)
+    }
+
+    /// Has the models judge what was taken in, forgets what was redacted, and tells of the changes. Takes the write lock.
+    pub(super) fn took_in(&self, all: &[SyncImported], changes: Vec<Change>) {
+        if all.iter().any(|done| done.redacted) {
             self.forget_texts();
         }
-        self.judge_later(done.stored.iter().chain(&done.readmitted).copied());
+        self.judge_later(all.iter().flat_map(|done| done.stored.iter().chain(&done.readmitted)).copied());
         for change in changes {
             self.tell(change);
         }
-        Ok(done)
     }
 }
 

@@ -1,6 +1,9 @@
 //! One act on a team: under the write lock, as one of its members.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::{
+    mem,
+    sync::{MutexGuard, PoisonError},
+};
 
 use super::arrive;
 use crate::{
@@ -61,17 +64,9 @@ impl Engine {
         for done in &act.done {
             changes.extend(arrive::changes(act.reader(), done)?);
         }
-        let arrived: Vec<EventId> =
-            act.done.iter().flat_map(|done| done.stored.iter().chain(&done.readmitted)).copied().collect();
-        let redacted = act.done.iter().any(|done| done.redacted);
+        let done = mem::take(&mut act.done);
         drop(act);
-        if redacted {
-            self.forget_texts();
-        }
-        self.judge_later(arrived);
-        for change in changes {
-            self.tell(change);
-        }
+        self.took_in(&done, changes);
         result
     }
 }
