@@ -27,6 +27,7 @@ use std::{fmt, time::Duration};
 pub use ::http::Method;
 use bytes::Bytes;
 use futures_util::{future::BoxFuture, stream::BoxStream};
+use serde_json::Value;
 
 /// The bytes of a file, as they arrive.
 pub type ByteStream = BoxStream<'static, std::io::Result<Bytes>>;
@@ -45,7 +46,7 @@ use crate::api::Change;
 /// The default deadline of a call.
 pub const DEADLINE: Duration = Duration::from_secs(15);
 
-/// The deadline of a call that reads the whole store: audit, backup.
+/// The deadline of a call that reads the whole store or rebuilds a state of it, or asks a language model.
 pub const LONG_DEADLINE: Duration = Duration::from_mins(10);
 
 /// One request.
@@ -58,7 +59,7 @@ pub struct Request {
     /// The query, percent-encoded, without the question mark; may be empty.
     pub query: String,
     /// The JSON body.
-    pub body: Option<serde_json::Value>,
+    pub body: Option<Value>,
     /// The deadline of the answer.
     pub deadline: Duration,
 }
@@ -67,6 +68,13 @@ impl Request {
     /// Creates a request without query and body, with the default deadline.
     pub fn new(method: Method, path: impl Into<String>) -> Self {
         Self { method, path: path.into(), query: String::new(), body: None, deadline: DEADLINE }
+    }
+
+    /// Creates a request with a JSON body. If it is about the past, whose state is rebuilt first, or wants a language model, it waits longer.
+    pub fn post(path: impl Into<String>, body: Value) -> Self {
+        let is_long = !body["as_of"].is_null() || body["filter"] == true;
+        let deadline = if is_long { LONG_DEADLINE } else { DEADLINE };
+        Self { body: Some(body), deadline, ..Self::new(Method::POST, path) }
     }
 
     /// Returns the request's target: path and query.

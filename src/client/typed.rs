@@ -209,17 +209,12 @@ impl Client {
 
     /// `POST /why`.
     pub async fn why(&self, request: &WhyRequest) -> ClientResult<WhyAnswer> {
-        // The daemon rebuilds the past state first.
-        let deadline = if request.as_of.is_some() { LONG_DEADLINE } else { DEADLINE };
-        self.value(Request { deadline, ..posting("/why", request)? }).await
+        self.value(posting("/why", request)?).await
     }
 
     /// `POST /recall`.
     pub async fn recall(&self, request: &RecallRequest) -> ClientResult<RecallAnswer> {
-        // The daemon rebuilds the past state first, and a language model takes seconds.
-        let long = request.as_of.is_some() || request.filter;
-        let deadline = if long { LONG_DEADLINE } else { DEADLINE };
-        self.value(Request { deadline, ..posting("/recall", request)? }).await
+        self.value(posting("/recall", request)?).await
     }
 
     /// `POST /remember`.
@@ -383,8 +378,7 @@ fn new_op() -> ClientResult<OpId> {
 }
 
 pub(super) fn posting(path: &str, body: &impl Serialize) -> ClientResult<Request> {
-    let body = serde_json::to_value(body).map_err(unsendable)?;
-    Ok(Request { body: Some(body), ..Request::new(Method::POST, path) })
+    Ok(Request::post(path, serde_json::to_value(body).map_err(unsendable)?))
 }
 
 pub(super) fn encode(query: &impl Serialize) -> ClientResult<String> {

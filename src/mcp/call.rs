@@ -20,7 +20,7 @@ use crate::{
         CardView, ConflictsPage, ConflictsQuery, Diagnose, History, RecallAnswer, ScopeView, Scopes, UndoOutcome,
         WhyAnswer, WriteOutcome,
     },
-    client::{ClientError, DEADLINE, LONG_DEADLINE, MOMENT_FORMS, Method, Request, known_scope, moment},
+    client::{ClientError, MOMENT_FORMS, Method, Request, known_scope, moment},
     domain::{OpId, Scope, scope::InvalidScope, text::sanitize},
 };
 
@@ -366,12 +366,7 @@ impl<'a> ToolCall<'a> {
     }
 
     pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &JsonObject) -> Result<T, ToolError> {
-        // The daemon rebuilds the past state first, or a language model takes seconds.
-        let is_long =
-            body.get("as_of").is_some_and(|at| !at.is_null()) || body.get("filter") == Some(&Value::Bool(true));
-        let deadline = if is_long { LONG_DEADLINE } else { DEADLINE };
-        let body = Some(Value::Object(body.clone()));
-        self.ask(Request { body, deadline, ..Request::new(Method::POST, path) }).await
+        self.ask(Request::post(path, Value::Object(body.clone()))).await
     }
 
     pub(super) async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, ToolError> {
