@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeSet,
     fs, io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use crate::{
@@ -101,7 +101,7 @@ fn folder(root: &Path, path: &Path, depth: usize, found: &mut FoundFiles) {
     paths.sort();
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with('.') {
+        if is_hidden(Path::new(&name)) {
             continue;
         }
         let link = fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink());
@@ -119,12 +119,13 @@ fn folder(root: &Path, path: &Path, depth: usize, found: &mut FoundFiles) {
 }
 
 fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut FoundFiles) {
+    let within = |path| Path::strip_prefix(path, root).unwrap_or(path);
     let why = match locate(root, path) {
         Ok(PathTarget::Outside(real)) => return found.outside.push((path.to_owned(), leads_out(&real))),
         Ok(PathTarget::Inside(_)) if path.to_str().is_none() => {
             Err("its name is not UTF-8: rename it to ingest it".to_owned())
         }
-        Ok(PathTarget::Inside(real)) if !is_hidden(root, path) && is_hidden(root, &real) => {
+        Ok(PathTarget::Inside(real)) if !is_hidden(within(path)) && is_hidden(within(&real)) => {
             let why = "a link to a hidden file: to ingest that file, name it directly";
             return found.outside.push((path.to_owned(), why.to_owned()));
         }
@@ -137,11 +138,9 @@ fn file(root: &Path, path: &Path, meta: &fs::Metadata, found: &mut FoundFiles) {
     }
 }
 
-/// Whether a file of a project is hidden, or stands in a hidden folder of it.
-pub fn is_hidden(root: &Path, path: &Path) -> bool {
-    let within = fs::canonicalize(root).ok().and_then(|root| path.strip_prefix(root).ok().map(Path::to_owned));
-    let within = within.as_deref().or_else(|| path.strip_prefix(root).ok()).unwrap_or(path);
-    within.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
+/// Whether a file is hidden, or stands in a hidden folder. `within`: its path from the project's root.
+pub fn is_hidden(within: &Path) -> bool {
+    within.components().any(|part| matches!(part, Component::Normal(name) if name.as_encoded_bytes().starts_with(b".")))
 }
 
 /// Checks whether a file may be read; `Err` says why not.

@@ -14,10 +14,10 @@ use crate::{
     api::Ingested,
     client::{
         LONG_DEADLINE, Method, Request,
-        reference_files::{self, SkipReason, named_in},
+        reference_files::{self, SkipReason, is_hidden, named_in},
     },
     domain::text::sanitize_line,
-    files::{PathTarget, locate},
+    files::{PathTarget, locate, real_path},
 };
 
 /// A file, as it goes to the daemon.
@@ -95,13 +95,19 @@ fn read(folder: &Path, given: &str) -> Result<File, ToolError> {
     }
     let hidden =
         "is hidden and was not read, since hidden files often contain secrets. Next: ask a person to run `ergo ingest`";
-    if parts.iter().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
+    if is_hidden(within) {
         return Err(failed(hidden));
     }
     let gone = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
     let real = match locate(folder, &path) {
-        Ok(PathTarget::Inside(real)) if reference_files::is_hidden(folder, &real) => return Err(failed(hidden)),
-        Ok(PathTarget::Inside(real)) => real,
+        Ok(PathTarget::Inside(real)) => {
+            // A link to a hidden file.
+            let top = real_path(folder).map_err(|error| failed(&format!("cannot be read: {error}")))?;
+            if is_hidden(real.strip_prefix(top).unwrap_or(&real)) {
+                return Err(failed(hidden));
+            }
+            real
+        }
         Ok(PathTarget::Outside(_)) => return Err(failed(outside)),
         Err(error) if gone(&error) => path.clone(),
         Err(error) => return Err(failed(&format!("cannot be read: {error}"))),
