@@ -99,12 +99,11 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
         return Err(CliError::usage(format_args!("invalid id “{prefix}”: expected at least 4 hexadecimal digits"))
             .hint("`ergo log` lists changes"));
     }
-    let named = |event: &EventView| event.op_id.to_hex().starts_with(&prefix) || event.id.to_hex().starts_with(&prefix);
     let (undone, in_force): (Vec<_>, Vec<_>) =
-        acts(client, &prefix, named).await?.into_iter().partition(|(_, undone)| *undone);
+        events(client, &prefix).await?.into_iter().partition(|event| event.undone);
     // Of a change that was undone already, the daemon says so.
     let found = if in_force.is_empty() { undone } else { in_force };
-    let mut found: Vec<OpId> = found.into_iter().map(|(op, _)| op).collect();
+    let mut found: Vec<OpId> = found.into_iter().map(|event| event.op_id).collect();
     found.sort_unstable();
     found.dedup();
     match found.as_slice() {
@@ -121,17 +120,12 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
     }
 }
 
-/// Returns the acts of the events with a prefix that are `named`, and whether each event is undone, newest first.
-async fn acts(
-    client: &Client,
-    prefix: &str,
-    named: impl Fn(&EventView) -> bool,
-) -> Result<Vec<(OpId, bool)>, CliError> {
+/// Returns the events whose id, or whose act's id, begins with a prefix, newest first.
+async fn events(client: &Client, prefix: &str) -> Result<Vec<EventView>, CliError> {
     paging::all(async |cursor| {
         let id = Some(prefix.to_owned());
         let page = client.log(&LogQuery { id, limit: Some(MAX_PAGE), cursor, ..LogQuery::default() }).await?;
-        let found = page.items.iter().filter(|event| named(event)).map(|event| (event.op_id, event.undone));
-        Ok((found.collect(), page.next))
+        Ok((page.items, page.next))
     })
     .await
 }
@@ -143,8 +137,10 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
         return Err(CliError::usage(format_args!("invalid import id “{number}”"))
             .hint("`ergo import` prints the id when it ends"));
     }
-    let found = acts(client, &prefix, |event| event.op_id.to_hex().starts_with(&prefix)).await?;
-    let mut ops: Vec<OpId> = found.into_iter().filter(|(_, undone)| !undone).map(|(op, _)| op).collect();
+    let mut ops: Vec<OpId> =
+        events(client, &prefix).await?.into_iter().filter(|event| !event.undone).map(|event| event.op_id).collect();
+    // An event of another act may have such an id.
+    ops.retain(|op| op.to_hex().starts_with(&prefix));
     ops.dedup();
     if ops.is_empty() {
         return Err(CliError::usage(format_args!(

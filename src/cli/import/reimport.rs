@@ -144,8 +144,9 @@ impl Reimport {
     /// Returns the claims of files with this path in other repositories.
     fn of_others(&self, file: &RuleFile) -> BTreeSet<ClaimId> {
         let own = self.key(file);
-        let path = |key: &str| key.split('\n').nth(2).map(str::to_owned);
-        let others = self.past.imports.iter().filter(|(key, _)| **key != own && path(key) == path(&own));
+        let path = file.path.replace('\n', " ");
+        let is_other = |key: &str| key != own && key.split('\n').nth(2) == Some(&path);
+        let others = self.past.imports.iter().filter(|(key, _)| is_other(key));
         others.flat_map(|(_, import)| import.claims.iter().copied()).collect()
     }
 
