@@ -249,13 +249,11 @@ fn scan_file(
             }
             _ => note(keeper.engine.remember_by_rules(&request)?, &mut kept, run, false),
         }
-        if kept.was_stored
-            && (is_of(&old, kept.claim)
-                || is_of(&file.rules, kept.claim)
-                || is_of_another(keeper, path, file, kept.claim))
-        {
-            kept.was_stored = false;
-        }
+        let claim = kept.claim;
+        let stored_it = |rule: &WatchedRule| rule.claim == claim && !rule.was_stored;
+        kept.was_stored = kept.was_stored
+            && !old.iter().chain(&file.rules).any(stored_it)
+            && !another_has(keeper, path, file, stored_it);
         file.rules.push(kept);
     }
     file.fragments = now
@@ -323,16 +321,12 @@ fn is_active(keeper: &NotesKeeper, claim: Option<ClaimId>) -> Result<bool, ApiEr
     }
 }
 
-/// Whether a claim was stored because of one of these lines.
-fn is_of(rules: &[WatchedRule], claim: Option<ClaimId>) -> bool {
-    rules.iter().any(|rule| rule.claim == claim && !rule.was_stored)
-}
-
-/// [`is_of`] for the lines of the project's other files.
-fn is_of_another(keeper: &NotesKeeper, path: &Path, file: &WatchedFile, claim: Option<ClaimId>) -> bool {
-    let list = lock(&keeper.list);
-    let mut others = list.files.iter().filter(|(other, theirs)| *other != path && theirs.scope == file.scope);
-    others.any(|(_, theirs)| is_of(&theirs.rules, claim))
+/// Whether another file of the project has such a line.
+fn another_has(keeper: &NotesKeeper, path: &Path, file: &WatchedFile, such: impl Fn(&WatchedRule) -> bool) -> bool {
+    lock(&keeper.list)
+        .files
+        .iter()
+        .any(|(other, theirs)| other != path && theirs.scope == file.scope && theirs.rules.iter().any(&such))
 }
 
 /// Retracts the claim of a line that is gone, unless another file of the project still says it, or somebody stored it before there was the line.
@@ -348,10 +342,7 @@ fn retire(
     if !is_active(keeper, Some(claim))? {
         return Ok(());
     }
-    let elsewhere = lock(&keeper.list).files.iter().any(|(other, theirs)| {
-        other != path && theirs.scope == file.scope && theirs.rules.iter().any(|rule| rule.claim == Some(claim))
-    });
-    if elsewhere {
+    if another_has(keeper, path, file, |rule| rule.claim == Some(claim)) {
         return Ok(());
     }
     let request = ActRequest {
