@@ -248,18 +248,23 @@ fn a_judge_that_cannot_be_asked_leaves_the_pairs_waiting() {
     assert_eq!(fixture.open_cards(), 1);
 }
 
+/// A pair that waits, and these models, which judge it.
+fn waiting_for_local(models: Arc<dyn Models>) -> Fixture {
+    let fixture = fixture();
+    fixture.remember(EARLY, "cheap to change");
+    fixture.remember(LATE, "one look is enough");
+    work(&fixture);
+    let judges = vec![ModelJudge::Local(Arc::clone(&models))];
+    fixture.reopen_with_models_as(deepening(), models, move |config| config.judges = judges)
+}
+
 #[test]
 fn the_local_model_finds_contradictions_and_leaves_the_rest() {
     for contradicts in [true, false] {
-        let fixture = fixture();
-        fixture.remember(EARLY, "cheap to change");
-        fixture.remember(LATE, "one look is enough");
-        work(&fixture);
-        assert_eq!(waiting(&fixture).total, 1);
         let says = |_: &_| Ok(r#"[{"pair": 1, "verdict": "contradicts", "because": "early, late"}]"#.to_owned());
         let models: Arc<dyn Models> = Arc::new(unsure(contradicts).generating(says));
-        let judges = vec![ModelJudge::Local(Arc::clone(&models))];
-        let fixture = fixture.reopen_with_models_as(deepening(), models, move |config| config.judges = judges);
+        let fixture = waiting_for_local(models);
+        assert_eq!(waiting(&fixture).total, 1);
         let judged = fixture.engine.judge_next(None, 20).unwrap().unwrap();
         let cards = usize::from(contradicts);
         assert_eq!((judged.asked, judged.cards, fixture.open_cards()), (1, cards, cards));
@@ -276,12 +281,7 @@ fn a_pair_that_the_model_refuses_counts_as_asked_about() {
         Arc::new(unsure(false).generating(move |_| Err(too_long()))),
     );
     for models in [of_the_question, of_the_verdict] {
-        let fixture = fixture();
-        fixture.remember(EARLY, "cheap to change");
-        fixture.remember(LATE, "one look is enough");
-        work(&fixture);
-        let judges = vec![ModelJudge::Local(Arc::clone(&models))];
-        let fixture = fixture.reopen_with_models_as(deepening(), models, move |config| config.judges = judges);
+        let fixture = waiting_for_local(models);
         let judged = fixture.engine.judge_next(None, 20).unwrap().unwrap();
         assert_eq!((judged.asked, judged.judged, waiting(&fixture).total), (1, 0, 1), "it is left to a person");
         assert_eq!(fixture.engine.judge_next(None, 20).unwrap(), None);
@@ -299,12 +299,7 @@ fn a_pair_keeps_its_turn_while_the_cross_encoder_fails() {
         }
         Ok([0.0, 0.0, if a.contains("early") == b.contains("early") { -5.0 } else { 0.8 }])
     }));
-    let fixture = fixture();
-    fixture.remember(EARLY, "cheap to change");
-    fixture.remember(LATE, "one look is enough");
-    work(&fixture);
-    let judges = vec![ModelJudge::Local(Arc::clone(&models))];
-    let fixture = fixture.reopen_with_models_as(deepening(), models, move |config| config.judges = judges);
+    let fixture = waiting_for_local(models);
     let error = fixture.engine.judge_next(None, 20).unwrap_err();
     assert!(error.code == ErrorCode::Unavailable && error.message.contains("was killed"), "{error:?}");
     failing.store(false, Ordering::Relaxed);
