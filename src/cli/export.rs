@@ -7,6 +7,7 @@ use crate::{
     api::{ClaimView, ClaimsQuery, EventView, LogQuery, NoteFormat, NotesWriteRequest},
     client::Client,
     domain::{Scope, text::escape},
+    files::DraftFile,
     interchange::{adr_export, agents_export, jsonl},
 };
 
@@ -73,7 +74,11 @@ fn write_lines(
         cx.ui.raw(&text);
         return Ok(Exit::Ok);
     };
-    let written = fs::File::create_new(&file).and_then(|mut out| out.write_all(&text).and_then(|()| out.sync_all()));
+    let written = DraftFile::beside(&file).and_then(|draft| {
+        draft.keep_mode()?;
+        draft.file().write_all(&text)?;
+        draft.publish(false)
+    });
     written.map_err(|error| CliError::file("create", &file, &error))?;
     if cx.ui.json {
         cx.ui.value(&serde_json::json!({ "file": file, "claims": total, "bytes": text.len() }));

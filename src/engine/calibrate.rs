@@ -13,27 +13,29 @@ use super::{
     validate,
 };
 use crate::{
-    api::{ApiError, BridgeView, CalibrateRequest, Calibrated, Change, UnrelatedBaselineView},
+    api::{ApiError, BridgeView, CalibrateRequest, Calibrated, Change, ErrorCode, UnrelatedBaselineView},
     domain::Scope,
     infer::{Call, InferError, ModelRole},
     recall::{
         Vocabulary,
         calibrate::{self, Bridge, ClaimText, ScopeWords, Word},
     },
-    store::Reader,
+    store::{EVER, Reader},
 };
 
 /// The newest claims that are read.
 const READ: usize = 20_000;
 
-/// Words that are embedded in one call, and how long that may take.
+/// The maximum number of words in one call of the embedder.
 const BATCH: usize = 64;
+
+/// The deadline of such a call.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// How long the language model may take for all that it is asked.
+/// How long all questions to the language model may take together.
 const ASKING: Duration = Duration::from_mins(2);
 
-/// The vocabularies of scopes that were asked about, with what they were made of.
+/// The vocabularies of the scopes that were searched, each with the stored text it was made from.
 #[derive(Default)]
 pub(super) struct Vocabularies(Mutex<HashMap<Scope, (String, Arc<Vocabulary>)>>);
 
@@ -41,18 +43,22 @@ pub(super) struct Vocabularies(Mutex<HashMap<Scope, (String, Arc<Vocabulary>)>>)
 type WordVectors = Vec<Vec<f32>>;
 
 impl Engine {
-    /// Makes the bridge of a scope anew, and measures how similar its unrelated claims are to each other; keeps both unless they are only to be shown.
+    /// Learns the word pairs of a scope again and measures its unrelated baseline. Stores both, unless `dry_run` is set.
     ///
     /// # Errors
-    /// If the store fails. That the embedder does is told in the answer: words that come together are left.
+    /// If the store fails, or if a claim was redacted meanwhile. If the embedder fails, pairs are learned from
+    /// co-occurrence alone, and the answer's note says so.
     pub fn calibrate(&self, request: &CalibrateRequest) -> Result<Calibrated, ApiError> {
         let scope = validate::named(&request.org_id, &request.project)
             .map_err(|error| ApiError::field(error.field, error.to_string()))?;
         let who = validate::optional_name("who", request.who.as_deref())?;
         let agent = validate::optional_name("agent", request.agent.as_deref())?;
-        let claims = self.readers.lend().snapshot(|reader| claims(reader, &scope))?;
+        let (claims, read_at) = self
+            .readers
+            .lend()
+            .snapshot(|reader| Ok::<_, ApiError>((claims(reader, &scope)?, reader.past_mark(Some(&scope), EVER)?)))?;
         let words = calibrate::words(&claims, Vocabulary::built_in_words());
-        let (bridges, note) = match self.near(&words) {
+        let (bridges, note) = match self.embed_vocabulary(&words) {
             Ok((plain, terms)) => {
                 let cosine = |from: usize, to: usize| Some(dot(plain.get(from)?, terms.get(to)?));
                 let mut bridges = calibrate::bridges(&words, cosine);
@@ -73,7 +79,15 @@ impl Engine {
             let pairs: Vec<(&str, &str)> =
                 bridges.iter().map(|one| (one.from.stem.as_str(), one.to.stem.as_str())).collect();
             let text = serde_json::to_string(&pairs).map_err(|error| ApiError::internal(error.to_string()))?;
-            self.writer.lock().unwrap_or_else(PoisonError::into_inner).put_calibration(&scope, &text)?;
+            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            // The pairs are words of claims, and the language model may have taken minutes.
+            if read_at.lost_words(&writer.reader().past_mark(Some(&scope), EVER)?) {
+                let message =
+                    format!("a claim of {scope} was redacted while word pairs were learned; none were stored");
+                return Err(ApiError::new(ErrorCode::Stale, message).hint("run `ergo calibrate` again"));
+            }
+            writer.put_calibration(&scope, &text)?;
+            drop(writer);
             if let Some(who) = who {
                 let summary = format!("Learned {} word pairs for {scope}", bridges.len());
                 let scope = Some(scope.clone());
@@ -100,7 +114,7 @@ impl Engine {
         })
     }
 
-    /// Those of the pairs that the local language model says are bridges; none without one. What it could not be asked is told.
+    /// Returns the pairs that the local language model confirms, none without a model, and a note if not all were asked about.
     fn confirmed(&self, hints: Vec<Bridge>, claims: &[ClaimText]) -> (Vec<Bridge>, Option<String>) {
         if self.models.info().role(ModelRole::Llm).is_none() {
             return (Vec::new(), None);
@@ -122,7 +136,7 @@ impl Engine {
         (confirmed, None)
     }
 
-    /// Whether a scope has a bridge.
+    /// Whether word pairs of a scope are stored.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -130,7 +144,7 @@ impl Engine {
         Ok(self.readers.lend().calibration(scope)?.is_some())
     }
 
-    /// The words that stand for each other in a scope, those that are built in and its own; `None` if it has none of its own.
+    /// Returns the built-in word pairs together with those of a scope; `None` if the scope has none.
     pub(super) fn vocabulary(&self, reader: &Reader, scope: &Scope) -> Result<Option<Arc<Vocabulary>>, ApiError> {
         let Some(text) = reader.calibration(scope)? else { return Ok(None) };
         let mut known = self.vocabularies.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,15 +153,15 @@ impl Engine {
         {
             return Ok(Some(Arc::clone(vocabulary)));
         }
-        // What cannot be read costs the bridge, and no answer.
+        // A text that cannot be parsed must not make recall fail.
         let pairs: Vec<(String, String)> = serde_json::from_str(&text).unwrap_or_default();
         let vocabulary = Arc::new(calibrate::with(Vocabulary::built_in(), &pairs));
         known.insert(scope.clone(), (text, Arc::clone(&vocabulary)));
         Ok(Some(vocabulary))
     }
 
-    /// The vectors of plain words and of terms.
-    fn near(&self, words: &ScopeWords) -> Result<(WordVectors, WordVectors), InferError> {
+    /// Embeds the plain words and the terms of a scope.
+    fn embed_vocabulary(&self, words: &ScopeWords) -> Result<(WordVectors, WordVectors), InferError> {
         if self.models.info().role(ModelRole::Embedder).is_none() {
             return Err(InferError::NoModel { role: ModelRole::Embedder });
         }
@@ -164,7 +178,7 @@ impl Engine {
     }
 }
 
-/// What a scope says: claims in force, and why they hold.
+/// Returns the texts of the newest active claims of a scope.
 fn claims(reader: &Reader, scope: &Scope) -> Result<Vec<ClaimText>, ApiError> {
     let (rows, _) = reader.newest_active(scope, READ)?;
     let claims =
@@ -172,7 +186,7 @@ fn claims(reader: &Reader, scope: &Scope) -> Result<Vec<ClaimText>, ApiError> {
     Ok(claims.collect())
 }
 
-/// The cosine of two vectors of length 1.
+/// Returns the cosine of two vectors of length 1.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

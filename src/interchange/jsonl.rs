@@ -52,6 +52,14 @@ pub enum JsonlError {
     /// The heading is missing.
     #[error("not an export of ergo: line 1 is not its header")]
     NoHeading,
+    /// The file has fewer or more claims than its headings say.
+    #[error("incomplete export: its header says {expected} claims, but the file has {found}")]
+    WrongCount {
+        /// The sum of the headings' counts.
+        expected: usize,
+        /// The number of claims in the file.
+        found: usize,
+    },
     /// The format is newer than this program.
     #[error("export version {0} is too new: this ergo reads versions up to {VERSION}")]
     Newer(u32),
@@ -81,9 +89,14 @@ pub fn lines(scope: &Scope, mut claims: Vec<ClaimView>, events: Vec<EventView>, 
 }
 
 /// Parses an export into its scope and its claims with their lines.
+///
+/// # Errors
+/// If a line is invalid, if the heading is missing or too new, and if claims are missing: a writer that was interrupted
+/// between two lines leaves a file that parses.
 pub fn read(text: &str) -> Result<(Scope, Vec<(usize, ClaimView)>), JsonlError> {
     let mut scope = None;
     let mut claims = Vec::new();
+    let mut expected = 0;
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let parsed = serde_json::from_str(line).map_err(|error| match scope {
             None => JsonlError::NoHeading,
@@ -91,12 +104,17 @@ pub fn read(text: &str) -> Result<(Scope, Vec<(usize, ClaimView)>), JsonlError> 
         })?;
         match parsed {
             ExportLine::Heading { version, .. } if version > VERSION => return Err(JsonlError::Newer(version)),
-            ExportLine::Heading { scope: named, .. } => scope = Some(named),
+            ExportLine::Heading { scope: named, claims, .. } => {
+                scope = Some(named);
+                expected = usize::saturating_add(expected, claims);
+            }
             ExportLine::Claim { .. } if scope.is_none() => return Err(JsonlError::NoHeading),
             ExportLine::Claim { claim, .. } => claims.push((at + 1, *claim)),
         }
     }
-    scope.map(|scope| (scope, claims)).ok_or(JsonlError::NoHeading)
+    let scope = scope.ok_or(JsonlError::NoHeading)?;
+    let found = claims.len();
+    if found == expected { Ok((scope, claims)) } else { Err(JsonlError::WrongCount { expected, found }) }
 }
 
 #[cfg(test)]
@@ -141,6 +159,14 @@ mod tests {
         });
         let counts: Vec<_> = counts.collect();
         assert_eq!(counts, [vec![1, 2], vec![2]]);
+    }
+
+    #[test]
+    fn an_export_that_ends_between_two_lines_is_incomplete() {
+        let scope = claim(1, "old").scope;
+        let lines = lines(&scope, vec![claim(1, "old"), claim(2, "new")], vec![], 5);
+        let text: String = lines.iter().take(2).map(|line| serde_json::to_string(line).unwrap() + "\n").collect();
+        assert_eq!(read(&text), Err(JsonlError::WrongCount { expected: 2, found: 1 }));
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub use compact_log::{CompactedLog, FileShrink};
 pub use doubt_rows::{DoubtRow, NewDoubt, QueuedDoubts};
 pub use error::StoreError;
 pub use long_step::{StoreProgress, StoreStep};
-pub use past::PastMark;
+pub use past::{EVER, PastMark};
 pub use read::{
     AgentTally, AnswersInScope, ClaimLink, ClaimNews, JudgedWords, NearbyLists, NewestAnswers, RecordedPromotion,
     Sightings,

@@ -12,28 +12,31 @@ use rusqlite::{
 use super::{Reader, Result, StoreError, log, open, rebuild, vectors};
 use crate::domain::Scope;
 
-/// What the past is made of: changes where a past that was read is no longer that of the store.
+/// A time later than that of any event, in milliseconds since the Unix epoch.
+pub const EVER: u64 = u64::MAX >> 1;
+
+/// Identifies the events up to a time. If the mark has changed, what was read of that past is out of date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PastMark {
     /// Events up to the time.
     events: usize,
-    /// Of those, how many still have their words.
+    /// How many of them have a body, so were not redacted.
     bodies: usize,
-    /// The last of them to arrive.
+    /// The highest row number among them.
     last: i64,
-    /// Vectors in the whole store, those of reasons among them.
+    /// Vectors of statements and reasons in the whole store.
     vectors: usize,
-    /// Something happened later.
+    /// Whether the scope has later events.
     over: bool,
 }
 
 impl PastMark {
-    /// Whether words were redacted between this mark and a later one.
+    /// Whether an event was redacted between this mark and a later one.
     pub fn lost_words(&self, now: &Self) -> bool {
         now.events.saturating_sub(now.bodies) > self.events.saturating_sub(self.bodies)
     }
 
-    /// Nothing happened since: the past is the present.
+    /// Whether there are no later events, so that the past equals the present.
     pub fn is_present(&self) -> bool {
         !self.over
     }
@@ -47,16 +50,16 @@ macro_rules! of_the_past {
     };
 }
 
-/// Tables that are taken over whole, what others refer to first.
+/// Tables that are copied whole. A table comes after those that it refers to.
 const WHOLE: [&str; 4] = ["scopes", "teams", "team_scopes", "devices"];
 
 impl Reader {
-    /// What the past of a scope, or of the whole store, is made of at present. `as_of` is a wall time in milliseconds since the Unix epoch.
+    /// Returns the present mark of the past of a scope, or of the whole store. `as_of` is a wall time in milliseconds since the Unix epoch.
     pub fn past_mark(&self, scope: Option<&Scope>, as_of: u64) -> Result<PastMark> {
         self.snapshot(|reader| {
             let db = &reader.db;
             let Some([scope, level]) = places(db, scope)? else { return Ok(PastMark::default()) };
-            // Each from an index alone, where a scope is asked for.
+            // With a scope, each query reads only an index.
             let of = |select: &str| format!("{select} FROM events e WHERE {} AND e.wall <= ?2", in_scope(&scope));
             let bound = params![scope, log::wall(as_of), level];
             let mut read = db.prepare_cached(&of("SELECT count(*), coalesce(max(e.n), 0)"))?;
@@ -76,7 +79,8 @@ impl Reader {
         })
     }
 
-    /// The store as it was at a wall time, by event clock; of one scope and its organisation's level, or whole. Words that were redacted since are gone there too.
+    /// Returns a copy of the store in memory with the events up to a wall time, by their clocks: those of one scope and its organisation's level, or all.
+    /// Bodies that were redacted since are missing there, too.
     pub fn past(&self, scope: Option<&Scope>, as_of: u64) -> Result<Self> {
         let then = open::scratch()?;
         self.snapshot(|reader| {

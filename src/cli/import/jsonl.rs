@@ -17,7 +17,7 @@ use crate::{
     api::{ClaimView, RememberRequest},
     cli::{CliError, Context, Exit},
     domain::{ClaimId, Status, text::has_word},
-    interchange::jsonl,
+    interchange::jsonl::{self, JsonlError},
 };
 
 /// The maximum size of an export, in bytes.
@@ -36,7 +36,15 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let path = shown(&args.file);
     let text = read(&args.file, MAX_EXPORT)?;
-    let (_, claims) = jsonl::read(&text).map_err(|error| CliError::usage(format_args!("{path}: {error}")))?;
+    let (_, claims) = jsonl::read(&text).map_err(|error| {
+        let refused = CliError::usage(format_args!("{path}: {error}"));
+        match error {
+            JsonlError::WrongCount { found, .. } => refused.hint(format_args!(
+                "export the project again; to import the claims of this file alone, write `\"claims\":{found}` in line 1"
+            )),
+            _ => refused,
+        }
+    })?;
     let (kept, gone): (Vec<_>, Vec<_>) =
         claims.into_iter().partition(|(_, claim)| !claim.flags.undone && !claim.flags.redacted);
     let left: Vec<_> = gone

@@ -12,7 +12,7 @@ use crate::{
     domain::Scope,
     engine::{Engine, agreement, beside, past_reads::PastTime, validate},
     recall::snapshot::{SnapshotEntry, SnapshotPage, TOKENS, page},
-    store::{PastMark, Reader},
+    store::{EVER, PastMark, Reader},
 };
 
 /// The newest claims that are read for a page: it has room for a few hundred.
@@ -41,9 +41,6 @@ struct Made {
     mark: PastMark,
     at: u64,
 }
-
-/// Any time that there will be: the present as a past.
-const EVER: u64 = u64::MAX >> 1;
 
 /// `GET /snapshot`.
 pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Result<Snapshot, ApiError> {
