@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{conflicts::CardAct, request};
+use super::{Warning, conflicts::CardAct, request};
 use crate::domain::{CardId, ClaimId, OpId, Scope};
 
 /// The most cards that one act settles.
@@ -70,6 +70,9 @@ pub struct ResolvedCard {
     pub settled: bool,
     /// What was done, or why the card was left unchanged, in one sentence.
     pub summary: String,
+    /// What the guard says about claims that settling the card stores.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// The answer to `POST /conflicts/resolve`.

@@ -199,7 +199,7 @@ pub struct NotesWritten {
     pub section: String,
     /// The section as it was; empty if there was none.
     pub before: String,
-    /// The tokens of the section.
+    /// About how many tokens the section has.
     pub tokens: usize,
     /// The budget.
     pub budget: usize,

@@ -63,7 +63,7 @@ enum What {
         #[arg(long, value_name = "N")]
         tokens: Option<usize>,
     },
-    /// Compare files with the stored claims, without storing anything. Exit code 1 if they differ.
+    /// Check whether rules in files conflict with the stored claims, without storing anything. Exit code 1 if one does.
     Check {
         /// A file or a folder [default: all followed files].
         #[arg(value_name = "PATH")]
@@ -258,7 +258,7 @@ async fn write(
     }
     let left = if answer.left_out > 0 { format!("; {} left out", answer.left_out) } else { String::new() };
     cx.ui.note(text!(
-        "{} ({}): {} of {} tokens{}.",
+        "{} ({}): about {} of {} tokens{}.",
         sanitize_line(&answer.sentence()),
         escape(&answer.scope.to_string()),
         answer.tokens,
@@ -305,13 +305,13 @@ async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError
         for problem in &answer.problems {
             cx.ui.note(text!("{}", sanitize_line(problem)));
         }
-        let found = if agrees {
-            "no differences".to_owned()
-        } else {
-            count(answer.conflicts.len(), "difference", "differences")
+        let found = match answer.conflicts.len() {
+            0 => "none conflicts".to_owned(),
+            1 => "1 conflicts".to_owned(),
+            several => format!("{several} conflict"),
         };
         cx.ui.line(text!(
-            "{}, {} compared with the stored claims: {}.",
+            "{}, {}: {} with the stored claims.",
             count(answer.files, "file", "files"),
             count(answer.rules, "rule", "rules"),
             found

@@ -71,6 +71,7 @@ impl Ui {
     fn resolved(&mut self, answer: &ResolvedMany) {
         for item in &answer.items {
             self.resolved_card(item, answer.dry_run);
+            self.warnings(&item.warnings);
         }
         self.line(text!("{}.", answer.summary));
         if !answer.needs_review.is_empty() {

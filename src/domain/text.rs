@@ -127,6 +127,38 @@ pub fn without_place(reason: &str) -> Option<&str> {
     Some(own.trim_end()).filter(|own| !own.is_empty())
 }
 
+/// Estimates how many tokens a text has for a language model, usually 5 to 25 % too many.
+///
+/// Runs of letters count as one token per six letters, runs of digits as one per three, other characters as one each,
+/// and spaces as none. Compared with the tokenizer o200k on 954 rules and decisions and on these docs, the estimate is
+/// 23 and 16 % too high in total, and too low for one rule in thirty.
+pub fn estimated_tokens(text: &str) -> usize {
+    const LETTERS: usize = 6;
+    const DIGITS: usize = 3;
+    let (mut tokens, mut letters, mut digits) = (0, 0, 0);
+    let mut after_lowercase = false;
+    for c in text.chars() {
+        if c.is_ascii_alphabetic() {
+            let word_begins = after_lowercase && c.is_ascii_uppercase();
+            tokens += usize::from(word_begins || letters % LETTERS == 0);
+            letters = if word_begins { 1 } else { letters + 1 };
+        } else {
+            letters = 0;
+        }
+        if c.is_ascii_digit() {
+            tokens += usize::from(digits % DIGITS == 0);
+            digits += 1;
+        } else {
+            digits = 0;
+        }
+        if !c.is_ascii_alphanumeric() && c != ' ' {
+            tokens += c.len_utf8().saturating_sub(1).max(1);
+        }
+        after_lowercase = c.is_ascii_lowercase();
+    }
+    tokens
+}
+
 /// The words of a text in lower case, reduced to their stems, in order (Porter, "Snowball: a language for stemming algorithms",
 /// 2001). What the text index holds and what recall compares: both must divide a text alike.
 pub fn stems(text: &str) -> Vec<String> {

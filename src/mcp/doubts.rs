@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::shape::{day, omit_empty};
 use crate::{
     api::{Doubt, DoubtBand},
-    domain::text::cut_line,
+    domain::text::{cut_line, estimated_tokens},
 };
 
 /// What a writer is to do about a question.
@@ -33,26 +33,12 @@ const MENTIONED: usize = 2;
 /// The most characters of a statement that is mentioned.
 const MENTIONED_STATEMENT: usize = 160;
 
-/// Estimates the tokens of a text, rather too high: one per four letters of a word, per digit and per sign.
-fn tokens_of(text: &str) -> usize {
-    let (mut tokens, mut letters) = (0, 0);
-    for c in text.chars() {
-        letters = if c.is_ascii_alphabetic() { letters + 1 } else { 0 };
-        tokens += match c {
-            ' ' => 0,
-            _ if letters > 0 => usize::from(letters % 4 == 1),
-            c => c.len_utf8().saturating_sub(1).max(1),
-        };
-    }
-    tokens
-}
-
 /// The claims of a question.
 pub(super) fn asked(doubts: &[Doubt]) -> Value {
     let cost = |(statement, reason): (usize, usize)| -> usize {
         let texts = |doubt: &Doubt| {
             let reason = cut_reason(doubt, reason).unwrap_or_default();
-            tokens_of(&cut_line(&doubt.statement, statement)) + tokens_of(&reason)
+            estimated_tokens(&cut_line(&doubt.statement, statement)) + estimated_tokens(&reason)
         };
         doubts.iter().map(|doubt| CLAIM_TOKENS + texts(doubt)).sum()
     };

@@ -118,7 +118,7 @@ impl Ui {
         ]);
     }
 
-    fn warnings(&mut self, warnings: &[Warning]) {
+    pub(in crate::cli) fn warnings(&mut self, warnings: &[Warning]) {
         for warning in warnings {
             let label = self.paint(Style::Warn, "Warning:");
             let message = sanitize_line(&in_arguments(&warning.message));

@@ -7,7 +7,6 @@ mod discover;
 mod file_reader;
 mod read_changes;
 mod section_writer;
-mod tokens;
 mod watch_list;
 mod watcher;
 

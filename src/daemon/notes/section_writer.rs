@@ -8,10 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{NotesKeeper, absolute, discover, file_reader, lock, tokens};
+use super::{NotesKeeper, absolute, discover, file_reader, lock};
 use crate::{
     api::{ApiError, ErrorCode, NoteConflict, NoteFormat, NotesRun, NotesWriteRequest, NotesWritten},
-    domain::{CardId, EventId, Qualifiers, judgement::words_hash},
+    domain::{CardId, EventId, Qualifiers, judgement::words_hash, text::estimated_tokens},
     engine::NoteProposal,
     files::{DraftFile, real_path},
     notes::{
@@ -106,7 +106,7 @@ struct Choice {
 /// Chooses the lines of a section, whose whole text has at most `budget` tokens unless the empty one has more.
 fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposal], budget: usize) -> Choice {
     // The title, the titles of groups, and the marks of the list.
-    let frame = tokens::count(&note_format::content(scope, format, &[]));
+    let frame = estimated_tokens(&note_format::content(scope, format, &[]));
     let candidates: Vec<NoteCandidate> = notes
         .iter()
         .map(|note| NoteCandidate {
@@ -114,7 +114,7 @@ fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposa
             rank: note.rank,
             in_domain: note.in_domain,
             is_conflict: note.line.conflict.is_some(),
-            tokens: tokens::count(&note.line.text(format)) + 3,
+            tokens: estimated_tokens(&note.line.text(format)) + 3,
         })
         .collect();
     let mut chosen = choose(&candidates, budget.saturating_sub(frame));
@@ -122,7 +122,7 @@ fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposa
         let lines: Vec<NoteLine> =
             chosen.iter().filter_map(|at| notes.get(*at)).map(|note| note.line.clone()).collect();
         let section = note_format::content(scope, format, &lines);
-        let tokens = tokens::count(&section);
+        let tokens = estimated_tokens(&section);
         if tokens <= budget || chosen.pop().is_none() {
             return Choice { section, tokens, chosen };
         }

@@ -236,6 +236,9 @@ fn done(state: &mut AppState, answer: ResolvedMany, out: &mut Vec<Effect>) {
     }
     let (summary, place) = (answer.summary.trim_end_matches('.'), state.scope_suffix(&answer.scope));
     out.push(state.toast_with(Tone::Done, format!("{summary}{place}.{more}"), "{undo} to undo"));
+    for warning in answer.items.into_iter().flat_map(|item| item.warnings) {
+        out.push(state.toast(Tone::Warn, warning.message));
+    }
     if !answer.needs_review.is_empty() {
         out.push(state.toast(Tone::Warn, need_review(answer.needs_review.len())));
     }

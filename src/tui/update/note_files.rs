@@ -137,7 +137,7 @@ pub(super) fn request(state: &mut AppState, path: &str, scope: &Scope, dry_run: 
 /// Takes the answer to a write: what would be written, if the page of it is open, else what was.
 pub(super) fn written(state: &mut AppState, written: &NotesWritten, is_page: bool, out: &mut Vec<Effect>) {
     if is_page {
-        let note = format!("{} of {} tokens", written.tokens, written.budget);
+        let note = format!("about {} of {} tokens", written.tokens, written.budget);
         return page::accept(state, difference(written), note);
     }
     state.acting = None;

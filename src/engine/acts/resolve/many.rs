@@ -7,10 +7,10 @@ use super::{Plan, Resolution, Settling, ask_models, plan};
 use crate::{
     api::{
         ApiError, CardAct, CardKind, CardRef, CardSide, CardView, ErrorCode, Keep, MAX_CARDS, ResolveManyRequest,
-        ResolveRequest, ResolvedCard, ResolvedMany, WriteOutcome,
+        ResolveRequest, ResolvedCard, ResolvedMany, Warning, WriteOutcome,
     },
     domain::{
-        ClaimId, EventKind, Norm, Qualifiers, Scope, Status,
+        CardId, ClaimId, EventKind, Norm, Qualifiers, Scope, Status,
         derive::local,
         guard_report::{ComparedClaim, PairCheck},
     },
@@ -22,7 +22,7 @@ use crate::{
         validate, wording,
     },
     guard::StructuralPairCheck,
-    store::{CardRow, EventDraft, Ref},
+    store::{CardRow, ClaimRow, EventDraft, Ref},
 };
 
 /// `POST /conflicts/resolve`.
@@ -127,6 +127,21 @@ fn is_from(own: &str, asked: &str) -> bool {
     own == asked || file.is_some_and(|(file, _)| file == asked)
 }
 
+/// What this act does to one card.
+struct PlannedCard {
+    settled: bool,
+    /// What is done, or why the card stays open, in one sentence.
+    summary: String,
+    warnings: Vec<Warning>,
+}
+
+impl PlannedCard {
+    /// A card that stays as it is.
+    fn open(why: String) -> Self {
+        Self { settled: false, summary: why, warnings: Vec::new() }
+    }
+}
+
 /// The plans of several cards, on their way to one act.
 struct Batch<'a, 's> {
     context: &'a mut ActContext<'s>,
@@ -137,13 +152,26 @@ struct Batch<'a, 's> {
     gone: HashSet<ClaimId>,
     /// Claims that the plans so far store.
     made: Vec<EventDraft>,
+    /// Claims that the plans so far make active again.
+    reinstated: Vec<ClaimId>,
+    /// For each card with a changed decision: the claims that give way, and the statement that replaces them.
+    changes: Vec<(CardId, Vec<ClaimRow>, String)>,
 }
 
 impl<'a, 's> Batch<'a, 's> {
     fn new(context: &'a mut ActContext<'s>, request: &'a ResolveManyRequest) -> Result<Self, ApiError> {
         let first = request.cards.first().map_or("", |card| card.id.as_str());
         let scope = find::card(context.reader(), "cards", first)?.scope;
-        Ok(Self { context, request, scope, drafts: Vec::new(), gone: HashSet::new(), made: Vec::new() })
+        Ok(Self {
+            context,
+            request,
+            scope,
+            drafts: Vec::new(),
+            gone: HashSet::new(),
+            made: Vec::new(),
+            reinstated: Vec::new(),
+            changes: Vec::new(),
+        })
     }
 
     fn run(mut self) -> Result<ResolvedMany, ApiError> {
@@ -166,9 +194,16 @@ impl<'a, 's> Batch<'a, 's> {
             replayed: false,
         };
         if !self.request.dry_run && !self.drafts.is_empty() {
-            let committed = self.context.commit(&WriteScope::at(&self.scope), self.drafts, "resolve", summary)?;
-            for id in &committed.created {
+            let write_scope = WriteScope::at(&self.scope);
+            let committed = self.context.commit(&write_scope, self.drafts, "resolve", summary)?;
+            for id in committed.created.iter().chain(&self.reinstated) {
                 self.context.engine.deepen_later(*id, false, false);
+            }
+            for (card, old, new) in &self.changes {
+                let found = self.context.still_in_force(&write_scope, old, new, &committed)?;
+                if let Some(item) = answer.items.iter_mut().find(|item| item.card == *card) {
+                    item.warnings.extend(found);
+                }
             }
             answer.needs_review = committed.needs_review;
         }
@@ -178,21 +213,22 @@ impl<'a, 's> Batch<'a, 's> {
     /// Plans one card. What a person can mend leaves the card as it is; an error of the store ends the act.
     fn one(&mut self, row: &CardRow, rev: Option<u64>) -> Result<ResolvedCard, ApiError> {
         let view = self.context.card_view(&row.id)?;
-        let (settled, summary) = match self.planned(row, &view, rev) {
-            Ok(outcome) => outcome,
+        let planned = match self.planned(row, &view, rev) {
+            Ok(planned) => planned,
             Err(error) if matches!(error.code, ErrorCode::Internal | ErrorCode::Unavailable) => return Err(error),
-            Err(error) => (false, error.message),
+            Err(error) => PlannedCard::open(error.message),
         };
-        Ok(ResolvedCard { card: row.id, headline: view.summary.headline, settled, summary })
+        let PlannedCard { settled, summary, warnings } = planned;
+        Ok(ResolvedCard { card: row.id, headline: view.summary.headline, settled, summary, warnings })
     }
 
-    /// Whether the card is settled by this act, and in what way, or why not.
-    fn planned(&mut self, row: &CardRow, view: &CardView, rev: Option<u64>) -> Result<(bool, String), ApiError> {
+    /// Plans one card, and adds its events to those of the act if it can be settled.
+    fn planned(&mut self, row: &CardRow, view: &CardView, rev: Option<u64>) -> Result<PlannedCard, ApiError> {
         if row.scope != self.scope {
-            return Ok((
-                false,
-                format!("skipped: it belongs to {}, and one request settles cards of one scope", row.scope),
-            ));
+            return Ok(PlannedCard::open(format!(
+                "skipped: it belongs to {}, and one request settles cards of one scope",
+                row.scope
+            )));
         }
         if let Some(lost) = row.members.iter().find(|member| self.gone.contains(member)) {
             return Ok(self.changed_under(row, view, lost));
@@ -200,23 +236,22 @@ impl<'a, 's> Batch<'a, 's> {
         let resolution = resolution(self.request, view)?;
         let settling = match plan(self.context, row, &resolution, rev)? {
             Plan::Commit(settling) => settling,
-            Plan::Answer(answer) => return Ok((false, left(&answer))),
+            Plan::Answer(answer) => return Ok(PlannedCard::open(left(&answer))),
         };
         if let Some(against) = self.opposes(&settling) {
-            return Ok((
-                false,
-                format!(
-                    "the guard refused it: it contradicts or repeats {against}, which another of these cards stores"
-                ),
-            ));
+            return Ok(PlannedCard::open(format!(
+                "the guard refused it: it contradicts or repeats {against}, which another of these cards stores"
+            )));
         }
-        let Settling { drafts, summary, .. } = settling;
+        let Settling { drafts, summary, warnings, change, reinstates } = settling;
         self.take(drafts);
-        Ok((true, summary))
+        self.reinstated.extend(reinstates);
+        self.changes.extend(change.map(|(old, new)| (row.id, old, new)));
+        Ok(PlannedCard { settled: true, summary, warnings })
     }
 
-    /// What becomes of a card of which an earlier plan has taken away a claim.
-    fn changed_under(&self, row: &CardRow, view: &CardView, lost: &ClaimId) -> (bool, String) {
+    /// Returns what becomes of a card after an earlier plan replaced or retracted one of its claims.
+    fn changed_under(&self, row: &CardRow, view: &CardView, lost: &ClaimId) -> PlannedCard {
         let derived = row.kind == CardKind::Contradiction;
         let left = view
             .sides
@@ -224,15 +259,13 @@ impl<'a, 's> Batch<'a, 's> {
             .filter(|side| side.claim.status == Status::Active && !self.gone.contains(&side.claim.id))
             .count();
         if derived && left < 2 {
-            return (true, "settled by the others: only one of its claims is still active".to_owned());
+            let summary = "settled by the others: only one of its claims is still active".to_owned();
+            return PlannedCard { settled: true, summary, warnings: Vec::new() };
         }
-        (
-            false,
-            format!(
-                "claim {} was replaced or retracted by another of these cards: look at this card again",
-                lost.short()
-            ),
-        )
+        PlannedCard::open(format!(
+            "claim {} was replaced or retracted by another of these cards: look at this card again",
+            lost.short()
+        ))
     }
 
     /// The statement stored by an earlier plan that a new one contradicts or repeats.
@@ -333,7 +366,7 @@ fn replayed(context: &ActContext<'_>, request: &ResolveManyRequest) -> Result<Re
         let settled = view.summary.status != crate::api::CardStatus::Open;
         let summary = if settled { "done by the earlier request" } else { "left unchanged by the earlier request" };
         let (card, headline) = (view.summary.id, view.summary.headline);
-        items.push(ResolvedCard { card, headline, settled, summary: summary.to_owned() });
+        items.push(ResolvedCard { card, headline, settled, summary: summary.to_owned(), warnings: Vec::new() });
     }
     let settled = items.iter().filter(|item| item.settled).count();
     Ok(ResolvedMany {

@@ -11,7 +11,13 @@ fn asked_by_enter() -> AppState {
     let mut state = cards();
     let out = press(&mut state, "space d n o enter");
     let (ticket, WriteRequest::ResolveMany(request)) = written(&out).unwrap() else { panic!() };
-    let item = ResolvedCard { card: card_id(1), headline: "x".into(), settled: true, summary: "Dismissed it".into() };
+    let item = ResolvedCard {
+        card: card_id(1),
+        headline: "x".into(),
+        settled: true,
+        summary: "Dismissed it".into(),
+        warnings: vec![],
+    };
     let preview = ResolvedMany {
         op_id: OpId([5; 16]),
         scope: scope("api"),

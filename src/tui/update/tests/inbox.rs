@@ -415,6 +415,7 @@ fn what_is_settled_by_one_act_leaves_without_a_word() {
             headline: String::new(),
             settled: true,
             summary: "Discarded".into(),
+            warnings: vec![],
         };
         RequestAnswer::Many(Box::new(crate::api::ResolvedMany {
             op_id: OpId([5; 16]),

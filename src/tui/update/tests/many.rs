@@ -12,7 +12,7 @@ fn answer_to(request: &crate::api::ResolveManyRequest, left: &[u8]) -> RequestAn
         let settled = !left.iter().any(|n| card_id(*n).to_hex() == card.id);
         let id = (1..=60).map(card_id).find(|id| id.to_hex() == card.id).unwrap();
         let summary = if settled { "Superseded it" } else { "no side is first" };
-        ResolvedCard { card: id, headline: "They disagree".into(), settled, summary: summary.into() }
+        ResolvedCard { card: id, headline: "They disagree".into(), settled, summary: summary.into(), warnings: vec![] }
     });
     let items: Vec<ResolvedCard> = items.collect();
     RequestAnswer::Many(Box::new(ResolvedMany {
