@@ -1,6 +1,12 @@
 //! The data types of inference: roles, calls, prompts, models and their state.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    io::{self, Read},
+    path::PathBuf,
+    time::Duration,
+};
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
@@ -173,15 +179,38 @@ impl Prompt {
     }
 }
 
+/// The window with which the built-in models are compressed, as a power of two: the size of a model and its base.
+const WINDOW_LOG: u32 = 26;
+
 /// A model file that is built into the program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddedModel {
     /// Its name, for people; also the stem of the file that is written.
     pub name: &'static str,
-    /// SHA-256 of `bytes`, 64 lower-case hexadecimal digits.
+    /// SHA-256 of the GGUF file, 64 lower-case hexadecimal digits.
     pub sha256: &'static str,
-    /// The GGUF file.
-    pub bytes: &'static [u8],
+    /// The size of the GGUF file in bytes.
+    pub size: u64,
+    /// The GGUF file, compressed with zstd.
+    pub compressed: &'static [u8],
+    /// The model whose file was the compressor's prefix (`zstd --patch-from`), because this model was trained from it
+    /// and the two share their token embeddings.
+    pub base: Option<&'static EmbeddedModel>,
+}
+
+impl EmbeddedModel {
+    /// Decompresses the GGUF file.
+    ///
+    /// # Errors
+    /// If the data are damaged, which a test rules out.
+    pub fn unpack(&self) -> io::Result<Vec<u8>> {
+        let base = self.base.map(Self::unpack).transpose()?.unwrap_or_default();
+        let mut decoder = zstd::Decoder::with_ref_prefix(self.compressed, &base)?;
+        decoder.window_log_max(WINDOW_LOG)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(self.size).unwrap_or_default());
+        decoder.take(self.size).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
 }
 
 impl fmt::Debug for EmbeddedModel {
@@ -190,7 +219,7 @@ impl fmt::Debug for EmbeddedModel {
         f.debug_struct("EmbeddedModel")
             .field("name", &self.name)
             .field("sha256", &self.sha256)
-            .field("bytes", &self.bytes.len())
+            .field("size", &self.size)
             .finish()
     }
 }

@@ -5,11 +5,9 @@ mod fetch;
 mod import;
 mod server;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
+use ergo::infer::{ModelRole, catalogue};
 use serde_json::Value;
 
 use crate::support::TestHome;
@@ -77,7 +75,7 @@ fn serves(home: &TestHome, role: &str) -> Value {
     value["roles"].as_array().unwrap().iter().find(|item| item["role"] == role).unwrap().clone()
 }
 
-/// A built-in model's file, in the repository.
-fn asset(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/models").join(name)
+/// The built-in embedder as a GGUF file.
+fn embedder_file() -> Vec<u8> {
+    catalogue::embedded(ModelRole::Embedder).unwrap().unpack().unwrap()
 }

@@ -25,29 +25,29 @@ pub use model_store::{InstalledModel, ModelStore, ModelStoreError};
 
 const TEXT: &str = include_str!("../../../assets/models.toml");
 
+static EMBEDDER: EmbeddedModel = EmbeddedModel {
+    name: "minilm-l6",
+    sha256: "53cf5979d8ab88451f2440320d89252f4f282bd40011a6b440859a952afc5b8d",
+    size: 25_279_232,
+    compressed: include_bytes!("../../../assets/models/minilm-l6-q8_0.gguf.zst"),
+    base: None,
+};
+
+static CROSS_ENCODER: EmbeddedModel = EmbeddedModel {
+    name: "ergo-nli-minilm",
+    sha256: "432b47a5816041c321c303e751febd64bec342ca6f18962a05884ec7bda88f12",
+    size: 25_579_104,
+    compressed: include_bytes!("../../../assets/models/ergo-nli-minilm-q8_0.gguf.zst"),
+    base: Some(&EMBEDDER),
+};
+
 /// The model files that are built into the program, each the default of its role.
-pub static EMBEDDED: &[(ModelRole, EmbeddedModel)] = &[
-    (
-        ModelRole::Embedder,
-        EmbeddedModel {
-            name: "minilm-l6",
-            sha256: "53cf5979d8ab88451f2440320d89252f4f282bd40011a6b440859a952afc5b8d",
-            bytes: include_bytes!("../../../assets/models/minilm-l6-q8_0.gguf"),
-        },
-    ),
-    (
-        ModelRole::Nli,
-        EmbeddedModel {
-            name: "ergo-nli-minilm",
-            sha256: "432b47a5816041c321c303e751febd64bec342ca6f18962a05884ec7bda88f12",
-            bytes: include_bytes!("../../../assets/models/ergo-nli-minilm-q8_0.gguf"),
-        },
-    ),
-];
+pub static EMBEDDED: &[(ModelRole, &EmbeddedModel)] =
+    &[(ModelRole::Embedder, &EMBEDDER), (ModelRole::Nli, &CROSS_ENCODER)];
 
 /// Returns the built-in default of a role.
 pub fn embedded(role: ModelRole) -> Option<&'static EmbeddedModel> {
-    EMBEDDED.iter().find(|(serves, _)| *serves == role).map(|(_, model)| model)
+    EMBEDDED.iter().find(|(serves, _)| *serves == role).map(|(_, model)| *model)
 }
 
 /// A model that ergo knows.
@@ -213,10 +213,11 @@ mod tests {
         for (role, model) in EMBEDDED {
             let entry = catalogue.named(model.name).unwrap();
             assert!(entry.embedded && entry.role == *role, "{entry:?}");
-            assert_eq!(entry.bytes, model.bytes.len() as u64);
+            assert_eq!(entry.bytes, model.size);
             assert_eq!(entry.sha256.to_string(), model.sha256);
-            assert_eq!(digest::of_bytes(model.bytes), entry.sha256, "the asset is another file");
-            let header = gguf::GgufHeader::read(&mut &*model.bytes).unwrap();
+            let bytes = model.unpack().unwrap();
+            assert_eq!(digest::of_bytes(&bytes), entry.sha256, "the asset is another file");
+            let header = gguf::GgufHeader::read(&mut &*bytes).unwrap();
             assert_eq!(header.role(), Ok(*role));
         }
         let inside = catalogue.models().iter().filter(|model| model.embedded).count();

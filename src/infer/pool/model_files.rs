@@ -45,15 +45,14 @@ pub fn write_out(model: &EmbeddedModel, folder: &Path) -> io::Result<PathBuf> {
         return Ok(path);
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    write_private(&path, model.bytes)?;
+    write_private(&path, &model.unpack()?)?;
     remove_others(model, folder, &path);
     Ok(path)
 }
 
 fn is_whole(path: &Path, model: &EmbeddedModel) -> bool {
     let size = fs::metadata(path).map_or(0, |meta| meta.len());
-    size == model.bytes.len() as u64
-        && digest::of_file(path, &mut |_| {}).is_ok_and(|hash| hash.to_string() == model.sha256)
+    size == model.size && digest::of_file(path, &mut |_| {}).is_ok_and(|hash| hash.to_string() == model.sha256)
 }
 
 /// Removes the files of other versions. A process that still reads one keeps it.
@@ -77,7 +76,8 @@ mod tests {
 
     fn model() -> EmbeddedModel {
         let hash: &'static str = Box::leak(digest::of_bytes(BYTES).to_string().into_boxed_str());
-        EmbeddedModel { name: "tiny", sha256: hash, bytes: BYTES }
+        let compressed: &'static [u8] = Box::leak(zstd::bulk::compress(BYTES, 1).unwrap().into_boxed_slice());
+        EmbeddedModel { name: "tiny", sha256: hash, size: BYTES.len() as u64, compressed, base: None }
     }
 
     #[test]

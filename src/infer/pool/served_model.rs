@@ -60,7 +60,7 @@ impl ServedModel {
     /// Returns the size of its file in bytes.
     pub(super) fn size(&self) -> u64 {
         match &self.model {
-            ModelSource::Embedded(model) => model.bytes.len() as u64,
+            ModelSource::Embedded(model) => model.size,
             ModelSource::File(file) => std::fs::metadata(&file.path).map_or(0, |meta| meta.len()),
         }
     }

@@ -93,7 +93,7 @@ fn a_daemon_that_is_killed_leaves_no_worker_behind() {
 fn a_model_that_cannot_be_used_is_named_and_writes_go_on() {
     let home = home();
     let (mine, settings) = (home.path().join("mine.gguf"), fs::read_to_string(home.paths().config).unwrap());
-    let whole = catalogue::embedded(ModelRole::Embedder).unwrap().bytes;
+    let whole = catalogue::embedded(ModelRole::Embedder).unwrap().unpack().unwrap();
     fs::write(&mine, &whole[..whole.len() - 1000]).unwrap();
     fs::write(home.paths().config, format!("{settings}embedder = {:?}\n", mine.to_str().unwrap())).unwrap();
     let _daemon = home.daemon();

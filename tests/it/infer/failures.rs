@@ -56,7 +56,7 @@ fn a_worker_that_hangs_costs_its_callers_their_deadline_and_is_replaced() {
 fn a_file_that_is_no_model_is_refused_in_words_until_it_changes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("mine.gguf");
-    let good = catalogue::embedded(ModelRole::Embedder).unwrap().bytes;
+    let good = catalogue::embedded(ModelRole::Embedder).unwrap().unpack().unwrap();
     let pool = pool(dir.path(), ModelSet { embedder: Some(file(&path)), ..ModelSet::default() });
     let mut garbage = b"GGUF".to_vec();
     garbage.extend((0..100_000_u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()));

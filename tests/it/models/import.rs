@@ -4,7 +4,7 @@ use std::fs;
 
 use ergo::api::WriteOutcome;
 
-use super::{asset, bytes, home_with, listed, serves, sha256};
+use super::{bytes, embedder_file, home_with, listed, serves, sha256};
 use crate::support::{
     TestHome, block_on, decision,
     gguf::{write_tiny_llm, write_tiny_nli},
@@ -20,7 +20,7 @@ fn garbage_is_refused_in_words() {
         assert_eq!(output.code, Some(2), "{output:?}");
         output.stderr
     };
-    let model = fs::read(asset("minilm-l6-q8_0.gguf")).unwrap();
+    let model = embedder_file();
     assert!(import(b"").contains("not a GGUF file"));
     let page = import(b"<!doctype html><title>Sign in</title>");
     assert!(page.contains("not a GGUF file") && page.contains("not an HTML page"), "{page}");
@@ -59,14 +59,15 @@ fn a_file_of_the_catalogue_is_recognised_by_its_hash() {
     );
     let again = home.run(["models", "import", "whatever.bin", "--json"]).ok();
     assert_eq!(again.json()["result"], "already_installed");
-    let inside = home.run(["models", "import", asset("minilm-l6-q8_0.gguf").to_str().unwrap(), "--json"]).ok();
+    fs::write(home.work().join("inside.gguf"), embedder_file()).unwrap();
+    let inside = home.run(["models", "import", "inside.gguf", "--json"]).ok();
     assert_eq!(inside.json()["result"], "embedded");
     assert_eq!(serde_json::json!(fs::read_dir(home.paths().models()).unwrap().count()), 3, "model, record, lock");
 }
 
 /// The built-in embedder with a byte behind its end: the same model, with a hash that stands in no catalogue.
 fn own_embedder(home: &TestHome) -> Vec<u8> {
-    let mut model = fs::read(asset("minilm-l6-q8_0.gguf")).unwrap();
+    let mut model = embedder_file();
     model.push(0);
     fs::write(home.work().join("Own Embedder.gguf"), &model).unwrap();
     model
