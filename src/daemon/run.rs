@@ -40,6 +40,10 @@ use crate::{
 /// How long a thread of the engine waits for more to do before it ends: a daemon at rest is one thread that sleeps.
 const THREAD_REST: Duration = Duration::from_secs(2);
 
+/// How long the daemon waits at its end for requests that still run on other threads. `ergo daemon stop` waits longer than
+/// this and the grace of requests together.
+const LAST_WAIT: Duration = Duration::from_secs(3);
+
 /// A limit on file sizes below this is told as a problem, in bytes.
 const SMALL_FILE_LIMIT: u64 = 1 << 30;
 
@@ -79,9 +83,17 @@ fn owned(
         .build()
         .map_err(DaemonError::system("start the runtime"))?;
     let result = runtime.block_on(live(paths, config, more, ready));
-    // Waits for what still runs on other threads, the store's last connections among them.
-    drop(runtime);
-    drop(lock);
+    // Waits for what still runs on other threads, the store's last connections among them. A request that runs for minutes, such
+    // as an audit, is cut off: what it acknowledged is stored.
+    let waiting = Instant::now();
+    runtime.shutdown_timeout(LAST_WAIT);
+    if waiting.elapsed() < LAST_WAIT {
+        drop(lock);
+    } else {
+        tracing::warn!("ended while a request was still being answered");
+        // The store is free only when the process ends, and with it the threads that still use the store.
+        std::mem::forget(lock);
+    }
     if result.is_ok() {
         tracing::info!("ended");
     }

@@ -41,11 +41,11 @@ mod story_reading;
 mod team;
 mod threshold_shift;
 mod timers;
+mod turns;
 mod unrelated_baseline;
 mod validate;
 mod view;
 mod wording;
-mod write_turns;
 
 use std::sync::{
     Arc, Mutex, PoisonError, RwLock,
@@ -65,6 +65,7 @@ pub use story_reading::check_stories;
 pub use team::{SyncReader, SyncWriter, TeamNotes};
 
 use readers::Readers;
+use turns::Turns;
 
 use crate::{
     api::{
@@ -129,7 +130,9 @@ pub struct Engine {
     // the write-ahead log away.
     readers: Readers,
     writer: Mutex<Store>,
-    write_turns: write_turns::WriteTurns,
+    /// Turns of writes that search and parse before they take the write lock. More of them at once store no more claims, since
+    /// the processor is busy already, but slow down reads. Nobody keeps a turn while it waits for a model.
+    write_turns: Turns,
     /// What was found about the writes that wait for verdicts.
     held_results: held_results::HeldResults,
     listeners: RwLock<Vec<OnChange>>,
@@ -195,7 +198,7 @@ impl Engine {
             guard,
             models,
             writer: Mutex::new(store),
-            write_turns: write_turns::WriteTurns::default(),
+            write_turns: Turns::new(std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2)),
             held_results: held_results::HeldResults::default(),
             readers,
             listeners: RwLock::default(),

@@ -1,47 +1,57 @@
 //! A few read-only connections, lent out one at a time.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError, TryLockError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    ops::Deref,
+    sync::{Mutex, MutexGuard, PoisonError, TryLockError},
 };
 
+use super::turns::{Turn, Turns};
 use crate::store::{Reader, Store, StoreError};
 
 /// The connections; there is at least one.
 pub(super) struct Readers {
     first: Mutex<Reader>,
     others: Vec<Mutex<Reader>>,
-    turn: AtomicUsize,
+    /// One for each connection: a thread waits for whichever comes back first, since an audit keeps one for minutes.
+    turns: Turns,
+}
+
+/// A connection; it goes back when this is dropped.
+pub(super) struct LentReader<'a> {
+    // Dropped before the turn, so that the next thread finds it free.
+    reader: MutexGuard<'a, Reader>,
+    _turn: Turn<'a>,
 }
 
 impl Readers {
     /// Opens `count` connections, at least one.
     pub(super) fn open(store: &Store, count: usize) -> Result<Self, StoreError> {
         let others = (1..count).map(|_| store.open_reader().map(Mutex::new)).collect::<Result<_, _>>()?;
-        Ok(Self { first: Mutex::new(store.open_reader()?), others, turn: AtomicUsize::new(0) })
+        Ok(Self { first: Mutex::new(store.open_reader()?), others, turns: Turns::new(count) })
     }
 
-    /// A connection that is free; else waits its turn for one.
-    pub(super) fn lend(&self) -> MutexGuard<'_, Reader> {
-        if let Some(free) = self.free() {
-            return free;
-        }
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % (self.others.len() + 1);
-        let reader = self.all().nth(turn).unwrap_or(&self.first);
-        reader.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Mutex<Reader>> {
-        std::iter::once(&self.first).chain(&self.others)
+    /// Lends a connection, and waits for one if all are lent.
+    pub(super) fn lend(&self) -> LentReader<'_> {
+        let turn = self.turns.take();
+        let reader = self.free().unwrap_or_else(|| self.first.lock().unwrap_or_else(PoisonError::into_inner));
+        LentReader { reader, _turn: turn }
     }
 
     /// A connection that nobody has. A reader holds no state that a panic could leave half changed.
     fn free(&self) -> Option<MutexGuard<'_, Reader>> {
-        self.all().find_map(|reader| match reader.try_lock() {
+        std::iter::once(&self.first).chain(&self.others).find_map(|reader| match reader.try_lock() {
             Ok(free) => Some(free),
             Err(TryLockError::Poisoned(free)) => Some(free.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         })
+    }
+}
+
+impl Deref for LentReader<'_> {
+    type Target = Reader;
+
+    fn deref(&self) -> &Reader {
+        &self.reader
     }
 }
 
@@ -54,13 +64,32 @@ mod tests {
         infer::NoModels,
     };
 
+    fn engine(dir: &tempfile::TempDir, readers: usize) -> Engine {
+        let mut config = EngineConfig::new(dir.path().join("store.db"), SigningKey::from_bytes(&[7; 32]));
+        config.readers = readers;
+        Engine::open_with_models(config, crate::guard::Guard::default(), std::sync::Arc::new(NoModels)).unwrap()
+    }
+
+    #[test]
+    fn a_thread_gets_the_connection_that_comes_back_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = engine(&dir, 2);
+        let long = engine.readers.lend();
+        for _ in 0..4 {
+            let short = engine.readers.lend();
+            std::thread::scope(|scope| {
+                let waits = scope.spawn(|| drop(engine.readers.lend()));
+                drop(short);
+                waits.join().unwrap();
+            });
+        }
+        drop(long);
+    }
+
     #[test]
     fn a_connection_is_lent_again_after_a_panic() {
         let dir = tempfile::tempdir().unwrap();
-        let mut config = EngineConfig::new(dir.path().join("store.db"), SigningKey::from_bytes(&[7; 32]));
-        config.readers = 1;
-        let engine =
-            Engine::open_with_models(config, crate::guard::Guard::default(), std::sync::Arc::new(NoModels)).unwrap();
+        let engine = engine(&dir, 1);
         let failed = std::thread::scope(|scope| {
             scope
                 .spawn(|| {
