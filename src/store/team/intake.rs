@@ -61,7 +61,10 @@ impl Store {
     }
 }
 
-/// Whether a team takes an event now.
+/// Whether a team accepts an event now.
+///
+/// An event dated far ahead waits for its date, except those of the roster: the roster must depend on the set of its events
+/// alone, and what it says already counts for the other events here.
 pub(super) fn decide(
     db: &Connection,
     team: &Team,
@@ -72,10 +75,13 @@ pub(super) fn decide(
     if let Err(refusal) = roster.admits(&event.id, &event.header) {
         return Ok(Err(refusal));
     }
+    if event.header.scope == *roster.scope() {
+        return Ok(Ok(()));
+    }
     if event.header.clock.wall > now.saturating_add(AHEAD) {
         return Ok(Err(Refusal::Clock));
     }
-    if event.header.scope != *roster.scope() && !roster.accepted().contains(&event.id) {
+    if !roster.accepted().contains(&event.id) {
         let admission = roster.admission(&event.header.scope, &chain_of(event));
         if let Some(refusal) = admission.refusal
             && let Some(shared) = super::bound(db, &team.id, &event.header.scope)?
@@ -149,7 +155,7 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Takes the roster's events, which come first, and what waited for its clock.
+    /// Takes the roster's events, which come first, and the events in quarantine whose date has come.
     pub(super) fn begin(&mut self, roster: &[Verified<'_>]) -> Result<()> {
         self.take_roster(roster)?;
         if self.team.left_at.is_none() {
@@ -191,7 +197,7 @@ impl<'a> Intake<'a> {
         self.reconcile()
     }
 
-    /// The roster of these events and of those that wait.
+    /// Computes the roster of these events and of the roster events in quarantine.
     fn fold(&mut self, mut all: Vec<SignedEvent>) -> Result<()> {
         let waiting = quarantine::all(self.db, &self.team)?;
         all.extend(waiting.into_iter().map(|row| row.event).filter(|event| event.header.scope == *self.roster.scope()));
@@ -220,7 +226,8 @@ impl<'a> Intake<'a> {
         self.readmit()
     }
 
-    /// Takes what waited for a clock that has come. What waited of the roster decides about everything else.
+    /// Takes the events in quarantine whose date has come. The whole roster is applied again, since releases up to 0.2 also
+    /// quarantined roster events for their date.
     fn look_at_clocks(&mut self) -> Result<()> {
         let mut read = self.db.prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM quarantined WHERE team = ?1 AND reason = 'clock' AND wall <= ?2)",
@@ -331,7 +338,10 @@ impl<'a> Intake<'a> {
         if !bound.is_roster && self.roster.admission(&bound.name, &chain).refusal.is_some() {
             self.cut.insert((shared, chain));
         }
-        self.clock = self.clock.merge(event.header.clock);
+        // A roster event may be dated at any time: a date that nobody believes does not move the clock.
+        if event.header.clock.wall <= self.now.saturating_add(AHEAD) {
+            self.clock = self.clock.merge(event.header.clock);
+        }
         self.redacts |= event.header.kind == EventKind::Redact;
         Ok(true)
     }

@@ -371,7 +371,7 @@ fn both_sides_of_a_fork_are_kept_named_and_passed_on() {
 fn a_clock_far_ahead_waits_for_its_day() {
     let (mut a, mut b, team) = pair();
     let op = b.op();
-    let ahead = b.now() + 10 * 24 * 3_600_000;
+    let ahead = b.now() + TEN_DAYS;
     let done = b.store.commit(ergo::store::Act {
         scope: scope("api"),
         identity: None,
@@ -389,6 +389,57 @@ fn a_clock_far_ahead_waits_for_its_day() {
     assert_eq!(import(&mut a, b.events(), now).quarantined, [(event, Refusal::Clock)]);
     assert_eq!(import(&mut a, vec![], ahead).readmitted, [event]);
     assert_alike(&a, &b, team);
+}
+
+const TEN_DAYS: u64 = 10 * 24 * 3_600_000;
+
+/// A roster change by a device whose clock is ten days ahead.
+fn change_ahead(f: &mut Fixture, team: EventId, change: RosterChange) {
+    let (op, now) = (f.op(), f.now() + TEN_DAYS);
+    let draft = RosterDraft { team: Some(team), change, reason: None, who: "ada".into(), agent: None, op, now };
+    f.store.commit_roster(draft).unwrap();
+}
+
+#[test]
+fn a_revocation_dated_far_ahead_counts_in_the_log_at_once() {
+    let (mut a, mut b, team) = pair();
+    let mut c = Fixture::of(3);
+    a.let_in(team, &c, Role::Writer);
+    c.join(team, &a);
+    for out in [c.device(), b.device()] {
+        let cuts = a.store.reader().cuts_of(&team, &out).unwrap();
+        change_ahead(&mut a, team, RosterChange::Revoke { device: out, cuts });
+        assert_eq!(b.pull(team, &a).quarantined, []);
+        assert!(!b.store.reader().roster(&team).unwrap().unwrap().is_member(&out));
+        if out == c.device() {
+            let late = c.add(decision("late", "1"));
+            assert_eq!(b.pull(team, &c).quarantined, [(late, Refusal::AfterCut)]);
+        }
+    }
+    assert!(b.store.reader().teams().unwrap()[0].left_at.is_some());
+}
+
+#[test]
+fn a_roster_event_dated_far_ahead_does_not_move_the_clock() {
+    let (mut a, mut b, team) = pair();
+    change_ahead(&mut a, team, RosterChange::Rename { device: None, name: "other".into() });
+    b.pull(team, &a);
+    // Another event is dated an hour ahead, which is believed: what b writes next is dated after it.
+    let op = a.op();
+    let soon = a.store.commit(ergo::store::Act {
+        scope: scope("api"),
+        identity: None,
+        who: "ada".into(),
+        agent: None,
+        op,
+        now: b.now() + 3_600_000,
+        drafts: vec![decision("cache", "on")],
+    });
+    let soon = soon.unwrap().events[0];
+    assert_eq!(b.pull(team, &a).stored, [soon]);
+    let next = b.add(decision("log", "json"));
+    let clock = |id| b.events().into_iter().find(|event| event.id == id).unwrap().header.clock;
+    assert!(clock(next) > clock(soon), "{} and {}", clock(next), clock(soon));
 }
 
 #[test]

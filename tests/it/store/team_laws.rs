@@ -179,7 +179,7 @@ proptest! {
 }
 
 #[test]
-fn a_roster_that_waited_for_the_clock_decides_about_what_comes_once_it_has_come() {
+fn a_device_that_joins_with_its_clock_far_behind_has_the_whole_roster_in_its_log() {
     let (mut a, mut b) = (Fixture::of(1), Fixture::of(2));
     let team = a.found();
     a.adopt(team, "api");
@@ -187,6 +187,8 @@ fn a_roster_that_waited_for_the_clock_decides_about_what_comes_once_it_has_come(
     a.add(decision("port", "80"));
     // Its clock is at the beginning of time: whatever anybody wrote lies ahead of it.
     b.store.join_team(team, &a.roster_events(team), Some(a.device()), 1).unwrap();
+    assert_eq!(refused(&b, team), BTreeMap::new());
+    assert_eq!(b.store.reader().roster(&team).unwrap(), a.store.reader().roster(&team).unwrap());
     // Then it is set right, and claims come before anything of the roster does again.
     b.take(team, all_after(&a, team, &scope("api"), &[]));
     assert_eq!(refused(&b, team), BTreeMap::new());
