@@ -44,6 +44,10 @@ impl Store {
         let tx = commit::begin(&mut self.reader)?;
         let team = Team::find(&tx, import.team)?;
         let mut intake = Intake::new(&tx, &*self.check, team, me, import.from, import.now)?;
+        if import.document.is_some() {
+            // The document lists all of them and is stored, so none of them is sent again.
+            intake.room = Some(usize::MAX);
+        }
         let (roster, others): (Vec<_>, Vec<_>) =
             import.events.iter().partition(|event| is_roster_scope(&event.header.scope));
         intake.begin(&signatures::all(&roster)?)?;
@@ -113,7 +117,7 @@ pub(super) struct Intake<'a> {
     done: SyncImported,
     redacts: bool,
     quarantines: bool,
-    /// How many events more the quarantine takes, once it was asked.
+    /// How many more events fit into the quarantine; `None` until it was read.
     room: Option<usize>,
 }
 

@@ -8,11 +8,13 @@ use crate::{
     store::{Reader, Result, Store, StoreError, commit, log},
 };
 
-/// Events that one peer brought and that nobody discarded, in quarantine at most: beyond, what is refused is only counted, and comes
-/// again when it may. Sessions pause such a peer.
+/// The most events of one peer in quarantine that nobody has discarded. Sessions pause a peer that reaches it.
+///
+/// Beyond it, a refused event that came on its own is not kept, only counted: it is sent again later. Those that came with a document
+/// are kept all the same, since what a stored document lists is not sent again.
 pub const MOST_QUARANTINED: usize = 10_000;
 
-/// How many more events of those that a peer, or a file, brings there is room for.
+/// Returns how many more events that a peer, or a file, brings fit into the quarantine.
 pub(super) fn room(db: &Connection, team: &Team, from: Option<DeviceId>) -> Result<usize> {
     let mut read = db
         .prepare_cached("SELECT count(*) FROM quarantined WHERE team = ?1 AND received_from IS ?2 AND discarded = 0")?;

@@ -391,6 +391,42 @@ fn a_clock_far_ahead_waits_for_its_day() {
     assert_alike(&a, &b, team);
 }
 
+#[test]
+fn what_comes_with_a_document_is_quarantined_even_if_the_quarantine_is_full() {
+    let (mut a, mut b, team) = pair();
+    a.change(Some(team), RosterChange::Revoke { device: b.device(), cuts: vec![] });
+    let ids: Vec<EventId> = (0..3).map(|n| b.add(decision(&format!("s{n}"), "1"))).collect();
+    let events: Vec<SignedEvent> = b.events().into_iter().filter(|event| ids.contains(&event.id)).collect();
+    assert_eq!(a.take(team, vec![events[0].clone()]).quarantined.len(), 1);
+    // Full of copies of that one, under other ids.
+    let fill = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+        INSERT INTO quarantined (id, team, org, project, author, epoch, seq, wall, header, signature, salt, body, reason,
+            received_from, received_at)
+        SELECT randomblob(32), team, org, project, author, epoch, seq, wall, header, signature, salt, body, reason,
+            received_from, received_at FROM quarantined, n";
+    let db = rusqlite::Connection::open(a.dir.path().join("ergo.db")).unwrap();
+    db.execute(fill, [ergo::store::MOST_QUARANTINED]).unwrap();
+    drop(db);
+    let kept = |a: &Fixture| a.store.reader().known(&ids).unwrap().len();
+    assert_eq!(a.take(team, vec![events[1].clone()]).quarantined.len(), 1);
+    assert_eq!(kept(&a), 1, "it is counted, and comes again");
+    let month = Month::of(events[2].header.clock);
+    let document = DocumentUpdate {
+        id: DocumentId::of(team, &scope("api"), month, 0),
+        scope: scope("api"),
+        month,
+        part: 0,
+        base: None,
+        chunk: Some(DocumentChunk::Append(vec![1])),
+        heads: vec![7],
+        entries: vec![events[2].id],
+    };
+    let (events, now) = (vec![events[2].clone()], a.now());
+    let import = SyncImport { team, from: None, events, document: Some(document), peer: None, now };
+    assert_eq!(a.store.import_synced(import).unwrap().quarantined.len(), 1);
+    assert_eq!(kept(&a), 2, "its document names it, so it does not come again");
+}
+
 const TEN_DAYS: u64 = 10 * 24 * 3_600_000;
 
 /// A roster change by a device whose clock is ten days ahead.
