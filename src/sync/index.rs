@@ -19,30 +19,59 @@ pub const BATCH: usize = 256;
 /// A document in at least this many stored chunks is compacted when there is nothing else to do.
 pub const FRAGMENTED: usize = 16;
 
+/// Documents, each with the events that were added to it.
+pub type FlushedDocuments = Vec<(DocumentKey, Vec<EventId>)>;
+
+/// A flush that failed, at least in part.
+#[derive(Debug)]
+pub struct FlushError {
+    /// What was added all the same.
+    pub documents: FlushedDocuments,
+    /// The first failure: the store or the worker is unavailable.
+    pub message: String,
+}
+
 /// Adds every event of a team that is in no document yet to one. Returns the events by document.
 ///
 /// # Errors
-/// A message, if the store or the worker is unavailable. What was done before stays.
-pub async fn flush(context: &SyncContext, team: EventId) -> Result<Vec<(DocumentKey, Vec<EventId>)>, String> {
-    let scopes = context.engine(move |engine| engine.sync_read(|r| r.team_scopes(&team))).await.map_err(to_message)?;
+/// If some events could not be added. Those of other scopes are added all the same.
+pub async fn flush(context: &SyncContext, team: EventId) -> Result<FlushedDocuments, FlushError> {
+    let scopes = context.engine(move |engine| engine.sync_read(|r| r.team_scopes(&team))).await;
+    let scopes = scopes.map_err(|error| FlushError { documents: Vec::new(), message: to_message(error) })?;
     let mut documents: BTreeMap<DocumentKey, Vec<EventId>> = BTreeMap::new();
+    let mut failure = None;
     for row in scopes.into_iter().filter(|row| !row.is_roster) {
-        loop {
-            let scope = row.scope.clone();
-            let waiting = context.engine(move |engine| engine.sync_read(|r| r.undocumented(&team, &scope, BATCH)));
-            let waiting = waiting.await.map_err(to_message)?;
-            let more = waiting.len() == BATCH;
-            let before = documents.values().map(Vec::len).sum::<usize>();
-            for (month, entries) in by_month(waiting) {
-                let (key, events) = append(context, team, &row.scope, month, entries).await?;
-                documents.entry(key).or_default().extend(events);
-            }
-            if !more || documents.values().map(Vec::len).sum::<usize>() == before {
-                break;
-            }
+        if let Err(message) = flush_scope(context, team, &row.scope, &mut documents).await {
+            failure.get_or_insert(message);
         }
     }
-    Ok(documents.into_iter().collect())
+    let documents = documents.into_iter().collect();
+    match failure {
+        Some(message) => Err(FlushError { documents, message }),
+        None => Ok(documents),
+    }
+}
+
+/// Adds the events of one scope, as [`flush`], until none is left or one batch could not be added.
+async fn flush_scope(
+    context: &SyncContext,
+    team: EventId,
+    scope: &Scope,
+    documents: &mut BTreeMap<DocumentKey, Vec<EventId>>,
+) -> Result<(), String> {
+    loop {
+        let of = scope.clone();
+        let waiting = context.engine(move |engine| engine.sync_read(|r| r.undocumented(&team, &of, BATCH)));
+        let waiting = waiting.await.map_err(to_message)?;
+        let more = waiting.len() == BATCH;
+        for (month, entries) in by_month(waiting) {
+            let (key, events) = append(context, team, scope, month, entries).await?;
+            documents.entry(key).or_default().extend(events);
+        }
+        if !more {
+            return Ok(());
+        }
+    }
 }
 
 /// Appends entries to the latest part of a month, or begins another part if it is full.

@@ -69,7 +69,7 @@ pub(super) async fn found(ada: &Laptop, bob: &Laptop, options: &Options) -> Resu
         limits: SessionLimits::default(),
         peer_events,
     };
-    index::flush(&context, team).await.map_err(BenchError::Index)?;
+    index::flush(&context, team).await.map_err(|failed| BenchError::Index(failed.message))?;
     let index_s = begin.elapsed().as_secs_f64();
     let (bytes, deflated) = size(&engine, team)?;
     Ok(Filled { team, index_s, bytes, deflated })

@@ -63,6 +63,7 @@ impl SyncReader<'_> {
         quarantined_by(team: &EventId) -> BTreeMap<Option<DeviceId>, usize>;
         entries(team: &EventId, scope: &Scope, month: Month, cursor: Option<&LogEntryCursor>, limit: usize) -> LogEntryPage;
         undocumented(team: &EventId, scope: &Scope, limit: usize) -> Vec<LogEntry>;
+        undocumented_count(team: &EventId, scope: &Scope) -> u64;
         documents(team: &EventId, scope: Option<&Scope>) -> Vec<DocumentRow>;
         document(id: &DocumentId) -> Option<DocumentRow>;
         document_chunks(id: &DocumentId) -> Vec<DocumentChunk>;

@@ -168,6 +168,13 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Returns how many events of a team's scope stand in no document.
+    pub fn undocumented_count(&self, team: &EventId, scope: &Scope) -> Result<u64> {
+        let Some(shared) = bound(&self.db, team, scope)? else { return Ok(0) };
+        let mut read = self.db.prepare_cached("SELECT count(*) FROM events WHERE shared = ?1 AND documented = 0")?;
+        Ok(read.query_row([shared], |row| row.get::<_, i64>(0))?.unsigned_abs())
+    }
+
     /// Which of these events are here, in the log or in quarantine.
     pub fn known(&self, events: &[EventId]) -> Result<HashSet<EventId>> {
         let mut read = self

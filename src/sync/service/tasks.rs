@@ -19,7 +19,7 @@ use crate::{
     sync::{
         endpoint::{self, EndpointHandler, Transport, TransportError},
         frame::ALPN_PAIR,
-        index,
+        index::{self, FlushError},
         session::{
             self, EstablishedSession, PeerEvent, SessionCommand, SessionEnd, SessionSide, SessionView, SyncContext,
         },
@@ -220,22 +220,31 @@ pub(super) async fn flush(
     loop {
         dirty.notified().await;
         let all = teams.borrow().clone();
+        let mut problem = None;
         for team in all {
-            match index::flush(&context, team).await {
-                Ok(documents) if documents.is_empty() => {}
-                Ok(documents) => drop(events.send(SchedulerEvent::Flushed(team, documents))),
-                Err(message) => {
+            let documents = match index::flush(&context, team).await {
+                Ok(documents) => documents,
+                Err(FlushError { documents, message }) => {
                     tracing::warn!(%message, "cannot add events to a document; retrying");
-                    drop(events.send(SchedulerEvent::FlushFailed(message)));
-                    dirty.notify_one();
-                    sleep(FLUSH_RETRY).await;
+                    problem.get_or_insert(message);
+                    documents
                 }
+            };
+            if !documents.is_empty() {
+                drop(events.send(SchedulerEvent::Flushed(team, documents)));
             }
         }
         if events.is_closed() {
             return;
         }
-        sleep(FLUSH_INTERVAL).await;
+        match problem {
+            Some(message) => {
+                drop(events.send(SchedulerEvent::FlushFailed(message)));
+                dirty.notify_one();
+                sleep(FLUSH_RETRY).await;
+            }
+            None => sleep(FLUSH_INTERVAL).await,
+        }
     }
 }
 

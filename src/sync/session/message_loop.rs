@@ -44,6 +44,9 @@ pub(super) struct SyncSession<'a> {
     pub(super) their_roster: Vec<ChainEnd>,
     /// The offer of this side, as last read from the store.
     pub(super) mine: Offer,
+    /// Events that this device shares with the peer and that are in no document yet: the peer cannot have got them by
+    /// an exchange.
+    undocumented: u64,
     /// The last offer of the peer, updated by what it reported since.
     pub(super) theirs: Offer,
     /// The last [`Offer::waiting`] that was sent to the peer.
@@ -102,6 +105,7 @@ impl<'a> SyncSession<'a> {
             roster: None,
             their_roster: hello.roster,
             mine: Offer::default(),
+            undocumented: 0,
             theirs: Offer::default(),
             reported_waiting: None,
             offered: false,
@@ -301,7 +305,7 @@ impl<'a> SyncSession<'a> {
         let Some(roster) = self.roster.clone() else { return Ok(()) };
         let peer = self.peer;
         let looked = self.context.engine(move |engine| engine.sync_read(|r| offer::for_peer(r, &roster, &peer)));
-        self.mine = looked.await?;
+        (self.mine, self.undocumented) = looked.await?;
         self.compare();
         Ok(())
     }
@@ -411,9 +415,10 @@ impl<'a> SyncSession<'a> {
         if !self.offered {
             return;
         }
-        let in_sync = offer::differing(&self.mine, &self.theirs).is_empty();
+        let equal = offer::differing(&self.mine, &self.theirs).is_empty();
+        let in_sync = equal && self.undocumented == 0;
         let (missing_here, missing_at_peer) =
-            if in_sync { (0, 0) } else { offer::count_missing(&self.mine, &self.theirs) };
+            if equal { (0, self.undocumented) } else { offer::count_missing(&self.mine, &self.theirs) };
         let now = (self.context.engine.config().clock)();
         self.view.send_if_modified(|view| {
             let before = (view.in_sync, view.missing_here, view.missing_at_peer);

@@ -31,19 +31,21 @@ impl DocumentKey {
     }
 }
 
-/// Returns what this device offers `peer`: the scopes that both may read.
-pub(super) fn for_peer(reader: &SyncReader<'_>, roster: &Roster, peer: &DeviceId) -> Result<Offer, StoreError> {
+/// Returns what this device offers `peer`, which is the scopes that both may read, and how many events of them stand
+/// in no document yet, so that the offer does not show them.
+pub(super) fn for_peer(reader: &SyncReader<'_>, roster: &Roster, peer: &DeviceId) -> Result<(Offer, u64), StoreError> {
     let team = roster.team();
-    let mut scopes = Vec::new();
+    let (mut scopes, mut undocumented) = (Vec::new(), 0);
     for row in reader.team_scopes(&team)? {
         if row.is_roster || !roster.may_read(peer, &row.scope) {
             continue;
         }
+        undocumented += reader.undocumented_count(&team, &row.scope)?;
         let documents = reader.documents(&team, Some(&row.scope))?.iter().filter_map(stored_document).collect();
         scopes.push(ScopeOffer { chains: reader.vector(&team, &row.scope)?, scope: row.scope, documents });
     }
     let waiting = reader.quarantined_by(&team)?.get(&Some(*peer)).map(|count| *count as u64);
-    Ok(Offer { scopes, reply: false, waiting })
+    Ok((Offer { scopes, reply: false, waiting }, undocumented))
 }
 
 /// Returns a stored document as it is offered to peers.

@@ -4,6 +4,7 @@ mod clock;
 mod first;
 mod hostile;
 mod limits;
+mod missing;
 mod named;
 mod network;
 pub(crate) mod nodes;

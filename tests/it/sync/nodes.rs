@@ -43,6 +43,18 @@ pub fn worker() -> WorkerOptions {
 
 struct NodeDocuments(Arc<Engine>);
 
+/// The documents of a store, one of which cannot be read.
+struct WithoutOne(Arc<Engine>, DocumentId);
+
+impl DocumentStore for WithoutOne {
+    fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String> {
+        if document == self.1 {
+            return Err("the disk is unreadable here".to_owned());
+        }
+        NodeDocuments(Arc::clone(&self.0)).chunks(document)
+    }
+}
+
 impl DocumentStore for NodeDocuments {
     fn chunks(&self, document: DocumentId) -> Result<Vec<Vec<u8>>, String> {
         let chunks = self.0.with_reader(|r| r.document_chunks(&document)).map_err(|error| error.to_string())?;
@@ -100,6 +112,12 @@ impl Node {
     /// With a worker that has nothing in memory, as after a restart.
     pub fn restarted(mut self) -> Self {
         self.context.documents = Documents::new(worker(), Arc::new(NodeDocuments(Arc::clone(&self.engine))));
+        self
+    }
+
+    /// With a worker that cannot read this document.
+    pub fn without(mut self, document: DocumentId) -> Self {
+        self.context.documents = Documents::new(worker(), Arc::new(WithoutOne(Arc::clone(&self.engine), document)));
         self
     }
 

@@ -1,0 +1,37 @@
+//! What one of two devices lacks: how it is counted, reported and requested.
+
+use ergo::{
+    domain::{replica::Month, roster::Role},
+    sync::{
+        index,
+        session::{DocumentKey, SessionCommand, SessionPhase},
+    },
+};
+
+use super::nodes::{Node, connect, meet, scope};
+
+#[tokio::test]
+async fn what_is_in_no_document_counts_as_missing_at_the_peer() {
+    let (a, b) = (Node::new(183), Node::new(184));
+    let team = a.found(&["api", "web"]);
+    a.admit(team, &b, Role::Writer, None);
+    a.fact("api", "stuck", "its document cannot be read");
+    a.fact("web", "sent", "the other scope goes on");
+    let row = a.engine.with_reader(|r| r.undocumented(&team, &scope("api"), 1)).unwrap().remove(0);
+    let key = DocumentKey { scope: scope("api"), month: Month::of(row.clock), part: 0 };
+    let a = a.without(key.document_id(team));
+    let failed = index::flush(&a.context, team).await.unwrap_err();
+    assert!(failed.message.contains("unreadable"), "{}", failed.message);
+    assert_eq!(failed.documents.iter().map(|(key, _)| key.scope.clone()).collect::<Vec<_>>(), [scope("web")]);
+    let (mut x, mut y) = connect(&a, &b, team);
+    y.synced().await;
+    let view = x.until(|view| view.phase == SessionPhase::Live && view.missing_at_peer == 1).await;
+    assert!(!view.in_sync, "{view:?}");
+    assert_eq!((b.set(team, "web").0, b.set(team, "api").0), (1, 0));
+    x.commands.send(SessionCommand::Stop).unwrap();
+    drop((x.end().await, y.end().await));
+    // Once the document can be read, it is sent as ever.
+    let a = a.restarted();
+    meet(&a, &b, team).await;
+    assert_eq!(b.set(team, "api"), a.set(team, "api"));
+}
