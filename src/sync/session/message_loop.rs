@@ -193,11 +193,12 @@ impl<'a> SyncSession<'a> {
         let drained = self.stream.drained();
         tokio::select! {
             biased;
+            // First, so that a peer that sends without a pause cannot keep its session after a rejection.
+            command = commands.recv() => self.command(command.unwrap_or(SessionCommand::Stop)).await,
             message = self.stream.next() => {
                 self.last_received = Instant::now();
                 self.message(message?).await
             }
-            command = commands.recv() => self.command(command.unwrap_or(SessionCommand::Stop)).await,
             () = drained, if more => Ok(()),
             () = sleep_until(deadline.unwrap_or(self.last_received)), if deadline.is_some() => {
                 let why = if self.last_progress + self.context.limits.progress <= Instant::now() {

@@ -13,7 +13,7 @@ use ergo::{
             self, Bodies, DocumentMessage, DocumentOffer, Durable, EventPage, Message, Nudge, Offer, RejectCode,
             Rejection, SessionHello, TurnKind, Want, WireBody, WireEvent,
         },
-        session::{SessionEnd, SessionLimits, SessionPhase, SessionSide},
+        session::{SessionCommand, SessionEnd, SessionLimits, SessionPhase, SessionSide},
     },
 };
 use tokio::{
@@ -324,6 +324,16 @@ async fn a_peer_that_owes_an_answer_is_not_waited_for_for_ever() {
         other => panic!("{other:?}"),
     }
     drop(stream);
+}
+
+#[tokio::test]
+async fn a_command_comes_before_what_the_peer_sends() {
+    let (good, bad, team) = two(67);
+    let mut hand = Hand::agreed(&good, &bad, team).await;
+    // Both are ready when the session looks: a message that would end it with a rejection, and the command.
+    hand.say(&hello(team)).await;
+    hand.good.commands.send(SessionCommand::Stop).unwrap();
+    assert_eq!(hand.good.end().await, SessionEnd::Closed);
 }
 
 #[tokio::test]
