@@ -206,6 +206,11 @@ impl Month {
 }
 
 impl Month {
+    /// Whether the calendar has this month, so that events can be of it.
+    pub fn exists(self) -> bool {
+        Self::of(Hlc { wall: self.bounds().0, count: 0 }) == self
+    }
+
     /// The first millisecond of the month, and that of the one after it.
     pub fn bounds(self) -> (u64, u64) {
         let first = |year: u64, month: u64| {
@@ -273,6 +278,8 @@ mod tests {
         }
         assert_eq!(at, 4_102_444_800_000, "2100-01-01");
         assert_eq!(Month::LAST.bounds().1, u64::MAX);
+        assert!([197_001, 202_612, 999_912].into_iter().all(|month| Month(month).exists()));
+        assert!(![0, 196_912, 202_600, 202_613, 1_000_001, u32::MAX].into_iter().any(|month| Month(month).exists()));
     }
 
     #[test]

@@ -86,7 +86,12 @@ async fn append(
     let rows =
         context.engine(move |engine| engine.sync_read(|r| r.documents(&team, Some(&of)))).await.map_err(to_message)?;
     let newest = rows.iter().filter(|row| row.month == month).max_by_key(|row| row.part);
-    let mut part = newest.map_or(0, |row| if row.events < SOFT_ENTRIES { row.part } else { row.part + 1 });
+    let after = |part: u32| part.checked_add(1).ok_or_else(|| format!("{scope} has no free document for {month}"));
+    let mut part = match newest {
+        None => 0,
+        Some(row) if row.events < SOFT_ENTRIES => row.part,
+        Some(row) => after(row.part)?,
+    };
     let (mut rebuilt, mut stale) = (false, false);
     loop {
         let key = DocumentKey { scope: scope.clone(), month, part };
@@ -113,7 +118,7 @@ async fn append(
                     }
                 }
             }
-            Err(DocumentError::TooLarge { .. }) => part += 1,
+            Err(DocumentError::TooLarge { .. }) => part = after(part)?,
             Err(DocumentError::Corrupt { .. }) if !rebuilt => {
                 rebuilt = true;
                 rebuild(context, team, &key).await?;

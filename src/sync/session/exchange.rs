@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{
-    DocumentKey, SessionSide, StopReason,
+    DocumentKey, StopReason,
     events::{self, QueuedResponse},
     message_loop::SyncSession,
     offer,
@@ -24,9 +24,6 @@ use crate::{
         worker::{self, DocumentError},
     },
 };
-
-/// The most exchanges that the peer may have open, besides those that this side began.
-const MAX_OPEN: usize = 32;
 
 /// The most events that one exchange may bring: the hard limit of a document.
 const MAX_NEW: usize = crate::sync::document::HARD_ENTRIES;
@@ -67,6 +64,21 @@ impl OpenExchange {
         self.number == number
     }
 
+    /// Whether this side began it.
+    pub(super) fn is_mine(&self) -> bool {
+        self.mine
+    }
+
+    /// Whether a turn of the peer has arrived.
+    pub(super) fn is_answered(&self) -> bool {
+        self.answered
+    }
+
+    /// Has the exchange repeated once it is over.
+    pub(super) fn repeat(&mut self) {
+        self.again = true;
+    }
+
     /// Adds the next following bodies. Returns `false` if there are more than were announced.
     pub(super) fn add_following(&mut self, bodies: Vec<Option<WireBody>>) -> bool {
         bodies.into_iter().all(|body| {
@@ -99,39 +111,12 @@ impl OpenExchange {
 }
 
 impl SyncSession<'_> {
-    /// Queues a document for an exchange.
-    pub(super) fn enqueue(&mut self, key: DocumentKey) {
-        let document = key.document_id(self.team);
-        if self.paused.contains(&document) || !self.shares(&key.scope) || self.queue.contains(&key) {
-            return;
-        }
-        match self.exchanges.get_mut(&document) {
-            Some(open) => open.again = true,
-            None => self.queue.push_back(key),
-        }
-    }
-
-    /// Begins queued exchanges up to the limit.
-    pub(super) async fn begin_queued(&mut self) -> Result<(), StopReason> {
-        while self.exchanges.len() < self.context.limits.exchanges
-            && let Some(key) = self.queue.pop_front()
-        {
-            let number = self.next_exchange;
-            self.next_exchange += 2;
-            if let Some((exchange, first)) = self.begin(key.clone(), number, true).await? {
-                self.send_turn(&key, number, TurnKind::First, first.into_iter().collect()).await?;
-                self.open(exchange);
-            }
-        }
-        Ok(())
-    }
-
-    fn open(&mut self, exchange: OpenExchange) {
+    pub(super) fn open(&mut self, exchange: OpenExchange) {
         self.start_waiting();
         self.exchanges.insert(exchange.key.document_id(self.team), exchange);
     }
 
-    async fn begin(
+    pub(super) async fn begin(
         &mut self,
         key: DocumentKey,
         number: u64,
@@ -243,45 +228,6 @@ impl SyncSession<'_> {
         self.finish_complete().await
     }
 
-    /// Whether to accept an exchange that the peer begins.
-    fn accept_exchange(&mut self, key: &DocumentKey, number: u64) -> Result<bool, StopReason> {
-        let document = key.document_id(self.team);
-        if !self.shares(&key.scope) {
-            let reason = format!("{} is not shared with your device", key.scope);
-            self.stream.send(&Message::Error(Rejection {
-                code: RejectCode::RosterStale,
-                reason,
-                document: Some(document),
-            }))?;
-            return Ok(false);
-        }
-        if self.paused.contains(&document) || self.exchanges.len() >= MAX_OPEN + self.context.limits.exchanges {
-            self.send_full_turn(key, number, TurnKind::Aborted, Vec::new())?;
-            return Ok(false);
-        }
-        // If both began at the same time, the dialler's exchange goes on.
-        let mut again = false;
-        if let Some(open) = self.exchanges.get_mut(&document) {
-            if open.mine && self.side == SessionSide::Dialler {
-                if open.answered {
-                    // The peer is done with it and has more; this side waits for bodies, and begins again after that.
-                    open.again = true;
-                    self.send_full_turn(key, number, TurnKind::Aborted, Vec::new())?;
-                }
-                return Ok(false);
-            }
-            again = open.again || open.mine;
-        }
-        if let Some(open) = self.exchanges.remove(&document)
-            && again
-        {
-            drop(open);
-            // The peer's exchange starts from the current document, so it covers what this side had queued.
-            self.queue.retain(|queued| queued != key);
-        }
-        Ok(true)
-    }
-
     /// Requests the bodies of new events that are not already here.
     async fn request_bodies(&mut self, exchange: &mut OpenExchange) -> Result<(), StopReason> {
         let mut seen = HashSet::new();
@@ -347,8 +293,9 @@ impl SyncSession<'_> {
         let peer =
             staged.peer_state.clone().map(|state| PeerDocumentState { peer: self.peer, document, state, digest });
         let (team, from, now) = (self.team, self.peer, (self.context.engine.config().clock)());
-        let update = index::update(team, &key, &staged, []);
-        let import = SyncImport { team, from: Some(from), events, document: Some(update), peer, now };
+        // An empty document gets no row: otherwise any member could make this device store any number of them.
+        let document_update = (changes || staged.summary.entries > 0).then(|| index::update(team, &key, &staged, []));
+        let import = SyncImport { team, from: Some(from), events, document: document_update, peer, now };
         let stored = self.context.engine(move |engine| Ok(stored(engine, import, document))).await?;
         let (imported, row) = match stored {
             Ok(stored) => stored,

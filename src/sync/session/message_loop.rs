@@ -15,6 +15,7 @@ use super::{
     SyncContext,
     events::{EarlyBodies, QueuedResponse},
     exchange::OpenExchange,
+    exchange_queue::ExchangeQueue,
     handshake, offer,
     stream::{FrameStream, StreamError},
 };
@@ -54,7 +55,7 @@ pub(super) struct SyncSession<'a> {
     /// Whether the peer has sent an offer: before that nothing is known of what it has.
     offered: bool,
     /// Documents that wait for their exchange.
-    pub(super) queue: VecDeque<DocumentKey>,
+    pub(super) queue: ExchangeQueue,
     pub(super) exchanges: HashMap<DocumentId, OpenExchange>,
     /// The number of the next exchange that this side begins: even for the dialler, odd for the other.
     pub(super) next_exchange: u64,
@@ -109,7 +110,7 @@ impl<'a> SyncSession<'a> {
             theirs: Offer::default(),
             reported_waiting: None,
             offered: false,
-            queue: VecDeque::new(),
+            queue: ExchangeQueue::default(),
             exchanges: HashMap::new(),
             next_exchange: u64::from(side == SessionSide::Acceptor),
             paused: HashSet::new(),

@@ -19,6 +19,7 @@ mod bulk;
 mod end;
 mod events;
 mod exchange;
+mod exchange_queue;
 mod handshake;
 mod message_loop;
 mod offer;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ergo::{
     domain::{
         EventId, SignedEvent,
-        replica::{Month, SetDigest},
+        replica::{DocumentId, Month, SetDigest},
         roster::Role,
     },
     sync::{
@@ -13,7 +13,7 @@ use ergo::{
             self, Bodies, DocumentMessage, DocumentOffer, Durable, EventPage, Message, Nudge, Offer, RejectCode,
             Rejection, SessionHello, TurnKind, Want, WireBody, WireEvent,
         },
-        session::{SessionCommand, SessionEnd, SessionLimits, SessionPhase, SessionSide},
+        session::{DocumentKey, SessionCommand, SessionEnd, SessionLimits, SessionPhase, SessionSide},
     },
 };
 use tokio::{
@@ -102,6 +102,12 @@ impl Hand {
     }
 }
 
+/// The first turn of an exchange.
+fn first_turn(project: &str, month: Month, part: u32, exchange: u64, message: Vec<u8>) -> Message {
+    let messages = vec![message.into()];
+    Message::Doc(DocumentMessage { scope: scope(project), month, part, exchange, turn: TurnKind::First, messages })
+}
+
 fn hello(team: EventId) -> Message {
     Message::Hello(SessionHello { team: Some(team), versions: vec![1], ..SessionHello::default() })
 }
@@ -151,6 +157,16 @@ async fn what_breaks_a_rule_ends_the_session_and_changes_nothing() {
         ("events that nobody asked for", frame::encode(&Message::Events(asked)).unwrap(), RejectCode::Version),
         ("a scope that was not granted", frame::encode(&Message::Want(not_granted)).unwrap(), RejectCode::NotPaired),
         ("too many bodies", frame::encode(&Message::Want(too_many)).unwrap(), RejectCode::TooBig),
+        (
+            "a month that the calendar lacks",
+            frame::encode(&first_turn("api", Month(202_613), 0, 0, vec![1])).unwrap(),
+            RejectCode::Version,
+        ),
+        (
+            "a part far beyond the others",
+            frame::encode(&first_turn("api", Month(202_611), u32::MAX, 0, vec![1])).unwrap(),
+            RejectCode::Version,
+        ),
         ("a second greeting", frame::encode(&hello(team)).unwrap(), RejectCode::Version),
         ("an oversized frame", u32::MAX.to_le_bytes().to_vec(), RejectCode::TooBig),
         ("nonsense", nonsense, RejectCode::Version),
@@ -302,6 +318,93 @@ async fn a_body_that_is_not_the_events_own_is_refused() {
     drop(hand);
     meet(&bad, &good, team).await;
     assert_eq!(good.set(team, "api").0, 2);
+}
+
+#[tokio::test]
+async fn an_exchange_of_an_empty_document_stores_none() {
+    let (good, bad, team) = two(85);
+    let month = Month(202_001);
+    let document = DocumentId::of(team, &scope("api"), month, 3);
+    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let (mut fork, first) = bad.context.documents.begin(document, None, true).await.unwrap();
+    hand.say(&first_turn("api", month, 3, 0, first.unwrap())).await;
+    let mut equal = false;
+    while !equal {
+        let Message::Doc(answer) = hand.hear(|message| matches!(message, Message::Doc(_))).await else {
+            unreachable!()
+        };
+        for message in answer.messages {
+            let step = fork.message(message.into()).await.unwrap();
+            equal |= step.converged;
+            if let Some(reply) = step.reply {
+                let (scope, turn, messages) = (scope("api"), TurnKind::Next, vec![reply.into()]);
+                hand.say(&Message::Doc(DocumentMessage { scope, month, part: 3, exchange: 0, turn, messages })).await;
+            }
+        }
+    }
+    hand.say(&Message::Bye).await;
+    assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
+    assert_eq!(good.engine.with_reader(|r| r.documents(&team, None)).unwrap(), []);
+}
+
+#[tokio::test]
+async fn an_exchange_of_the_peer_is_not_replaced_by_a_queued_one_of_the_same_document() {
+    let limits = SessionLimits { exchanges: 2, ..SessionLimits::default() };
+    let (good, bad) = (Node::with(87, limits), Node::new(88));
+    let projects = ["api", "lib", "web"];
+    let team = good.found(&projects);
+    good.admit(team, &bad, Role::Writer, None);
+    for project in projects {
+        good.fact(project, "mine", "by the called");
+        bad.fact(project, "theirs", "by the caller");
+    }
+    good.flush(team).await;
+    bad.flush(team).await;
+    let mut hand = Hand::agreed(&good, &bad, team).await;
+    let document =
+        |project: &str| bad.engine.with_reader(|r| r.documents(&team, Some(&scope(project)))).unwrap().remove(0);
+    let (api, lib, web) = (document("api"), document("lib"), document("web"));
+    // Two exchanges are open, which is the limit: the third document waits in the queue of the called.
+    for (project, row, number) in [("api", &api, 0), ("lib", &lib, 2)] {
+        let (_, first) = bad.context.documents.begin(row.id, None, true).await.unwrap();
+        hand.say(&first_turn(project, row.month, row.part, number, first.unwrap())).await;
+        hand.hear(|message| matches!(message, Message::Doc(_))).await;
+    }
+    let ids = good.engine.with_reader(|r| r.events_after(&team, &scope("web"), &[], None, 9)).unwrap().events;
+    let key = DocumentKey { scope: scope("web"), month: web.month, part: web.part };
+    let pushed = vec![(key, ids.into_iter().map(|event| event.id).collect())];
+    hand.good.commands.send(SessionCommand::Push(pushed)).unwrap();
+    hand.hear(|message| matches!(message, Message::Bodies(_))).await;
+    // The caller begins the third, and gives up the others: now there is room for the queued one.
+    let (mut fork, first) = bad.context.documents.begin(web.id, None, true).await.unwrap();
+    hand.say(&first_turn("web", web.month, web.part, 4, first.unwrap())).await;
+    for (project, row, exchange) in [("api", &api, 0), ("lib", &lib, 2)] {
+        let (scope, month, part, turn, messages) = (scope(project), row.month, row.part, TurnKind::Aborted, vec![]);
+        hand.say(&Message::Doc(DocumentMessage { scope, month, part, exchange, turn, messages })).await;
+    }
+    let durable = loop {
+        match hand.hear(|_| true).await {
+            Message::Doc(answer) if answer.scope == scope("web") => {
+                assert_eq!(answer.exchange, 4, "the called side began its own over it");
+                for message in answer.messages {
+                    if let Some(reply) = fork.message(message.into()).await.unwrap().reply {
+                        let (scope, month, part, messages) = (scope("web"), web.month, web.part, vec![reply.into()]);
+                        let turn = TurnKind::Next;
+                        hand.say(&Message::Doc(DocumentMessage { scope, month, part, exchange: 4, turn, messages }))
+                            .await;
+                    }
+                }
+            }
+            Message::Want(want) => {
+                let found = bad.engine.with_reader(|r| r.bodies(&team, &want.scope, &want.events)).unwrap();
+                let bodies = found.into_iter().map(|(id, body)| (id, body.as_ref().map(WireBody::from))).collect();
+                hand.say(&Message::Bodies(Bodies { scope: want.scope, bodies })).await;
+            }
+            Message::Durable(durable) => break durable,
+            _ => {}
+        }
+    };
+    assert_eq!((durable.scope, good.set(team, "web").0), (scope("web"), 2));
 }
 
 #[tokio::test]
