@@ -17,7 +17,7 @@ use crate::{
     store::PeerRow,
     sync::{
         endpoint,
-        session::{SessionCommand, SessionSide, SessionView},
+        session::{SessionCommand, SessionProblem, SessionSide, SessionView},
     },
 };
 
@@ -178,7 +178,7 @@ impl Peer {
         let (missing_here, missing_at_peer) =
             view.as_ref().map_or(self.missing, |view| (view.missing_here, view.missing_at_peer));
         let minor = view.as_ref().and_then(|view| view.problem.clone());
-        let minor = minor.map(|message| PeerProblem { message, advice: None, transient: false });
+        let minor = minor.map(|SessionProblem { message, transient }| PeerProblem { message, advice: None, transient });
         PeerStatus {
             team,
             device,

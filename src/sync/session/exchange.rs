@@ -375,11 +375,11 @@ impl SyncSession<'_> {
                 Ok(())
             }
             DocumentError::Unavailable { .. } => {
-                self.problem(error.to_string());
+                self.problem(error.to_string(), true);
                 self.send_full_turn(&key, number, TurnKind::Aborted, Vec::new())
             }
             DocumentError::Corrupt { .. } => {
-                self.problem(format!("rebuilding a document of {}: {error}", key.scope));
+                self.problem(format!("rebuilding a document of {}: {error}", key.scope), true);
                 self.send_full_turn(&key, number, TurnKind::Aborted, Vec::new())?;
                 index::rebuild(self.context, self.team, &key).await.map_err(StopReason::Local)?;
                 self.enqueue(key);
@@ -400,7 +400,7 @@ impl SyncSession<'_> {
         reason: String,
     ) -> Result<(), StopReason> {
         let document = key.document_id(self.team);
-        self.problem(format!("{} of {}: {reason}", key.scope, key.month));
+        self.problem(format!("{} of {}: {reason}", key.scope, key.month), false);
         self.stream.send(&Message::Error(Rejection { code, reason, document: Some(document) }))?;
         self.paused.insert(document);
         self.exchanges.remove(&document);
@@ -413,7 +413,7 @@ impl SyncSession<'_> {
         let team = self.team;
         self.responses.retain(|response| !matches!(response, QueuedResponse::FollowingBodies(rest) if rest.key.document_id(team) == document));
         let open = self.exchanges.remove(&document).map(|open| open.key.scope);
-        self.problem(format!("the peer rejected a document ({}): {}", refused.code, refused.reason));
+        self.problem(format!("the peer rejected a document ({}): {}", refused.code, refused.reason), false);
         match open {
             Some(scope) if refused.code == RejectCode::DocPoisoned => self.request_events(scope),
             _ => Ok(()),

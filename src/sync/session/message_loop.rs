@@ -11,8 +11,8 @@ use tokio::{
 };
 
 use super::{
-    DocumentKey, PeerEvent, SessionCommand, SessionEnd, SessionPhase, SessionSide, SessionView, StopReason,
-    SyncContext,
+    DocumentKey, PeerEvent, SessionCommand, SessionEnd, SessionPhase, SessionProblem, SessionSide, SessionView,
+    StopReason, SyncContext,
     events::{EarlyBodies, QueuedResponse},
     exchange::OpenExchange,
     exchange_queue::ExchangeQueue,
@@ -422,13 +422,15 @@ impl<'a> SyncSession<'a> {
         let (missing_here, missing_at_peer) =
             if equal { (0, self.undocumented) } else { offer::count_missing(&self.mine, &self.theirs) };
         let now = (self.context.engine.config().clock)();
+        let solved = in_sync && self.paused.is_empty();
         self.view.send_if_modified(|view| {
             let before = (view.in_sync, view.missing_here, view.missing_at_peer);
             (view.in_sync, view.missing_here, view.missing_at_peer) = (in_sync, missing_here, missing_at_peer);
             if in_sync {
                 view.last_sync = Some(now);
             }
-            before != (in_sync, missing_here, missing_at_peer)
+            let was_problem = solved && view.problem.take().is_some();
+            was_problem || before != (in_sync, missing_here, missing_at_peer)
         });
     }
 
@@ -444,10 +446,10 @@ impl<'a> SyncSession<'a> {
     }
 
     /// Reports a problem without ending the session.
-    pub(super) fn problem(&self, reason: impl Into<String>) {
-        let reason = reason.into();
-        tracing::warn!(peer = %self.peer.short(), "{reason}");
-        self.view.send_modify(|view| view.problem = Some(reason));
+    pub(super) fn problem(&self, message: impl Into<String>, transient: bool) {
+        let problem = SessionProblem { message: message.into(), transient };
+        tracing::warn!(peer = %self.peer.short(), "{}", problem.message);
+        self.view.send_modify(|view| view.problem = Some(problem));
     }
 
     /// Tells the other sessions of new events.

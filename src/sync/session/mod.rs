@@ -190,8 +190,17 @@ pub struct SessionView {
     pub clock_skew_ms: i64,
     /// The last [`SessionCommand::Round`] that is over: the two compared, and have the same.
     pub round: u64,
-    /// The last problem that did not end the session.
-    pub problem: Option<String>,
+    /// The last problem that did not end the session; `None` again once the two are in sync.
+    pub problem: Option<SessionProblem>,
+}
+
+/// A problem that did not end the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionProblem {
+    /// What happened.
+    pub message: String,
+    /// Whether it passes without a person: the exchange is repeated.
+    pub transient: bool,
 }
 
 /// Runs an established session until it ends.

@@ -371,7 +371,8 @@ async fn a_damaged_document_is_rebuilt() {
         assert_eq!(refused.code, ErrorCode::Stale, "it was worked out from another document: {refused}");
     }
     let a = a.restarted();
-    meet(&a, &b, team).await;
+    let (x, _) = meet(&a, &b, team).await;
+    assert_eq!(x.problem, None, "what was reported is over");
     assert_eq!(a.set(team, "api"), b.set(team, "api"));
     assert_eq!(a.set(team, "api").0, 20);
 }
