@@ -23,7 +23,7 @@ pub const ALPN_SYNC: &[u8] = b"ergo/sync/1";
 pub const ALPN_PAIR: &[u8] = b"ergo/pair/1";
 
 /// The minor version of `ergo/sync/1` that this program speaks: raised with every addition.
-pub const MINOR: u32 = 1;
+pub const MINOR: u32 = 2;
 
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -283,13 +283,16 @@ pub struct Durable {
     pub document: DocumentOffer,
 }
 
-/// A hash of everything that the sender would offer to this peer.
+/// A hash of everything that the sender would offer to this peer; also sent without a change, about once a minute.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Nudge {
     /// The hash; equal hashes mean equal sets of events.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub state: [u8; 32],
+    /// The sender's wall clock, in milliseconds since the Unix epoch; absent before minor version 2.
+    #[n(1)]
+    pub clock: Option<u64>,
 }
 
 /// Why a session ends, or a document is rejected.

@@ -254,7 +254,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("bodies", Message::Bodies(Bodies { scope: scope(), bodies: vec![(EventId([7; 32]), Some(body))] })),
         ("lean", Message::Compact(lean)),
         ("following", Message::FollowingBodies(following)),
-        ("nudge", Message::Nudge(Nudge { state: [1; 32] })),
+        ("nudge", Message::Nudge(Nudge { state: [1; 32], clock: Some(2) })),
         ("bye", Message::Bye),
     ]
 }

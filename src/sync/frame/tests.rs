@@ -100,7 +100,7 @@ fn message() -> impl Strategy<Value = Message> {
         (scope(), chains()).prop_map(|(scope, chains)| Message::WantSince(WantSince { scope, chains })),
         events().prop_map(Message::Events),
         (scope(), document()).prop_map(|(scope, document)| Message::Durable(Durable { scope, document })),
-        any::<[u8; 32]>().prop_map(|state| Message::Nudge(Nudge { state })),
+        (any::<[u8; 32]>(), any::<Option<u64>>()).prop_map(|(state, clock)| Message::Nudge(Nudge { state, clock })),
         (code(), any::<String>(), option::of(id())).prop_map(|(code, reason, document)| {
             let document = document.map(|id| DocumentId(id.0));
             Message::Error(Rejection { code, reason, document })
@@ -272,7 +272,7 @@ fn golden_frames() {
         Message::WantSince(WantSince { scope: at(), chains: vec![] }),
         Message::Events(EventPage { events: vec![], last: true, scope: Some(at()) }),
         Message::Durable(Durable { scope: at(), document: offer }),
-        Message::Nudge(Nudge { state: [8; 32] }),
+        Message::Nudge(Nudge { state: [8; 32], clock: None }),
         Message::Error(refused),
         Message::Bye,
     ];

@@ -11,8 +11,7 @@ use tokio::{
 };
 
 use super::{
-    DocumentKey, PeerEvent, SessionCommand, SessionEnd, SessionPhase, SessionProblem, SessionSide, SessionView,
-    StopReason, SyncContext,
+    DocumentKey, SessionCommand, SessionEnd, SessionPhase, SessionSide, SessionView, StopReason, SyncContext,
     events::{EarlyBodies, QueuedResponse},
     exchange::OpenExchange,
     exchange_queue::ExchangeQueue,
@@ -47,13 +46,13 @@ pub(super) struct SyncSession<'a> {
     pub(super) mine: Offer,
     /// Events that this device shares with the peer and that are in no document yet: the peer cannot have got them by
     /// an exchange.
-    undocumented: u64,
+    pub(super) undocumented: u64,
     /// The last offer of the peer, updated by what it reported since.
     pub(super) theirs: Offer,
     /// The last [`Offer::waiting`] that was sent to the peer.
     reported_waiting: Option<u64>,
     /// Whether the peer has sent an offer: before that nothing is known of what it has.
-    offered: bool,
+    pub(super) offered: bool,
     /// Documents that wait for their exchange.
     pub(super) queue: ExchangeQueue,
     pub(super) exchanges: HashMap<DocumentId, OpenExchange>,
@@ -94,9 +93,7 @@ impl<'a> SyncSession<'a> {
         hello: SessionHello,
         view: watch::Sender<SessionView>,
     ) -> Self {
-        let now = (context.engine.config().clock)();
-        view.send_modify(|view| view.clock_skew_ms = hello.clock.cast_signed().wrapping_sub(now.cast_signed()));
-        Self {
+        let session = Self {
             context,
             stream,
             team,
@@ -126,7 +123,9 @@ impl<'a> SyncSession<'a> {
             last_received: Instant::now(),
             last_progress: Instant::now(),
             view,
-        }
+        };
+        session.compare_clocks(hello.clock);
+        session
     }
 
     /// Exchanges rosters, checks membership by the result, and sends an offer.
@@ -354,10 +353,14 @@ impl<'a> SyncSession<'a> {
             self.send_offer(false)?;
         }
         let state = offer::state_hash(&self.mine, &self.theirs);
-        Ok(self.stream.send(&Message::Nudge(Nudge { state }))?)
+        let clock = Some((self.context.engine.config().clock)());
+        Ok(self.stream.send(&Message::Nudge(Nudge { state, clock }))?)
     }
 
     async fn receive_nudge(&mut self, nudge: Nudge) -> Result<(), StopReason> {
+        if let Some(clock) = nudge.clock {
+            self.compare_clocks(clock);
+        }
         self.refresh_offer().await?;
         if nudge.state == offer::state_hash(&self.mine, &self.theirs) {
             if offer::differing(&self.mine, &self.theirs).is_empty() {
@@ -412,28 +415,6 @@ impl<'a> SyncSession<'a> {
         self.compare();
     }
 
-    /// Updates the view by the two offers.
-    fn compare(&mut self) {
-        if !self.offered {
-            return;
-        }
-        let equal = offer::differing(&self.mine, &self.theirs).is_empty();
-        let in_sync = equal && self.undocumented == 0;
-        let (missing_here, missing_at_peer) =
-            if equal { (0, self.undocumented) } else { offer::count_missing(&self.mine, &self.theirs) };
-        let now = (self.context.engine.config().clock)();
-        let solved = in_sync && self.paused.is_empty();
-        self.view.send_if_modified(|view| {
-            let before = (view.in_sync, view.missing_here, view.missing_at_peer);
-            (view.in_sync, view.missing_here, view.missing_at_peer) = (in_sync, missing_here, missing_at_peer);
-            if in_sync {
-                view.last_sync = Some(now);
-            }
-            let was_problem = solved && view.problem.take().is_some();
-            was_problem || before != (in_sync, missing_here, missing_at_peer)
-        });
-    }
-
     /// Whether both may read a scope, and this device has it.
     pub(super) fn shares(&self, scope: &Scope) -> bool {
         self.mine.scopes.iter().any(|offer| offer.scope == *scope)
@@ -443,34 +424,6 @@ impl<'a> SyncSession<'a> {
     /// the team accepts from those who wrote them.
     pub(super) fn peer_only_reads(&self) -> bool {
         self.roster.as_ref().and_then(|roster| roster.role(&self.peer)).is_none_or(|role| role == Role::Reader)
-    }
-
-    /// Reports a problem without ending the session.
-    pub(super) fn problem(&self, message: impl Into<String>, transient: bool) {
-        let problem = SessionProblem { message: message.into(), transient };
-        tracing::warn!(peer = %self.peer.short(), "{}", problem.message);
-        self.view.send_modify(|view| view.problem = Some(problem));
-    }
-
-    /// Tells the other sessions of new events.
-    pub(super) fn publish(&self, roster: bool, undocumented: bool) {
-        self.send_event(PeerEvent { team: self.team, from: self.peer, roster, undocumented, bodies: false });
-    }
-
-    /// Tells the other sessions of new bodies.
-    pub(super) fn publish_bodies(&self) {
-        self.send_event(PeerEvent {
-            team: self.team,
-            from: self.peer,
-            roster: false,
-            undocumented: false,
-            bodies: true,
-        });
-    }
-
-    fn send_event(&self, event: PeerEvent) {
-        // A closed receiver means that the service has ended.
-        drop(self.context.peer_events.send(event));
     }
 
     /// Sends the reason to the peer, if it still listens, and closes the stream.

@@ -23,6 +23,7 @@ mod exchange_queue;
 mod handshake;
 mod message_loop;
 mod offer;
+mod session_view;
 mod step;
 mod stream;
 

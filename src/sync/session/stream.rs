@@ -238,7 +238,7 @@ mod tests {
     use crate::sync::frame::Nudge;
 
     fn nudge(n: u8) -> Message {
-        Message::Nudge(Nudge { state: [n; 32] })
+        Message::Nudge(Nudge { state: [n; 32], clock: None })
     }
 
     fn stream(stream: tokio::io::DuplexStream) -> FrameStream {

@@ -72,6 +72,24 @@ async fn events_dated_ten_days_ahead_are_quarantined_and_both_see_why() {
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_right_or_goes_wrong_is_noticed_in_a_running_session() {
+    let away = Arc::new(AtomicI64::new(TEN_DAYS));
+    let (a, b) = (Node::with_clock(85, &away), Node::new(86));
+    let team = b.found(&["api"]);
+    b.admit(team, &a, Role::Writer, None);
+    let (mut x, mut y) = connect(&a, &b, team);
+    for days in [10, 0, 3] {
+        away.store(days * 86_400_000, Ordering::Relaxed);
+        // As the service does each minute.
+        x.commands.send(SessionCommand::Compare).unwrap();
+        y.commands.send(SessionCommand::Compare).unwrap();
+        let ahead = move |skew: i64| skew.abs_diff(days * 86_400_000) < 60_000;
+        y.until(|view| ahead(view.clock_skew_ms)).await;
+        x.until(|view| ahead(-view.clock_skew_ms)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_clock_ten_days_behind_accepts_everything_once_it_is_right() {
     let away = Arc::new(AtomicI64::new(0));
     let (a, b) = (Node::new(73), Node::with_clock(74, &away));

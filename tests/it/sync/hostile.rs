@@ -145,7 +145,7 @@ async fn what_breaks_a_rule_ends_the_session_and_changes_nothing() {
     let not_granted = Want { scope: scope("web"), events: vec![] };
     let mut asked = events(&claims, true);
     asked.scope = Some(scope("api"));
-    let mut nonsense = frame::encode(&Message::Nudge(Nudge { state: [0; 32] })).unwrap();
+    let mut nonsense = frame::encode(&Message::Nudge(Nudge { state: [0; 32], clock: None })).unwrap();
     nonsense[6] ^= 0xff;
     let cases: Vec<(&str, Vec<u8>, RejectCode)> = vec![
         ("a forged event", frame::encode(&Message::Roster(events(&forged, true))).unwrap(), RejectCode::BadEvent),
@@ -191,7 +191,7 @@ async fn a_session_begins_with_a_greeting_in_time() {
     hand.say(&Message::Bye).await;
     assert_eq!(hand.good.end().await, SessionEnd::ClosedByPeer);
     let mut hand = Hand::new(&good, &bad, team);
-    hand.say(&Message::Nudge(Nudge { state: [0; 32] })).await;
+    hand.say(&Message::Nudge(Nudge { state: [0; 32], clock: None })).await;
     hand.refused(RejectCode::Version, "no greeting").await;
     let silent = Hand::new(&good, &bad, team);
     assert!(matches!(silent.good.end().await, SessionEnd::Interrupted(_)), "a caller that says nothing");
