@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, slice, sync::PoisonError};
 
 use crate::{
     api::{ApiError, Change},
-    domain::{CardId, ClaimId, Scope, roster::is_roster_scope},
+    domain::{CardId, ClaimId, EventId, Scope, roster::is_roster_scope},
     engine::Engine,
     store::{Reader, Store, StoreError, SyncImport, SyncImported},
 };
@@ -17,6 +17,18 @@ impl Engine {
     /// If an event is forged or malformed, or the store cannot be written: then nothing was taken.
     pub fn import_synced(&self, import: SyncImport) -> Result<SyncImported, ApiError> {
         self.take_in(|store| store.import_synced(import))
+    }
+
+    /// Accepts the events of a team that waited in quarantine for their date, if it has come. Cheap if there are none.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written.
+    pub fn accept_due(&self, team: EventId) -> Result<(), ApiError> {
+        let now = self.now();
+        if self.sync_read(|reader| reader.quarantine_is_due(&team, now))? {
+            self.import_synced(SyncImport { team, from: None, events: Vec::new(), document: None, peer: None, now })?;
+        }
+        Ok(())
     }
 
     /// Runs an intake under the write lock, then tells of what it changed.

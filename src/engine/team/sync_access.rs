@@ -60,6 +60,7 @@ impl SyncReader<'_> {
         bodies(team: &EventId, scope: &Scope, events: &[EventId]) -> Vec<(EventId, Option<SealedBody>)>;
         missing_bodies(team: &EventId, scope: &Scope, limit: usize) -> Vec<EventId>;
         quarantined(team: &EventId, limit: usize, after: usize) -> Vec<QuarantinedRow>;
+        quarantine_is_due(team: &EventId, now: u64) -> bool;
         quarantined_by(team: &EventId) -> BTreeMap<Option<DeviceId>, usize>;
         entries(team: &EventId, scope: &Scope, month: Month, cursor: Option<&LogEntryCursor>, limit: usize) -> LogEntryPage;
         undocumented(team: &EventId, scope: &Scope, limit: usize) -> Vec<LogEntry>;

@@ -25,7 +25,7 @@ use crate::{
     },
     store::{
         Result, Store, commit,
-        log::{self, AppendOutcome, EventOrigin},
+        log::{AppendOutcome, EventOrigin},
         open,
         project::Projector,
     },
@@ -233,14 +233,9 @@ impl<'a> Intake<'a> {
     /// Takes the events in quarantine whose date has come. The whole roster is applied again, since releases up to 0.2 also
     /// quarantined roster events for their date.
     fn look_at_clocks(&mut self) -> Result<()> {
-        let mut read = self.db.prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM quarantined WHERE team = ?1 AND reason = 'clock' AND wall <= ?2)",
-        )?;
-        let come = log::wall(self.now.saturating_add(AHEAD));
-        if !read.query_row([self.team.n, come], |row| row.get(0))? {
+        if !quarantine::is_due(self.db, &self.team, self.now)? {
             return Ok(());
         }
-        drop(read);
         self.fold(self.team.roster_events(self.db)?)?;
         self.reconcile()
     }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Team, sync_rows::QuarantinedRow};
 use crate::{
-    domain::{DeviceId, EventId, SignedEvent, event::SealedBody, roster::Refusal},
+    domain::{DeviceId, EventId, SignedEvent, clock::AHEAD, event::SealedBody, roster::Refusal},
     store::{Reader, Result, Store, StoreError, commit, log},
 };
 
@@ -20,6 +20,17 @@ pub(super) fn room(db: &Connection, team: &Team, from: Option<DeviceId>) -> Resu
         .prepare_cached("SELECT count(*) FROM quarantined WHERE team = ?1 AND received_from IS ?2 AND discarded = 0")?;
     let held = read.query_row(params![team.n, from.map(|device| device.0)], |row| row.get(0))?;
     Ok(MOST_QUARANTINED.saturating_sub(held))
+}
+
+/// Whether events of a team wait in quarantine whose date has come, in scopes that are bound here.
+pub(super) fn is_due(db: &Connection, team: &Team, now: u64) -> Result<bool> {
+    let mut read = db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM quarantined q JOIN team_scopes s
+            ON s.team = q.team AND s.org = q.org AND s.project = q.project
+            WHERE q.team = ?1 AND q.reason = 'clock' AND q.wall <= ?2)",
+    )?;
+    let latest = log::wall(now.saturating_add(AHEAD));
+    Ok(read.query_row(params![team.n, latest], |row| row.get(0))?)
 }
 
 /// Puts a verified event aside, or gives one that is there its body or a new reason.
@@ -117,6 +128,15 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<Result<QuarantinedRow>> {
 }
 
 impl Reader {
+    /// Whether events of a team wait in quarantine whose date has come at `now`, in milliseconds since the Unix epoch. The next import
+    /// accepts them, even an empty one.
+    pub fn quarantine_is_due(&self, team: &EventId, now: u64) -> Result<bool> {
+        match Team::known(&self.db, *team)? {
+            Some(team) if team.left_at.is_none() => is_due(&self.db, &team, now),
+            _ => Ok(false),
+        }
+    }
+
     /// Events that a team does not take, the latest arrival first, `limit` of them after `after` others.
     pub fn quarantined(&self, team: &EventId, limit: usize, after: usize) -> Result<Vec<QuarantinedRow>> {
         let mut read = self.db.prepare_cached(

@@ -101,6 +101,8 @@ pub(super) struct Scheduler {
     pub(super) at_capacity: bool,
     /// When to compact documents: a while after the last change.
     compaction_due: Option<Instant>,
+    /// When to look for events in quarantine whose date has come.
+    quarantine_check: Instant,
 }
 
 impl Scheduler {
@@ -138,6 +140,7 @@ impl Scheduler {
             excess_members: HashSet::new(),
             at_capacity: false,
             compaction_due: Some(Instant::now() + COMPACT_AFTER),
+            quarantine_check: Instant::now() + COMPARE,
         }
     }
 
@@ -155,7 +158,7 @@ impl Scheduler {
                     }
                     Some(event) => self.handle(event).await,
                 },
-                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => self.run_due(),
+                () = sleep_until(due) => self.run_due(),
             }
             if let Some(transport) = &self.transport {
                 transport.set_seeking(self.peers.values().any(|peer| peer.live.is_none()));
@@ -165,12 +168,13 @@ impl Scheduler {
     }
 
     /// Returns when the next timer is due.
-    fn due(&self) -> Option<Instant> {
+    fn due(&self) -> Instant {
         let of_peers = self.peers.values().filter_map(|peer| match &peer.live {
             Some(live) => Some(live.liveness_check.map_or(live.compare, |(at, _)| at.min(live.compare))),
             None => peer.due.filter(|_| !peer.dialling && self.transport.is_some()),
         });
-        of_peers.chain(self.pending_compares.values().map(|(at, _)| *at)).chain(self.compaction_due).min()
+        let others = self.pending_compares.values().map(|(at, _)| *at).chain(self.compaction_due);
+        of_peers.chain(others).fold(self.quarantine_check, Instant::min)
     }
 
     /// Runs the timers that are due.
@@ -188,6 +192,9 @@ impl Scheduler {
         if self.compaction_due.is_some_and(|at| at <= now) {
             self.compaction_due = None;
             tokio::spawn(index::compact_fragmented(self.context.clone(), self.teams.borrow().clone()));
+        }
+        if self.quarantine_check <= now {
+            self.check_quarantine();
         }
         for peer in self.peers.values_mut() {
             peer.check_liveness(now);
@@ -209,6 +216,12 @@ impl Scheduler {
                 }
             }
         }
+    }
+
+    /// Accepts events in quarantine whose date has come: now and each minute, although nothing arrives.
+    fn check_quarantine(&mut self) {
+        self.quarantine_check = Instant::now() + COMPARE;
+        tokio::spawn(tasks::accept_due(self.context.clone(), self.teams.borrow().clone()));
     }
 
     fn call(&mut self, key: PeerKey) {
@@ -254,6 +267,7 @@ impl Scheduler {
             }
             SchedulerEvent::SyncNow(only, answer) => {
                 self.rounds += 1;
+                self.check_quarantine();
                 let reachable = self.transport.is_some();
                 for ((_, device), peer) in &mut self.peers {
                     if only.is_none_or(|only| only == *device) {

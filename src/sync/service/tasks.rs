@@ -248,6 +248,15 @@ pub(super) async fn flush(
     }
 }
 
+/// Accepts the events in quarantine whose date has come.
+pub(super) async fn accept_due(context: SyncContext, teams: Vec<EventId>) {
+    for team in teams {
+        if let Err(error) = context.engine(move |engine| engine.accept_due(team)).await {
+            tracing::warn!(%error, "cannot accept the events in quarantine whose date has come");
+        }
+    }
+}
+
 /// Forwards the events of sessions to the scheduler.
 pub(super) async fn forward_events(
     mut peer_events: mpsc::UnboundedReceiver<PeerEvent>,

@@ -387,7 +387,10 @@ fn a_clock_far_ahead_waits_for_its_day() {
     };
     let now = a.now();
     assert_eq!(import(&mut a, b.events(), now).quarantined, [(event, Refusal::Clock)]);
+    let is_due = |a: &Fixture, now| a.store.reader().quarantine_is_due(&team, now).unwrap();
+    assert_eq!((is_due(&a, now), is_due(&a, ahead)), (false, true));
     assert_eq!(import(&mut a, vec![], ahead).readmitted, [event]);
+    assert!(!is_due(&a, ahead));
     assert_alike(&a, &b, team);
 }
 

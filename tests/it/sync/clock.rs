@@ -72,6 +72,28 @@ async fn events_dated_ten_days_ahead_are_quarantined_and_both_see_why() {
 }
 
 #[tokio::test]
+async fn a_device_that_joins_ten_days_behind_accepts_everything_once_its_clock_is_right() {
+    let away = Arc::new(AtomicI64::new(-TEN_DAYS));
+    let (a, b) = (Node::new(87), Node::with_clock(88, &away));
+    let team = a.found(&["api"]);
+    a.facts("api", "now", 5);
+    a.admit(team, &b, Role::Writer, None);
+    assert_eq!(b.engine.with_reader(|r| r.roster(&team)).unwrap(), a.engine.with_reader(|r| r.roster(&team)).unwrap());
+    a.flush(team).await;
+    let (x, mut y) = connect(&a, &b, team);
+    y.until(|view| is_live(view) && view.quarantined == 5).await;
+    b.engine.accept_due(team).unwrap();
+    assert_eq!(b.set(team, "api").0, 0);
+    // Nothing arrives any more, but the clock is set right.
+    away.store(0, Ordering::Relaxed);
+    b.engine.accept_due(team).unwrap();
+    assert_eq!(b.set(team, "api"), a.set(team, "api"));
+    x.commands.send(SessionCommand::Stop).unwrap();
+    drop((x.end().await, y.end().await));
+    b.assert_sound();
+}
+
+#[tokio::test]
 async fn a_clock_that_is_set_right_or_goes_wrong_is_noticed_in_a_running_session() {
     let away = Arc::new(AtomicI64::new(TEN_DAYS));
     let (a, b) = (Node::with_clock(85, &away), Node::new(86));

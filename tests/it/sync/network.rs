@@ -2,7 +2,10 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
@@ -12,6 +15,7 @@ use ergo::{
         DeviceId, EventId,
         roster::{Role, RosterChange},
     },
+    store::SyncImport,
     sync::{
         endpoint::{NetworkMode, PathKind},
         service::{NetworkStatus, PeerStatus, Service, ServiceObserver, ServiceSettings},
@@ -21,6 +25,7 @@ use ergo::{
 use tokio::sync::Notify;
 
 use super::nodes::{Node, PATIENCE, scope, worker};
+use crate::support::eventually;
 
 /// Says when anything about a peer has changed.
 #[derive(Default)]
@@ -229,6 +234,24 @@ async fn a_device_revoked_while_away_is_rejected_at_the_handshake() {
     let problem = status.peers.into_iter().find_map(|peer| peer.problem.filter(|problem| !problem.transient)).unwrap();
     assert!(problem.advice.unwrap().contains("invite"), "{}", problem.message);
     a.service.stop().await;
+    b.service.stop().await;
+}
+
+#[tokio::test]
+async fn what_waits_for_its_date_is_accepted_although_nothing_arrives() {
+    let away = Arc::new(AtomicI64::new(-10 * 86_400_000));
+    let (a, b) = (Node::new(53), Node::with_clock(54, &away));
+    let team = a.found(&["api"]);
+    a.facts("api", "now", 3);
+    a.admit(team, &b, Role::Writer, None);
+    let events = a.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], None, 9)).unwrap().events;
+    let import = SyncImport { team, from: None, events, document: None, peer: None, now: b.engine.now() };
+    assert_eq!(b.engine.import_synced(import).unwrap().quarantined.len(), 3);
+    let b = Daemon::start(b);
+    b.listening().await;
+    away.store(0, Ordering::Relaxed);
+    b.service.sync_now(None).await;
+    eventually("its date has come", async || b.node.set(team, "api") == a.set(team, "api")).await;
     b.service.stop().await;
 }
 
