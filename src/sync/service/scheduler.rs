@@ -26,7 +26,10 @@ use crate::{
         endpoint::{self, NetworkMode, Transport, TransportError, is_local},
         frame::{RejectCode, Rejection},
         index,
-        session::{DocumentKey, EstablishedSession, PeerEvent, SessionCommand, SessionEnd, SyncContext},
+        session::{
+            DocumentKey, EstablishedSession, PeerEvent, SessionCommand, SessionEnd, SyncContext,
+            rejection_after_leaving,
+        },
     },
 };
 
@@ -367,7 +370,9 @@ impl Scheduler {
         for (key, peer) in &self.peers {
             if !members.contains(key) {
                 let reason = "your device no longer belongs to the team".to_owned();
-                peer.send(SessionCommand::Reject(Rejection { code: RejectCode::NotPaired, reason, document: None }));
+                let revoked = Rejection { code: RejectCode::NotPaired, reason, document: None };
+                let rejection = if teams.contains(&key.0) { revoked } else { rejection_after_leaving() };
+                peer.send(SessionCommand::Reject(rejection));
             }
         }
         self.peers.retain(|key, peer| members.contains(key) || peer.live.is_some());

@@ -37,9 +37,9 @@ impl Scheduler {
         let lan = self.transport.as_ref().is_some_and(|transport| transport.mode() == NetworkMode::Lan);
         let Some(peer) = self.peers.get_mut(&key) else {
             let (code, reason) = if self.excess_members.contains(&key) {
-                (RejectCode::Busy, "this device has reached its limit of peers; it will be retried")
+                (RejectCode::Busy, "the peer has reached its limit of peers; it will be retried")
             } else {
-                (RejectCode::RosterStale, "the peer's device is not on this device's copy of the team's roster")
+                (RejectCode::RosterStale, "this device is not on the peer's copy of the team's roster")
             };
             return refuse(established, connection, code, reason);
         };
@@ -49,7 +49,7 @@ impl Scheduler {
         // A session that is stopping is not counted any more.
         let one_more = peer.live.as_ref().is_none_or(|live| live.stopping);
         if one_more && established.side == SessionSide::Acceptor && !self.make_room() {
-            let reason = "this device has reached its limit of sessions; it will be retried";
+            let reason = "the peer has reached its limit of sessions; it will be retried";
             return refuse(established, connection, RejectCode::Busy, reason);
         }
         let Some(peer) = self.peers.get_mut(&key) else { return };
@@ -161,10 +161,9 @@ impl Scheduler {
         }
         self.save_peer(key).await;
         self.observer.peer(key.0, key.1);
-        if matches!(
-            ended,
-            SessionEnd::Rejected(RejectCode::NotPaired, _) | SessionEnd::RejectedByPeer(RejectCode::NotPaired, _)
-        ) {
+        if let SessionEnd::Rejected(code, _) | SessionEnd::RejectedByPeer(code, _) = &ended
+            && matches!(code, RejectCode::NotPaired | RejectCode::TeamMismatch)
+        {
             self.refresh().await;
         }
     }
@@ -202,7 +201,7 @@ impl Scheduler {
     }
 }
 
-/// Rejects a peer before the session begins, and lets it read why.
+/// Rejects a peer before the session begins, and lets it read why. Only the peer shows the reason.
 fn refuse(established: EstablishedSession, connection: Connection, code: RejectCode, reason: &'static str) {
     tokio::spawn(async move {
         established.refuse(code, reason).await;

@@ -40,6 +40,12 @@ pub(super) enum StopReason {
     Stale(String),
 }
 
+/// Returns the rejection of a peer by a device that itself no longer belongs to the team. Both sides show the reason.
+pub(in crate::sync) fn rejection_after_leaving() -> Rejection {
+    let reason = "the rejecting device no longer belongs to the team".to_owned();
+    Rejection { code: RejectCode::TeamMismatch, reason, document: None }
+}
+
 impl StopReason {
     pub(super) fn reject(code: RejectCode, reason: impl Into<String>) -> Self {
         Self::Reject(Rejection { code, reason: reason.into(), document: None })
@@ -53,7 +59,8 @@ impl StopReason {
                 Some(Rejection { code: error.code(), reason: error.to_string(), document: None })
             }
             Self::Local(_) | Self::Stale(_) => {
-                let reason = "this device cannot continue the session now; it will be retried".to_owned();
+                // Only the peer shows this reason.
+                let reason = "the peer cannot continue the session now; it will be retried".to_owned();
                 Some(Rejection { code: RejectCode::Busy, reason, document: None })
             }
             _ => None,

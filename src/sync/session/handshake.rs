@@ -106,7 +106,10 @@ async fn exchange_hellos(
     }
     let is_member = context.engine(move |engine| member(engine, about, peer)).await?;
     match is_member {
-        None => return Err(StopReason::reject(RejectCode::TeamMismatch, "this device does not belong to that team")),
+        None => {
+            let reason = "the rejecting device does not belong to that team";
+            return Err(StopReason::reject(RejectCode::TeamMismatch, reason));
+        }
         Some(false) => {
             return Err(StopReason::reject(RejectCode::NotPaired, "your device is not on the roster of that team"));
         }

@@ -12,6 +12,7 @@ use tokio::{
 
 use super::{
     DocumentKey, SessionCommand, SessionEnd, SessionPhase, SessionSide, SessionView, StopReason, SyncContext,
+    end::rejection_after_leaving,
     events::{EarlyBodies, QueuedResponse},
     exchange::OpenExchange,
     exchange_queue::ExchangeQueue,
@@ -163,10 +164,7 @@ impl<'a> SyncSession<'a> {
             self.context.engine(move |engine| Ok((engine.device(), engine.sync_read(|r| r.roster(&team))?))).await?;
         let roster = roster.ok_or_else(|| StopReason::Local("the team's roster is not in the store".to_owned()))?;
         if !roster.is_member(&me) {
-            return Err(StopReason::reject(
-                RejectCode::NotPaired,
-                "this device no longer belongs to the team: ask an admin for a new invitation",
-            ));
+            return Err(StopReason::Reject(rejection_after_leaving()));
         }
         if !roster.is_member(&peer) {
             return Err(StopReason::reject(RejectCode::NotPaired, "your device no longer belongs to the team"));
@@ -292,8 +290,8 @@ impl<'a> SyncSession<'a> {
             }
             SessionCommand::Stop => Err(StopReason::Bye),
             SessionCommand::Reject(refused) => {
-                // A member that leaves or is revoked learns from the roster by whom, when and why.
-                if refused.code == RejectCode::NotPaired {
+                // From the roster a device learns by whom, when and why it was revoked, or that this one left.
+                if matches!(refused.code, RejectCode::NotPaired | RejectCode::TeamMismatch) {
                     self.send_roster().await?;
                 }
                 Err(StopReason::Reject(refused))

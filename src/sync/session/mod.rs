@@ -33,6 +33,7 @@ use tokio::sync::{mpsc, watch};
 
 pub use end::SessionEnd;
 use end::StopReason;
+pub(in crate::sync) use end::rejection_after_leaving;
 pub use handshake::{EstablishedSession, handshake};
 pub use offer::DocumentKey;
 

@@ -309,6 +309,26 @@ async fn a_revoked_device_is_notified_and_disconnected() {
 }
 
 #[tokio::test]
+async fn a_device_that_left_says_so_of_itself() {
+    let (a, b) = (Node::new(185), Node::new(186));
+    let team = a.found(&["api"]);
+    a.admit(team, &b, Role::Writer, None);
+    let (mut x, mut y) = connect(&a, &b, team);
+    x.synced().await;
+    y.synced().await;
+    b.change(Some(team), RosterChange::Leave { cuts: vec![] });
+    y.commands.send(SessionCommand::Roster).unwrap();
+    let words = "the rejecting device no longer belongs to the team".to_owned();
+    assert_eq!(y.end().await, SessionEnd::Rejected(RejectCode::TeamMismatch, words.clone()));
+    assert_eq!(x.end().await, SessionEnd::RejectedByPeer(RejectCode::TeamMismatch, words));
+    // And to one that has not heard of it and calls.
+    let (x, y) = connect(&a, &b, team);
+    let words = "the rejecting device does not belong to that team".to_owned();
+    assert_eq!(x.end().await, SessionEnd::RejectedByPeer(RejectCode::TeamMismatch, words));
+    drop(y.end().await);
+}
+
+#[tokio::test]
 async fn a_live_session_learns_of_a_new_member() {
     let (a, b, c) = (Node::new(16), Node::new(17), Node::new(18));
     let team = a.found(&["api"]);
