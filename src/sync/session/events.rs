@@ -1,6 +1,6 @@
 //! What is sent beside the documents: roster events, bodies of events, and whole events to repair a document.
 
-use std::collections::{HashMap, HashSet, hash_map::Entry};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{
     StopReason, bulk,
@@ -27,10 +27,14 @@ pub(super) const FRAME_BYTES: usize = 4 * 1024 * 1024;
 /// The most bytes of early bodies that are kept.
 const EARLY_BODY_BYTES: usize = 8 * 1024 * 1024;
 
-/// Bodies that arrived before their events; those beyond the limit are dropped and requested later.
+/// Bodies that arrived before their events. Beyond the limit the oldest are dropped, and requested later if they are
+/// needed: those of events that another peer brought first never are.
 #[derive(Default)]
 pub(super) struct EarlyBodies {
-    bodies: HashMap<EventId, WireBody>,
+    /// Each with its place in `arrivals`.
+    bodies: HashMap<EventId, (u64, WireBody)>,
+    arrivals: BTreeMap<u64, EventId>,
+    arrived: u64,
     bytes: usize,
 }
 
@@ -38,16 +42,23 @@ impl EarlyBodies {
     /// Keeps a body; one that comes again is dropped, since it need not have the same size.
     fn put(&mut self, id: EventId, body: WireBody) {
         let size = size(&body);
-        if let Entry::Vacant(free) = self.bodies.entry(id)
-            && self.bytes + size <= EARLY_BODY_BYTES
-        {
-            free.insert(body);
-            self.bytes += size;
+        if self.bodies.contains_key(&id) || size > EARLY_BODY_BYTES {
+            return;
         }
+        while self.bytes + size > EARLY_BODY_BYTES
+            && let Some(oldest) = self.arrivals.values().next().copied()
+        {
+            self.take(&oldest);
+        }
+        self.arrived += 1;
+        self.arrivals.insert(self.arrived, id);
+        self.bodies.insert(id, (self.arrived, body));
+        self.bytes += size;
     }
 
     pub(super) fn take(&mut self, id: &EventId) -> Option<WireBody> {
-        let body = self.bodies.remove(id)?;
+        let (arrival, body) = self.bodies.remove(id)?;
+        self.arrivals.remove(&arrival);
         self.bytes = self.bytes.saturating_sub(size(&body));
         Some(body)
     }
@@ -438,6 +449,18 @@ mod tests {
         early.put(id(2), body(EARLY_BODY_BYTES));
         assert!(early.take(&id(2)).is_none(), "there is no room for it");
         assert_eq!(early.take(&id(1)).map(|body| body.bytes.len()), Some(10));
-        assert_eq!(early.bytes, 0);
+        assert_eq!((early.bytes, early.arrivals.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_oldest_early_bodies_make_room_for_new_ones() {
+        let mut early = EarlyBodies::default();
+        let third = WireBody { salt: [0; 16], bytes: vec![0; EARLY_BODY_BYTES / 3 - 64] };
+        for n in 1..=5 {
+            early.put(EventId([n; 32]), third.clone());
+        }
+        let kept: Vec<bool> = (1..=5).map(|n| early.take(&EventId([n; 32])).is_some()).collect();
+        assert_eq!(kept, [false, false, true, true, true]);
+        assert_eq!((early.bytes, early.arrivals.len()), (0, 0));
     }
 }

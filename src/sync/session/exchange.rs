@@ -234,6 +234,10 @@ impl SyncSession<'_> {
         exchange.new.retain(|entry| seen.insert(entry.id));
         let ids: Vec<EventId> = exchange.new.iter().map(|entry| entry.id).collect();
         let (known, ids) = self.context.engine(move |engine| Ok((engine.sync_read(|r| r.known(&ids))?, ids))).await?;
+        for id in &known {
+            // Another peer brought it first: this body is not needed any more.
+            self.early_bodies.take(id);
+        }
         let (mut wanted, followed) = (Vec::new(), exchange.following.iter().flatten().copied().collect::<HashSet<_>>());
         let here = |id: &EventId| known.contains(id) || exchange.bodies.contains_key(id);
         let missing: Vec<EventId> = ids.into_iter().filter(|id| !here(id)).collect();
