@@ -58,7 +58,7 @@ impl SyncReader<'_> {
         events_after(team: &EventId, scope: &Scope, ends: &[ChainEnd], cursor: Option<&SyncCursor>, limit: usize) -> SyncPage;
         events_named(team: &EventId, scope: &Scope, events: &[EventId]) -> Vec<SignedEvent>;
         bodies(team: &EventId, scope: &Scope, events: &[EventId]) -> Vec<(EventId, Option<SealedBody>)>;
-        missing_bodies(team: &EventId, scope: &Scope, limit: usize) -> Vec<EventId>;
+        missing_bodies(team: &EventId, scope: &Scope, after: Option<&EventId>, limit: usize) -> Vec<EventId>;
         quarantined(team: &EventId, limit: usize, after: usize) -> Vec<QuarantinedRow>;
         quarantine_is_due(team: &EventId, now: u64) -> bool;
         quarantined_by(team: &EventId) -> BTreeMap<Option<DeviceId>, usize>;

@@ -209,16 +209,24 @@ impl Reader {
         Ok(found)
     }
 
-    /// Events of a team's scope whose body is not here, although no redaction that is here names them.
-    pub fn missing_bodies(&self, team: &EventId, scope: &Scope, limit: usize) -> Result<Vec<EventId>> {
+    /// Returns up to `limit` events of a team's scope whose body is not here although no redaction that is here names them: by id, those
+    /// after `after`.
+    pub fn missing_bodies(
+        &self,
+        team: &EventId,
+        scope: &Scope,
+        after: Option<&EventId>,
+        limit: usize,
+    ) -> Result<Vec<EventId>> {
         let Some(shared) = bound(&self.db, team, scope)? else { return Ok(Vec::new()) };
         let mut read = self.db.prepare_cached(
             "SELECT id FROM events WHERE shared = ?1 AND body IS NULL AND NOT EXISTS (
                 SELECT 1 FROM edges x JOIN events r ON r.n = x.src AND r.kind = 'redact' AND r.scope = events.scope
                 WHERE x.dst = events.id AND x.role = 0)
-             ORDER BY n LIMIT ?2",
+                AND (?2 IS NULL OR id > ?2)
+             ORDER BY id LIMIT ?3",
         )?;
-        let rows = read.query_map(params![shared, limit], |row| id_at(row, 0))?;
+        let rows = read.query_map(params![shared, after.map(|id| id.0), limit], |row| id_at(row, 0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

@@ -64,6 +64,15 @@ impl EarlyBodies {
     }
 }
 
+/// The request for the missing bodies of a scope, page by page: most of them may be lost everywhere.
+#[derive(Default)]
+pub(super) struct BodyRequest {
+    /// The last event that was asked for; `None` at the start.
+    last: Option<EventId>,
+    /// Events of the page that the peer has not answered yet.
+    unanswered: HashSet<EventId>,
+}
+
 /// Estimates the memory of a body, in bytes.
 pub(super) fn size(body: &WireBody) -> usize {
     body.bytes.len() + 64
@@ -189,24 +198,32 @@ impl SyncSession<'_> {
     /// Hands bodies to the exchanges that wait for them, and keeps those that arrived early.
     pub(super) async fn receive_bodies(&mut self, bodies: Bodies) -> Result<(), StopReason> {
         let (mut late, mut too_big) = (Vec::new(), None);
+        let mut request = self.requested_bodies.remove(&bodies.scope);
+        let was_open = request.as_ref().is_some_and(|request| !request.unanswered.is_empty());
         for (id, body) in bodies.bodies {
+            let requested = request.as_mut().is_some_and(|request| request.unanswered.remove(&id));
             let waiting = self.exchanges.values_mut().find(|exchange| exchange.waits_for(&id));
             match (waiting, body) {
                 (Some(exchange), body) => {
                     exchange.add_body(id, body);
                     too_big = too_big.or_else(|| exchange.too_big());
                 }
-                (None, Some(body)) if self.requested_bodies.remove(&id) => late.push((id, body)),
+                (None, Some(body)) if requested => late.push((id, body)),
                 (None, Some(body)) => self.early_bodies.put(id, body),
-                (None, None) => {
-                    self.requested_bodies.remove(&id);
-                }
+                (None, None) => {}
             }
         }
         if let Some(key) = too_big {
             self.refuse_document(key, RejectCode::TooBig, TOO_MANY_BODIES.to_owned())?;
         }
-        self.fill(bodies.scope, late).await?;
+        self.fill(bodies.scope.clone(), late).await?;
+        if let Some(request) = request {
+            let answered = was_open && request.unanswered.is_empty();
+            self.requested_bodies.insert(bodies.scope.clone(), request);
+            if answered {
+                self.request_bodies_page(bodies.scope).await?;
+            }
+        }
         self.finish_complete().await
     }
 
@@ -225,19 +242,35 @@ impl SyncSession<'_> {
         Ok(())
     }
 
-    /// Requests the bodies that this device lacks although no redaction says so; each once per session.
+    /// Requests the bodies that this device lacks although no redaction says so: all of them after each offer, since
+    /// the peer may have got some meanwhile.
     pub(super) async fn request_missing_bodies(&mut self) -> Result<(), StopReason> {
-        let team = self.team;
         for scope in self.mine.scopes.iter().map(|offer| offer.scope.clone()).collect::<Vec<_>>() {
-            let of = scope.clone();
-            let missing =
-                self.context.engine(move |engine| engine.sync_read(|r| r.missing_bodies(&team, &of, BODIES))).await?;
-            let events: Vec<_> = missing.into_iter().filter(|id| self.requested_bodies.insert(*id)).collect();
-            if !events.is_empty() {
-                self.stream.send(&Message::Want(Want { scope, events }))?;
+            let request = self.requested_bodies.entry(scope.clone()).or_default();
+            request.last = None;
+            // The answer to an open page goes on from the start.
+            if request.unanswered.is_empty() {
+                self.request_bodies_page(scope).await?;
             }
         }
         Ok(())
+    }
+
+    /// Requests the next page of the missing bodies of a scope.
+    async fn request_bodies_page(&mut self, scope: Scope) -> Result<(), StopReason> {
+        let Some(request) = self.requested_bodies.get_mut(&scope) else { return Ok(()) };
+        let (team, of, last) = (self.team, scope.clone(), request.last);
+        let missing = self
+            .context
+            .engine(move |engine| engine.sync_read(|r| r.missing_bodies(&team, &of, last.as_ref(), BODIES)));
+        let events = missing.await?;
+        request.last = events.last().copied();
+        request.unanswered = events.iter().copied().collect();
+        if events.is_empty() {
+            self.requested_bodies.remove(&scope);
+            return Ok(());
+        }
+        Ok(self.stream.send(&Message::Want(Want { scope, events }))?)
     }
 
     /// Queues the events that the peer requested, if it may read the scope.

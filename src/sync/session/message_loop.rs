@@ -13,7 +13,7 @@ use tokio::{
 use super::{
     DocumentKey, SessionCommand, SessionEnd, SessionPhase, SessionSide, SessionView, StopReason, SyncContext,
     end::rejection_after_leaving,
-    events::{EarlyBodies, QueuedResponse},
+    events::{BodyRequest, EarlyBodies, QueuedResponse},
     exchange::OpenExchange,
     exchange_queue::ExchangeQueue,
     handshake, offer,
@@ -71,8 +71,8 @@ pub(super) struct SyncSession<'a> {
     pub(super) responses: VecDeque<QueuedResponse>,
     /// Scopes of which this side has requested events.
     pub(super) requested_scopes: HashSet<Scope>,
-    /// Events whose bodies were requested outside of exchanges.
-    pub(super) requested_bodies: HashSet<EventId>,
+    /// Scopes whose missing bodies are being requested, outside of exchanges.
+    pub(super) requested_bodies: HashMap<Scope, BodyRequest>,
     /// Whether to compare once all exchanges are over: something was stored, or the peer's nudge came meanwhile.
     pub(super) changed: bool,
     /// The round that a person asked for: over once the peer itself reports the same events.
@@ -117,7 +117,7 @@ impl<'a> SyncSession<'a> {
             early_bodies: EarlyBodies::default(),
             responses: VecDeque::new(),
             requested_scopes: HashSet::new(),
-            requested_bodies: HashSet::new(),
+            requested_bodies: HashMap::new(),
             changed: true,
             round: None,
             offer_again: false,

@@ -189,7 +189,7 @@ impl Peer {
 
     /// Events whose words it lacks though nothing that it has says why.
     pub(super) fn missing_bodies(&self, team: EventId, scope: &Scope) -> Vec<EventId> {
-        self.read(|reader| reader.missing_bodies(&team, scope, 1_000))
+        self.read(|reader| reader.missing_bodies(&team, scope, None, 1_000))
     }
 
     pub(super) fn everything(&self, team: EventId, scope: &Scope) -> Vec<SignedEvent> {

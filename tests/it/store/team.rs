@@ -515,12 +515,13 @@ fn a_body_that_comes_late_is_filled_in() {
     let bare = SignedEvent { body: None, ..whole.clone() };
     assert_eq!(a.take(team, vec![bare.clone()]).stored, [claim]);
     let reader = a.store.reader();
-    assert_eq!(reader.missing_bodies(&team, &scope("api"), 9).unwrap(), [claim]);
+    assert_eq!(reader.missing_bodies(&team, &scope("api"), None, 9).unwrap(), [claim]);
+    assert_eq!(reader.missing_bodies(&team, &scope("api"), Some(&claim), 9).unwrap(), []);
     assert_eq!(reader.bodies(&team, &scope("api"), &[claim]).unwrap(), [(claim, None)]);
     assert_eq!(b.store.reader().bodies(&team, &scope("api"), &[claim]).unwrap(), [(claim, whole.body.clone())]);
     assert_eq!(b.store.reader().bodies(&team, &scope("web"), &[claim]).unwrap(), []);
     a.take(team, vec![whole]);
-    assert_eq!(a.store.reader().missing_bodies(&team, &scope("api"), 9).unwrap(), []);
+    assert_eq!(a.store.reader().missing_bodies(&team, &scope("api"), None, 9).unwrap(), []);
     assert_alike(&a, &b, team);
 }
 

@@ -1,7 +1,8 @@
 //! What one of two devices lacks: how it is counted, reported and requested.
 
 use ergo::{
-    domain::{replica::Month, roster::Role},
+    domain::{SignedEvent, replica::Month, roster::Role},
+    store::SyncImport,
     sync::{
         index,
         session::{DocumentKey, SessionCommand, SessionPhase},
@@ -9,6 +10,7 @@ use ergo::{
 };
 
 use super::nodes::{Node, connect, meet, scope};
+use crate::support::eventually;
 
 #[tokio::test]
 async fn what_is_in_no_document_counts_as_missing_at_the_peer() {
@@ -34,4 +36,33 @@ async fn what_is_in_no_document_counts_as_missing_at_the_peer() {
     let a = a.restarted();
     meet(&a, &b, team).await;
     assert_eq!(b.set(team, "api"), a.set(team, "api"));
+}
+
+#[tokio::test]
+async fn a_body_is_found_although_more_than_a_page_of_others_is_lost() {
+    let (a, b, lost) = (Node::new(187), Node::new(188), Node::new(189));
+    let team = a.found(&["api"]);
+    a.admit(team, &b, Role::Writer, None);
+    a.admit(team, &lost, Role::Writer, None);
+    lost.many(1, 1_100, 0);
+    let read = lost.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], None, 2_000));
+    let events = read.unwrap().events;
+    // Only b has a body, of the event that is asked for last.
+    let last = events.iter().map(|event| event.id).max().unwrap();
+    for node in [&a, &b] {
+        let bare = events.iter().map(|event| match event.id == last && node.device() == b.device() {
+            true => event.clone(),
+            false => SignedEvent { body: None, ..event.clone() },
+        });
+        let (events, now) = (bare.collect(), node.engine.now());
+        node.engine.import_synced(SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap();
+    }
+    let missing =
+        |node: &Node| node.engine.with_reader(|r| r.missing_bodies(&team, &scope("api"), None, 2_000)).unwrap().len();
+    assert_eq!((missing(&a), missing(&b)), (1_100, 1_099));
+    let (x, y) = connect(&a, &b, team);
+    eventually("a has the body", async || missing(&a) == 1_099).await;
+    x.commands.send(SessionCommand::Stop).unwrap();
+    drop((x.end().await, y.end().await));
+    a.assert_sound();
 }
