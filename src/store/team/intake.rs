@@ -32,10 +32,10 @@ use crate::{
 };
 
 impl Store {
-    /// Takes in events of a team that were made elsewhere, and the document that they came in: all in one transaction.
+    /// Imports events of a team from elsewhere, with the document that they came in, in one transaction.
     ///
-    /// Roster events are taken first, and what the new roster decides is decided for everything that is here. What the team
-    /// does not take goes into quarantine and takes part in nothing. Importing the same again changes nothing.
+    /// Roster events go first, and the new roster is applied to everything that is here. Events that the team does not accept go
+    /// into quarantine and have no effect. Importing the same again changes nothing.
     ///
     /// # Errors
     /// A malformed or forged event refuses the whole import: the peer that sent it is at fault.
@@ -110,7 +110,7 @@ pub(super) struct Intake<'a> {
     bound: BTreeMap<Scope, BoundTeamScope>,
     projector: Projector<'a>,
     ledger: ChainLedger,
-    /// Chains that are taken up to an event only, and that got longer.
+    /// Chains of which the team accepts only a part, and that got longer.
     cut: BTreeSet<(i64, Chain)>,
     clock: Hlc,
     withdrawn: Vec<WithdrawnEvent>,
@@ -181,7 +181,7 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Takes roster events, and lets the new roster decide about what is here.
+    /// Takes roster events, and applies the new roster to everything that is here.
     pub(super) fn take_roster(&mut self, events: &[Verified<'_>]) -> Result<()> {
         let mut all = self.team.roster_events(self.db)?;
         let known: BTreeSet<_> = all.iter().map(|event| event.id).collect();
@@ -212,7 +212,7 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
-    /// Lets the roster decide about everything that is here.
+    /// Applies the roster to everything that is here: binds scopes, withdraws events and readmits others.
     pub(super) fn reconcile(&mut self) -> Result<()> {
         if !self.roster.is_member(&self.me) {
             self.ledger.save(self.db)?;
@@ -245,7 +245,7 @@ impl<'a> Intake<'a> {
             if !self.bound.contains_key(&row.event.header.scope) {
                 continue;
             }
-            // Checked when it was put aside, and since then it stood in a file: `ergo doctor` names one that does not verify.
+            // It was verified when it was quarantined, but the file may have changed: `ergo doctor` names such an event.
             let Ok(event) = row.event.verified() else { continue };
             quarantine::remove(self.db, &event.id)?;
             if self.append(event, row.from, row.received_at)? {
@@ -268,7 +268,7 @@ impl<'a> Intake<'a> {
             return Ok(());
         }
         match decide(self.db, &self.team, &self.roster, &event, self.now)? {
-            // It was sent to a device that may not read it: not kept, and not kept quiet.
+            // This device may not read its scope: the event is reported and not kept.
             Ok(()) if !self.bound.contains_key(&event.header.scope) => {
                 self.done.quarantined.push((event.id, Refusal::NoGrant));
             }
@@ -303,7 +303,7 @@ impl<'a> Intake<'a> {
             }
             drop(rows);
             drop(read);
-            // Its body came late; where a redaction names it, it is dropped again.
+            // Its body came late; if a redaction names the event, the body is dropped again.
             let scope = self.bound.get(&event.header.scope).map(|bound| bound.scope);
             if let Some(scope) = scope
                 && let AppendOutcome::Filled(_) = self.projector.append(event, scope, EventOrigin::default())?
@@ -345,7 +345,7 @@ impl<'a> Intake<'a> {
         Ok(true)
     }
 
-    /// Where a chain that is taken up to an event forks below it, the side that does not lead there may have come first.
+    /// Withdraws the wrong side of forks below a cut: if it arrived first, it was accepted.
     fn look_at_forks(&mut self) -> Result<()> {
         for (shared, chain) in std::mem::take(&mut self.cut) {
             for fork in ledger::forks_of(self.db, shared, &chain)? {

@@ -64,5 +64,4 @@ async fn a_body_is_found_although_more_than_a_page_of_others_is_lost() {
     eventually("a has the body", async || missing(&a) == 1_099).await;
     x.commands.send(SessionCommand::Stop).unwrap();
     drop((x.end().await, y.end().await));
-    a.assert_sound();
 }
