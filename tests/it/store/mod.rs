@@ -13,4 +13,5 @@ mod rules;
 mod support;
 mod team;
 mod team_laws;
+mod team_quarantine;
 mod vectors;
