@@ -50,9 +50,9 @@ async fn a_body_is_found_although_more_than_a_page_of_others_is_lost() {
     // Only b has a body, of the event that is asked for last.
     let last = events.iter().map(|event| event.id).max().unwrap();
     for node in [&a, &b] {
-        let bare = events.iter().map(|event| match event.id == last && node.device() == b.device() {
-            true => event.clone(),
-            false => SignedEvent { body: None, ..event.clone() },
+        let bare = events.iter().map(|event| {
+            let keeps = event.id == last && node.device() == b.device();
+            SignedEvent { body: event.body.clone().filter(|_| keeps), ..event.clone() }
         });
         let (events, now) = (bare.collect(), node.engine.now());
         node.engine.import_synced(SyncImport { team, from: None, events, document: None, peer: None, now }).unwrap();
