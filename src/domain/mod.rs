@@ -16,6 +16,7 @@ pub mod guard_report;
 pub mod id;
 pub mod judgement;
 pub mod layout;
+pub mod marked_section;
 pub mod norm;
 pub mod pair_prompt;
 pub mod replica;

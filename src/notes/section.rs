@@ -4,79 +4,19 @@
 
 use std::ops::Range;
 
-use crate::domain::fence::Fence;
-
-/// The beginning of the line above the section.
-const BEGIN: &str = "<!-- ergo:claims:begin";
+pub use crate::domain::marked_section::SectionError;
+use crate::domain::marked_section::{self, CLAIMS, line_end};
 
 /// The whole line above the section.
 const BEGIN_LINE: &str =
     "<!-- ergo:claims:begin (written by `ergo notes write`; changes in this block are overwritten) -->";
 
-/// The line below the section.
-const END: &str = "<!-- ergo:claims:end -->";
-
-/// Why a section cannot be written: a person has to change the file first.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SectionError {
-    /// A marker without its counterpart.
-    #[error("line {0} begins or ends ergo's section, and the other marker is missing: delete the line")]
-    Unpaired(usize),
-    /// A second section, or one inside the other.
-    #[error("line {0} begins a second ergo section: delete one of the two")]
-    Second(usize),
-    /// A code block without an end.
-    #[error("the code block that begins in line {0} is never closed: close it")]
-    OpenFence(usize),
-}
-
-/// Returns the bytes of the section, from its begin marker to the end of the line with its end marker; `None` without a section.
-///
-/// Markers stand at the beginning of a line; in a block of code they are text.
+/// Returns the bytes of the section of claims, from its begin marker to the end of the line with its end marker; `None` without one.
 ///
 /// # Errors
 /// If it is unclear where the section is.
 pub fn find(text: &str) -> Result<Option<Range<usize>>, SectionError> {
-    let mut fence = Fence::default();
-    let mut fenced_from = 0;
-    let (mut begun, mut found): (Option<(usize, usize)>, Option<Range<usize>>) = (None, None);
-    let mut at = 0;
-    for (index, whole) in text.split_inclusive('\n').enumerate() {
-        let number = index + 1;
-        let (start, end) = (at, at + whole.len());
-        at = end;
-        let marked = whole.strip_prefix('\u{feff}').filter(|_| start == 0);
-        let line = marked.unwrap_or(whole);
-        let start = end - line.len();
-        // Within the section a claim cannot make a fence: its lines are ergo's.
-        let was_open = fence.is_open();
-        if begun.is_none() {
-            fence.read(line);
-            if fence.is_open() && !was_open {
-                fenced_from = number;
-            }
-        }
-        if begun.is_none() && (was_open || fence.is_open()) {
-            continue;
-        }
-        if line.starts_with(BEGIN) {
-            match (&begun, &found) {
-                (None, None) => begun = Some((number, start)),
-                _ => return Err(SectionError::Second(number)),
-            }
-        } else if line.starts_with(END) {
-            match begun.take() {
-                Some((_, from)) => found = Some(from..end),
-                None => return Err(SectionError::Unpaired(number)),
-            }
-        }
-    }
-    match begun {
-        Some((number, _)) => Err(SectionError::Unpaired(number)),
-        // At the end of such a file a section would be code.
-        None if found.is_none() && fence.is_open() => Err(SectionError::OpenFence(fenced_from)),
-        None => Ok(found),
-    }
+    marked_section::find(text, CLAIMS)
 }
 
 /// Puts `content` into the section of a text: replaces it, or else appends one. The ends of lines are those of the text.
@@ -85,10 +25,10 @@ pub fn find(text: &str) -> Result<Option<Range<usize>>, SectionError> {
 /// If it is unclear where the section is; an append also if the file ends within a block of code.
 pub fn put(text: &str, content: &str) -> Result<String, SectionError> {
     let range = find(text)?;
-    let end_of_line = if is_crlf(text, range.clone()) { "\r\n" } else { "\n" };
-    let mut block = String::with_capacity(content.len() + BEGIN_LINE.len() + END.len() + 4);
+    let end_of_line = line_end(text, range.clone());
+    let mut block = String::with_capacity(content.len() + BEGIN_LINE.len() + CLAIMS.end.len() + 4);
     let content = content.lines().map(harmless);
-    for line in std::iter::once(BEGIN_LINE.to_owned()).chain(content).chain([END.to_owned()]) {
+    for line in std::iter::once(BEGIN_LINE.to_owned()).chain(content).chain([CLAIMS.end.to_owned()]) {
         block.push_str(&line);
         block.push_str(end_of_line);
     }
@@ -140,24 +80,14 @@ fn harmless(line: &str) -> String {
     line.replace('\r', " ").replace("<!--", "<! --").replace("-->", "-- >")
 }
 
-/// Whether most lines outside the section end with `\r\n`; those of the section, if there are no others.
-fn is_crlf(text: &str, section: Option<Range<usize>>) -> bool {
-    let count = |text: &str| (text.matches('\n').count(), text.matches("\r\n").count());
-    let section = section.unwrap_or_default();
-    let part = |range: Range<usize>| count(text.get(range).unwrap_or_default());
-    let (before, after) = (part(0..section.start), part(section.end..text.len()));
-    let (all, windows) = match (before.0 + after.0, before.1 + after.1) {
-        (0, _) => part(section),
-        counted => counted,
-    };
-    windows * 2 > all
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const BEGIN: &str = CLAIMS.begin;
+    const END: &str = CLAIMS.end;
 
     /// What is outside the section.
     fn outside(text: &str) -> (String, String) {

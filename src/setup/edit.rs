@@ -13,7 +13,7 @@ pub(super) fn set(text: Option<&str>, target: &Target) -> Result<String, SetupEr
         Edit::Hook(hook) => json::set_hook(&text, hook),
         Edit::Default(name, value) => json::set_default(&text, name, value),
         Edit::Server(program) => toml::set(&text, program),
-        Edit::Instructions => Ok(instructions::set(&text)),
+        Edit::Instructions => instructions::set(&text),
     };
     fold(text.unwrap_or_default(), target, each)
 }
@@ -26,7 +26,7 @@ pub(super) fn unset(text: &str, target: &Target) -> Result<String, SetupError> {
         // It means nothing by itself, and a person may rely on it by now.
         Edit::Default(..) => Ok(text),
         Edit::Server(_) => toml::unset(&text),
-        Edit::Instructions => Ok(instructions::unset(&text)),
+        Edit::Instructions => instructions::unset(&text),
     };
     fold(text, target, each)
 }

@@ -1,36 +1,84 @@
-//! The instructions for agents, between marks in a Markdown file.
+//! The instructions for agents, between markers in a Markdown file.
 
-const BEGIN: &str = "<!-- ergo:begin (written by `ergo setup`; changes in this block are overwritten) -->";
-const END: &str = "<!-- ergo:end -->";
+use std::ops::Range;
+
+use crate::domain::marked_section::{self, INSTRUCTIONS, SectionError, line_end};
+
+/// The whole line above the instructions.
+const BEGIN_LINE: &str = "<!-- ergo:begin (written by `ergo setup`; changes in this block are overwritten) -->";
 
 /// How an agent uses ergo.
-const INSTRUCTIONS: &str = include_str!("instructions.md");
+const TEXT: &str = include_str!("instructions.md");
 
-fn whole() -> String {
-    format!("{BEGIN}\n{INSTRUCTIONS}{END}\n")
+/// The section with the markers, as lines with this end.
+fn section(end: &str) -> String {
+    let lines = std::iter::once(BEGIN_LINE).chain(TEXT.lines()).chain([INSTRUCTIONS.end]);
+    lines.flat_map(|line| [line, end]).collect()
 }
 
-/// Where the marks and what is between them stand, with the end of the line.
-fn found(text: &str) -> Option<(usize, usize)> {
-    let begin = text.find("<!-- ergo:begin")?;
-    let end = begin + text.get(begin..)?.find(END)? + END.len();
-    let line = text.get(end..).is_some_and(|rest| rest.starts_with('\n'));
-    Some((begin, end + usize::from(line)))
+fn find(text: &str) -> Result<Option<Range<usize>>, String> {
+    marked_section::find(text, INSTRUCTIONS).map_err(|error| format!("cannot be changed: {error}"))
 }
 
-/// The text with the instructions: in their place where they are, else at the end.
-pub(super) fn set(text: &str) -> String {
-    if let Some((begin, end)) = found(text) {
-        return [text.get(..begin).unwrap_or_default(), &whole(), text.get(end..).unwrap_or_default()].concat();
+/// Returns the text with the instructions: in their section, or else at the end. The ends of lines are those of the text.
+pub(super) fn set(text: &str) -> Result<String, String> {
+    let found = find(text)?;
+    let end = line_end(text, found.clone());
+    let section = section(end);
+    Ok(match found {
+        Some(found) => {
+            [text.get(..found.start).unwrap_or_default(), &section, text.get(found.end..).unwrap_or_default()].concat()
+        }
+        None if text.is_empty() => section,
+        // One line break more than there was, whatever the text ends with, so that removal knows what to take out.
+        None => [text, end, &section].concat(),
+    })
+}
+
+/// Returns the text without the section.
+pub(super) fn unset(text: &str) -> Result<String, String> {
+    let found = match marked_section::find(text, INSTRUCTIONS) {
+        // Without a section there is nothing to remove.
+        Err(SectionError::OpenFence(_)) => None,
+        _ => find(text)?,
+    };
+    let Some(found) = found else { return Ok(text.to_owned()) };
+    let (before, after) = (text.get(..found.start).unwrap_or_default(), text.get(found.end..).unwrap_or_default());
+    let end = if text.get(found).is_some_and(|section| section.contains("\r\n")) { "\r\n" } else { "\n" };
+    Ok([before.strip_suffix(end).unwrap_or(before), after].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_without_its_end_is_left_to_a_person() {
+        let lost = set("# Rules\n").unwrap().replace(&format!("{}\n", INSTRUCTIONS.end), "") + "- Be kind.\n";
+        for changed in [set(&lost), unset(&lost)] {
+            assert!(changed.unwrap_err().contains("line 3 begins or ends ergo's section"));
+        }
+        let twice = set("").unwrap().repeat(2);
+        for changed in [set(&twice), unset(&twice)] {
+            assert!(changed.unwrap_err().contains("a second ergo section"));
+        }
     }
-    // One line break more than there was, whatever the text ends with: so it can be told what to take out again.
-    if text.is_empty() { whole() } else { format!("{text}\n{}", whole()) }
-}
 
-/// The text without them.
-pub(super) fn unset(text: &str) -> String {
-    let Some((begin, end)) = found(text) else { return text.to_owned() };
-    let before = text.get(..begin).unwrap_or_default();
-    let before = before.strip_suffix('\n').unwrap_or(before);
-    [before, text.get(end..).unwrap_or_default()].concat()
+    #[test]
+    fn markers_in_a_block_of_code_are_text() {
+        let quoted = format!("```\n{BEGIN_LINE}\n{}\n```\n", INSTRUCTIONS.end);
+        let set = set(&quoted).unwrap();
+        assert!(set.starts_with(&quoted) && set.matches(BEGIN_LINE).count() == 2, "{set}");
+        assert_eq!(unset(&set).unwrap(), quoted);
+        assert_eq!(unset("```\nopen\n").unwrap(), "```\nopen\n");
+    }
+
+    #[test]
+    fn the_ends_of_lines_are_those_of_the_file() {
+        let text = "# Rules\r\n\r\nBe kind.\r\n";
+        let once = set(text).unwrap();
+        assert!(!once.replace("\r\n", "").contains('\n'), "{once:?}");
+        assert_eq!(set(&once).unwrap(), once);
+        assert_eq!(unset(&once).unwrap(), text);
+    }
 }

@@ -26,7 +26,8 @@ fn texts(target: &Target) -> BoxedStrategy<String> {
         Just("[mcp_servers]\n".to_owned()),
     ];
     if target.edits.iter().any(|edit| matches!(edit, Edit::Instructions)) {
-        return "(# [A-Za-z ]{0,20}\n)?([ -~]{0,40}\n){0,4}[ -~]{0,20}".boxed();
+        // Without what could open a block of code.
+        return "(# [A-Za-z ]{0,20}\n)?([ -_a-}]{0,40}\n){0,4}[ -_a-}]{0,20}".boxed();
     }
     if target.edits.iter().any(|edit| matches!(edit, Edit::Server(_))) { toml.boxed() } else { json.boxed() }
 }

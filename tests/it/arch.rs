@@ -27,7 +27,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("sync", &["engine", "store", "worker", "steps", "api", "domain"]),
     ("daemon", &["engine", "infer", "interchange", "notes", "sync", "api", "config", "files", "domain"]),
     ("mcp", &["client", "api", "config", "files", "domain"]),
-    ("setup", &["files"]),
+    ("setup", &["files", "domain"]),
     ("tui", &["client", "setup", "api", "config", "files", "domain"]),
     ("cli", &["client", "interchange", "setup", "api", "config", "files", "domain"]),
 ];

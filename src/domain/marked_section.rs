@@ -1,0 +1,165 @@
+//! Ergo's own sections in a file of somebody else, each between two markers.
+//!
+//! Markers stand at the beginning of a line; in a block of code they are text.
+
+use std::ops::Range;
+
+use super::fence::Fence;
+
+/// How the first and the last line of a section begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Markers {
+    /// The beginning of the line above the content.
+    pub begin: &'static str,
+    /// The beginning of the line below the content.
+    pub end: &'static str,
+}
+
+/// The section of claims, which `ergo notes write` and `ergo export agents` write.
+pub const CLAIMS: Markers = Markers { begin: "<!-- ergo:claims:begin", end: "<!-- ergo:claims:end -->" };
+
+/// The section of instructions for agents, which `ergo setup` writes.
+pub const INSTRUCTIONS: Markers = Markers { begin: "<!-- ergo:begin", end: "<!-- ergo:end -->" };
+
+/// Why it is unclear where a section is: a person has to change the file first.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SectionError {
+    /// A marker without its counterpart.
+    #[error("line {0} begins or ends ergo's section, and the other marker is missing: delete the line")]
+    Unpaired(usize),
+    /// A second section, or one inside the other.
+    #[error("line {0} begins a second ergo section: delete one of the two")]
+    Second(usize),
+    /// A code block without an end, in a file without a section.
+    #[error("the code block that begins in line {0} is never closed: close it")]
+    OpenFence(usize),
+}
+
+/// Returns the bytes of the section, from its begin marker to the end of the line with its end marker; `None` without a section.
+///
+/// # Errors
+/// If it is unclear where the section is; without a section also if a block of code is never closed, because a section that is
+/// appended to such a file would be code.
+pub fn find(text: &str, markers: Markers) -> Result<Option<Range<usize>>, SectionError> {
+    let (found, error) = read(text, markers);
+    error.map_or(Ok(found.into_iter().next()), Err)
+}
+
+/// Returns the bytes of every section that has both of its markers, whatever else is wrong.
+pub fn complete(text: &str, markers: Markers) -> Vec<Range<usize>> {
+    read(text, markers).0
+}
+
+/// Checks that it is clear which lines of a text ergo wrote.
+///
+/// # Errors
+/// A marker without its counterpart, or a second section of the same markers.
+pub fn check(text: &str) -> Result<(), SectionError> {
+    for markers in [CLAIMS, INSTRUCTIONS] {
+        match find(text, markers) {
+            Ok(_) | Err(SectionError::OpenFence(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the end of line of most lines outside a section; that of the section's lines if there are no others.
+pub fn line_end(text: &str, section: Option<Range<usize>>) -> &'static str {
+    let count = |text: &str| (text.matches('\n').count(), text.matches("\r\n").count());
+    let section = section.unwrap_or_default();
+    let part = |range: Range<usize>| count(text.get(range).unwrap_or_default());
+    let (before, after) = (part(0..section.start), part(section.end..text.len()));
+    let (all, windows) = match (before.0 + after.0, before.1 + after.1) {
+        (0, _) => part(section),
+        counted => counted,
+    };
+    if windows * 2 > all { "\r\n" } else { "\n" }
+}
+
+/// Returns the complete sections of a text, with the first thing that is wrong with its markers.
+fn read(text: &str, markers: Markers) -> (Vec<Range<usize>>, Option<SectionError>) {
+    let lines = lines(text);
+    let (mut found, mut error): (Vec<Range<usize>>, Option<SectionError>) = (Vec::new(), None);
+    let (mut fence, mut fenced_from) = (Fence::default(), 0);
+    let is_marker = |line: &str| line.starts_with(markers.begin) || line.starts_with(markers.end);
+    let mut at = 0;
+    while let Some((start, line)) = lines.get(at) {
+        at += 1;
+        let was_open = fence.is_open();
+        fence.read(line);
+        if fence.is_open() && !was_open {
+            fenced_from = at;
+        }
+        if was_open || fence.is_open() || !is_marker(line) {
+            continue;
+        }
+        if line.starts_with(markers.end) {
+            error = error.or(Some(SectionError::Unpaired(at)));
+            continue;
+        }
+        // Within the section a claim cannot make a fence: its lines are ergo's.
+        let next = (at..lines.len()).find(|next| lines.get(*next).is_some_and(|(_, line)| is_marker(line)));
+        let next = next.and_then(|next| Some((next, lines.get(next)?)));
+        let wrong = match next {
+            _ if !found.is_empty() => Some(SectionError::Second(at)),
+            None => Some(SectionError::Unpaired(at)),
+            Some((next, (_, line))) if line.starts_with(markers.begin) => Some(SectionError::Second(next + 1)),
+            Some(_) => None,
+        };
+        error = error.or(wrong);
+        if let Some((next, (from, line))) = next
+            && line.starts_with(markers.end)
+        {
+            found.push(*start..from + line.len());
+            at = next + 1;
+        }
+    }
+    if found.is_empty() && fence.is_open() {
+        error = error.or(Some(SectionError::OpenFence(fenced_from)));
+    }
+    (found, error)
+}
+
+/// Returns the lines of a text with their ends, and where each begins; a byte order mark belongs to no line.
+fn lines(text: &str) -> Vec<(usize, &str)> {
+    let mut end = 0;
+    text.split_inclusive('\n')
+        .map(|whole| {
+            let line = if end == 0 { whole.strip_prefix('\u{feff}').unwrap_or(whole) } else { whole };
+            end += whole.len();
+            (end - line.len(), line)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Vec<&str> {
+        complete(text, INSTRUCTIONS).into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn a_marker_alone_is_no_section_and_the_others_are_found() {
+        let (begin, end) = ("<!-- ergo:begin -->\n", "<!-- ergo:end -->\n");
+        let orphan = format!("{begin}mine\n{begin}x\n{end}after\n");
+        assert_eq!(find(&orphan, INSTRUCTIONS), Err(SectionError::Second(3)));
+        assert_eq!(shown(&orphan), [format!("{begin}x\n{end}")]);
+        assert_eq!(find(&format!("{begin}mine\n"), INSTRUCTIONS), Err(SectionError::Unpaired(1)));
+        assert!(shown(&format!("{end}{begin}mine\n")).is_empty());
+        assert_eq!(shown(&format!("{begin}{end}").repeat(2)).len(), 2);
+    }
+
+    #[test]
+    fn both_sorts_of_sections_are_checked_and_code_is_text() {
+        let claims = "<!-- ergo:claims:begin -->\n- x\n<!-- ergo:claims:end -->\n";
+        let both = format!("{claims}<!-- ergo:begin -->\n<!-- ergo:end -->\n");
+        assert_eq!(check(&both), Ok(()));
+        assert_eq!(check(&format!("{both}<!-- ergo:end -->\n")), Err(SectionError::Unpaired(6)));
+        assert_eq!(check(&format!("{claims}{claims}")), Err(SectionError::Second(4)));
+        assert_eq!(check("```\n<!-- ergo:begin -->\n"), Ok(()), "a fence without an end has no markers");
+        assert_eq!(check("See `<!-- ergo:begin`.\n"), Ok(()), "a line that mentions it");
+    }
+}
