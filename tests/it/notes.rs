@@ -240,6 +240,29 @@ fn odd_paths_and_files_are_refused_with_a_reason() {
     fs::write(&binary, b"\xff\xfe\x00").unwrap();
     home.run(["notes", "add", "api"]).ok();
     let run = scan(&home);
-    assert_eq!(run["problems"].as_array().unwrap().len(), 1, "{run}");
+    let problems: Vec<&str> = run["problems"].as_array().unwrap().iter().filter_map(|why| why.as_str()).collect();
+    assert_eq!(problems.len(), 2, "the file that is no text, and that with half a section: {run}");
     assert_eq!(home.run(["notes", "write", "api/CLAUDE.md", "--format", "word"]).code, Some(2));
+}
+
+#[test]
+fn half_a_section_changes_no_claim() {
+    let home = home();
+    let _daemon = home.daemon();
+    let path = write(&home, "api/CLAUDE.md", RULES);
+    home.run(["notes", "add", &path]).ok();
+    assert_eq!(number(&scan(&home), "stored"), 2);
+    for begin in ["<!-- ergo:begin (x) -->", "<!-- ergo:claims:begin (x) -->"] {
+        fs::write(&path, format!("{begin}\n{RULES}")).unwrap();
+        let run = scan(&home);
+        assert_eq!(number(&run, "retracted"), 0, "{run}");
+        assert!(run["problems"][0].as_str().unwrap().contains("line 1 begins or ends"), "{run}");
+        let import = home.run(["import", "rules", &path]);
+        assert!(import.code == Some(2) && import.stderr.contains("line 1 begins or ends"), "{import:?}");
+    }
+    // A file that mentions a marker has no section.
+    fs::write(&path, format!("The block begins with `<!-- ergo:begin`.\n\n{RULES}")).unwrap();
+    let run = scan(&home);
+    assert_eq!((number(&run, "retracted"), number(&run, "known")), (0, 2), "{run}");
+    assert!(run["problems"].as_array().unwrap().is_empty(), "{run}");
 }

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     api::RememberRequest,
     cli::{CliError, Context, Exit},
+    domain::marked_section,
     interchange::rules,
 };
 
@@ -45,6 +46,9 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<Strin
     for file in &args.files {
         let text = read(file, MAX_FILE)?;
         let path = shown(file);
+        // Lines of ergo would be read as rules, or rules below them taken for removed ones.
+        marked_section::check(&text)
+            .map_err(|error| CliError::usage(format_args!("{path}: {error}; nothing was imported")))?;
         let name = file.file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
         let found = rules::parse(&name, &text);
         let row = |rule: rules::Rule| {

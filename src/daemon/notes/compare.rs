@@ -48,7 +48,8 @@ fn check_file(
     let root = followed.as_deref().or(only);
     let file = known.unwrap_or_else(|| discover::watched_file(path, &caller.org_id, root));
     let (scope, identity) = keeper.scope_of(&file, caller)?;
-    let now = file_reader::parse(&file.shown, &text);
+    let now = file_reader::parse(&file.shown, &text)
+        .map_err(|error| ApiError::new(ErrorCode::BadRequest, error.to_string()))?;
     answer.files += 1;
     let claims: HashMap<&str, _> = file.rules.iter().map(|rule| (rule.statement.as_str(), rule)).collect();
     for rule in now.rules {

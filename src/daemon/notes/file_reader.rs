@@ -5,7 +5,10 @@ use std::{io, os::unix::fs::MetadataExt, path::Path};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    domain::{ClaimKind, Qualifiers},
+    domain::{
+        ClaimKind, Qualifiers,
+        marked_section::{self, SectionError},
+    },
     files,
     interchange::{
         adr::{self, Record},
@@ -62,7 +65,11 @@ pub(super) fn text(path: &Path) -> io::Result<String> {
 }
 
 /// Parses a file; `shown` is its path in sources.
-pub(super) fn parse(shown: &str, text: &str) -> NoteText {
+///
+/// # Errors
+/// If it is unclear which lines ergo wrote: read as rules, or left out with rules below them, they would change claims.
+pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
+    marked_section::check(text)?;
     let own = section::without(text);
     let own = own.strip_prefix('\u{feff}').unwrap_or(&own);
     let name = shown.rsplit('/').next().unwrap_or(shown);
@@ -81,7 +88,7 @@ pub(super) fn parse(shown: &str, text: &str) -> NoteText {
     } else {
         rules
     };
-    NoteText { hash: section::hash_without(text), rules, fragments: fragments(shown, own) }
+    Ok(NoteText { hash: section::hash_without(text), rules, fragments: fragments(shown, own) })
 }
 
 /// Whether a file stands in a folder of decision records.

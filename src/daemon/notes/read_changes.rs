@@ -185,7 +185,8 @@ fn scan_file(
         return observe_unchanged(keeper, caller, file, run);
     }
     let text = file_reader::text(path).map_err(unreadable)?;
-    let now = file_reader::parse(&file.shown, &text);
+    let now = file_reader::parse(&file.shown, &text)
+        .map_err(|error| ApiError::new(ErrorCode::BadRequest, error.to_string()))?;
     if current && now.hash == file.hash {
         // Only its time changed, or ergo's section.
         file.stat = stat;

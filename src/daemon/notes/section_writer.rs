@@ -46,7 +46,7 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
         Some(scope) => scope.clone(),
         None => keeper.scope_of(&file, &request.caller)?.0,
     };
-    let now = file_reader::parse(&file.shown, &text);
+    let now = file_reader::parse(&file.shown, &text).map_err(|error| unclear(&path, &error))?;
     let plain = Qualifiers::default();
     let present: HashSet<EventId> =
         now.rules.iter().map(|rule| words_hash(rule.kind, &rule.statement, &plain)).collect();

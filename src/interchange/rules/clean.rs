@@ -4,11 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::interchange::SkippedText;
-
-/// The first and last lines of ergo's own blocks.
-const OWN: [(&str, &str); 2] =
-    [("<!-- ergo:begin", "<!-- ergo:end -->"), ("<!-- ergo:claims:begin", "<!-- ergo:claims:end -->")];
+use crate::{
+    domain::marked_section::{self, CLAIMS, INSTRUCTIONS},
+    interchange::SkippedText,
+};
 
 /// A number, a letter with a number, or “Rule 3”, before the words of a rule.
 static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -31,19 +30,14 @@ const HTML: [&str; 14] =
 pub(super) fn text(text: &str) -> (String, Vec<SkippedText>) {
     let mut skipped = Vec::new();
     let mut out = text.to_owned();
-    for (begin, end) in OWN {
-        while let Some(from) = out.find(begin) {
-            let rest = out.get(from..).unwrap_or_default();
-            let length = rest.find(end).map_or(rest.len(), |at| at + end.len());
-            let line = out.get(..from).unwrap_or_default().matches('\n').count() + 1;
-            let blank: String = rest
-                .chars()
-                .take(rest.get(..length).map_or(0, |own| own.chars().count()))
-                .filter(|c| *c == '\n')
-                .collect();
+    for markers in [INSTRUCTIONS, CLAIMS] {
+        // From the last one on, so that the places of the others stay.
+        for section in marked_section::complete(&out, markers).into_iter().rev() {
+            let line = out.get(..section.start).unwrap_or_default().matches('\n').count() + 1;
+            let blank = "\n".repeat(out.get(section.clone()).unwrap_or_default().matches('\n').count());
             let why = "written by ergo".to_owned();
-            skipped.push(SkippedText { line, text: begin.trim_start_matches("<!-- ").to_owned(), why });
-            out.replace_range(from..from + length, &blank);
+            skipped.push(SkippedText { line, text: markers.begin.trim_start_matches("<!-- ").to_owned(), why });
+            out.replace_range(section, &blank);
         }
     }
     let mut fenced = false;
@@ -111,7 +105,9 @@ mod tests {
     fn what_ergo_wrote_is_blank_and_lines_stay() {
         let file = "a\n<!-- ergo:begin (x) -->\nb\n<!-- ergo:end -->\nc\n<important>\nd\n<!-- ergo:claims:begin -->\ne";
         let (clean, skipped) = text(file);
-        assert_eq!(clean, "a\n\n\n\nc\n\nd\n\n");
-        assert_eq!(skipped.iter().map(|skip| skip.line).collect::<Vec<_>>(), [2, 8]);
+        assert_eq!(clean, "a\n\n\n\nc\n\nd\n<!-- ergo:claims:begin -->\ne", "a section without an end is no section");
+        assert_eq!(skipped.iter().map(|skip| skip.line).collect::<Vec<_>>(), [2]);
+        let quoted = "```\n<!-- ergo:begin -->\n```\nThe block begins with `<!-- ergo:begin`.\ne";
+        assert_eq!(text(quoted).0, quoted);
     }
 }
