@@ -89,8 +89,9 @@ fn row(record: &Record) -> ImportRow {
         RecordStatus::Rejected => format!("Rejected: {}.", record.title.trim_end_matches('.')),
         _ => record.statement.clone(),
     };
+    // Without the status: a record whose status changes stays the same row.
     let reason = match &record.date {
-        Some(date) => format!("{} ({}, {date})", record.reason, record.status.as_str()),
+        Some(date) => format!("{} ({date})", record.reason),
         None => record.reason.clone(),
     };
     let claim = RememberRequest {

@@ -10,10 +10,10 @@ use super::{
     shown,
 };
 use crate::{
-    api::{ActRequest, Caller, ClaimView, ErrorCode, RememberRequest, Stored, SupersedeRequest, WriteOutcome},
-    cli::{CliError, Context, Exit},
+    api::{ActRequest, Caller, ClaimView, ClaimsQuery, ErrorCode, RememberRequest, SupersedeRequest, WriteOutcome},
+    cli::{CliError, Context, Exit, paging},
     client::{Client, ClientError},
-    domain::{ClaimId, OpId},
+    domain::{ClaimId, OpId, Scope},
 };
 
 /// The number of hexadecimal digits of an import's number.
@@ -62,6 +62,8 @@ pub(super) async fn send_all(
 pub(super) struct Sender {
     client: Client,
     caller: Caller,
+    /// The scope by the name under which the daemon knows it.
+    scope: Scope,
     number: [u8; NUMBER_BYTES],
     /// The result so far.
     pub(super) report: ImportReport,
@@ -111,7 +113,8 @@ impl Sender {
         let (client, caller) = cx.writer().await?;
         let named: Vec<String> = files.iter().map(|file| shown(file)).collect();
         let report = ImportReport::new(form, &named.join(", "), &scope, hex::encode(number), left.to_vec());
-        Ok(Self { client, caller, number, report })
+        let scope = cx.known_scope(&client).await?;
+        Ok(Self { client, caller, scope, number, report })
     }
 
     /// Stores a row that is known to be new or to supersede its targets.
@@ -125,7 +128,7 @@ impl Sender {
     pub(super) async fn judge(&self, row: &ImportRow) -> Result<WriteOutcome, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
         let judged = ImportRow { claim: RememberRequest { dry_run: true, ..row.claim.clone() }, ..row.clone() };
-        self.write(&judged, &targets, self.fresh()?).await
+        self.write(&judged, &targets, self.fresh()?).await.map_err(unsent)
     }
 
     /// Whether the guard would refuse a row because of claims in `pending`, which this import will also change.
@@ -184,28 +187,56 @@ impl Sender {
         Ok(())
     }
 
-    /// Stores one row and returns the id of its claim: the new one, or an existing equal one.
+    /// Stores one row and returns the id of its claim: the new one, an existing equal one, or the one that an earlier run stored
+    /// with another reason.
     pub(super) async fn store(&mut self, row: &ImportRow) -> Result<Option<ClaimId>, CliError> {
         let targets: Vec<String> = row.targets.iter().map(|id| id.to_hex()).collect();
         let key = self.op("store", &row.file, &row.claim.statement, &targets.join(","));
         let mut answer = self.write(row, &targets, key).await;
-        if let Ok(WriteOutcome::Stored(stored)) = &answer
-            && stored.replayed
-            && self.undone(stored).await?
-        {
+        let before = match &answer {
+            Ok(WriteOutcome::Stored(stored)) if stored.replayed => {
+                Some(self.client.claim(&stored.claim_id.to_hex()).await?)
+            }
+            Err(error) if is_reused(error) => self.stored_by(row, key).await?,
+            _ => None,
+        };
+        if before.as_ref().is_some_and(|claim| claim.flags.undone) {
             // It was undone since, and is now imported again.
             answer = self.write(row, &targets, self.fresh()?).await;
+            return self.record_answer(row, answer);
         }
-        self.record_answer(row, answer)
+        let stored = self.record_answer(row, answer)?;
+        Ok(stored.or(before.map(|claim| claim.id)))
+    }
+
+    /// Returns the claim of a row's file and statement that the act with this id stored.
+    async fn stored_by(&self, row: &ImportRow, act: OpId) -> Result<Option<ClaimView>, CliError> {
+        let Some((file, _)) = row.claim.source.as_deref().and_then(|source| source.rsplit_once(':')) else {
+            return Ok(None);
+        };
+        let (status, source) = (Some("all".to_owned()), Some(file.to_owned()));
+        let query = ClaimsQuery { status, source, ..paging::claims_of(&self.scope) };
+        let claims: Vec<ClaimView> = paging::all(async |cursor| {
+            let page = self.client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
+            Ok((page.items, page.next))
+        })
+        .await?;
+        for claim in claims.into_iter().filter(|claim| claim.statement == row.claim.statement) {
+            let events = self.client.history(&claim.id.to_hex()).await?.events;
+            if events.iter().any(|event| event.id == claim.id && event.op_id == act) {
+                return Ok(Some(claim));
+            }
+        }
+        Ok(None)
     }
 
     /// Records the result of a row.
     fn record_answer(
         &mut self,
         row: &ImportRow,
-        answer: Result<WriteOutcome, CliError>,
+        answer: Result<WriteOutcome, ClientError>,
     ) -> Result<Option<ClaimId>, CliError> {
-        match answer {
+        match answer.map_err(unsent) {
             Ok(WriteOutcome::Stored(stored)) => {
                 let fate = if stored.duplicate || stored.replayed { RowResult::Duplicate } else { RowResult::Stored };
                 self.report.add(row, fate, &stored);
@@ -255,27 +286,16 @@ impl Sender {
         Ok(())
     }
 
-    async fn write(&self, row: &ImportRow, targets: &[String], op: OpId) -> Result<WriteOutcome, CliError> {
+    async fn write(&self, row: &ImportRow, targets: &[String], op: OpId) -> Result<WriteOutcome, ClientError> {
         // A memory of another tool keeps its agent.
         let agent = row.claim.caller.agent.clone().or_else(|| self.caller.agent.clone());
         let caller = Caller { op_id: Some(op), agent, ..self.caller.clone() };
         let claim = RememberRequest { caller, ..row.claim.clone() };
-        let written = if targets.is_empty() {
-            self.client.remember(&claim).await
-        } else {
-            let request = SupersedeRequest { targets: targets.to_vec(), successor: None, expect_rev: None, claim };
-            self.client.supersede(&request).await
-        };
-        written.map_err(|error| match error {
-            ClientError::Api(error) if error.code == ErrorCode::OpIdReused => CliError::usage(
-                "it was imported before with another reason, kind or condition and was left unchanged: use `ergo supersede` to change it",
-            ),
-            error => error.into(),
-        })
-    }
-
-    async fn undone(&self, stored: &Stored) -> Result<bool, CliError> {
-        Ok(self.client.claim(&stored.claim_id.to_hex()).await?.flags.undone)
+        if targets.is_empty() {
+            return self.client.remember(&claim).await;
+        }
+        let request = SupersedeRequest { targets: targets.to_vec(), successor: None, expect_rev: None, claim };
+        self.client.supersede(&request).await
     }
 
     /// Returns the act's id: the import's number and a hash of the row.
@@ -299,6 +319,21 @@ impl Sender {
         }
         OpId(op)
     }
+}
+
+/// Whether the id of an act was used before, for a row of the same statement with another reason, kind or condition.
+fn is_reused(error: &ClientError) -> bool {
+    matches!(error, ClientError::Api(error) if error.code == ErrorCode::OpIdReused)
+}
+
+/// The error of a row that was not stored.
+fn unsent(error: ClientError) -> CliError {
+    if is_reused(&error) {
+        return CliError::usage(
+            "it was imported before with another reason, kind or condition and was left unchanged: use `ergo supersede` to change it",
+        );
+    }
+    error.into()
 }
 
 fn random(bytes: &mut [u8]) -> Result<(), CliError> {

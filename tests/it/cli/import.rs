@@ -48,6 +48,40 @@ fn records_keep_their_history_and_a_second_import_changes_nothing() {
 }
 
 #[test]
+fn a_record_whose_status_changes_is_superseded_or_retracted_by_the_next_import() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let write = |number: u32, date: &str, status: &str, decision: &str| {
+        let text = format!(
+            "# {number}. Orders\n\nDate: {date}\n\n## Status\n\n{status}\n\n## Context\n\nOrders must be kept.\n\n## Decision\n\n{decision}\n"
+        );
+        std::fs::create_dir_all(home.work().join("adr")).unwrap();
+        std::fs::write(home.work().join(format!("adr/000{number}-orders.md")), text).unwrap();
+    };
+    let import = || home.run(["import", "adr", "adr", "--json"]).ok().json();
+    write(1, "2021-03-09", "Accepted", "Orders are stored in MongoDB.");
+    write(2, "2021-04-01", "Accepted", "Invoices are printed on Mondays.");
+    import();
+    assert_eq!(count(&home, "active"), 2);
+
+    write(1, "2021-03-09", "Superseded by [3](0003-orders.md), 2022-01-02", "Orders are stored in MongoDB.");
+    write(2, "2021-04-01", "Deprecated", "Invoices are printed on Mondays.");
+    write(3, "2022-01-02", "Accepted", "Orders are stored in PostgreSQL.");
+    let second = import();
+    assert_eq!(second["refused"].as_array().unwrap().len(), 0, "{second}");
+    let counts = || (count(&home, "active"), count(&home, "superseded"), count(&home, "retracted"));
+    assert_eq!(counts(), (1, 1, 1), "{second}");
+
+    // Another reason leaves the claim as it is, and it is still known.
+    let path = home.work().join("adr/0003-orders.md");
+    let text = std::fs::read_to_string(&path).unwrap().replace("must be kept", "must be kept for ten years");
+    std::fs::write(&path, text.replace("Accepted", "Deprecated")).unwrap();
+    let third = import();
+    assert!(third["skipped"][0]["why"].as_str().unwrap().contains("with another reason"), "{third}");
+    assert_eq!(counts(), (0, 1, 2), "{third}");
+}
+
+#[test]
 fn a_whole_import_is_taken_back_by_its_number_and_can_come_again() {
     let home = TestHome::new();
     let _daemon = home.daemon();
