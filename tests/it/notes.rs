@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use crate::support::{TestHome, until_within};
+use crate::support::{TestHome, git, until_within};
 
 const RULES: &str =
     "# Rules\n\n- Tests must not use a fixed port, because two may run at once.\n- Never commit secrets.\n";
@@ -265,4 +265,47 @@ fn half_a_section_changes_no_claim() {
     let run = scan(&home);
     assert_eq!((number(&run, "retracted"), number(&run, "known")), (0, 2), "{run}");
     assert!(run["problems"].as_array().unwrap().is_empty(), "{run}");
+}
+
+/// The number of active claims of the folder's project.
+fn active(home: &TestHome) -> u64 {
+    home.run(["claims", "--json"]).ok().json()["total"].as_u64().unwrap()
+}
+
+#[test]
+fn a_file_that_was_imported_before_it_is_followed_owns_its_claims() {
+    let home = home();
+    git(&home.work(), &["init", "-q"]);
+    let _daemon = home.daemon();
+    let path = write(&home, "AGENTS.md", "- Requests time out after 20 seconds.\n- Use tabs for indentation.\n");
+    home.run(["import", "rules", "AGENTS.md"]).ok();
+    home.run(["notes", "add", &path]).ok();
+    let run = scan(&home);
+    assert_eq!((number(&run, "stored"), number(&run, "known"), active(&home)), (0, 2, 2), "{run}");
+    // What is removed and added again is read anew.
+    home.run(["notes", "remove", &path]).ok();
+    home.run(["notes", "add", &path]).ok();
+    assert_eq!(number(&scan(&home), "known"), 2);
+    fs::write(&path, "- Requests time out after 30 seconds.\n").unwrap();
+    let run = scan(&home);
+    assert_eq!((number(&run, "superseded"), number(&run, "retracted"), active(&home)), (1, 1, 1), "{run}");
+}
+
+#[test]
+fn a_file_whose_history_was_imported_owns_its_claims_and_needs_no_section_of_them() {
+    let home = home();
+    git(&home.work(), &["init", "-q"]);
+    let path = write(&home, "CLAUDE.md", "- Requests time out after 20 seconds.\n- Never commit secrets.\n");
+    git(&home.work(), &["add", "CLAUDE.md"]);
+    git(&home.work(), &["commit", "-q", "-m", "Write down the rules"]);
+    let _daemon = home.daemon();
+    home.run(["import", "rules", "--history", "CLAUDE.md"]).ok();
+    let section = home.run(["notes", "write", &path, "--dry-run"]).ok();
+    assert!(!section.stdout.contains("secrets"), "what the file says itself is left out: {section:?}");
+    home.run(["notes", "add", &path]).ok();
+    let run = scan(&home);
+    assert_eq!((number(&run, "stored"), number(&run, "known"), active(&home)), (0, 2, 2), "{run}");
+    fs::write(&path, "- Requests time out after 30 seconds.\n- Never commit secrets.\n").unwrap();
+    let run = scan(&home);
+    assert_eq!((number(&run, "superseded"), number(&run, "refused"), active(&home)), (1, 0, 2), "{run}");
 }

@@ -21,7 +21,7 @@ use crate::{
     domain::{ClaimId, Scope, Status, text::sanitize_line},
     interchange::{
         line_diff::{LineChange, RuleLine, compare},
-        rules::is_from,
+        rules::{is_from, is_from_commit},
     },
 };
 
@@ -392,7 +392,7 @@ async fn earlier(client: &Client, scope: &Scope, file: &RuleFile) -> Result<Vec<
     .await?;
     found.retain(|claim| {
         let reason = claim.reason.as_deref().unwrap_or_default();
-        let imported = is_from(&file.name, reason) || rule_history::is_from_commit(claim);
+        let imported = is_from(&file.name, reason) || is_from_commit(claim);
         imported && line_of(&file.path, claim).is_some() && !claim.flags.undone && claim.status != Status::Refused
     });
     // Claims that an import superseded or retracted are history; claims that a person closed must not come back.

@@ -20,12 +20,12 @@ use super::{
     shown,
 };
 use crate::{
-    api::{ClaimView, RememberRequest},
+    api::RememberRequest,
     cli::{CliError, Context, Exit, git, show::text::count},
     domain::{ClaimId, Qualifiers, text},
     interchange::{
         line_diff::{self, LineChange, RuleLine},
-        rules,
+        rules::{self, SHORT_ID, is_from_commit},
     },
 };
 
@@ -34,9 +34,6 @@ const MAX_COMMITS: usize = 500;
 
 /// The most characters of a commit's subject that become a reason.
 const MAX_SUBJECT: usize = 200;
-
-/// The number of hexadecimal digits of a commit's id in a reason.
-const SHORT_ID: usize = 10;
 
 /// The longest line in which git says what an object is, in bytes: longer than a path may be.
 const MAX_HEAD: u64 = 16 * 1024;
@@ -193,18 +190,11 @@ fn row_file(path: &str, commit: &Commit) -> String {
     format!("{path}@{}", commit.id)
 }
 
-/// Returns the reason that a commit gives: its subject, its author and its short id.
+/// Returns the reason that a commit gives: its subject, its author and its short id, by which [`is_from_commit`] knows it.
 fn reason(commit: &Commit) -> String {
     let subject = text::cut(commit.subject.trim().trim_end_matches('.'), MAX_SUBJECT);
     let id = commit.id.get(..SHORT_ID).unwrap_or(&commit.id);
     format!("{subject} ({}, {id})", commit.author)
-}
-
-/// Whether a claim comes from a commit: its reason ends as [`reason`] writes it.
-pub(super) fn is_from_commit(claim: &ClaimView) -> bool {
-    let commit = claim.reason.as_deref().and_then(|reason| reason.strip_suffix(')')?.rsplit_once(", "));
-    let is_id = |id: &str| id.len() == SHORT_ID && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    claim.qualifiers.valid_from.is_some() && commit.is_some_and(|(before, id)| before.contains(" (") && is_id(id))
 }
 
 /// Returns how the reason begins with which the claim of a removed line is retracted.

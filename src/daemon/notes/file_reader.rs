@@ -92,7 +92,7 @@ pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
 }
 
 /// Whether a file stands in a folder of decision records.
-fn is_record(shown: &str) -> bool {
+pub(super) fn is_record(shown: &str) -> bool {
     let folder = shown.rsplit_once('/').map_or("", |(folder, _)| folder);
     folder.split('/').any(|part| matches!(part, "adr" | "decisions"))
 }

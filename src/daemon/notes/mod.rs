@@ -5,6 +5,7 @@
 mod compare;
 mod discover;
 mod file_reader;
+mod own_claims;
 mod read_changes;
 mod section_writer;
 mod watch_list;

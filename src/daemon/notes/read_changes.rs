@@ -8,6 +8,7 @@ use std::{
 
 use super::{
     NotesKeeper, discover, file_reader, lock,
+    own_claims::OwnClaims,
     watch_list::{LastComparison, WatchedFile, WatchedFragment, WatchedRule},
 };
 use crate::{
@@ -207,7 +208,11 @@ fn scan_file(
     let earlier: Vec<RuleLine> = file.rules.iter().map(|rule| line(&rule.statement, rule.line)).collect();
     let current: Vec<RuleLine> = now.rules.iter().map(|rule| line(&rule.statement, rule.line)).collect();
     let difference = compare(&earlier, &current);
-    let old = std::mem::take(&mut file.rules);
+    let mut old = std::mem::take(&mut file.rules);
+    let own = OwnClaims::read(keeper, &scope, file, &now.rules)?;
+    for rule in &mut old {
+        rule.was_stored = rule.was_stored && !own.has(rule.claim);
+    }
     file.scope = Some(scope);
     // Removed lines first, so that a new one does not contradict what is no longer there.
     for rule in difference.gone.iter().filter_map(|at| old.get(*at)) {
@@ -248,7 +253,13 @@ fn scan_file(
                 let request = SupersedeRequest { targets, successor: None, expect_rev: None, claim: request };
                 note(keeper.engine.supersede(request)?, &mut kept, run, true);
             }
-            _ => note(keeper.engine.remember_by_rules(&request)?, &mut kept, run, false),
+            _ => match own.of(rule) {
+                Some(claim) => {
+                    run.known += 1;
+                    kept.claim = Some(claim);
+                }
+                None => note(keeper.engine.remember_by_rules(&request)?, &mut kept, run, false),
+            },
         }
         let claim = kept.claim;
         let stored_it = |rule: &WatchedRule| rule.claim == claim && !rule.was_stored;

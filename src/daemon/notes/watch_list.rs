@@ -33,7 +33,8 @@ pub(super) struct WatchedRule {
     pub(super) line: usize,
     /// Its claim; `None` if it was refused.
     pub(super) claim: Option<ClaimId>,
-    /// Whether somebody else stored the claim before a followed file said it: it stays when the line goes.
+    /// Whether the claim was stored before a followed file said it, other than by an import or a scan of this file: it stays when
+    /// the line goes.
     #[serde(default)]
     pub(super) was_stored: bool,
     /// The card on which it was refused.

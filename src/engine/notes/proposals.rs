@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::{
     api::ApiError,
-    domain::{CardId, ClaimId, ConflictKind, EventId, Scope},
+    domain::{CardId, ClaimId, ConflictKind, EventId, Qualifiers, Scope, judgement::words_hash},
     engine::{Engine, find},
     notes::{Lifecycle, cluster::cosine, note_format::NoteLine, sameness::conflict_kind},
+    store::ClaimRow,
 };
 
 /// The claims that may be written into a file.
@@ -36,8 +37,8 @@ pub struct NoteProposal {
 }
 
 impl Engine {
-    /// Returns what may be written into a file of a scope. `present` are the hashes of the words of the file's own rules, in any kind; `refused` are the
-    /// cards of those that the guard refused.
+    /// Returns what may be written into a file of a scope. `present` are the hashes of the words of the file's own rules, without
+    /// qualifiers; `refused` are the cards of those that the guard refused.
     pub fn propose_notes(
         &self,
         scope: &Scope,
@@ -49,7 +50,14 @@ impl Engine {
         let vectors = reader.organisation_vectors(&scope.org_id)?;
         let own = |at: &usize| book.claims.get(*at).is_some_and(|claim| claim.scope == *scope);
         let level = |at: &usize| book.claims.get(*at).is_some_and(|claim| !claim.scope.level().is_project());
-        let is_present = |at: &usize| book.claims.get(*at).is_some_and(|claim| present.contains(&claim.words));
+        // An imported claim holds from the day of its record or commit, which the file does not say.
+        let words = |row: &ClaimRow| {
+            let qualifiers = Qualifiers { valid_from: None, ..row.qualifiers.clone() };
+            words_hash(row.kind, &row.statement, &qualifiers)
+        };
+        let present: HashSet<usize> =
+            (0..book.rows.len()).filter(|at| book.rows.get(*at).is_some_and(|row| present.contains(&words(row)))).collect();
+        let is_present = |at: &usize| present.contains(at);
 
         let insights = book.insights();
         let mut centre: Vec<f32> = Vec::new();

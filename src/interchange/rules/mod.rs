@@ -6,6 +6,7 @@
 
 mod anaphora;
 mod clean;
+mod provenance;
 mod rule_table;
 mod stance;
 mod wording;
@@ -16,6 +17,7 @@ use super::{
     sentence::{capital, cut, sentences, split_because, stop, uncapital},
 };
 use crate::domain::{ClaimKind, text::STATED};
+pub use provenance::{SHORT_ID, is_from, is_from_commit};
 use stance::{Join, Lead, Stance};
 
 /// The maximum length of a reason, in characters.
@@ -69,16 +71,6 @@ pub fn parse(name: &str, text: &str) -> ParsedRules {
     }
     reader.out.skipped.sort_by_key(|skip| skip.line);
     reader.out
-}
-
-/// Whether a claim's reason says that it comes from a rule file of this name.
-pub fn is_from(name: &str, reason: &str) -> bool {
-    let stated = format!("{STATED}{name}");
-    reason.rfind(&stated).is_some_and(|at| {
-        reason
-            .get(at + stated.len()..)
-            .is_some_and(|rest| rest == "." || (rest.starts_with(" under “") && rest.ends_with("”.")))
-    })
 }
 
 /// The effect of the text before a list on its items.

@@ -1,0 +1,24 @@
+//! Tells by a claim whether an import or a scan of a rule file stored it.
+
+use crate::{api::ClaimView, domain::text::STATED};
+
+/// The number of hexadecimal digits of a commit's id in a reason.
+pub const SHORT_ID: usize = 10;
+
+/// Whether a claim's reason says that it comes from a rule file of this name.
+pub fn is_from(name: &str, reason: &str) -> bool {
+    let stated = format!("{STATED}{name}");
+    reason.rfind(&stated).is_some_and(|at| {
+        reason
+            .get(at + stated.len()..)
+            .is_some_and(|rest| rest == "." || (rest.starts_with(" under “") && rest.ends_with("”.")))
+    })
+}
+
+/// Whether a claim comes from a commit of a rule file: it has a first day, and its reason ends as that of an imported history
+/// does, with an author and a short id.
+pub fn is_from_commit(claim: &ClaimView) -> bool {
+    let commit = claim.reason.as_deref().and_then(|reason| reason.strip_suffix(')')?.rsplit_once(", "));
+    let is_id = |id: &str| id.len() == SHORT_ID && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    claim.qualifiers.valid_from.is_some() && commit.is_some_and(|(before, id)| before.contains(" (") && is_id(id))
+}
