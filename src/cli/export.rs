@@ -112,6 +112,8 @@ async fn write_block(
         path: path.display().to_string(),
         of_caller: true,
         format: Some(NoteFormat::Agents),
+        // All of them: an agent without tools knows only what the file says.
+        tokens: Some(usize::MAX),
         ..NotesWriteRequest::default()
     };
     let answer = client.notes_write(&request).await?;
@@ -119,7 +121,8 @@ async fn write_block(
         cx.ui.line(text!("{} is up to date.", file.display()));
         return Ok(Exit::Ok);
     }
-    cx.ui.line(text!("Wrote the active claims of {} to {}.", escape(&scope.to_string()), file.display()));
+    let left = if answer.left_out > 0 { format!("; {} left out", answer.left_out) } else { String::new() };
+    cx.ui.line(text!("Wrote the active claims of {} to {}{}.", escape(&scope.to_string()), file.display(), left));
     Ok(Exit::Ok)
 }
 

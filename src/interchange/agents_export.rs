@@ -6,13 +6,13 @@ use crate::{
     api::ClaimView,
     domain::{
         ClaimKind, Scope, Status,
+        marked_section::CLAIMS,
         text::{sanitize_line, without_place},
     },
 };
 
 const BEGIN: &str =
     "<!-- ergo:claims:begin (written by `ergo export agents`; changes in this block are overwritten) -->";
-const END: &str = "<!-- ergo:claims:end -->";
 
 /// The kinds in order, with their titles.
 const TITLES: [(ClaimKind, &str); 4] = [
@@ -46,7 +46,7 @@ pub fn block(scope: &Scope, claims: &[ClaimView]) -> String {
             let _ = writeln!(text, "- {statement}{limits}{} `{}`", reason.unwrap_or_default(), claim.id.short());
         }
     }
-    text.push_str(END);
+    text.push_str(CLAIMS.end);
     text.push('\n');
     text
 }

@@ -82,6 +82,8 @@ pub struct NoteLine {
     pub domain: String,
     /// Its statement.
     pub statement: String,
+    /// What limits it, such as “only env staging”.
+    pub limits: Option<String>,
     /// Its reason.
     pub reason: Option<String>,
     /// The short id of its claim.
@@ -101,6 +103,10 @@ impl NoteLine {
             let _ = write!(text, "[CONFLICT] card {card}: this file contradicts ");
         }
         text.push_str(&sanitize_line(&self.statement));
+        // In every format: without its limits it would be another claim.
+        if let Some(limits) = &self.limits {
+            let _ = write!(text, " ({})", sanitize_line(limits));
+        }
         let detailed = matches!(format, NoteFormat::Claude | NoteFormat::Agents);
         if detailed && let Some(reason) = self.reason.as_deref().and_then(without_place) {
             let _ = write!(text, " *Because:* {}", sanitize_line(reason));
@@ -188,6 +194,7 @@ mod tests {
             kind,
             domain: domain.into(),
             statement: statement.into(),
+            limits: None,
             reason: Some("it helps".into()),
             claim: "0123456789".into(),
             of_organisation: false,
@@ -220,6 +227,9 @@ mod tests {
             of(NoteFormat::Chatgpt),
             "Active claims of acme/api (ergo)\n\n1. Sign commits\n2. Tests use no fixed port\n"
         );
+        lines[1].limits = Some("only env staging".into());
+        let limited = content(&scope, NoteFormat::Cursor, &lines);
+        assert!(limited.contains("- Tests use no fixed port (only env staging)\n"), "{limited}");
         lines[0].conflict = Some("abcdef0123".into());
         let conflict = content(&scope, NoteFormat::Copilot, &lines);
         assert!(conflict.contains("- [CONFLICT] card abcdef0123: this file contradicts Sign commits\n"), "{conflict}");

@@ -309,3 +309,26 @@ fn a_file_whose_history_was_imported_owns_its_claims_and_needs_no_section_of_the
     let run = scan(&home);
     assert_eq!((number(&run, "superseded"), number(&run, "refused"), active(&home)), (1, 0, 2), "{run}");
 }
+
+#[test]
+fn a_section_says_what_limits_a_claim_and_leaves_out_expired_ones() {
+    let home = home();
+    let _daemon = home.daemon();
+    for (statement, limit, value) in [
+        ("The API uses GraphQL.", "--env", "staging"),
+        ("Releases are frozen.", "--until", "2020-01-31"),
+        ("Never commit secrets.", "--team", "web"),
+    ] {
+        home.run(["remember", statement, "--reason", "they said so", limit, value]).ok();
+    }
+    for command in [&["notes", "write", "AGENTS.md"][..], &["export", "agents", "AGENTS.md"], &["export", "agents"]] {
+        let answer = home.run(command).ok();
+        let text = if command.len() == 3 {
+            fs::read_to_string(home.work().join("AGENTS.md")).unwrap()
+        } else {
+            answer.stdout
+        };
+        assert!(text.contains("The API uses GraphQL. (only env staging)"), "{text}");
+        assert!(text.contains("Never commit secrets. (only team web)") && !text.contains("frozen"), "{text}");
+    }
+}

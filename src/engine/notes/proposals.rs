@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::{
-    api::ApiError,
+    api::{ApiError, limits},
     domain::{CardId, ClaimId, ConflictKind, EventId, Qualifiers, Scope, judgement::words_hash},
-    engine::{Engine, find},
+    engine::{Engine, find, guard_calls::day},
     notes::{Lifecycle, cluster::cosine, note_format::NoteLine, sameness::conflict_kind},
     store::ClaimRow,
 };
@@ -102,9 +102,11 @@ impl Engine {
             }
         }
 
+        let today = day(book.now);
+        let in_force = |at: &usize| book.rows.get(*at).is_some_and(|row| !row.expired_on(&today));
         let mut notes = Vec::new();
         for insight in &insights {
-            let members = || insight.members.iter().filter(|at| own(at) || level(at));
+            let members = || insight.members.iter().filter(|at| (own(at) || level(at)) && in_force(at));
             let opposing =
                 members().find(|at| book.claims.get(**at).is_some_and(|claim| opposed.contains_key(&claim.id)));
             let shown = opposing.or_else(|| {
@@ -122,6 +124,7 @@ impl Engine {
                     kind: row.kind,
                     domain: insight.labels.domain.to_owned(),
                     statement: row.statement.clone(),
+                    limits: limits(&row.qualifiers, &[]),
                     reason: row.reason.clone(),
                     claim: row.id.short(),
                     of_organisation: !row.scope.level().is_project(),
