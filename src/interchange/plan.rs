@@ -58,8 +58,10 @@ pub fn plan(records: &[Record]) -> Vec<PlanStep> {
 fn links(records: &[Record]) -> BTreeSet<(usize, usize)> {
     let mut out = BTreeSet::new();
     for (at, record) in records.iter().enumerate() {
+        // What was only proposed, or rejected, has replaced nothing.
+        let in_force = !matches!(record.status, RecordStatus::Proposed | RecordStatus::Rejected);
         for (other, target) in records.iter().enumerate().filter(|(other, _)| *other != at) {
-            if record.supersedes.iter().any(|reference| target.matches(reference)) {
+            if in_force && record.supersedes.iter().any(|reference| target.matches(reference)) {
                 out.insert((at, other));
             }
             if record.superseded_by.iter().any(|reference| target.matches(reference)) {
@@ -98,6 +100,21 @@ mod tests {
         let steps = plan(&records);
         assert_eq!(steps[0], PlanStep { record: 1, replaces: vec![], retract: None });
         assert_eq!(steps[1], PlanStep { record: 0, replaces: vec![1], retract: None });
+    }
+
+    #[test]
+    fn a_proposal_and_a_rejected_record_replace_nothing() {
+        for (status, replaces) in [
+            (RecordStatus::Accepted, vec![0]),
+            (RecordStatus::Deprecated, vec![0]),
+            (RecordStatus::Proposed, vec![]),
+            (RecordStatus::Rejected, vec![]),
+        ] {
+            let old = RecordRef { file: None, number: Some(1) };
+            let new = Record { supersedes: vec![old], ..record(2, status, &[]) };
+            let steps = plan(&[record(1, RecordStatus::Accepted, &[]), new]);
+            assert_eq!(steps[1].replaces, replaces, "{status:?}");
+        }
     }
 
     #[test]

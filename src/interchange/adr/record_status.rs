@@ -114,8 +114,8 @@ impl StatusFields {
             return;
         }
         if has(&["supersedes", "supercedes", "replaces", "obsoletes"]) {
+            // What follows may be another status: “Proposed (supersedes ADR-3)” replaces nothing yet.
             push(&mut self.supersedes, references(text, links));
-            return;
         }
         if lower.starts_with("amend") || lower.starts_with("clarif") {
             return;

@@ -42,6 +42,10 @@ fn a_madr_record_with_front_matter_takes_its_chosen_option() {
 #[case("Deprecated", RecordStatus::Deprecated)]
 #[case("Superseded by ADR-0007", RecordStatus::Superseded)]
 #[case("Amended by ADR-0007", RecordStatus::Accepted)]
+#[case("Proposed (supersedes ADR-0003)", RecordStatus::Proposed)]
+#[case("Proposed\nSupersedes [3. X](0003-x.md)", RecordStatus::Proposed)]
+#[case("Rejected, replaces nothing", RecordStatus::Rejected)]
+#[case("Supersedes ADR-0003", RecordStatus::Accepted)]
 #[case("", RecordStatus::Accepted)]
 fn the_standing_is_recognised_by_its_word(#[case] status: &str, #[case] expected: RecordStatus) {
     let text = format!("# T\n\n## Status\n\n{status}\n\n## Decision\n\nWe will do the thing.\n");
