@@ -14,7 +14,7 @@ use super::{
     shown,
 };
 use crate::{
-    api::{ClaimView, RememberRequest},
+    api::{BesideRelation, ClaimView, RememberRequest},
     cli::{CliError, Context, Exit},
     domain::{ClaimId, Status, text::has_word},
     interchange::jsonl::{self, JsonlError},
@@ -69,24 +69,34 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.progress(text!("importing {} of {}", at + 1, rows.len()));
         let mut row = row.clone();
         // A fact replaces the one before it by its key alone.
-        if claim.kind.is_guarded() {
-            let old = claim.replaces.iter().filter(|old| new_ids.contains_key(old) && replaced.insert(**old));
-            row.targets = old.filter_map(|old| new_ids.get(old).copied()).collect();
+        let is_target = |old: &&ClaimId| claim.kind.is_guarded() && !replaced.contains(*old);
+        let old: Vec<ClaimId> =
+            claim.replaces.iter().filter(is_target).filter(|old| new_ids.contains_key(old)).copied().collect();
+        let new_id = |old: &ClaimId| new_ids.get(old).copied();
+        row.targets = old.iter().filter_map(new_id).collect();
+        row.claim.depends_on = claim.premises.iter().filter_map(new_id).map(|id| id.to_hex()).collect();
+        let rules = claim.beside.iter().filter(|other| other.relation == BesideRelation::Rule);
+        for rule in rules.filter(|rule| !replaced.contains(&rule.claim) && !old.contains(&rule.claim)) {
+            row.claim.exception_to.extend(new_id(&rule.claim).map(|id| id.to_hex()));
+            row.claim.force_exception = row.claim.force_exception.or(rule.reason.clone().filter(|why| has_word(why)));
         }
-        row.claim.depends_on = claim.premises.iter().filter_map(|old| new_ids.get(old)).map(|id| id.to_hex()).collect();
+        if row.claim.exception_to.is_empty() {
+            row.claim.force_exception = None;
+        }
         let sent = sender.store(&row).await;
         if sent.is_err() {
             cx.ui.progress_done();
         }
         if let Some(id) = sent? {
             new_ids.insert(claim.id, id);
+            replaced.extend(old);
         }
     }
     for ((_, claim), row) in kept.iter().zip(&rows) {
         let closed = match claim.status {
             Status::Active => false,
             Status::Retracted | Status::Refused => true,
-            // Its successor is missing from the file, or came before it.
+            // Its successor is missing from the file, came before it, or was refused.
             Status::Superseded => claim.kind.is_guarded() && !replaced.contains(&claim.id),
         };
         if let Some(id) = new_ids.get(&claim.id).filter(|_| closed) {

@@ -412,7 +412,7 @@ fn a_claim_that_somebody_stored_before_stays_when_its_line_is_reworded_or_goes()
     space.follow();
     assert_eq!(space.scan().stored, 1);
     let scope = lock(&space.keeper.list).files.values().find_map(|file| file.scope.clone()).unwrap();
-    let rule = file_reader::parse("CLAUDE.md", &format!("# Rules\n\n- {}\n", rules[1])).rules.remove(0);
+    let rule = file_reader::parse("CLAUDE.md", &format!("# Rules\n\n- {}\n", rules[1])).unwrap().rules.remove(0);
     let request = RememberRequest {
         caller: Caller { org_id: scope.org_id, project: scope.project, ..caller() },
         statement: rule.statement,
@@ -444,7 +444,7 @@ fn a_decision_record_is_read_as_its_import_stores_it() {
         "# 1. Store\n\nDate: 2024-05-01\n\n## Status\n\nAccepted\n\n## Decision\n\nWe keep all data in Postgres.\n",
     );
     let record = crate::interchange::adr::Record::parse(path, text).unwrap();
-    let rule = file_reader::parse(path, text).rules.remove(0);
+    let rule = file_reader::parse(path, text).unwrap().rules.remove(0);
     assert_eq!(rule.qualifiers.valid_from.as_deref(), Some("2024-05-01"));
     assert_eq!(
         (rule.statement, rule.kind, rule.qualifiers),

@@ -136,6 +136,30 @@ fn an_export_comes_back_with_its_history() {
 }
 
 #[test]
+fn an_export_keeps_what_was_given_up_closed_and_its_exceptions_beside_their_rules() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let old = remember(&home, "Releases are cut on Mondays.", "People are there.");
+    home.run(["supersede", &old, "Commits must be signed.", "--reason", "Audits."]).ok();
+    home.run(["export", "jsonl", "dump.jsonl"]).ok();
+    // Where the successor is refused, its predecessor does not come back.
+    home.run(["remember", "Commits must not be signed.", "--reason", "No keys.", "--scope", "acme/copy"]).ok();
+    home.run(["import", "jsonl", "dump.jsonl", "--scope", "acme/copy"]).ok();
+    let copied = |scope: &str, what: &[&str]| {
+        home.run(what.iter().chain(&["--scope", scope, "--json"])).ok().json()["total"].as_u64().unwrap()
+    };
+    assert_eq!(copied("acme/copy", &["claims"]), 1);
+    assert_eq!(copied("acme/copy", &["claims", "--status", "retracted"]), 1);
+
+    let rule = home.run(["claims", "--json"]).ok().json()["items"][0]["id"].as_str().unwrap().to_owned();
+    let exception = ["remember", "Commits must not be signed.", "--reason", "No keys.", "--force-exception", "A fork."];
+    home.run(exception.iter().chain(&["--exception-to", &rule])).ok();
+    home.run(["export", "jsonl", "both.jsonl"]).ok();
+    home.run(["import", "jsonl", "both.jsonl", "--scope", "acme/both"]).ok();
+    assert_eq!((copied("acme/both", &["claims"]), copied("acme/both", &["conflicts"])), (2, 0));
+}
+
+#[test]
 fn exported_records_are_records() {
     let home = TestHome::new();
     let _daemon = home.daemon();
