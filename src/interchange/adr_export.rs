@@ -125,24 +125,55 @@ fn one_line(text: &str) -> String {
     sanitize(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Formats prose as one Markdown paragraph, escaped so that it is no heading or list.
+/// Formats prose as one Markdown paragraph that reads back as the same words, and is no heading or list.
 fn paragraph(text: &str) -> String {
-    let line = one_line(text);
-    let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['.', ')']);
-    let marked = line.starts_with(['#', '-', '*', '+', '>', '=', '~', '|', '<', '`']) && !line.starts_with('`');
-    if marked || (numbered && line.starts_with(|c: char| c.is_ascii_digit())) { format!("\\{line}") } else { line }
+    let line = escape(&one_line(text));
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let rest = line.get(digits..).unwrap_or_default();
+    let marked = line.starts_with(['#', '-', '+', '>', '=', '|']) || (digits > 0 && rest.starts_with(['.', ')']));
+    if marked { [line.get(..digits).unwrap_or_default(), "\\", rest].concat() } else { line }
 }
 
-/// Escapes links and tags.
+/// Escapes what Markdown would read as emphasis, a link, a tag or an entity. Spans of code stay.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '[' | ']' | '<') {
+    let mut before = ' ';
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let code = code_span(rest);
+        let taken = if code > 0 { code } else { c.len_utf8() };
+        let (part, after) = rest.split_at_checked(taken).unwrap_or((rest, ""));
+        let next = after.chars().next().unwrap_or(' ');
+        let special = match c {
+            '`' => code == 0,
+            // Within a word it is no emphasis: `snake_case`.
+            '_' => !(before.is_alphanumeric() && next.is_alphanumeric()),
+            _ => matches!(c, '\\' | '*' | '~' | '[' | ']' | '<' | '&'),
+        };
+        if special {
             out.push('\\');
         }
-        out.push(c);
+        out.push_str(part);
+        (before, rest) = (c, after);
     }
     out
+}
+
+/// Returns the length of the span of code at the beginning of a text, in bytes; 0 without one.
+fn code_span(text: &str) -> usize {
+    let run = |text: &str| text.len() - text.trim_start_matches('`').len();
+    let opening = run(text);
+    let mut at = opening;
+    while opening > 0 {
+        let rest = text.get(at..).unwrap_or_default();
+        let Some(found) = rest.find('`') else { return 0 };
+        let closing = run(rest.get(found..).unwrap_or_default());
+        at += found + closing;
+        if closing == opening {
+            return at;
+        }
+    }
+    0
 }
 
 fn slug(title: &str) -> String {
@@ -209,6 +240,26 @@ mod tests {
         claims[2].flags.redacted = true;
         let names: Vec<_> = records(&claims).into_iter().map(|file| file.name).collect();
         assert_eq!(names, ["0001-d.md"]);
+    }
+
+    #[rstest::rstest]
+    #[case(ClaimKind::Constraint, "Keep `__init__`-less packages: no code in __init__.py, pass **kwargs on")]
+    #[case(ClaimKind::Convention, "1. Use a * b, ~5 and C:\\temp <br> [x](y) &amp; ``` more.")]
+    #[case(ClaimKind::Decision, "we use max_page of 3. Pages are cut, because they are large.")]
+    #[case(ClaimKind::Decision, "- This is no list.")]
+    #[case(ClaimKind::Rejection, "We do not use GraphQL for the public API, since its queries cannot be cached at the edge. REST stays.")]
+    fn a_claim_comes_back_as_it_was(#[case] kind: ClaimKind, #[case] statement: &str) {
+        let mut one = claim(1, statement);
+        one.kind = kind;
+        one.reason = Some("it was asked, and _agreed_".into());
+        one.qualifiers.env = Some("staging, eu".into());
+        one.qualifiers.valid_until = Some("2030-01-01".into());
+        let file = records(&[one.clone()]).remove(0);
+        let read = Record::parse(&file.name, &file.text).unwrap();
+        assert_eq!((read.kind(), read.statement.as_str()), (kind, statement));
+        assert_eq!(read.reason, "it was asked, and _agreed_");
+        let day = Some("1970-01-02".to_owned());
+        assert_eq!(read.qualifiers(), crate::domain::Qualifiers { valid_from: day, ..one.qualifiers });
     }
 
     proptest::proptest! {

@@ -58,8 +58,9 @@ pub fn plan(records: &[Record]) -> Vec<PlanStep> {
 fn links(records: &[Record]) -> BTreeSet<(usize, usize)> {
     let mut out = BTreeSet::new();
     for (at, record) in records.iter().enumerate() {
-        // What was only proposed, or rejected, has replaced nothing.
-        let in_force = !matches!(record.status, RecordStatus::Proposed | RecordStatus::Rejected);
+        // What was only proposed, or rejected, has replaced nothing. The record of an exported rejection is one that holds.
+        let in_force = record.exported.is_some()
+            || !matches!(record.status, RecordStatus::Proposed | RecordStatus::Rejected);
         for (other, target) in records.iter().enumerate().filter(|(other, _)| *other != at) {
             if in_force && record.supersedes.iter().any(|reference| target.matches(reference)) {
                 out.insert((at, other));
@@ -91,6 +92,7 @@ mod tests {
             reason: String::new(),
             supersedes: vec![],
             superseded_by: by.iter().map(reference).collect(),
+            exported: None,
         }
     }
 

@@ -86,13 +86,13 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<Strin
 /// Converts a record to a claim.
 fn row(record: &Record) -> ImportRow {
     let statement = match record.status {
-        RecordStatus::Rejected => format!("Rejected: {}.", record.title.trim_end_matches('.')),
+        RecordStatus::Rejected if record.exported.is_none() => format!("Rejected: {}.", record.title.trim_end_matches('.')),
         _ => record.statement.clone(),
     };
     // Without the status: a record whose status changes stays the same row.
     let reason = match &record.date {
-        Some(date) => format!("{} ({date})", record.reason),
-        None => record.reason.clone(),
+        Some(date) if record.exported.is_none() => format!("{} ({date})", record.reason),
+        _ => record.reason.clone(),
     };
     let claim = RememberRequest {
         statement,

@@ -103,7 +103,7 @@ fn record(shown: &str, text: &str) -> Vec<NoteRule> {
     if !matches!(record.status, adr::RecordStatus::Accepted) {
         return Vec::new();
     }
-    let qualifiers = record.qualifiers();
+    let (kind, qualifiers) = (record.kind(), record.qualifiers());
     let Record { statement, reason, line, .. } = record;
-    vec![NoteRule { statement, kind: ClaimKind::Decision, reason, qualifiers, line }]
+    vec![NoteRule { statement, kind, reason, qualifiers, line }]
 }

@@ -110,7 +110,7 @@ fn needs_title(sentence: &str) -> bool {
         || ["this", "it", "that", "yes", "no", "as", "these", "they", "those", "both"].contains(&first)
 }
 
-fn is_prose(block: &Block) -> bool {
+pub(super) fn is_prose(block: &Block) -> bool {
     matches!(block.kind, BlockKind::Paragraph | BlockKind::Item { .. }) && !block.text.is_empty()
 }
 

@@ -1,6 +1,7 @@
 //! Parses Markdown decision records in the formats of Nygard and MADR (2, 3 and 4).
 
 mod decision;
+mod provenance;
 mod record_status;
 
 use super::{
@@ -9,6 +10,7 @@ use super::{
 };
 use crate::domain::{ClaimKind, Qualifiers};
 
+pub use provenance::ExportedClaim;
 pub use record_status::RecordStatus;
 
 /// The maximum length of a reason, in characters.
@@ -44,6 +46,8 @@ pub struct Record {
     pub supersedes: Vec<RecordRef>,
     /// The records that replaced it.
     pub superseded_by: Vec<RecordRef>,
+    /// What else it says if `ergo export adr` wrote it: then its statement and its reason are those of the claim.
+    pub exported: Option<ExportedClaim>,
 }
 
 /// The error for a file that is no decision record.
@@ -66,12 +70,19 @@ impl Record {
         let (title_number, title) = split_number(&heading);
         let title = if title.is_empty() { title_of_name(name) } else { title };
         let status = record_status::read(&document, &sections);
-        let (line, statement) = decision::statement(&sections, &title).ok_or_else(|| RecordError {
+        let exported = provenance::read(&sections);
+        let own = |section: &str| exported.as_ref().and_then(|_| provenance::whole(&sections, section));
+        let decided =
+            || decision::statement(&sections, &title).map(|(line, statement)| (line, capital(&statement)));
+        let (line, statement) = own("decision").or_else(decided).ok_or_else(|| RecordError {
             line: 1,
             why: "no “Decision” or “Decision Outcome” section with a sentence in it".to_owned(),
         })?;
-        let reason = decision::reason(&sections).unwrap_or_else(|| format!("Recorded as “{title}” in {name}."));
-        let reason = cut(&reason, MAX_REASON);
+        let given = || {
+            let reason = decision::reason(&sections).unwrap_or_else(|| format!("Recorded as “{title}” in {name}."));
+            cut(&reason, MAX_REASON)
+        };
+        let reason = own("context").map_or_else(given, |(_, reason)| reason);
         Ok(Self {
             file: file.to_owned(),
             line,
@@ -79,10 +90,11 @@ impl Record {
             title,
             status: status.status,
             date: status.date.or_else(|| date_of(name)),
-            statement: capital(&statement),
+            statement,
             reason,
             supersedes: status.supersedes,
             superseded_by: status.superseded_by,
+            exported,
         })
     }
 
@@ -91,15 +103,20 @@ impl Record {
         format!("{}:{}", self.file, self.line)
     }
 
-    /// Returns its kind of claim: a rejection for a rejected proposal, else a decision.
+    /// Returns its kind of claim: that of an exported claim, else a rejection for a rejected proposal and a decision for the rest.
     pub fn kind(&self) -> ClaimKind {
+        if let Some(exported) = &self.exported {
+            return exported.kind;
+        }
         if self.status == RecordStatus::Rejected { ClaimKind::Rejection } else { ClaimKind::Decision }
     }
 
-    /// Returns the conditions of its claim: the day on which it was decided, since the story is told in that order.
+    /// Returns the conditions of its claim: those of an exported one, and the day on which it was decided, since the story is told
+    /// in that order.
     pub fn qualifiers(&self) -> Qualifiers {
         let is_day = |day: &String| day.len() == 10 && day.parse::<jiff::civil::Date>().is_ok();
-        Qualifiers { valid_from: self.date.clone().filter(is_day), ..Qualifiers::default() }
+        let holds = self.exported.as_ref().map(|exported| exported.holds.clone()).unwrap_or_default();
+        Qualifiers { valid_from: holds.valid_from.or_else(|| self.date.clone().filter(is_day)), ..holds }
     }
 
     /// Whether `reference` refers to this record.

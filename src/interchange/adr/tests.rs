@@ -18,6 +18,7 @@ fn a_nygard_record_is_read_whole() {
             reason: "It has transactions. We need transactions. MongoDB lost writes.".into(),
             supersedes: vec![RecordRef { file: Some("0003-use-mongodb.md".into()), number: None }],
             superseded_by: vec![],
+            exported: None,
         }
     );
     assert_eq!(record.source(), "docs/adr/0009-use-postgresql.md:17");
