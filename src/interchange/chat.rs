@@ -1,6 +1,6 @@
 //! Extracts proposed decisions from chat exports, as a list for a person to tick.
 
-use std::fmt::Write;
+use std::{collections::HashSet, fmt::Write};
 
 use serde_json::Value;
 
@@ -29,14 +29,14 @@ pub fn read(text: &str) -> Result<Vec<ChatProposal>, String> {
     let list = value.as_array().or_else(|| value.get("conversations")?.as_array());
     let chats = list.ok_or("not a list of chats")?;
     let mut out: Vec<ChatProposal> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for chat in chats {
         let title = ["title", "name"].iter().find_map(|name| chat.get(*name)?.as_str()).unwrap_or("without a title");
         let title: String = title.chars().filter(|c| !c.is_control() && *c != '|').take(80).collect();
         for message in messages(chat) {
             let message: String = message.chars().take(MAX_MESSAGE).collect();
             for rule in rules::parse("the chat", &message).rules {
-                let new = !out.iter().any(|other| other.statement == rule.statement);
-                if new {
+                if seen.insert(rule.statement.clone()) {
                     let source = format!("chat “{title}”");
                     out.push(ChatProposal { kind: rule.kind, statement: rule.statement, reason: rule.reason, source });
                 }

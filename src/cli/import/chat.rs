@@ -3,7 +3,7 @@
 use std::{fs, io::Write, path::PathBuf};
 
 use super::{
-    How, MAX_FILE, read,
+    How, read,
     report::SkippedRow,
     send::{ImportRow, send_all},
     shown,
@@ -19,6 +19,9 @@ use crate::{
 
 /// The maximum size of a chat export, in bytes.
 const MAX_CHATS: u64 = 512 * 1024 * 1024;
+
+/// The maximum size of a list of proposals, in bytes: the list of the largest export is smaller.
+const MAX_LIST: u64 = 64 * 1024 * 1024;
 
 /// Extract proposed decisions from a chat export (ChatGPT, Claude: conversations.json) into a checklist: tick what to import.
 #[derive(Debug, clap::Args)]
@@ -66,7 +69,7 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
 
 pub(super) async fn ticked(args: Ticked, cx: &mut Context) -> Result<Exit, CliError> {
     let path = shown(&args.file);
-    let (found, wrong) = chat::ticked(&read(&args.file, MAX_FILE)?);
+    let (found, wrong) = chat::ticked(&read(&args.file, MAX_LIST)?);
     let row = |(line, one): &(usize, chat::ChatProposal)| {
         let place = format!("{path}:{line}");
         let source = if one.source.is_empty() { place.clone() } else { one.source.clone() };
