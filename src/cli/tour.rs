@@ -25,7 +25,7 @@ use crate::{
     config::write_private,
     domain::text::sanitize_line,
     files::{self, rule_files},
-    setup::{AgentFiles, CodingAgent, SetupPlan},
+    setup::{AgentFiles, CodingAgent, SetupPlan, is_connected},
 };
 
 /// How long the tour waits for the first pairs that may contradict each other: they are compared after the import.
@@ -206,7 +206,7 @@ impl Tour {
         // Those that were connected before stay connected when the tour is undone.
         let mut names = Vec::new();
         for agent in &agents {
-            if !SetupPlan::new(vec![*agent], &place, &cx.paths()?.state, false)?.is_empty() {
+            if !is_connected(*agent, &place)? {
                 names.push(agent.name());
             }
         }

@@ -247,7 +247,10 @@ mod tests {
     #[case(ClaimKind::Convention, "1. Use a * b, ~5 and C:\\temp <br> [x](y) &amp; ``` more.")]
     #[case(ClaimKind::Decision, "we use max_page of 3. Pages are cut, because they are large.")]
     #[case(ClaimKind::Decision, "- This is no list.")]
-    #[case(ClaimKind::Rejection, "We do not use GraphQL for the public API, since its queries cannot be cached at the edge. REST stays.")]
+    #[case(
+        ClaimKind::Rejection,
+        "We do not use GraphQL for the public API, since its queries cannot be cached at the edge. REST stays."
+    )]
     fn a_claim_comes_back_as_it_was(#[case] kind: ClaimKind, #[case] statement: &str) {
         let mut one = claim(1, statement);
         one.kind = kind;

@@ -59,8 +59,8 @@ fn links(records: &[Record]) -> BTreeSet<(usize, usize)> {
     let mut out = BTreeSet::new();
     for (at, record) in records.iter().enumerate() {
         // What was only proposed, or rejected, has replaced nothing. The record of an exported rejection is one that holds.
-        let in_force = record.exported.is_some()
-            || !matches!(record.status, RecordStatus::Proposed | RecordStatus::Rejected);
+        let in_force =
+            record.exported.is_some() || !matches!(record.status, RecordStatus::Proposed | RecordStatus::Rejected);
         for (other, target) in records.iter().enumerate().filter(|(other, _)| *other != at) {
             if in_force && record.supersedes.iter().any(|reference| target.matches(reference)) {
                 out.insert((at, other));

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::SetupError;
+use super::{MAX_AGENT_FILE, SetupError};
 use crate::files;
 
 /// The folder of the backups.
@@ -53,7 +53,7 @@ impl Backups {
     }
 
     fn backup(&self, path: &Path) -> Option<Backup> {
-        let text = files::text(&self.file(path), 4 * files::MAX_SETTINGS).ok()?;
+        let text = files::text(&self.file(path), 4 * MAX_AGENT_FILE).ok()?;
         serde_json::from_str(&text).ok().filter(|backup: &Backup| backup.path == path)
     }
 

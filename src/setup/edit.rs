@@ -31,15 +31,19 @@ pub(super) fn unset(text: &str, target: &Target) -> Result<String, SetupError> {
     fold(text, target, each)
 }
 
+/// Makes the edits in a text. A byte order mark stays: the parsers would take it for a part of the text.
 fn fold(
     text: &str,
     target: &Target,
     each: impl Fn(String, &Edit) -> Result<String, String>,
 ) -> Result<String, SetupError> {
-    target.edits.iter().try_fold(text.to_owned(), each).map_err(|why| {
+    let own = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mark = text.get(..text.len() - own.len()).unwrap_or_default();
+    let edited = target.edits.iter().try_fold(own.to_owned(), each).map_err(|why| {
         SetupError::input(
             format!("{} {why}; nothing was changed", target.path.display()),
             "fix the file, or add the entry by hand: docs/clients shows it for each agent",
         )
-    })
+    })?;
+    Ok([mark, &edited].concat())
 }

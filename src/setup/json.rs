@@ -47,9 +47,12 @@ pub(super) fn set_entry(text: &str, path: &[&str], value: &Value) -> Result<Stri
     match object.get(NAME) {
         Some(ours) => {
             let now = ours.to_serde_value();
-            // What a person added to the entry stays: an environment, a timeout.
+            // What a person added to the entry stays: an environment, a timeout, options of `ergo mcp`.
             let mut wanted = now.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
-            wanted.extend(value.as_object().cloned().unwrap_or_default());
+            for (name, value) in value.as_object().into_iter().flatten() {
+                let kept = wanted.get(name).map_or_else(|| value.clone(), |now| with_options(now, value));
+                wanted.insert(name.clone(), kept);
+            }
             if now.as_ref() == Some(&Value::Object(wanted.clone())) {
                 return Ok(text.to_owned());
             }
@@ -58,6 +61,14 @@ pub(super) fn set_entry(text: &str, path: &[&str], value: &Value) -> Result<Stri
         None => drop(object.append(NAME, input(value))),
     }
     Ok(root.to_string())
+}
+
+/// Returns the value with the options that a person added to its arguments: those after the last one of ours.
+fn with_options(now: &Value, value: &Value) -> Value {
+    let (Value::Array(now), Value::Array(ours)) = (now, value) else { return value.clone() };
+    let last = ours.len().saturating_sub(1);
+    let options = now.get(ours.len()..).filter(|_| now.get(last) == ours.last()).unwrap_or_default();
+    Value::Array(ours.iter().chain(options).cloned().collect())
 }
 
 /// The text without it. An object that holds nothing any more goes with it.
@@ -99,17 +110,23 @@ pub(super) fn set_default(text: &str, name: &str, value: &Value) -> Result<Strin
     Ok(root.to_string())
 }
 
-/// The part of a command that says that it is ours: the program's path may have changed since.
-fn tail(hook: &Hook) -> Option<&str> {
-    hook.command.rfind(" hook ").and_then(|at| hook.command.get(at..))
-}
-
-/// Whether an entry runs our command, and then whether it does so by the same path; `None` if it runs another command.
-fn runs(entry: &CstNode, hook: &Hook) -> Option<bool> {
+/// Returns the command of an entry that runs ours, with the program's present path; `None` if it runs another command. What a
+/// person added stays: an environment before the program, options at the end.
+fn updated(entry: &CstNode, hook: &Hook) -> Option<String> {
     let entry = entry.to_serde_value()?;
     let command = entry.get("command")?.as_str()?;
-    let program = command.strip_suffix(tail(hook)?)?;
-    program.trim_end_matches(['\'', '"']).ends_with(NAME).then(|| command == hook.command)
+    let (program, ours) = hook.command.split_at_checked(hook.command.rfind(" hook ")?)?;
+    command.match_indices(ours).find_map(|(at, _)| {
+        let (before, after) = (command.get(..at)?, command.get(at + ours.len()..)?);
+        let quote = before.chars().last().filter(|last| matches!(last, '\'' | '"'));
+        let start = match quote {
+            Some(quote) => before.rfind(&format!(" {quote}")).map_or(0, |at| at + 1),
+            None => before.rfind(' ').map_or(0, |at| at + 1),
+        };
+        let is_ours =
+            before.trim_end_matches(['\'', '"']).ends_with(NAME) && (after.is_empty() || after.starts_with(' '));
+        is_ours.then(|| [before.get(..start).unwrap_or_default(), program, ours, after].concat())
+    })
 }
 
 /// The entries of a group; `None` if the element is an entry itself, in a flat list.
@@ -130,24 +147,24 @@ fn element(hook: &Hook) -> Value {
     Value::Object(group)
 }
 
-/// Whether each of our entries runs the command by the same path.
-fn ours(list: &CstArray, hook: &Hook) -> Vec<bool> {
+/// Returns our entries in a list.
+fn ours(list: &CstArray, hook: &Hook) -> Vec<CstNode> {
     let entries = |element: CstNode| group(&element).map_or_else(|| vec![element], |group| group.elements());
-    list.elements().into_iter().flat_map(entries).filter_map(|entry| runs(&entry, hook)).collect()
+    list.elements().into_iter().flat_map(entries).filter(|entry| updated(entry, hook).is_some()).collect()
 }
 
-/// Removes our entries. A group goes with them only if it has no other entry.
-fn remove_ours(list: &CstArray, hook: &Hook) {
+/// Removes our entries but the first `keep`. A group goes with them only if it has no other entry.
+fn remove_ours(list: &CstArray, hook: &Hook, keep: usize) {
+    let mut kept = 0;
     for element in list.elements() {
-        let Some(group) = group(&element) else {
-            if runs(&element, hook).is_some() {
-                element.remove();
-            }
-            continue;
-        };
-        let ours: Vec<CstNode> = group.elements().into_iter().filter(|entry| runs(entry, hook).is_some()).collect();
-        let alone = !ours.is_empty() && ours.len() == group.elements().len();
-        if alone {
+        let group = group(&element);
+        let entries = group.as_ref().map_or_else(|| vec![element.clone()], CstArray::elements);
+        let all = entries.len();
+        let mut ours: Vec<CstNode> = entries.into_iter().filter(|entry| updated(entry, hook).is_some()).collect();
+        let stay = ours.len().min(keep - kept);
+        kept += stay;
+        ours.drain(..stay);
+        if group.is_some() && !ours.is_empty() && ours.len() == all {
             element.remove();
         } else {
             ours.into_iter().for_each(CstNode::remove);
@@ -155,18 +172,28 @@ fn remove_ours(list: &CstArray, hook: &Hook) {
     }
 }
 
-/// The text with the command at its event.
+/// The text with the command at its event: what a person added to it stays.
 pub(super) fn set_hook(text: &str, hook: &Hook) -> Result<String, String> {
     let root = parse(text)?;
     let hooks = child(&top(&root)?, "hooks")?;
     let list = hooks
         .array_value_or_create(hook.event)
         .ok_or_else(|| format!("has a `hooks.{}` that is not a list", hook.event))?;
-    if ours(&list, hook) == [true] {
+    let ours = ours(&list, hook);
+    let Some(first) = ours.first() else {
+        list.append(input(&element(hook)));
+        return Ok(root.to_string());
+    };
+    let command = first.as_object().and_then(|entry| entry.get("command"));
+    let wanted = updated(first, hook).map(Value::String);
+    let is_current = command.as_ref().and_then(|command| command.to_serde_value()) == wanted;
+    if is_current && ours.len() == 1 {
         return Ok(text.to_owned());
     }
-    remove_ours(&list, hook);
-    list.append(input(&element(hook)));
+    remove_ours(&list, hook, 1);
+    if let (Some(command), Some(wanted), false) = (command, wanted, is_current) {
+        command.set_value(input(&wanted));
+    }
     Ok(root.to_string())
 }
 
@@ -179,7 +206,7 @@ pub(super) fn unset_hook(text: &str, hook: &Hook) -> Result<String, String> {
     if ours(&list, hook).is_empty() {
         return Ok(text.to_owned());
     }
-    remove_ours(&list, hook);
+    remove_ours(&list, hook, 0);
     if list.elements().is_empty()
         && let Some(property) = hooks.get(hook.event)
     {

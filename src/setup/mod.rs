@@ -19,12 +19,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::ValueEnum;
 use similar::TextDiff;
 
 use crate::files::{self, DraftFile, PathTarget, locate, real_path};
-use agents::Target;
 pub use agents::{AgentFiles, CodingAgent};
+use agents::{Edit, Target};
 use backups::Backups;
+
+/// The largest file of an agent that is read, in bytes: some keep the history of all projects in their settings.
+const MAX_AGENT_FILE: u64 = 64 * 1024 * 1024;
 
 /// Why setup stopped; until then it has changed nothing but what it wrote before.
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +106,9 @@ impl SetupPlan {
         let backups = Backups::new(state);
         let mut changes = Vec::new();
         for target in agents::targets(&agents, place, &program(place)) {
+            if remove && is_needed(&target, &agents, place) {
+                continue;
+            }
             changes.extend(change(target, place.project.as_deref(), remove, &backups)?);
         }
         Ok(Self { agents, changes, backups, remove })
@@ -162,11 +169,45 @@ impl SetupPlan {
     }
 }
 
+/// Whether an agent has ergo's server in its settings, whatever else setup would change there.
+///
+/// # Errors
+/// A file that cannot be read, that has no valid syntax, or that leads out of the project.
+pub fn is_connected(agent: CodingAgent, place: &AgentFiles) -> Result<bool, SetupError> {
+    for target in agents::targets(&[agent], place, "ergo") {
+        let is_server = |edit: &Edit| matches!(edit, Edit::Entry(..) | Edit::Server(_));
+        let server = Target { edits: target.edits.into_iter().filter(is_server).collect(), ..target };
+        if server.edits.is_empty() {
+            continue;
+        }
+        let text = read(&behind(&server.path, place.project.as_deref())?)?.unwrap_or_default();
+        if edit::unset(&text, &server)? != text {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a file that is to lose its instructions is read by another agent, which stays connected.
+fn is_needed(target: &Target, removed: &[CodingAgent], place: &AgentFiles) -> bool {
+    let reads =
+        |agent: &CodingAgent| agents::targets(&[*agent], place, "ergo").iter().any(|other| other.path == target.path);
+    let mut others = CodingAgent::value_variants().iter().filter(|agent| !removed.contains(agent));
+    target.edits == [Edit::Instructions]
+        // One whose settings cannot be read may be connected.
+        && others.any(|agent| reads(agent) && is_connected(*agent, place).unwrap_or(true))
+}
+
 /// The name under which agents find this program: `ergo` if the shell finds it by that name or others read the file, else its path.
 fn program(place: &AgentFiles) -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join("ergo")).find(|file| file.is_file());
-    let own = std::env::current_exe().ok();
+    // A program that was replaced while it runs has this at the end of its path.
+    let current = |own: PathBuf| match own.to_str().and_then(|own| own.strip_suffix(" (deleted)")) {
+        Some(path) if Path::new(path).exists() => PathBuf::from(path),
+        _ => own,
+    };
+    let own = std::env::current_exe().ok().map(current);
     let same = |file: PathBuf| fs::canonicalize(file).ok() == own.as_ref().and_then(|own| fs::canonicalize(own).ok());
     match own.as_ref() {
         Some(own) if place.project.is_none() && !found.is_some_and(same) => own.display().to_string(),
@@ -216,7 +257,7 @@ fn change(
 
 /// Reads a file of settings; `None` if there is none.
 fn read(path: &Path) -> Result<Option<String>, SetupError> {
-    match files::bytes(path, files::MAX_SETTINGS) {
+    match files::bytes(path, MAX_AGENT_FILE) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
             .map_err(|_| SetupError::input(format!("{} is not UTF-8 text; nothing was changed", path.display()), None)),

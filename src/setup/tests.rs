@@ -203,3 +203,69 @@ fn a_hook_of_a_person_in_the_same_group_stays() {
         assert!(!left.contains("ergo"), "{left}");
     }
 }
+
+#[test]
+fn options_of_a_person_stay_in_servers_and_hooks() {
+    let target = |agent: CodingAgent, at: usize| agents::targets(&[agent], &place(None), "/new/ergo").remove(at);
+    let server = "{\"mcpServers\": {\"ergo\": {\"command\": \"ergo\", \"args\": [\"mcp\", \"--no-ask\"]}}}";
+    let set = edit::set(Some(server), &target(CodingAgent::Cursor, 0)).unwrap();
+    assert!(set.contains("/new/ergo") && set.contains("--no-ask"), "{set}");
+    let local = "{\"mcp\": {\"ergo\": {\"type\": \"local\", \"command\": [\"ergo\", \"mcp\", \"--no-ask\"]}}}";
+    let set = edit::set(Some(local), &target(CodingAgent::Opencode, 0)).unwrap();
+    assert!(set.contains("/new/ergo") && set.contains("--no-ask"), "{set}");
+    let table = "[mcp_servers.ergo]\ncommand = \"ergo\"\nargs = [\"mcp\", \"--no-ask\"]\n";
+    let set = edit::set(Some(table), &target(CodingAgent::Codex, 0)).unwrap();
+    assert_eq!(set, table.replace("\"ergo\"", "\"/new/ergo\""));
+
+    let hooks = target(CodingAgent::ClaudeCode, 1);
+    let plain = edit::set(None, &hooks).unwrap();
+    let own = plain
+        .replace("/new/ergo hook session-start", "/new/ergo hook session-start --tokens 600")
+        .replace("/new/ergo hook stop", "ERGO_HOME=/x '/old bin/ergo' hook stop");
+    let set = edit::set(Some(&own), &hooks).unwrap();
+    assert_eq!(set, own.replace("'/old bin/ergo'", "/new/ergo"));
+    assert!(!edit::unset(&set, &hooks).unwrap().contains("ergo"));
+}
+
+#[test]
+fn of_two_hooks_at_one_event_the_first_stays() {
+    let hooks = &agents::targets(&[CodingAgent::Cursor], &place(None), "ergo")[1];
+    let once = edit::set(None, hooks).unwrap();
+    let entry = |options: &str| format!("{{ \"command\": \"ergo hook stop{options}\" }}");
+    let start = once.find("\"stop\"").unwrap();
+    let list = start + once[start..].find('[').unwrap();
+    let end = list + once[list..].find(']').unwrap();
+    let twice = format!("{}[{}, {}]{}", &once[..list], entry(" --here"), entry(""), &once[end + 1..]);
+    let set = edit::set(Some(&twice), hooks).unwrap();
+    assert!(set.matches("ergo hook stop").count() == 1 && set.contains("ergo hook stop --here"), "{set}");
+}
+
+#[test]
+fn ends_of_lines_and_a_byte_order_mark_stay() {
+    let codex = &agents::targets(&[CodingAgent::Codex], &place(None), "ergo")[0];
+    let text = "# mine\r\nmodel = \"x\"\r\n";
+    let set = edit::set(Some(text), codex).unwrap();
+    assert!(set.starts_with(text) && !set.replace("\r\n", "").contains('\n'), "{set:?}");
+    let claude = &agents::targets(&[CodingAgent::ClaudeCode], &place(None), "ergo")[0];
+    let set = edit::set(Some("\u{feff}{}\n"), claude).unwrap();
+    assert!(set.starts_with("\u{feff}{") && set.contains("ergo"), "{set:?}");
+}
+
+#[test]
+fn instructions_that_another_agent_reads_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("state");
+    let top = fs::canonicalize(dir.path()).unwrap().join("api");
+    fs::create_dir(&top).unwrap();
+    let place = AgentFiles { home: dir.path().into(), config: dir.path().into(), project: Some(top.clone()) };
+    let run = |agents: &[CodingAgent], remove: bool| {
+        SetupPlan::new(agents.to_vec(), &place, &state, remove).unwrap().apply().unwrap();
+    };
+    run(&[CodingAgent::Codex, CodingAgent::Cursor], false);
+    assert!(is_connected(CodingAgent::Cursor, &place).unwrap());
+    run(&[CodingAgent::Cursor], true);
+    assert!(!is_connected(CodingAgent::Cursor, &place).unwrap() && is_connected(CodingAgent::Codex, &place).unwrap());
+    assert!(fs::read_to_string(top.join("AGENTS.md")).unwrap().contains("ergo_recall"));
+    run(&[CodingAgent::Codex], true);
+    assert!(!top.join("AGENTS.md").exists());
+}

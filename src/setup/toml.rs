@@ -2,6 +2,8 @@
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 
+use crate::domain::marked_section::line_end;
+
 const SERVERS: &str = "mcp_servers";
 const NAME: &str = "ergo";
 
@@ -9,10 +11,16 @@ fn parse(text: &str) -> Result<DocumentMut, String> {
     text.parse::<DocumentMut>().map_err(|error| format!("is not valid TOML ({})", error.message()))
 }
 
-fn says(table: &dyn TableLike, program: &str) -> bool {
-    let command = table.get("command").and_then(Item::as_str) == Some(program);
+/// Whether the arguments begin with ours; a person may have added options.
+fn runs_mcp(table: &dyn TableLike) -> bool {
     let args = table.get("args").and_then(Item::as_array);
-    command && args.is_some_and(|args| args.iter().map(|arg| arg.as_str()).eq([Some("mcp")]))
+    args.is_some_and(|args| args.get(0).and_then(|arg| arg.as_str()) == Some("mcp"))
+}
+
+/// The text of a changed document, with the ends of lines that the file has: the parser drops carriage returns.
+fn text_of(document: &DocumentMut, before: &str) -> String {
+    let text = document.to_string();
+    if line_end(before, None) == "\r\n" { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text }
 }
 
 /// The text with the server in it.
@@ -24,12 +32,15 @@ pub(super) fn set(text: &str, program: &str) -> Result<String, String> {
     let servers = servers.ok_or_else(|| format!("has a `{SERVERS}` that is not a table"))?;
     let ours = servers.entry(NAME).or_insert(Item::Table(Table::new())).as_table_like_mut();
     let ours = ours.ok_or_else(|| format!("has a `{SERVERS}.{NAME}` that is not a table"))?;
-    if says(ours, program) {
+    let has_args = runs_mcp(ours);
+    if has_args && ours.get("command").and_then(Item::as_str) == Some(program) {
         return Ok(text.to_owned());
     }
     ours.insert("command", value(program));
-    ours.insert("args", value(Array::from_iter(["mcp"])));
-    Ok(document.to_string())
+    if !has_args {
+        ours.insert("args", value(Array::from_iter(["mcp"])));
+    }
+    Ok(text_of(&document, text))
 }
 
 /// The text without it.
@@ -42,5 +53,5 @@ pub(super) fn unset(text: &str) -> Result<String, String> {
     if servers.is_empty() {
         document.remove(SERVERS);
     }
-    Ok(document.to_string())
+    Ok(text_of(&document, text))
 }

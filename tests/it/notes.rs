@@ -323,11 +323,8 @@ fn a_section_says_what_limits_a_claim_and_leaves_out_expired_ones() {
     }
     for command in [&["notes", "write", "AGENTS.md"][..], &["export", "agents", "AGENTS.md"], &["export", "agents"]] {
         let answer = home.run(command).ok();
-        let text = if command.len() == 3 {
-            fs::read_to_string(home.work().join("AGENTS.md")).unwrap()
-        } else {
-            answer.stdout
-        };
+        let text =
+            if command.len() == 3 { fs::read_to_string(home.work().join("AGENTS.md")).unwrap() } else { answer.stdout };
         assert!(text.contains("The API uses GraphQL. (only env staging)"), "{text}");
         assert!(text.contains("Never commit secrets. (only team web)") && !text.contains("frozen"), "{text}");
     }

@@ -86,7 +86,9 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<Strin
 /// Converts a record to a claim.
 fn row(record: &Record) -> ImportRow {
     let statement = match record.status {
-        RecordStatus::Rejected if record.exported.is_none() => format!("Rejected: {}.", record.title.trim_end_matches('.')),
+        RecordStatus::Rejected if record.exported.is_none() => {
+            format!("Rejected: {}.", record.title.trim_end_matches('.'))
+        }
         _ => record.statement.clone(),
     };
     // Without the status: a record whose status changes stays the same row.

@@ -55,8 +55,9 @@ impl Engine {
             let qualifiers = Qualifiers { valid_from: None, ..row.qualifiers.clone() };
             words_hash(row.kind, &row.statement, &qualifiers)
         };
-        let present: HashSet<usize> =
-            (0..book.rows.len()).filter(|at| book.rows.get(*at).is_some_and(|row| present.contains(&words(row)))).collect();
+        let present: HashSet<usize> = (0..book.rows.len())
+            .filter(|at| book.rows.get(*at).is_some_and(|row| present.contains(&words(row))))
+            .collect();
         let is_present = |at: &usize| present.contains(at);
 
         let insights = book.insights();

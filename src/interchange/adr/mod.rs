@@ -72,8 +72,7 @@ impl Record {
         let status = record_status::read(&document, &sections);
         let exported = provenance::read(&sections);
         let own = |section: &str| exported.as_ref().and_then(|_| provenance::whole(&sections, section));
-        let decided =
-            || decision::statement(&sections, &title).map(|(line, statement)| (line, capital(&statement)));
+        let decided = || decision::statement(&sections, &title).map(|(line, statement)| (line, capital(&statement)));
         let (line, statement) = own("decision").or_else(decided).ok_or_else(|| RecordError {
             line: 1,
             why: "no “Decision” or “Decision Outcome” section with a sentence in it".to_owned(),
