@@ -63,7 +63,7 @@ enum What {
         #[arg(long, value_name = "N")]
         tokens: Option<usize>,
     },
-    /// Check whether rules in files conflict with the stored claims, without storing anything. Exit code 1 if one does.
+    /// Check whether rules in files conflict with the stored claims, without storing anything. Exit code 1 if one does, 2 if a file cannot be checked.
     Check {
         /// A file or a folder [default: all followed files].
         #[arg(value_name = "PATH")]
@@ -317,10 +317,13 @@ async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError
             found
         ));
     }
-    if answer.files == 0 {
-        return Ok(Exit::Usage);
-    }
-    Ok(if agrees { Exit::Ok } else { Exit::Refused })
+    // What could not be compared may conflict, too.
+    let is_checked = answer.files > 0 && answer.problems.is_empty();
+    Ok(match (agrees, is_checked) {
+        (false, _) => Exit::Refused,
+        (true, false) => Exit::Usage,
+        (true, true) => Exit::Ok,
+    })
 }
 
 async fn insights(cx: &mut Context, query: InsightsQuery) -> Result<Exit, CliError> {

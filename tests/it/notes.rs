@@ -329,3 +329,20 @@ fn a_section_says_what_limits_a_claim_and_leaves_out_expired_ones() {
         assert!(text.contains("Never commit secrets. (only team web)") && !text.contains("frozen"), "{text}");
     }
 }
+
+#[test]
+fn a_rule_that_cannot_be_stored_stops_no_other_and_fails_the_check() {
+    let home = home();
+    let _daemon = home.daemon();
+    let long = "very ".repeat(2_000);
+    let path = write(&home, "AGENTS.md", &format!("- Never use a {long}long name.\n- Never commit secrets.\n"));
+    let check = home.run(["notes", "check", &path]);
+    assert!(check.code == Some(2) && check.stderr.contains("AGENTS.md:1: "), "{check:?}");
+    home.run(["notes", "add", &path]).ok();
+    let run = scan(&home);
+    assert_eq!((number(&run, "stored"), active(&home)), (1, 1), "{run}");
+    assert!(run["problems"][0].as_str().unwrap().contains("AGENTS.md:1: "), "{run}");
+    fs::write(home.work().join("CLAUDE.md"), b"\xff\xfe\x00").unwrap();
+    let check = home.run(["notes", "check", "CLAUDE.md"]);
+    assert!(check.code == Some(2) && check.stderr.contains("UTF-8"), "{check:?}");
+}

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{NotesKeeper, discover, file_reader, lock};
+use super::{NotesKeeper, concerns_rule, discover, file_reader, lock};
 use crate::{
     api::{ApiError, Caller, ErrorCode, NoteConflict, NotesCheck, RememberRequest, WriteOutcome},
     domain::{Status, text::sanitize_line},
@@ -88,11 +88,19 @@ fn check_file(
             statement: rule.statement,
             kind: Some(rule.kind),
             reason: Some(rule.reason),
+            qualifiers: rule.qualifiers,
             source: Some(format!("{}:{}", file.shown, rule.line)),
             dry_run: true,
             ..RememberRequest::default()
         };
-        if let WriteOutcome::Conflict(refused) = keeper.engine.remember(request)? {
+        let outcome = match keeper.engine.remember(request) {
+            Err(error) if concerns_rule(&error) => {
+                answer.problems.push(format!("{}:{}: {}", path.display(), rule.line, error.message));
+                continue;
+            }
+            other => other?,
+        };
+        if let WriteOutcome::Conflict(refused) = outcome {
             for opposed in refused.conflicts {
                 answer.conflicts.push(NoteConflict {
                     against: opposed.claim.statement.clone(),

@@ -252,6 +252,11 @@ fn absolute(path: &str) -> Result<PathBuf, ApiError> {
     Ok(std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
 }
 
+/// Whether an error concerns one rule of a file, such as a text that is too long: then the others go on.
+fn concerns_rule(error: &ApiError) -> bool {
+    matches!(error.field.as_deref(), Some("statement" | "reason"))
+}
+
 /// A file as far as the list knows it.
 fn view(path: &Path, file: &WatchedFile) -> NoteFileView {
     NoteFileView {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    NotesKeeper, discover, file_reader, lock,
+    NotesKeeper, concerns_rule, discover, file_reader, lock,
     own_claims::OwnClaims,
     watch_list::{LastComparison, WatchedFile, WatchedFragment, WatchedRule},
 };
@@ -251,14 +251,14 @@ fn scan_file(
             (LineChange::Changed(_), Some(before)) if !before.was_stored && is_active(keeper, before.claim)? => {
                 let targets = before.claim.iter().map(|id| id.to_hex()).collect();
                 let request = SupersedeRequest { targets, successor: None, expect_rev: None, claim: request };
-                note(keeper.engine.supersede(request)?, &mut kept, run, true);
+                note(keeper.engine.supersede(request), path, &mut kept, run, true)?;
             }
             _ => match own.of(rule) {
                 Some(claim) => {
                     run.known += 1;
                     kept.claim = Some(claim);
                 }
-                None => note(keeper.engine.remember_by_rules(&request)?, &mut kept, run, false),
+                None => note(keeper.engine.remember_by_rules(&request), path, &mut kept, run, false)?,
             },
         }
         let claim = kept.claim;
@@ -303,8 +303,21 @@ fn observe_unchanged(
     Ok(())
 }
 
-/// Takes over what became of a line.
-fn note(outcome: WriteOutcome, kept: &mut WatchedRule, run: &mut NotesRun, changed: bool) {
+/// Takes over what became of a line. A line that cannot be stored is a problem of the run, and the others go on.
+fn note(
+    outcome: Result<WriteOutcome, ApiError>,
+    path: &Path,
+    kept: &mut WatchedRule,
+    run: &mut NotesRun,
+    changed: bool,
+) -> Result<(), ApiError> {
+    let outcome = match outcome {
+        Err(error) if concerns_rule(&error) => {
+            run.problems.push(format!("{}:{}: {}", path.display(), kept.line, error.message));
+            return Ok(());
+        }
+        other => other?,
+    };
     match outcome {
         WriteOutcome::Stored(stored) => {
             (kept.claim, kept.was_stored) = (Some(stored.claim_id), stored.duplicate);
@@ -322,6 +335,7 @@ fn note(outcome: WriteOutcome, kept: &mut WatchedRule, run: &mut NotesRun, chang
         // A scan never asks to consider, and proposes nothing.
         WriteOutcome::Consider(_) | WriteOutcome::Done(_) | WriteOutcome::Proposed(_) => {}
     }
+    Ok(())
 }
 
 fn is_active(keeper: &NotesKeeper, claim: Option<ClaimId>) -> Result<bool, ApiError> {
