@@ -52,19 +52,37 @@ const HIDDEN: [&str; 3] = [".claude", ".cursor", ".github"];
 const MOST: usize = 2_000;
 
 /// The most entries that are looked at below one folder, and how deep.
-const MOST_ENTRIES: usize = 200_000;
+pub const MOST_ENTRIES: usize = 200_000;
 /// See [`MOST_ENTRIES`].
 const DEEPEST: usize = 12;
 
+/// The files of rules below a folder.
+#[derive(Debug)]
+pub struct FoundFiles {
+    /// The files, in order.
+    pub files: Vec<PathBuf>,
+    /// The folder has more entries than are looked at.
+    pub is_cut: bool,
+}
+
+/// Returns the files of [`search_under`].
+pub fn files_under(path: &Path) -> Vec<PathBuf> {
+    search_under(path).files
+}
+
 /// Returns the files to follow: the path itself if it is a file; else the files of rules of the projects at and below the folder, those of nested
 /// folders included. What git ignores and what is vendored is left out.
-pub fn files_under(path: &Path) -> Vec<PathBuf> {
+pub fn search_under(path: &Path) -> FoundFiles {
+    search(path, MOST_ENTRIES)
+}
+
+fn search(path: &Path, most: usize) -> FoundFiles {
     if path.is_file() {
-        return vec![path.to_owned()];
+        return FoundFiles { files: vec![path.to_owned()], is_cut: false };
     }
     let mut found = of_project(path);
     let is_project = is_project(path);
-    let walk = WalkBuilder::new(path)
+    let mut walk = WalkBuilder::new(path)
         .standard_filters(false)
         .parents(true)
         .git_ignore(true)
@@ -73,7 +91,7 @@ pub fn files_under(path: &Path) -> Vec<PathBuf> {
         .max_depth(Some(DEEPEST))
         .filter_entry(|entry| entry.depth() == 0 || !is_left_out(entry))
         .build();
-    for entry in walk.take(MOST_ENTRIES).flatten().filter(|entry| entry.depth() > 0) {
+    for entry in walk.by_ref().take(most).flatten().filter(|entry| entry.depth() > 0) {
         let here = entry.path();
         if entry.file_type().is_some_and(|kind| kind.is_dir()) {
             if entry.depth() == 1 && !is_project || here.join(".git").exists() {
@@ -87,7 +105,7 @@ pub fn files_under(path: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = found.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
     files.sort();
     files.dedup();
-    files
+    FoundFiles { files, is_cut: walk.next().is_some() }
 }
 
 /// Whether a folder has files of rules of its own, or is a repository.
@@ -98,7 +116,19 @@ pub fn is_project(folder: &Path) -> bool {
 /// Whether a file stands in a folder of decision records.
 pub fn is_record(path: &Path) -> bool {
     let folder = path.parent().unwrap_or(path);
-    FOLDERS.iter().any(|(place, end)| *end == ".md" && folder.ends_with(place))
+    !path.file_name().is_some_and(|name| is_rule_file(&name.to_string_lossy()))
+        && FOLDERS.iter().any(|(place, end)| *end == ".md" && folder.ends_with(place))
+}
+
+/// Whether agents read a file with this name as rules, whichever folder it is in.
+pub fn is_rule_file(name: &str) -> bool {
+    PLACES.iter().any(|place| place.rsplit('/').next() == Some(name))
+}
+
+/// Whether a file with this name in a folder of decision records is a table of contents or a template.
+pub fn is_beside_records(name: &str) -> bool {
+    let name = name.to_lowercase();
+    name == "readme.md" || name == "index.md" || name.contains("template")
 }
 
 fn is_left_out(entry: &DirEntry) -> bool {
@@ -143,6 +173,16 @@ mod tests {
         let path = top.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn a_folder_with_more_entries_than_are_looked_at_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), "a/AGENTS.md", "- Be kind\n");
+        write(dir.path(), "b/AGENTS.md", "- Be kind\n");
+        // The folder itself, two folders and two files.
+        assert!(!search(dir.path(), 5).is_cut);
+        assert!(search(dir.path(), 4).is_cut);
     }
 
     #[test]

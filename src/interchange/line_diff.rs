@@ -74,13 +74,19 @@ pub fn compare(earlier: &[RuleLine], now: &[RuleLine]) -> Difference {
         .collect();
     let mut pairs = Vec::new();
     let places = (places(&of_earlier, Some), places(&of_now, |at| of_now.get(at).copied().flatten()));
-    for (at, line) in now.iter().enumerate().filter(|(at, _)| changes.get(*at) == Some(&LineChange::New)) {
-        for (old, before) in earlier.iter().enumerate().filter(|(old, _)| of_earlier.get(*old) == Some(&None)) {
-            let same_place = places.0.get(old) == places.1.get(at);
-            let alone = same_place && alone(&places.0, &of_earlier, old) && alone(&places.1, &of_now, at);
-            let similarity = similarity(&before.statement, &line.statement);
+    let alone = (alone(&places.0, &of_earlier), alone(&places.1, &of_now));
+    let open = |paired: &[Option<usize>], lines: &[RuleLine]| -> Vec<(usize, Vec<String>)> {
+        let open = lines.iter().enumerate().filter(|(at, _)| paired.get(*at) == Some(&None));
+        open.map(|(at, line)| (at, words(&line.statement))).collect()
+    };
+    let before = open(&of_earlier, earlier);
+    for (at, new_words) in open(&of_now, now) {
+        for (old, old_words) in &before {
+            let same_place = places.0.get(*old) == places.1.get(at);
+            let alone = same_place && alone.0.get(*old) == Some(&true) && alone.1.get(at) == Some(&true);
+            let similarity = similarity(old_words, &new_words);
             if similarity >= MIN_SIMILARITY || alone || (same_place && similarity >= MIN_SIMILARITY_IN_PLACE) {
-                pairs.push((similarity + if same_place { PLACE_BONUS } else { 0.0 }, old, at));
+                pairs.push((similarity + if same_place { PLACE_BONUS } else { 0.0 }, *old, at));
             }
         }
     }
@@ -110,22 +116,27 @@ fn places(paired: &[Option<usize>], earlier: impl Fn(usize) -> Option<usize>) ->
         .collect()
 }
 
-/// Whether a line is the only unpaired one at its place.
-fn alone(places: &[Option<usize>], paired: &[Option<usize>], at: usize) -> bool {
-    let place = places.get(at);
-    places.iter().zip(paired).filter(|(other, pair)| pair.is_none() && Some(*other) == place).count() == 1
+/// Returns of each line whether it is the only unpaired one at its place.
+fn alone(places: &[Option<usize>], paired: &[Option<usize>]) -> Vec<bool> {
+    let mut unpaired: BTreeMap<Option<usize>, usize> = BTreeMap::new();
+    for (place, _) in places.iter().zip(paired).filter(|(_, pair)| pair.is_none()) {
+        *unpaired.entry(*place).or_default() += 1;
+    }
+    places.iter().map(|place| unpaired.get(place) == Some(&1)).collect()
+}
+
+/// Returns the words of a sentence in lower case.
+fn words(sentence: &str) -> Vec<String> {
+    sentence
+        .to_lowercase()
+        .split(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | ';'))
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns the similarity of two sentences by their words, 0 to 1.
-fn similarity(a: &str, b: &str) -> f32 {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
-    let words = |text: &'_ str| -> Vec<String> {
-        text.split(|c: char| c.is_whitespace() || matches!(c, '.' | ',' | ':' | ';'))
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect()
-    };
-    let (a, b) = (words(&a), words(&b));
+fn similarity(a: &[String], b: &[String]) -> f32 {
     let (a, b): (Vec<&str>, Vec<&str>) =
         (a.iter().map(String::as_str).collect(), b.iter().map(String::as_str).collect());
     TextDiff::from_slices(&a, &b).ratio()

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     api::RememberRequest,
     cli::{CliError, Context, Exit},
+    files::rule_files,
     interchange::{
         adr::{Record, RecordStatus},
         plan::plan,
@@ -125,7 +126,7 @@ fn records(args: &Args) -> Result<(Vec<Record>, Vec<SkippedRow>), CliError> {
     for file in files {
         let path = shown(&file);
         let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-        if name == "readme.md" || name == "index.md" || name.contains("template") {
+        if rule_files::is_beside_records(&name) {
             left.push(SkippedRow::new(format!("{path}:1"), name, "not a decision record"));
             continue;
         }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The version of the rule parser: increases when it reads the same text differently, so that files are read again.
-pub(super) const READER_VERSION: u32 = 1;
+pub(super) const READER_VERSION: u32 = 2;
 
 /// The maximum size of the list of imported files, in bytes.
 const MAX_LIST: u64 = 64 * 1024 * 1024;

@@ -9,7 +9,7 @@ use crate::{
         ClaimKind, Qualifiers,
         marked_section::{self, SectionError},
     },
-    files,
+    files::{self, rule_files},
     interchange::{
         adr::{self, Record},
         rules,
@@ -21,7 +21,7 @@ use crate::{
 pub(super) const MAX_NOTE: u64 = 4 * 1024 * 1024;
 
 /// The version of the reader: increases when it reads the same text differently, so that files are read again.
-pub(super) const READER: u32 = 1;
+pub(super) const READER: u32 = 2;
 
 /// The time and the size of a file: if these are as they were, its text is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,8 +73,9 @@ pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
     let own = section::without(text);
     let own = own.strip_prefix('\u{feff}').unwrap_or(&own);
     let name = shown.rsplit('/').next().unwrap_or(shown);
-    let rules = if is_record(shown) { record(shown, own) } else { Vec::new() };
-    let rules = if rules.is_empty() && !is_record(shown) {
+    let rules = if is_record(shown) {
+        record(shown, own)
+    } else {
         let found = rules::parse(name, own).rules.into_iter();
         found
             .map(|rule| NoteRule {
@@ -85,20 +86,21 @@ pub(super) fn parse(shown: &str, text: &str) -> Result<NoteText, SectionError> {
                 line: rule.line,
             })
             .collect()
-    } else {
-        rules
     };
     Ok(NoteText { hash: section::hash_without(text), rules, fragments: fragments(shown, own) })
 }
 
-/// Whether a file stands in a folder of decision records.
+/// Whether a file stands in or below a folder of decision records, and is no file of rules.
 pub(super) fn is_record(shown: &str) -> bool {
-    let folder = shown.rsplit_once('/').map_or("", |(folder, _)| folder);
-    folder.split('/').any(|part| matches!(part, "adr" | "decisions"))
+    let (folder, name) = shown.rsplit_once('/').unwrap_or(("", shown));
+    !rule_files::is_rule_file(name) && folder.split('/').any(|part| matches!(part, "adr" | "decisions"))
 }
 
 /// The decision of a record that is in force.
 fn record(shown: &str, text: &str) -> Vec<NoteRule> {
+    if rule_files::is_beside_records(shown.rsplit('/').next().unwrap_or(shown)) {
+        return Vec::new();
+    }
     let Ok(record) = Record::parse(shown, text) else { return Vec::new() };
     if !matches!(record.status, adr::RecordStatus::Accepted) {
         return Vec::new();
@@ -106,4 +108,19 @@ fn record(shown: &str, text: &str) -> Vec<NoteRule> {
     let (kind, qualifiers) = (record.kind(), record.qualifiers());
     let Record { statement, reason, line, .. } = record;
     vec![NoteRule { statement, kind, reason, qualifiers, line }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_records_has_rules_only_in_rule_files_and_decisions_only_in_records() {
+        let record = "# 1. Store\n\n## Status\n\nAccepted\n\n## Decision\n\nWe keep all data in Postgres.\n";
+        let count = |shown: &str, text: &str| parse(shown, text).unwrap().rules.len();
+        assert_eq!(count("docs/adr/0001-store.md", record), 1);
+        assert_eq!(count("docs/adr/template.md", record), 0);
+        assert_eq!(count("docs/adr/README.md", record), 0);
+        assert_eq!(count("src/decisions/CLAUDE.md", "- Never commit secrets.\n"), 1);
+    }
 }

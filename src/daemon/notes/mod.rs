@@ -27,6 +27,7 @@ use crate::{
     config::{Config, NotesSettings, Paths},
     domain::{CardId, Scope},
     engine::{Engine, ReconcileBudget},
+    files::rule_files::{self, FoundFiles},
     notes::sameness::SameThresholds,
 };
 use watch_list::{WatchList, WatchedFile};
@@ -91,7 +92,14 @@ impl NotesKeeper {
                 answer.problems.push(format!("{} does not exist", path.display()));
                 continue;
             }
-            let found = discover::files_under(&path);
+            let FoundFiles { files: found, is_cut } = rule_files::search_under(&path);
+            if is_cut {
+                answer.problems.push(format!(
+                    "{} has more than {} entries, and the rest was not searched: add the folders in it one by one",
+                    path.display(),
+                    rule_files::MOST_ENTRIES
+                ));
+            }
             if found.is_empty() {
                 answer.problems.push(format!(
                     "{} is no file of rules and has none (CLAUDE.md, AGENTS.md, .cursorrules, \
@@ -173,8 +181,12 @@ impl NotesKeeper {
         for (path, file) in &files {
             let mut view = view(path, file);
             view.cards = self.open_cards(file)?;
-            let latest =
-                scopes.iter().find(|scope| Some(&scope.scope) == file.scope.as_ref()).map(|scope| scope.latest);
+            // The section also has claims of the organisation.
+            let is_of_file = |scope: &Scope, file: &Scope| {
+                scope == file || scope.org_id == file.org_id && !scope.level().is_project()
+            };
+            let of_file = file.scope.as_ref().map(|file| scopes.iter().filter(|scope| is_of_file(&scope.scope, file)));
+            let latest = of_file.and_then(|scopes| scopes.map(|scope| scope.latest).max());
             view.state = match file_reader::stat(path) {
                 Err(_) => NoteFileState::Missing,
                 Ok(_) if file.scanned_at.is_none() => NoteFileState::New,

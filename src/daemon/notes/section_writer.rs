@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{NotesKeeper, absolute, discover, file_reader, lock};
+use super::{NotesKeeper, absolute, discover, file_reader, lock, watch_list::WatchedRule};
 use crate::{
     api::{ApiError, ErrorCode, NoteConflict, NoteFormat, NotesRun, NotesWriteRequest, NotesWritten},
     domain::{CardId, EventId, Qualifiers, judgement::words_hash, text::estimated_tokens},
@@ -60,7 +60,7 @@ pub(super) fn write(keeper: &NotesKeeper, request: &NotesWriteRequest) -> Result
     let changed = old.as_deref() != Some(&*new);
     let mut conflicts = Vec::new();
     for note in proposed.notes.iter().filter(|note| note.line.conflict.is_some()) {
-        conflicts.push(conflict(keeper, &path, note)?);
+        conflicts.push(conflict(keeper, &path, &file.rules, note)?);
     }
     let written = changed && !request.dry_run;
     if written {
@@ -129,9 +129,15 @@ fn select(scope: &crate::domain::Scope, format: NoteFormat, notes: &[NoteProposa
     }
 }
 
-/// A claim that contradicts the file, with the file's line.
-fn conflict(keeper: &NotesKeeper, path: &Path, note: &NoteProposal) -> Result<NoteConflict, ApiError> {
+/// A claim that contradicts the file, with the file's line: as it was last read, else as the claim's source names it.
+fn conflict(
+    keeper: &NotesKeeper,
+    path: &Path,
+    rules: &[WatchedRule],
+    note: &NoteProposal,
+) -> Result<NoteConflict, ApiError> {
     let card = note.says.map(|(_, card)| card);
+    let rule = note.says.and_then(|(claim, _)| rules.iter().find(|rule| rule.claim == Some(claim)));
     let (says, source) = match note.says {
         Some((claim, _)) => keeper.engine.note_source(&claim)?,
         None => (String::new(), None),
@@ -139,7 +145,7 @@ fn conflict(keeper: &NotesKeeper, path: &Path, note: &NoteProposal) -> Result<No
     let kind = card.map(|card| keeper.engine.conflict_kind(&card)).transpose()?.flatten();
     Ok(NoteConflict {
         path: path.display().to_string(),
-        line: source.and_then(|source| source.rsplit_once(':')?.1.parse().ok()),
+        line: rule.map(|rule| rule.line).or_else(|| source.and_then(|source| source.rsplit_once(':')?.1.parse().ok())),
         says,
         against: note.line.statement.clone(),
         claim: Some(note.claim),

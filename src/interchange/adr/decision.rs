@@ -17,6 +17,11 @@ const REASON: [(&[&str], usize); 4] = [
     (&["consequences", "positive consequences"], 400),
 ];
 
+/// Whether a heading, in lower case, is that of a section with the decision or with a reason.
+pub(super) fn is_section(name: &str) -> bool {
+    DECISION.contains(&name) || REASON.iter().any(|(names, _)| names.contains(&name))
+}
+
 /// Returns the decision in one sentence, and its line.
 pub(super) fn statement(sections: &Sections<'_>, title: &str) -> Option<(usize, String)> {
     let blocks = sections.find(&DECISION)?;

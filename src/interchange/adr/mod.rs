@@ -65,7 +65,8 @@ impl Record {
     pub fn parse(file: &str, text: &str) -> Result<Self, RecordError> {
         let document = MarkdownDocument::parse(text);
         let sections = Sections::new(&document);
-        let heading = sections.title.clone().unwrap_or_default();
+        let front = || document.front.iter().find(|(key, ..)| key == "title").map(|(_, value, _)| value.clone());
+        let heading = sections.title.clone().or_else(front).unwrap_or_default();
         let name = file_name(file);
         let (title_number, title) = split_number(&heading);
         let title = if title.is_empty() { title_of_name(name) } else { title };
@@ -130,7 +131,7 @@ impl Record {
 
 /// The blocks of a record by section.
 struct Sections<'a> {
-    /// The first heading of level 1, or the first heading.
+    /// The first heading, unless it is that of a section: then the first heading of level 1 that is not.
     title: Option<String>,
     /// The blocks before the first section.
     preamble: Vec<&'a Block>,
@@ -141,11 +142,20 @@ struct Sections<'a> {
 impl<'a> Sections<'a> {
     fn new(document: &'a MarkdownDocument) -> Self {
         let mut out = Self { title: None, preamble: Vec::new(), named: Vec::new() };
+        let is_section = |text: &str| {
+            let name = text.trim_end_matches(':').to_lowercase();
+            let name = strip_number(&name);
+            matches!(name, "status" | "date") || decision::is_section(name)
+        };
+        let first = document.blocks.iter().find(|block| matches!(block.kind, BlockKind::Heading(_)));
+        let begins_with_section = first.is_some_and(|first| is_section(&first.text));
         let mut title_level = 0;
         // A block of only struck-out words has no text.
         for block in document.blocks.iter().filter(|block| !block.text.is_empty() || block.struck.is_empty()) {
             match block.kind {
-                BlockKind::Heading(level) if out.title.is_none() => {
+                BlockKind::Heading(level)
+                    if out.title.is_none() && (!begins_with_section || (level == 1 && !is_section(&block.text))) =>
+                {
                     out.title = Some(block.text.clone());
                     title_level = level;
                 }

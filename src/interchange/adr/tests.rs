@@ -96,3 +96,10 @@ fn a_title_may_begin_with_a_figure() {
     assert_eq!(number_of_name("2020-01-02-use-x.md"), None);
     assert_eq!(date_of("2020-13-02"), None);
 }
+
+#[test]
+fn a_title_in_the_front_matter_leaves_the_first_heading_to_its_section() {
+    let text = "---\ntitle: Store events in PostgreSQL\nstatus: accepted\n---\n\n## Context\n\nEvents got lost.\n\n## Decision\n\nEvents are stored in PostgreSQL.\n";
+    let record = Record::parse("0001-x.md", text).unwrap();
+    assert_eq!((record.title.as_str(), record.reason.as_str()), ("Store events in PostgreSQL", "Events got lost."));
+}
