@@ -1,7 +1,7 @@
 //! Parses Markdown decision records in the formats of Nygard and MADR (2, 3 and 4).
 
 mod decision;
-mod provenance;
+mod exported_record;
 mod record_status;
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::domain::{ClaimKind, Qualifiers};
 
-pub use provenance::ExportedClaim;
+pub use exported_record::ExportedClaim;
 pub use record_status::RecordStatus;
 
 /// The maximum length of a reason, in characters.
@@ -71,8 +71,8 @@ impl Record {
         let (title_number, title) = split_number(&heading);
         let title = if title.is_empty() { title_of_name(name) } else { title };
         let status = record_status::read(&document, &sections);
-        let exported = provenance::read(&sections);
-        let own = |section: &str| exported.as_ref().and_then(|_| provenance::whole(&sections, section));
+        let exported = exported_record::read(&sections);
+        let own = |section: &str| exported.as_ref().and_then(|_| exported_record::whole(&sections, section));
         let decided = || decision::statement(&sections, &title).map(|(line, statement)| (line, capital(&statement)));
         let (line, statement) = own("decision").or_else(decided).ok_or_else(|| RecordError {
             line: 1,

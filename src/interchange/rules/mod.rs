@@ -6,7 +6,7 @@
 
 mod anaphora;
 mod clean;
-mod provenance;
+mod rule_origin;
 mod rule_table;
 mod stance;
 mod wording;
@@ -17,7 +17,7 @@ use super::{
     sentence::{capital, cut, sentences, split_because, stop, uncapital},
 };
 use crate::domain::{ClaimKind, text::STATED};
-pub use provenance::{SHORT_ID, is_from, is_from_commit};
+pub use rule_origin::{SHORT_ID, is_from, is_from_commit};
 use stance::{Join, Lead, Stance};
 
 /// The maximum length of a reason, in characters.
