@@ -58,7 +58,7 @@ const DEEPEST: usize = 12;
 
 /// The files of rules below a folder.
 #[derive(Debug)]
-pub struct FoundFiles {
+pub struct FoundRuleFiles {
     /// The files, in order.
     pub files: Vec<PathBuf>,
     /// The folder has more entries than are looked at.
@@ -72,13 +72,13 @@ pub fn files_under(path: &Path) -> Vec<PathBuf> {
 
 /// Returns the files to follow: the path itself if it is a file; else the files of rules of the projects at and below the folder, those of nested
 /// folders included. What git ignores and what is vendored is left out.
-pub fn search_under(path: &Path) -> FoundFiles {
+pub fn search_under(path: &Path) -> FoundRuleFiles {
     search(path, MOST_ENTRIES)
 }
 
-fn search(path: &Path, most: usize) -> FoundFiles {
+fn search(path: &Path, most: usize) -> FoundRuleFiles {
     if path.is_file() {
-        return FoundFiles { files: vec![path.to_owned()], is_cut: false };
+        return FoundRuleFiles { files: vec![path.to_owned()], is_cut: false };
     }
     let mut found = of_project(path);
     let is_project = is_project(path);
@@ -105,7 +105,7 @@ fn search(path: &Path, most: usize) -> FoundFiles {
     let mut files: Vec<PathBuf> = found.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
     files.sort();
     files.dedup();
-    FoundFiles { files, is_cut: walk.next().is_some() }
+    FoundRuleFiles { files, is_cut: walk.next().is_some() }
 }
 
 /// Whether a folder has files of rules of its own, or is a repository.

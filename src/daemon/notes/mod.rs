@@ -27,7 +27,7 @@ use crate::{
     config::{Config, NotesSettings, Paths},
     domain::{CardId, Scope},
     engine::{Engine, ReconcileBudget},
-    files::rule_files::{self, FoundFiles},
+    files::rule_files::{self, FoundRuleFiles},
     notes::sameness::SameThresholds,
 };
 use watch_list::{WatchList, WatchedFile};
@@ -92,7 +92,7 @@ impl NotesKeeper {
                 answer.problems.push(format!("{} does not exist", path.display()));
                 continue;
             }
-            let FoundFiles { files: found, is_cut } = rule_files::search_under(&path);
+            let FoundRuleFiles { files: found, is_cut } = rule_files::search_under(&path);
             if is_cut {
                 answer.problems.push(format!(
                     "{} has more than {} entries, and the rest was not searched: add the folders in it one by one",
