@@ -346,3 +346,18 @@ fn a_rule_that_cannot_be_stored_stops_no_other_and_fails_the_check() {
     let check = home.run(["notes", "check", "CLAUDE.md"]);
     assert!(check.code == Some(2) && check.stderr.contains("UTF-8"), "{check:?}");
 }
+
+#[test]
+fn a_new_claim_of_the_organisation_makes_a_section_outdated() {
+    let home = home();
+    let _daemon = home.daemon();
+    let path = write(&home, "api/CLAUDE.md", RULES);
+    home.run(["notes", "add", &path]).ok();
+    scan(&home);
+    home.run(["remember", "Releases are cut on Mondays.", "--reason", "people are there", "--project", "api"]).ok();
+    home.run(["notes", "write", &path]).ok();
+    assert_eq!(state(&home, 0), "in_step");
+    let audits = ["remember", "Audits take place each May.", "--reason", "taxes", "--scope", "claude-code/*"];
+    home.run(audits).ok();
+    assert_eq!(state(&home, 0), "changed_there");
+}
