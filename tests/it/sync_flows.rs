@@ -179,6 +179,29 @@ fn a_revoked_laptop_keeps_what_it_has_and_is_heard_no_more() {
 }
 
 #[test]
+fn a_revocation_in_a_bundle_ends_the_session_with_the_revoked_device() {
+    let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
+    ada.found();
+    for other in [&bob, &eve] {
+        ada.takes_in(other, &[]);
+    }
+    let address = eve.status()["addresses"][0].as_str().unwrap().to_owned();
+    until("bob knows the team", || bob.status()["teams"][0]["peers"].as_array().unwrap().len() == 2);
+    bob.run(&["sync", "address", "eve-laptop", &address]).ok();
+    until("all are connected", || bob.level_with(2) && eve.level_with(2));
+    // Ada's revocation reaches bob in a file only, and eve through bob only.
+    ada.run(&["sync", "mode", "off"]).ok();
+    ada.run(&["sync", "revoke", "eve-laptop", "--reason", "it was lost", "--yes"]).ok();
+    let file = ada.home.path().join("news.ergo");
+    let file = file.to_str().unwrap();
+    ada.run(&["sync", "export", file]).ok();
+    bob.run(&["sync", "import", file, "--dry-run"]).ok();
+    assert_eq!(eve.status()["teams"][0]["ended"], serde_json::Value::Null, "a dry run changes nothing");
+    bob.run(&["sync", "import", file]).ok();
+    until("eve has learned from bob who revoked it", || eve.status()["teams"][0]["ended"]["by"] == "ada (ada-laptop)");
+}
+
+#[test]
 fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.remember("Deploys run only on green CI.");

@@ -5,6 +5,7 @@ use std::{
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::OpenOptionsExt,
     path::Path,
+    sync::Arc,
 };
 
 use axum::{
@@ -16,7 +17,7 @@ use bytes::{Buf, Bytes};
 use futures_util::stream::try_unfold;
 use http::header;
 use http_body_util::BodyExt;
-use tokio::{io::AsyncReadExt, sync::mpsc};
+use tokio::{io::AsyncReadExt, runtime::Handle, sync::mpsc};
 
 use super::super::{
     extractors::{JsonBody, QueryString},
@@ -28,13 +29,13 @@ use crate::{
     sync::transfer,
 };
 
-/// Bytes that are read of a file at a time.
+/// The most bytes that are read from a file at a time.
 const PIECE: usize = 64 * 1024;
 
-/// Pieces of an upload that wait to be read.
+/// The most pieces of an upload that wait to be read.
 const WAITING: usize = 4;
 
-/// Makes a bundle of what a team shares.
+/// Exports the events of a team as a bundle.
 #[utoipa::path(post, path = "/sync/export", tag = "sync", request_body = ExportRequest, responses(
     (status = 200, description = "The bundle; `x-ergo-summary` says what it is (ExportOutcome)", content_type = "application/octet-stream"),
     (status = 400, description = "A field is invalid; it is named", body = ApiError)))]
@@ -45,7 +46,8 @@ pub(in crate::daemon) async fn export(
     let store = shared.store.clone();
     let (outcome, file) = shared
         .engine(move |engine| {
-            // Written first and sent then: what goes wrong is an answer, and a slow reader holds no snapshot of the store.
+            // The bundle is written to a file first and then sent: so an error becomes the answer, and a slow client
+            // holds no snapshot of the store.
             let mut file = nameless(&store).map_err(|error| no_room(&error))?;
             let outcome = transfer::export(engine, &request, io::BufWriter::new(&mut file))?;
             file.seek(SeekFrom::Start(0)).map_err(|error| no_room(&error))?;
@@ -66,7 +68,7 @@ pub(in crate::daemon) async fn export(
     Ok((headers, Body::from_stream(body)).into_response())
 }
 
-/// Takes a bundle in: the file is the body.
+/// Imports a bundle: the file is the body.
 #[utoipa::path(post, path = "/sync/import", tag = "sync", params(ImportQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses(
     (status = 200, body = ImportOutcome),
@@ -78,10 +80,19 @@ pub(in crate::daemon) async fn import(
 ) -> JsonResult<ImportOutcome> {
     let (send, receive) = mpsc::channel(WAITING);
     let upload = Upload { pieces: receive, piece: Bytes::new() };
-    let take = if query.dry_run { transfer::dry_run } else { transfer::import };
-    let work = shared.engine(move |engine| take(engine, upload));
+    let (teams, runtime) = (Arc::clone(&shared.teams), Handle::current());
+    let work = shared.engine(move |engine| {
+        if query.dry_run {
+            return transfer::dry_run(engine, upload);
+        }
+        let outcome = transfer::import(engine, upload);
+        // On this thread, which finishes even if the client disconnects; and after an error, too: earlier batches
+        // of the file stay stored.
+        runtime.block_on(teams.changed("a bundle was imported"));
+        outcome
+    });
     let feed = async {
-        // To its end even where the work is done: who is still sending would not read the answer.
+        // The body is read to its end even after an error: a client that is still sending would not read the answer.
         while let Some(frame) = body.frame().await {
             let piece = match frame {
                 Ok(frame) => frame.into_data().map_or(Ok(Bytes::new()), Ok),
@@ -119,7 +130,7 @@ impl Read for Upload {
     }
 }
 
-/// A file beside the store that has no name any more: it goes with whoever holds it, however that ends.
+/// Creates a file beside the store and unlinks it: the system deletes it when it is closed, even after a crash.
 fn nameless(store: &Path) -> io::Result<File> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -134,7 +145,7 @@ fn no_room(error: &io::Error) -> ApiError {
         .hint("free disk space, then export again")
 }
 
-/// JSON without a character beyond ASCII, as a header wants it.
+/// Returns JSON in ASCII, as a header requires: other characters are escaped.
 fn ascii(outcome: &ExportOutcome) -> String {
     let text = serde_json::to_string(outcome).unwrap_or_default();
     let mut out = Vec::with_capacity(text.len());

@@ -137,8 +137,9 @@ impl Teams {
         self.bus.send(Change { act: act.to_owned(), summary: summary.into(), ..Change::default() });
     }
 
-    /// Applies a change of a team's roster.
-    async fn changed(&self, summary: &str) {
+    /// Applies a change of a team's roster that this device made or imported from a file: the sync service connects
+    /// to new members and ends the sessions with former ones.
+    pub(super) async fn changed(&self, summary: &str) {
         self.service.refresh().await;
         self.announce("sync.team", summary);
     }
