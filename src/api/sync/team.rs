@@ -243,9 +243,15 @@ request! {
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
-        /// The events, by id or prefix; at least one.
+        /// The events, by id or prefix; at least one, unless `author` or `all` is given.
         #[serde(default)]
         pub events: Vec<String>,
+        /// To discard: instead of `events`, all that this device wrote, by its name or id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub author: Option<String>,
+        /// To discard: instead of `events`, all of the team.
+        #[serde(default)]
+        pub all: bool,
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub reason: Option<String>,

@@ -118,7 +118,7 @@ async fn answer(
     match item {
         InboxItem::Quarantined(event) => {
             let (in_team, events) = (Some(event.team.to_hex()), vec![event.id.to_hex()]);
-            let request = QuarantineRequest { caller, in_team, events, reason: None };
+            let request = QuarantineRequest { caller, in_team, events, ..QuarantineRequest::default() };
             let done = if accept { client.sync_accept(&request).await? } else { client.sync_discard(&request).await? };
             cx.ui.prose(0, None, &done.summary);
         }

@@ -23,7 +23,7 @@ pub(super) enum QuarantineCommand {
     /// Accept events for the whole team. Admins only.
     Accept(QuarantinedEvents),
     /// Discard events on this device. They are not deleted: an admin can still accept them.
-    Discard(QuarantinedEvents),
+    Discard(DiscardArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -38,13 +38,27 @@ pub(super) struct QuarantinedEvents {
     team: InTeam,
 }
 
+#[derive(Debug, clap::Args)]
+pub(super) struct DiscardArgs {
+    /// The ids of the events, or unique prefixes.
+    #[arg(value_name = "ID", required_unless_present_any = ["author", "all"], conflicts_with_all = ["author", "all"])]
+    events: Vec<String>,
+    /// Discard all quarantined events that this device wrote, by its name or id.
+    #[arg(long, value_name = "DEVICE", conflicts_with = "all")]
+    author: Option<String>,
+    /// Discard all quarantined events of the team.
+    #[arg(long)]
+    all: bool,
+    /// The reason.
+    #[arg(short, long, alias = "because", value_name = "WHY")]
+    reason: Option<String>,
+    #[command(flatten)]
+    team: InTeam,
+}
+
 /// Runs the verb.
 pub(super) async fn run(act: QuarantineCommand, cx: &mut Context) -> Result<Exit, CliError> {
     let client = cx.client().await?;
-    let request = |named: QuarantinedEvents, cx: &Context| -> Result<QuarantineRequest, CliError> {
-        let QuarantinedEvents { events, reason, team } = named;
-        Ok(QuarantineRequest { caller: cx.anyone()?, in_team: team.team, events, reason })
-    };
     match act {
         QuarantineCommand::List { all, team } => {
             let query = QuarantinedQuery { in_team: team.team, discarded: all, limit: None };
@@ -65,20 +79,30 @@ pub(super) async fn run(act: QuarantineCommand, cx: &mut Context) -> Result<Exit
                         cx.ui.line(text!("{} more.", count(more, "event", "events")));
                     }
                     let id = first.id.short();
-                    cx.ui.commands(&[
+                    let mut commands = vec![
                         (format!("ergo sync quarantine accept {id}"), "accept it for the whole team".to_owned()),
                         (format!("ergo sync quarantine discard {id}"), "discard it on this device".to_owned()),
-                    ]);
+                    ];
+                    if list.total > 1 {
+                        commands.push(("ergo sync quarantine discard --all".to_owned(), "discard all".to_owned()));
+                    }
+                    cx.ui.commands(&commands);
                 }
             }
             Ok(Exit::Ok)
         }
         QuarantineCommand::Accept(named) => {
-            let done = client.sync_accept(&request(named, cx)?).await?;
+            let QuarantinedEvents { events, reason, team } = named;
+            let caller = cx.anyone()?;
+            let request =
+                QuarantineRequest { caller, in_team: team.team, events, reason, ..QuarantineRequest::default() };
+            let done = client.sync_accept(&request).await?;
             Ok(show_done(cx, &done))
         }
-        QuarantineCommand::Discard(named) => {
-            let done = client.sync_discard(&request(named, cx)?).await?;
+        QuarantineCommand::Discard(args) => {
+            let DiscardArgs { events, author, all, reason, team } = args;
+            let request = QuarantineRequest { caller: cx.anyone()?, in_team: team.team, events, author, all, reason };
+            let done = client.sync_discard(&request).await?;
             Ok(show_done(cx, &done))
         }
     }

@@ -1,11 +1,11 @@
 //! Quarantined events: list, accept, discard.
 
-use super::team_act::{TeamAct, team_named};
+use super::team_act::{TeamAct, device_named, team_named};
 use crate::{
     api::{ApiError, ErrorCode, QuarantineRequest, QuarantinedList, QuarantinedQuery, QuarantinedView, TeamDone},
-    domain::{DeviceId, EventId, Roster, id::is_prefix, roster::RosterChange},
+    domain::{DeviceId, EventId, Roster, roster::RosterChange},
     engine::{Engine, reads, request_hash::request_hash},
-    store::QuarantinedRow,
+    store::{Lookup, QuarantinedRow},
 };
 
 /// Events that one acceptance names at most: 34 bytes each.
@@ -53,6 +53,10 @@ impl Engine {
 
     /// Lets refused events in, for the whole team.
     pub fn accept_quarantined(&self, request: &QuarantineRequest) -> Result<TeamDone, ApiError> {
+        if request.all || request.author.is_some() {
+            let field = if request.all { "all" } else { "author" };
+            return Err(ApiError::field(field, "events are accepted one by one: name them in `events`"));
+        }
         self.team_act(&request.caller, request_hash("accept_quarantined", request), |act| {
             if let Some(answer) = act.replayed()? {
                 return Ok(answer);
@@ -68,13 +72,27 @@ impl Engine {
         })
     }
 
-    /// Puts refused events away, on this device. They stay refused, and are shown no more.
+    /// Discards quarantined events on this device: those named, all of one author, or all of the team. They stay
+    /// rejected and are no longer listed.
     pub fn discard_quarantined(&self, request: &QuarantineRequest) -> Result<TeamDone, ApiError> {
+        let choices = [!request.events.is_empty(), request.author.is_some(), request.all];
+        if choices.into_iter().filter(|given| *given).count() > 1 {
+            return Err(ApiError::field("events", "`events`, `author` and `all` exclude each other: give one of them"));
+        }
         self.team_act(&request.caller, request_hash("discard_quarantined", request), |act| {
             let team = team_named(act.reader(), request.in_team.as_deref())?;
-            let events = named(act, team, &request.events)?;
-            act.store.discard_quarantined(&events)?;
-            Ok(act.answer(team, format!("Discarded {}", counted(events.len())), Vec::new()))
+            let discarded = if request.all || request.author.is_some() {
+                let author = match &request.author {
+                    Some(text) => Some(author_named(&act.roster(team)?, text)?),
+                    None => None,
+                };
+                act.store.discard_all_quarantined(&team, author.as_ref())?
+            } else {
+                let events = named(act, team, &request.events)?;
+                act.store.discard_quarantined(&events)?;
+                events.len()
+            };
+            Ok(act.answer(team, format!("Discarded {}", counted(discarded)), Vec::new()))
         })
     }
 }
@@ -86,27 +104,26 @@ fn counted(events: usize) -> String {
     }
 }
 
+fn author_named(roster: &Roster, text: &str) -> Result<DeviceId, ApiError> {
+    let found = device_named(roster, text);
+    found.map(|member| member.device).map_err(|error| ApiError { field: Some("author".to_owned()), ..error })
+}
+
 /// The events that are meant, by id or prefix.
 fn named(act: &TeamAct<'_>, team: EventId, texts: &[String]) -> Result<Vec<EventId>, ApiError> {
     if texts.is_empty() {
         return Err(ApiError::field("events", "`events` is empty").hint("`ergo sync quarantine list` lists them"));
     }
-    let held = act.reader().quarantined(&team, usize::MAX >> 1, 0)?;
     let mut found = Vec::new();
     for text in texts {
-        let text = text.trim().to_ascii_lowercase();
-        let fits: Vec<EventId> = held
-            .iter()
-            .map(|row| row.event.id)
-            .filter(|id| is_prefix(&text) && id.to_hex().starts_with(&text))
-            .collect();
-        match fits.as_slice() {
-            [one] => found.push(*one),
-            [] => {
+        let text = text.trim();
+        match act.reader().find_quarantined(&team, text)? {
+            Lookup::One(id) => found.push(id),
+            Lookup::None => {
                 return Err(ApiError::not_found(format!("there is no event “{text}” in quarantine"))
                     .hint("`ergo sync quarantine list` lists them"));
             }
-            several => {
+            Lookup::Many(several) => {
                 let mut error = ApiError::new(ErrorCode::Ambiguous, format!("{text} matches more than one event"))
                     .hint("give more digits of the id");
                 error.candidates = several.iter().map(|id| id.to_hex()).collect();

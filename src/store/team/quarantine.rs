@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::{Team, sync_rows::QuarantinedRow};
 use crate::{
     domain::{DeviceId, EventId, SignedEvent, clock::AHEAD, event::SealedBody, roster::Refusal},
-    store::{Reader, Result, Store, StoreError, commit, log},
+    store::{Lookup, Reader, Result, Store, StoreError, commit, log, read::id_range},
 };
 
 /// The most events of one peer in quarantine that nobody has discarded. Sessions pause a peer that reaches it.
@@ -162,6 +162,17 @@ impl Reader {
         Ok(read.query_map(params![team.0, limit], read_row)?.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Finds a quarantined event of a team, discarded or not, by its id or a prefix of it.
+    pub fn find_quarantined(&self, team: &EventId, prefix: &str) -> Result<Lookup<EventId>> {
+        let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
+        let mut read = self.db.prepare_cached(
+            "SELECT q.id FROM quarantined q JOIN teams t ON t.n = q.team
+             WHERE t.id = ?1 AND q.id BETWEEN ?2 AND ?3 LIMIT 10",
+        )?;
+        let found = read.query_map(params![team.0, low, high], |row| Ok(EventId(row.get(0)?)))?;
+        Ok(Lookup::of(found.collect::<rusqlite::Result<_>>()?))
+    }
+
     /// How many events of a team are in quarantine and not discarded.
     pub fn quarantined_count(&self, team: &EventId) -> Result<usize> {
         let mut read = self.db.prepare_cached(
@@ -180,6 +191,19 @@ impl Store {
         for id in events {
             discarded += tx.prepare_cached("UPDATE quarantined SET discarded = 1 WHERE id = ?1")?.execute([id.0])?;
         }
+        tx.commit()?;
+        Ok(discarded)
+    }
+
+    /// Discards all quarantined events of a team, or all that one device wrote. Returns how many there were.
+    pub fn discard_all_quarantined(&mut self, team: &EventId, author: Option<&DeviceId>) -> Result<usize> {
+        let tx = commit::begin(&mut self.reader)?;
+        let discarded = tx
+            .prepare_cached(
+                "UPDATE quarantined SET discarded = 1 WHERE discarded = 0
+                    AND team = (SELECT n FROM teams WHERE id = ?1) AND (?2 IS NULL OR author = ?2)",
+            )?
+            .execute(params![team.0, author.map(|device| device.0)])?;
         tx.commit()?;
         Ok(discarded)
     }

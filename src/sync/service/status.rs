@@ -136,8 +136,8 @@ impl PeerProblem {
                 "the peer's user has to review its quarantine; an admin may have to restore this device's role"
             }
             RejectCode::Paused => {
-                "`ergo sync quarantine list` shows them; discard them, or revoke the device that wrote them: then sync \
-                 continues"
+                "`ergo sync quarantine list` shows them; once they are discarded, sync continues: `ergo sync quarantine \
+                 discard --all`, or `--author DEVICE` for those of one device"
             }
             RejectCode::NotPaired => "if your device should be in the team, ask an admin for a new invitation",
             RejectCode::TeamMismatch => "`ergo sync status` on both devices shows their teams",

@@ -116,8 +116,8 @@ pub(super) fn answer(state: &mut AppState, opener: Option<KeyPress>, accept: boo
         let effect = format!("{what} by {} is discarded on this device. An admin can still accept it.", event.who);
         ("Discard this event?".to_owned(), effect, "Discard")
     };
-    let request =
-        QuarantineRequest { caller, in_team: Some(event.team.to_hex()), events: vec![event.id.to_hex()], reason: None };
+    let (in_team, events) = (Some(event.team.to_hex()), vec![event.id.to_hex()]);
+    let request = QuarantineRequest { caller, in_team, events, ..QuarantineRequest::default() };
     let write = WriteRequest::Quarantine { accept, request };
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, yes, write, opener)));
 }

@@ -1,7 +1,7 @@
 //! What a peer may bring before a person has to look, and what must come again when a redaction does not count.
 
 use ergo::{
-    api::{Caller, QuarantineRequest, QuarantinedQuery},
+    api::{Caller, ErrorCode, QuarantineRequest, QuarantinedQuery},
     domain::{
         EventId,
         roster::{Role, RosterChange},
@@ -52,6 +52,46 @@ async fn a_peer_with_too_much_in_quarantine_is_paused_until_reviewed() {
     meet(&a, &b, team).await;
     a.assert_sound();
     b.assert_sound();
+}
+
+#[tokio::test]
+async fn the_quarantined_events_of_one_author_or_all_are_discarded_at_once() {
+    let (a, b, c) = (Node::new(81), Node::new(82), Node::new(83));
+    let team = a.found(&["api"]);
+    for (other, name) in [(&b, "bobs"), (&c, "carols")] {
+        a.admit(team, other, Role::Writer, None);
+        other.facts("api", name, 2);
+    }
+    for other in [&b, &c] {
+        a.change(Some(team), RosterChange::Revoke { device: other.device(), cuts: vec![] });
+        hand(other, &a, team);
+    }
+    let total = |discarded| {
+        let query = QuarantinedQuery { discarded, ..QuarantinedQuery::default() };
+        a.engine.quarantined(&query).unwrap().total
+    };
+    assert_eq!(total(false), 4);
+    let caller = || Caller { who: "ada".into(), ..Caller::default() };
+    let of_bob = QuarantineRequest {
+        caller: caller(),
+        author: Some(format!("device-{}", b.device().short())),
+        ..QuarantineRequest::default()
+    };
+    let all = QuarantineRequest { caller: caller(), all: true, ..QuarantineRequest::default() };
+    for request in [&of_bob, &all] {
+        assert_eq!(a.engine.accept_quarantined(request).unwrap_err().code, ErrorCode::BadRequest);
+    }
+    let several = QuarantineRequest { events: vec!["abcd".into()], ..all.clone() };
+    let nobody = QuarantineRequest { author: Some("nobody".into()), ..of_bob.clone() };
+    for (request, field) in [(&several, "events"), (&nobody, "author")] {
+        assert_eq!(a.engine.discard_quarantined(request).unwrap_err().field.as_deref(), Some(field));
+    }
+    assert_eq!(total(false), 4, "nothing was changed");
+    assert_eq!(a.engine.discard_quarantined(&of_bob).unwrap().summary, "Discarded 2 events");
+    let left = a.engine.quarantined(&QuarantinedQuery::default()).unwrap().items;
+    assert!(left.len() == 2 && left.iter().all(|event| event.author == c.device()), "{left:?}");
+    assert_eq!(a.engine.discard_quarantined(&all).unwrap().summary, "Discarded 2 events");
+    assert_eq!((total(false), total(true)), (0, 4), "they are still there");
 }
 
 /// Gives `to` what `from` has of the scope, as a file would.
