@@ -10,8 +10,8 @@ use super::{
     Allowed, CliError, Context, Exit, InTeam, scopes_in_words, show_words, wait, with_flag,
 };
 use crate::{
-    api::{AnswerJoinRequest, InviteRequest, InviteView, PendingJoin},
-    client::Client,
+    api::{AnswerJoinRequest, ErrorCode, InviteRequest, InviteView, PendingJoin},
+    client::{Client, ClientError},
     domain::text::escape,
 };
 
@@ -152,7 +152,10 @@ async fn wait_and_ask(cx: &mut Context, client: &Client, invite: &InviteView) ->
                 return Ok(Exit::Refused);
             }
             // The device disconnected in the meantime; it may use the same ticket again.
-            Err(error) => cx.ui.note(text!("{}; waiting for the device to reconnect", error)),
+            Err(ClientError::Api(error)) if matches!(error.code, ErrorCode::Stale | ErrorCode::NotFound) => {
+                cx.ui.note(text!("{}; waiting for the device to reconnect", error.message));
+            }
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -64,7 +64,7 @@ pub(in crate::daemon) async fn sync_answer(
     IdInPath(id): IdInPath,
     JsonBody(request): JsonBody<AnswerJoinRequest>,
 ) -> JsonResult<PendingJoin> {
-    value(shared.teams.answer(&id, request))
+    value(shared.teams.answer(&id, request).await)
 }
 
 /// How far a join has come.

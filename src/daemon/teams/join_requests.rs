@@ -1,4 +1,4 @@
-//! Requests to join with a ticket, and the person who confirms them.
+//! Requests to join with a ticket: what this device does when it invited the other.
 
 use std::{
     sync::{Arc, Weak},
@@ -7,23 +7,23 @@ use std::{
 
 use futures_util::{FutureExt, future::BoxFuture};
 use iroh::endpoint::Connection;
-use tokio::sync::oneshot;
 
-use super::{InviteMaker, Teams, find_team::scopes_of, now, random};
+use super::{
+    InviteMaker, Teams,
+    find_team::scopes_of,
+    now,
+    pending_joins::{Acceptance, Confirmation},
+};
 use crate::{
-    api::{AnswerJoinRequest, ApiError, Caller, ErrorCode, PendingJoin, PendingJoins},
-    domain::{DeviceId, SignedEvent, text::escape},
+    api::{ApiError, Caller, ErrorCode},
+    domain::{DeviceId, SignedEvent},
     engine::Engine,
     store::InviteRow,
     sync::{
         pairing::{self, CONFIRM_TIMEOUT, Invitation, Inviter, JoiningDevice, PairError, PairRefusal, proof},
         service::PairHandler,
-        verification,
     },
 };
-
-/// The most requests that wait at once.
-const MAX_WAITING: usize = 4;
 
 /// The most attempts a minute, of one device and of all.
 const MAX_ATTEMPTS: (usize, usize) = (6, 30);
@@ -31,59 +31,42 @@ const MAX_ATTEMPTS: (usize, usize) = (6, 30);
 /// How long the other side has to read the last message before the connection is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A request that waits for a person.
-pub(super) struct WaitingRequest {
-    view: PendingJoin,
-    answer: oneshot::Sender<Confirmation>,
+/// Why a device was not admitted.
+enum AdmissionError {
+    /// The invitation does not allow it.
+    Refused(PairRefusal),
+    /// An error of this side.
+    Failed(ApiError),
 }
 
-/// The answer of a person.
-enum Confirmation {
-    Yes(Caller),
-    No,
+impl From<ApiError> for AdmissionError {
+    fn from(error: ApiError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl AdmissionError {
+    /// Returns the error for the person who accepted the request.
+    fn for_person(&self) -> ApiError {
+        match self {
+            Self::Refused(_) => {
+                ApiError::new(ErrorCode::Stale, "the invitation was cancelled in the meantime: nobody was admitted")
+                    .hint("create another one: `ergo sync invite`")
+            }
+            Self::Failed(error) => error.clone(),
+        }
+    }
+
+    /// Returns the refusal for the other side.
+    fn for_joiner(self) -> PairRefusal {
+        match self {
+            Self::Refused(refusal) => refusal,
+            Self::Failed(error) => failed(error),
+        }
+    }
 }
 
 impl Teams {
-    /// Lists the requests that wait.
-    pub(in crate::daemon) fn pending(&self) -> PendingJoins {
-        let now = now();
-        let state = self.state();
-        let items = state.waiting.iter().map(|waiting| waiting.view.clone()).filter(|view| view.expires_at > now);
-        PendingJoins { items: items.collect() }
-    }
-
-    /// Admits a device, or denies its request.
-    pub(in crate::daemon) fn answer(&self, id: &str, request: AnswerJoinRequest) -> Result<PendingJoin, ApiError> {
-        let mut state = self.state();
-        let fits: Vec<_> =
-            (0..).zip(&state.waiting).filter(|(_, w)| w.view.id.starts_with(id)).map(|(at, _)| at).collect();
-        let at: usize = match fits.as_slice() {
-            [at] => *at,
-            [] => {
-                return Err(ApiError::not_found(format!("there is no join request “{id}”")).hint(
-                    "the device may have disconnected; it can try again with the same ticket. `ergo sync \
-                        pending` lists the requests",
-                ));
-            }
-            _ => return Err(ApiError::new(ErrorCode::Ambiguous, format!("“{id}” matches more than one request"))),
-        };
-        let words = state.waiting.get(at).map(|waiting| waiting.view.words.clone()).unwrap_or_default();
-        if request.accept && !verification::matches(&request.words, &words) {
-            return Err(ApiError::field("words", "the words do not match the ones shown here: nobody was admitted").hint(
-                "compare them with the other screen; if it shows other words, this may be a man-in-the-middle attack: \
-                    run `ergo sync deny`",
-            ));
-        }
-        let waiting = state.waiting.remove(at);
-        drop(state);
-        let answer = if request.accept { Confirmation::Yes(request.caller) } else { Confirmation::No };
-        if waiting.answer.send(answer).is_err() {
-            return Err(ApiError::new(ErrorCode::Stale, format!("“{}” has disconnected", escape(&waiting.view.name)))
-                .hint("it can try again with the same ticket"));
-        }
-        Ok(waiting.view)
-    }
-
     /// Counts an attempt, and returns whether it is one too many.
     fn too_many_attempts(&self, device: DeviceId) -> bool {
         let mut state = self.state();
@@ -160,8 +143,8 @@ async fn receive(teams: &Arc<Teams>, connection: Connection) {
 /// An attempt of a device to join.
 struct JoinAttemptHandler {
     teams: Arc<Teams>,
-    /// The person who admitted the device.
-    accepted: std::sync::Mutex<Option<Caller>>,
+    /// Who accepted its request.
+    accepted: std::sync::Mutex<Option<Acceptance>>,
 }
 
 impl Inviter for JoinAttemptHandler {
@@ -221,15 +204,15 @@ impl Inviter for JoinAttemptHandler {
     async fn confirm(&self, joiner_device: &JoiningDevice) -> Result<(), PairRefusal> {
         let maker = self.teams.maker(joiner_device.invitation.secret_hash);
         if maker.yes {
-            *lock(&self.accepted) = Some(maker.caller);
+            *lock(&self.accepted) = Some(Acceptance { caller: maker.caller, outcome: None });
             return Ok(());
         }
-        let (waiting, answer) = self.wait(joiner_device)?;
+        let (waiting, answer) = self.teams.wait(joiner_device)?;
         let confirmation = answer.await;
         drop(waiting);
         match confirmation {
-            Ok(Confirmation::Yes(caller)) => {
-                *lock(&self.accepted) = Some(caller);
+            Ok(Confirmation::Yes(acceptance)) => {
+                *lock(&self.accepted) = Some(acceptance);
                 Ok(())
             }
             Ok(Confirmation::No) => {
@@ -244,96 +227,56 @@ impl Inviter for JoinAttemptHandler {
     }
 
     async fn admit(&self, joiner_device: &JoiningDevice) -> Result<Vec<SignedEvent>, PairRefusal> {
-        let teams = &self.teams;
-        // Whoever cancels the invitation meanwhile waits: its row would be written back.
-        let _redeeming = teams.redeeming.lock().await;
-        let row = teams.invite_of(joiner_device.invitation.secret_hash).await?;
-        if row.redeemed_by != Some(joiner_device.binding.joiner) {
-            return Err(PairRefusal::Used);
+        let (caller, outcome) = match lock(&self.accepted).take() {
+            Some(acceptance) => (Some(acceptance.caller), acceptance.outcome),
+            None => (None, None),
+        };
+        let admitted = self.add_to_team(joiner_device, caller).await;
+        if let Some(outcome) = outcome {
+            // Whoever accepted may not wait any longer.
+            let _gone = outcome.send(admitted.as_ref().map(|_| ()).map_err(AdmissionError::for_person));
         }
-        if !joiner_device.invitation.admitted {
-            let accepted = lock(&self.accepted).take();
-            let caller = match accepted {
-                Some(caller) if !caller.who.is_empty() => caller,
-                _ => teams.person().map_err(failed)?,
-            };
-            let (device, person, name) =
-                (joiner_device.binding.joiner, joiner_device.person.clone(), joiner_device.name.clone());
-            let (team, grant) = (row.team.to_hex(), row.grant.clone());
-            let add = move |engine: &Engine| engine.add_member(&caller, Some(&team), device, &person, &name, &grant);
-            let (done, roster) = teams.engine(add).await.map_err(failed)?;
-            teams.write_invite(InviteRow { done: true, ..row.clone() }).await.map_err(failed)?;
-            teams.changed(&done.summary).await;
-            return Ok(roster);
-        }
-        let team = row.team;
-        teams.engine(move |engine| engine.sync_read(|reader| reader.roster_events(&team))).await.map_err(failed)
+        admitted.map_err(AdmissionError::for_joiner)
     }
 }
 
 impl JoinAttemptHandler {
-    /// Adds the request to those that wait; it is removed when the guard is dropped.
-    fn wait(
+    /// Adds the device to the team, unless it is a member already, and returns the whole roster.
+    async fn add_to_team(
         &self,
         joiner_device: &JoiningDevice,
-    ) -> Result<(WaitingGuard<'_>, oneshot::Receiver<Confirmation>), PairRefusal> {
-        let (answer, answered) = oneshot::channel();
-        let id = hex::encode(random::<8>().map_err(failed)?);
-        let invitation = &joiner_device.invitation;
-        let view = PendingJoin {
-            id: id.clone(),
-            invite: hex::encode(invitation.secret_hash.invite_id()),
-            team: invitation.team,
-            team_name: invitation.team_name.clone(),
-            device: joiner_device.binding.joiner,
-            name: joiner_device.name.clone(),
-            person: joiner_device.person.clone(),
-            role: invitation.role.parse().unwrap_or_default(),
-            scopes: invitation.scopes.clone(),
-            words: joiner_device.binding.verification_code().map(str::to_owned).into(),
-            expires_at: now() + invitation.confirm_timeout.as_millis() as u64,
+        caller: Option<Caller>,
+    ) -> Result<Vec<SignedEvent>, AdmissionError> {
+        let teams = &self.teams;
+        // Held, so that the invitation is not cancelled meanwhile: its row would be written back.
+        let _redeeming = teams.redeeming.lock().await;
+        let hash = joiner_device.invitation.secret_hash.0;
+        let row = teams.engine(move |engine| engine.sync_read(|reader| reader.invite(&hash))).await?;
+        let row = row.ok_or(AdmissionError::Refused(PairRefusal::Unknown))?;
+        if row.redeemed_by != Some(joiner_device.binding.joiner) {
+            return Err(AdmissionError::Refused(PairRefusal::Used));
+        }
+        let team = row.team;
+        if joiner_device.invitation.admitted {
+            return Ok(teams.engine(move |engine| engine.sync_read(|reader| reader.roster_events(&team))).await?);
+        }
+        let caller = match caller {
+            Some(caller) if !caller.who.is_empty() => caller,
+            _ => teams.person()?,
         };
-        let summary = format!(
-            "{} asks to join {} with the device “{}”",
-            escape(&view.person),
-            escape(&view.team_name),
-            escape(&view.name)
-        );
-        {
-            let mut state = self.teams.state();
-            // A device waits once, on its newest connection.
-            state.waiting.retain(|known| known.view.device != view.device);
-            if state.waiting.len() >= MAX_WAITING {
-                return Err(PairRefusal::Busy);
-            }
-            state.waiting.push(WaitingRequest { view, answer });
-        }
-        self.teams.announce("sync.pending", summary);
-        Ok((WaitingGuard { teams: &self.teams, id }, answered))
+        let (device, person, name) =
+            (joiner_device.binding.joiner, joiner_device.person.clone(), joiner_device.name.clone());
+        let (team, grant) = (team.to_hex(), row.grant.clone());
+        let add = move |engine: &Engine| engine.add_member(&caller, Some(&team), device, &person, &name, &grant);
+        let (done, roster) = teams.engine(add).await?;
+        teams.write_invite(InviteRow { done: true, ..row }).await?;
+        teams.changed(&done.summary).await;
+        Ok(roster)
     }
 }
 
-/// Removes a request that ended.
-struct WaitingGuard<'a> {
-    teams: &'a Teams,
-    id: String,
-}
-
-impl Drop for WaitingGuard<'_> {
-    fn drop(&mut self) {
-        let mut state = self.teams.state();
-        let before = state.waiting.len();
-        state.waiting.retain(|waiting| waiting.view.id != self.id);
-        let gone = state.waiting.len() < before;
-        drop(state);
-        if gone {
-            self.teams.announce("sync.answered", "a join request ended");
-        }
-    }
-}
-
-/// Errors of this side are logged, and not told to the other side.
-fn failed(error: ApiError) -> PairRefusal {
+/// Logs an error of this side; the other side only learns that there was one.
+pub(super) fn failed(error: ApiError) -> PairRefusal {
     tracing::warn!(%error, "pairing failed on this side");
     PairRefusal::Failed
 }
@@ -370,18 +313,18 @@ mod tests {
 
     use super::*;
     use crate::{
-        api::{CreateTeamRequest, Role},
+        api::{AnswerJoinRequest, CreateTeamRequest, PendingJoin, Role},
         daemon::state::testing::shared,
         domain::roster::{Grant, Granted},
+        sync::endpoint::NetworkMode,
     };
 
-    #[tokio::test]
-    async fn an_invitation_that_is_cancelled_meanwhile_admits_nobody() {
-        let dir = tempfile::tempdir().unwrap();
-        let teams = Arc::clone(&shared(dir.path()).teams);
-        let caller = Caller { who: "ada".to_owned(), ..Caller::default() };
+    /// A team of one device, and another device that has proved to have a ticket.
+    async fn asking(teams: &Arc<Teams>) -> (InviteRow, JoiningDevice) {
+        // Nothing is sent, whoever is admitted.
+        teams.service.set_mode(Some(NetworkMode::Off)).await;
         let request = CreateTeamRequest {
-            caller: caller.clone(),
+            caller: ada(),
             name: "acme".to_owned(),
             device_name: Some("laptop".to_owned()),
             ..CreateTeamRequest::default()
@@ -410,8 +353,65 @@ mod tests {
             admitted: false,
         };
         let binding = proof::ChannelBinding { exporter: [0; 32], inviter: teams.me(), joiner };
-        let device = JoiningDevice { invitation, binding, person: "bob".to_owned(), name: "desk".to_owned() };
-        let handler = JoinAttemptHandler { teams: Arc::clone(&teams), accepted: std::sync::Mutex::new(Some(caller)) };
+        (row, JoiningDevice { invitation, binding, person: "bob".to_owned(), name: "desk".to_owned() })
+    }
+
+    fn ada() -> Caller {
+        Caller { who: "ada".to_owned(), ..Caller::default() }
+    }
+
+    /// Accepts the request of a device; returns what the person and the device are told.
+    async fn accept(
+        teams: &Arc<Teams>,
+        device: &JoiningDevice,
+    ) -> (Result<PendingJoin, ApiError>, Result<Vec<SignedEvent>, PairRefusal>) {
+        let handler = JoinAttemptHandler { teams: Arc::clone(teams), accepted: std::sync::Mutex::default() };
+        let join = async {
+            handler.confirm(device).await?;
+            handler.admit(device).await
+        };
+        let answer = async {
+            while teams.pending().items.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            let waiting = teams.pending().items.remove(0);
+            let request = AnswerJoinRequest { caller: ada(), accept: true, words: waiting.words };
+            teams.answer(&waiting.id, request).await
+        };
+        tokio::join!(answer, join)
+    }
+
+    #[tokio::test]
+    async fn who_accepts_a_device_is_told_whether_it_was_admitted() {
+        let dir = tempfile::tempdir().unwrap();
+        let teams = Arc::clone(&shared(dir.path()).teams);
+        let (row, device) = asking(&teams).await;
+        let unknown = crate::domain::Scope { org_id: "acme".to_owned(), project: "gone".to_owned() };
+        let grant = Grant { scopes: Granted::Only([unknown].into()), ..row.grant.clone() };
+        teams.write_invite(InviteRow { grant, ..row.clone() }).await.unwrap();
+        let (person, joiner) = accept(&teams, &device).await;
+        assert_eq!(person.unwrap_err().field.as_deref(), Some("scopes"));
+        assert_eq!(joiner.unwrap_err(), PairRefusal::Failed);
+
+        teams.engine(move |engine| engine.sync_write(|store| store.delete_invite(&row.hash))).await.unwrap();
+        let (person, joiner) = accept(&teams, &device).await;
+        assert!(person.unwrap_err().message.contains("nobody was admitted"));
+        assert_eq!(joiner.unwrap_err(), PairRefusal::Unknown);
+
+        teams.write_invite(row).await.unwrap();
+        let (person, joiner) = accept(&teams, &device).await;
+        assert_eq!((person.unwrap().name.as_str(), joiner.is_ok()), ("desk", true));
+        let team = teams.team(None).await.unwrap();
+        assert!(team.roster.is_member(&device.binding.joiner), "it is a member once the answer is there");
+    }
+
+    #[tokio::test]
+    async fn an_invitation_that_is_cancelled_meanwhile_admits_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let teams = Arc::clone(&shared(dir.path()).teams);
+        let (row, device) = asking(&teams).await;
+        let accepted = std::sync::Mutex::new(Some(Acceptance { caller: ada(), outcome: None }));
+        let handler = JoinAttemptHandler { teams: Arc::clone(&teams), accepted };
 
         let cancelling = teams.redeeming.lock().await;
         let mut admitting = std::pin::pin!(handler.admit(&device));

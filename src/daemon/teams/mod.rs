@@ -6,6 +6,7 @@ mod join_files;
 mod join_requests;
 mod joins;
 mod mode;
+mod pending_joins;
 mod round;
 mod status;
 mod team_acts;
@@ -61,7 +62,7 @@ struct State {
     window_check: Option<AbortHandle>,
     /// Who made an invitation, by its hash. Lost on a restart: then the person of this machine acts.
     invites: HashMap<[u8; 32], InviteMaker>,
-    waiting: Vec<join_requests::WaitingRequest>,
+    waiting: Vec<pending_joins::WaitingRequest>,
     joins: VecDeque<JoinView>,
     attempts: VecDeque<(u64, DeviceId)>,
 }
