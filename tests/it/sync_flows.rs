@@ -212,7 +212,9 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
     assert_eq!(not_his.code, Some(2), "{not_his:?}");
     assert!(not_his.stderr.contains("only an admin") && not_his.stderr.contains("ada"), "{not_his:?}");
 
-    bob.run(&["sync", "leave", "--yes"]).ok();
+    until("they are connected", || bob.status()["teams"][0]["peers"][0]["connected"] == true);
+    let left = bob.run(&["sync", "leave", "--yes"]).ok().stdout;
+    assert!(!left.contains("Note:"), "ada learns of it: {left}");
     assert!(bob.knows("Deploys run only on green CI."), "what he has stays");
     let team = bob.status()["teams"][0].clone();
     assert_eq!((team["ended"]["left"].as_bool(), team["in_sync"].as_bool()), (Some(true), Some(false)), "{team}");
@@ -227,6 +229,22 @@ fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
     // Her tickets let nobody in any more: nobody is listened for.
     ada.run(&["sync", "leave", "--yes"]).ok();
     until("nothing listens at ada", || ada.status()["mode"] == "off");
+}
+
+#[test]
+fn who_leaves_unconnected_is_told_to_ask_for_a_revocation() {
+    let (mut ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
+    ada.found();
+    ada.takes_in(&bob, &[]);
+    ada.stop();
+    until("nobody is connected", || bob.status()["teams"][0]["peers"][0]["connected"] == false);
+    let left = bob.json(&["sync", "leave", "--yes"]);
+    let warning = left["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("`ergo sync revoke bob-laptop`"), "{left}");
+    // In a team of one there is nobody to tell.
+    bob.home.run(["sync", "create", "alone", "--device", "bob-laptop"]).ok();
+    let left = bob.home.run(["sync", "leave", "--yes", "--json"]).ok().json();
+    assert_eq!(left["warnings"], serde_json::Value::Null, "{left}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a person does to a team: the engine does it, and the sync service is told.
+//! What a person does to a team: the engine does it, and the sync service is notified.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -8,6 +8,10 @@ use crate::{
         AddressRequest, AdoptRequest, ApiError, BindRequest, CreateTeamRequest, GrantRequest, LeaveRequest,
         QuarantineRequest, QuarantinedList, QuarantinedQuery, RenameRequest, RevokeRequest, SyncStatus, TeamDone,
         TeamView,
+    },
+    domain::{
+        DeviceId, Roster,
+        text::{quote, unprintable},
     },
     engine::Engine,
     sync::endpoint::{NetworkMode, TransportError, is_local},
@@ -37,9 +41,17 @@ impl Teams {
         self.act(move |engine| engine.revoke_from_team(&request)).await
     }
 
-    /// Leaves a team. The other devices learn of it while they are connected.
+    /// Leaves a team. Only devices that are connected learn of it from this one: afterwards it no longer syncs with
+    /// the team. If there is none, the answer warns.
     pub(in crate::daemon) async fn leave(self: &Arc<Self>, request: LeaveRequest) -> Result<TeamDone, ApiError> {
-        let done = self.act(move |engine| engine.leave_team(&request)).await?;
+        let teams = self.teams().await?;
+        let network = self.service.status();
+        let mut done = self.act(move |engine| engine.leave_team(&request)).await?;
+        let connected = network.peers.iter().any(|peer| peer.team == done.team && peer.session.is_some());
+        // A retry of an act that is done finds that the team has been left already.
+        if let Some(team) = teams.iter().find(|team| team.id == done.team).filter(|_| !connected) {
+            done.warnings.extend(nobody_knows(&team.roster, self.me()));
+        }
         // The invitations of the team are void: the pairing window may close.
         Arc::clone(self).update_window().await;
         Ok(done)
@@ -104,4 +116,17 @@ impl Teams {
         self.changed(&done.summary).await;
         Ok(done)
     }
+}
+
+/// Warns that no other device of a team learns that this one left; `None` if there is no other device.
+fn nobody_knows(roster: &Roster, me: DeviceId) -> Option<String> {
+    if !roster.members().any(|member| member.device != me && roster.is_member(&member.device)) {
+        return None;
+    }
+    let name = roster.member(&me).map(|member| member.name.as_str()).filter(|name| unprintable(name).is_none());
+    let name = name.map_or_else(|| me.short(), quote);
+    Some(format!(
+        "No other device of the team was connected, so none of them knows that this one left, and it can no longer \
+            tell them. Ask an admin of the team to run `ergo sync revoke {name}`"
+    ))
 }

@@ -87,8 +87,8 @@ impl PeerProblem {
         match error {
             TransportError::NotPaired => Self::persistent(
                 message,
-                "the peer's roster does not list this device yet, or this device was revoked: let the peer sync with \
-                    the admin who invited you, or ask an admin for a new invitation",
+                "if you joined lately, let the peer sync with the admin who invited you; if this device was revoked, \
+                    ask an admin for a new invitation; if the peer has left the team, an admin can revoke it",
             ),
             TransportError::NoAddress => Self {
                 advice: Some(
