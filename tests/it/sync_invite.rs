@@ -60,6 +60,26 @@ fn too_many_attempts_are_throttled_and_a_valid_ticket_still_works() {
 }
 
 #[test]
+fn a_ticket_works_again_once_the_port_that_was_taken_at_the_start_is_free() {
+    let (mut ada, bob) = (Laptop::at_a_port("ada"), Laptop::of("bob"));
+    ada.found();
+    let ticket = ada.ticket(&["--ttl", "2h"]);
+    let address = ada.status()["addresses"][0].as_str().unwrap().to_owned();
+    ada.stop();
+    let taken = std::net::UdpSocket::bind(&address).unwrap();
+    ada.start_here();
+    until("the port is taken", || ada.home.log().contains("cannot open this device to pairing requests"));
+    drop(taken);
+    until("it listens", || ada.status()["mode"] == "lan");
+    let join = bob.start(&["sync", "join", &ticket, "--device", "bob-laptop", "--json"]);
+    let pending = || ada.json(&["sync", "pending"])["items"].as_array().unwrap().clone();
+    until("bob waits to be admitted", || !pending().is_empty());
+    let request = pending().remove(0);
+    ada.run(&["sync", "admit", request["id"].as_str().unwrap(), "--words", &words(&request)]).ok();
+    assert_eq!(ended(join).ok().json()["state"], "joined");
+}
+
+#[test]
 fn an_invitation_holds_after_the_sync_mode_was_changed() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.found();

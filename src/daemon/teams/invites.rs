@@ -15,6 +15,10 @@ use crate::{
     },
 };
 
+/// How long to wait before the pairing window is opened again after an error: for example, the port is taken by the
+/// last socket of this device, which is still closing.
+const WINDOW_RETRY: Duration = Duration::from_secs(3);
+
 impl Teams {
     /// Creates an invitation for one device.
     pub(in crate::daemon) async fn invite(self: &Arc<Self>, request: InviteRequest) -> Result<InviteView, ApiError> {
@@ -123,7 +127,8 @@ impl Teams {
         .await
     }
 
-    /// Keeps the pairing window open while an invitation is valid, and checks again when the last one expires.
+    /// Keeps the pairing window open while an invitation is valid. Checks again when the last one expires, or after
+    /// [`WINDOW_RETRY`] if the window cannot be opened.
     pub(super) fn update_window(self: Arc<Self>) -> BoxFuture<'static, ()> {
         async move { self.check_window().await }.boxed()
     }
@@ -141,13 +146,10 @@ impl Teams {
             self.state().window = None;
             return;
         };
-        if self.state().window.is_none() {
-            match self.service.open_pairing_window(Arc::new(PairingService(Arc::downgrade(&self)))).await {
-                Ok(window) => self.state().window = Some(window),
-                Err(error) => tracing::warn!(%error, "cannot open this device to pairing requests"),
-            }
-        }
-        let wait = Duration::from_millis(until.saturating_sub(now()) + 1000);
+        let expired = Duration::from_millis(until.saturating_sub(now()) + 1000);
+        // `set_mode` opens the window again.
+        let off = self.choice.mode() == Some(NetworkMode::Off);
+        let wait = if self.open_window().await || off { expired } else { WINDOW_RETRY.min(expired) };
         let teams = Arc::downgrade(&self);
         let check = tokio::spawn(async move {
             tokio::time::sleep(wait).await;
@@ -158,6 +160,29 @@ impl Teams {
         // If that is the task which runs this, it has nothing left to do.
         if let Some(earlier) = self.state().window_check.replace(check.abort_handle()) {
             earlier.abort();
+        }
+    }
+
+    /// Opens the pairing window, if it is not open. Returns whether it is open then.
+    async fn open_window(self: &Arc<Self>) -> bool {
+        if self.state().window.is_some() {
+            return true;
+        }
+        let opened = self.service.open_pairing_window(Arc::new(PairingService(Arc::downgrade(self)))).await;
+        let mut state = self.state();
+        match opened {
+            Ok(window) => {
+                state.window = Some(window);
+                state.window_problem = None;
+                true
+            }
+            Err(error) => {
+                // Logged once, not at each retry.
+                if state.window_problem.replace(error.to_string()) != Some(error.to_string()) {
+                    tracing::warn!(%error, "cannot open this device to pairing requests");
+                }
+                false
+            }
         }
     }
 }

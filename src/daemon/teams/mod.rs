@@ -58,6 +58,8 @@ pub(super) struct Teams {
 struct State {
     /// Open while an invitation is valid.
     window: Option<PairingWindow>,
+    /// Why it could not be opened.
+    window_problem: Option<String>,
     /// Looks whether it is still needed, once the last invitation expires.
     window_check: Option<AbortHandle>,
     /// Who made an invitation, by its hash. Lost on a restart: then the person of this machine acts.
