@@ -4,6 +4,7 @@ use ergo::sync::ticket::{InviteSecret, Ticket};
 
 use crate::{
     support::{
+        block_on,
         laptop::{Laptop, ended, words},
         until,
     },
@@ -77,6 +78,29 @@ fn a_ticket_works_again_once_the_port_that_was_taken_at_the_start_is_free() {
     let request = pending().remove(0);
     ada.run(&["sync", "admit", request["id"].as_str().unwrap(), "--words", &words(&request)]).ok();
     assert_eq!(ended(join).ok().json()["state"], "joined");
+}
+
+#[test]
+fn the_device_that_made_a_ticket_decides_whether_it_has_expired() {
+    let (ada, bob, eve) = (Laptop::of("ada"), Laptop::of("bob"), Laptop::of("eve"));
+    ada.found();
+    let late = ada.ticket(&["--yes", "--ttl", "1s"]);
+    let valid = ada.ticket(&["--yes"]);
+    let open = || block_on(async { ada.home.client().sync_invites().await }).unwrap().items.len();
+    until("the first ticket has expired", || open() == 1);
+    let refused = bob.run(&["sync", "join", &late]);
+    assert!(refused.code == Some(5) && refused.stderr.contains("this ticket has expired"), "{refused:?}");
+    // Bob's clock is ahead: by it, the ticket expired a while ago.
+    let read = Ticket::parse(&valid, 0).unwrap();
+    let expired = |ago| Ticket { expires: read.expires - ago, ..read.clone() }.to_text();
+    let too_late = bob.run(&["sync", "join", &expired(3 * 24 * 60 * 60)]);
+    assert!(too_late.code == Some(2) && too_late.stderr.contains("expired 2 days ago"), "{too_late:?}");
+    let joined = bob.json(&["sync", "join", &expired(20 * 60), "--device", "bob-laptop"]);
+    assert_eq!(joined["state"], "joined", "{joined}");
+    // Nobody answers: then the clock of this device has to do.
+    let nowhere = Ticket { addresses: Vec::new(), expires: read.expires - 20 * 60, ..read.clone() }.to_text();
+    let unanswered = eve.run(&["sync", "join", &nowhere]);
+    assert!(unanswered.code == Some(2) && unanswered.stderr.contains("this ticket expired"), "{unanswered:?}");
 }
 
 #[test]

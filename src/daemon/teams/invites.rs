@@ -114,14 +114,21 @@ impl Teams {
 
     /// Returns the invitations with which a device may still join, or finish joining.
     pub(super) async fn live_invites(&self) -> Result<Vec<InviteRow>, ApiError> {
+        let mut live = self.all_invites().await?;
         let now = now();
+        live.retain(|row| row.expires_at > now);
+        Ok(live)
+    }
+
+    /// Returns the invitations of the teams that this device is in, expired ones included.
+    pub(super) async fn all_invites(&self) -> Result<Vec<InviteRow>, ApiError> {
         self.engine(move |engine| {
             engine.sync_read(|reader| {
-                let mut live = Vec::new();
+                let mut all = Vec::new();
                 for team in reader.teams()?.into_iter().filter(|team| team.left_at.is_none()) {
-                    live.extend(reader.invites(&team.id)?.into_iter().filter(|row| row.expires_at > now));
+                    all.extend(reader.invites(&team.id)?);
                 }
-                Ok(live)
+                Ok(all)
             })
         })
         .await

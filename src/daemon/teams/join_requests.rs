@@ -157,7 +157,8 @@ impl Inviter for JoinAttemptHandler {
         if teams.too_many_attempts(binding.joiner) {
             return Err(PairRefusal::Busy);
         }
-        let rows = teams.live_invites().await.map_err(failed)?;
+        // A device that proves to have an expired ticket is told so: see `bind_invitation`.
+        let rows = teams.all_invites().await.map_err(failed)?;
         let row = rows
             .into_iter()
             .find(|row| proof::SecretHash(row.hash).invite_id() == invite_id)
@@ -191,6 +192,9 @@ impl Inviter for JoinAttemptHandler {
     async fn bind_invitation(&self, joiner_device: &JoiningDevice) -> Result<(), PairRefusal> {
         let _redeeming = self.teams.redeeming.lock().await;
         let row = self.teams.invite_of(joiner_device.invitation.secret_hash).await?;
+        if row.expires_at <= now() {
+            return Err(PairRefusal::Expired);
+        }
         match row.redeemed_by {
             Some(device) if device == joiner_device.binding.joiner => Ok(()),
             Some(_) => Err(PairRefusal::Used),

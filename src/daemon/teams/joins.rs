@@ -8,12 +8,16 @@ use crate::{
     domain::text::name_problem,
     sync::{
         pairing::{self, JoinerIdentity, PairError, proof},
-        ticket::{Ticket, TicketAddress},
+        ticket::{Ticket, TicketAddress, TicketError},
     },
 };
 
 /// How long the other side has to close the connection after the join.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A ticket that expired at most this many seconds ago, by the clock of this device, is tried all the same: a day, as
+/// for the dates of events.
+const CLOCK_TOLERANCE_S: u64 = 24 * 60 * 60;
 
 impl Teams {
     /// Joins a team. With a ticket, returns once the words are known, and continues in the background.
@@ -39,13 +43,24 @@ impl Teams {
     }
 
     async fn join_by_ticket(self: &Arc<Self>, text: &str, request: JoinRequest) -> Result<JoinView, ApiError> {
-        let ticket = Ticket::parse(text, now() / 1000).map_err(|error| join_requests::pair_error(&error.into()))?;
+        let now_s = now() / 1000;
+        let unusable = |error: TicketError| join_requests::pair_error(&error.into());
+        // The device that made the ticket decides whether it has expired: the clock of this one may be wrong.
+        let ticket = Ticket::parse(text, now_s.saturating_sub(CLOCK_TOLERANCE_S)).map_err(|error| match error {
+            TicketError::Expired(ago) => unusable(TicketError::Expired(ago + CLOCK_TOLERANCE_S)),
+            error => unusable(error),
+        })?;
         if ticket.device == self.me() {
             return Err(ApiError::field("ticket", "this ticket was created on this device")
                 .hint("use it on the device that should join"));
         }
         let endpoint = ticket.endpoint().ok_or_else(|| ApiError::field("ticket", "this ticket names no device"))?;
-        let (connection, window) = self.service.dial_pair(endpoint).await.map_err(|error| network_error(&error))?;
+        let dialled = self.service.dial_pair(endpoint).await;
+        let (connection, window) = dialled.map_err(|error| match now_s.checked_sub(ticket.expires) {
+            // It does not answer, or not any more: that the ticket has expired explains both.
+            Some(ago) => unusable(TicketError::Expired(ago)),
+            None => network_error(&error),
+        })?;
         let mut exporter = [0; 32];
         let stream = match connection.export_keying_material(&mut exporter, proof::EXPORT_LABEL, b"") {
             Ok(()) => connection.open_bi().await.map_err(|error| error.to_string()),
