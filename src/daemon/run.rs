@@ -35,6 +35,7 @@ use crate::{
     domain::Scope,
     engine::{self, Engine, EngineConfig},
     infer::{Endpoint, Models},
+    sync::transfer,
 };
 
 /// How long a thread of the engine waits for more to do before it ends: a daemon at rest is one thread that sleeps.
@@ -225,6 +226,9 @@ fn open(
     // Before the key is made: a key without a store then says that the store is lost.
     if StoreFile::look_unless_lost(paths)? == StoreFile::Absent {
         new_store::make(paths)?;
+    }
+    if let Err(error) = transfer::delete_left_copy(&paths.store()) {
+        tracing::warn!(%error, "cannot delete the copy of the store that an interrupted dry run left");
     }
     let agents_may = match config.guard.agents_may {
         AgentsMaySetting::Force => engine::AgentPolicy::Force,

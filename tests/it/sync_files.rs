@@ -171,6 +171,18 @@ fn a_rule_of_the_organisation_travels_in_a_file_and_holds_in_the_projects_at_the
 }
 
 #[test]
+fn the_copy_that_an_interrupted_dry_run_left_is_deleted_at_the_start() {
+    let (ada, bob) = pair();
+    let copy = ada.home.paths().store().with_extension("dry-run");
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::write(copy.join("ergo.db"), "a text that was redacted since").unwrap();
+    let (_ada, _bob) = (ada.home.daemon(), bob.home.daemon());
+    assert!(!copy.exists());
+    ada.import(&bob.export(&ExportRequest::default()), true);
+    assert!(!copy.exists(), "a dry run deletes its own");
+}
+
+#[test]
 fn kill_nine_in_the_middle_of_an_import_costs_nothing_but_the_time() {
     let (ada, bob) = pair();
     const FACTS: usize = 6_000;

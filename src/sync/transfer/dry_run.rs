@@ -35,21 +35,33 @@ pub fn dry_run(engine: &Engine, input: impl Read) -> Result<ImportOutcome, ApiEr
     Ok(ImportOutcome { dry_run: true, ..outcome })
 }
 
+/// Deletes the copy of a store that a dry run left when the daemon was killed: later redactions do not reach it.
+///
+/// # Errors
+/// If it cannot be deleted.
+pub fn delete_left_copy(store: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(ScratchDir::path(store)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 fn no_room(error: &io::Error) -> ApiError {
     ApiError::new(ErrorCode::Unavailable, format!("a dry run needs a copy of the store beside it: {error}"))
         .hint("free disk space, or import without `--dry-run`: an import never loses anything")
 }
 
-/// A private folder beside the store. It is deleted with its content, and so is one that a crash left behind.
+/// A private folder beside the store. It is deleted with its content when this is dropped.
 struct ScratchDir(PathBuf);
 
 impl ScratchDir {
+    fn path(store: &Path) -> PathBuf {
+        store.with_extension("dry-run")
+    }
+
     fn make(store: &Path) -> io::Result<Self> {
-        let path = store.with_extension("dry-run");
-        match fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        delete_left_copy(store)?;
+        let path = Self::path(store);
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }
@@ -57,7 +69,7 @@ impl ScratchDir {
 
 impl Drop for ScratchDir {
     fn drop(&mut self) {
-        // If anything is left, the next dry run deletes it.
+        // If anything is left, the next dry run or the next start of the daemon deletes it.
         let _left = fs::remove_dir_all(&self.0);
     }
 }

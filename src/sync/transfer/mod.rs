@@ -15,7 +15,7 @@ use std::io::{self, Read};
 
 use ed25519_dalek::SigningKey;
 
-pub use dry_run::dry_run;
+pub use dry_run::{delete_left_copy, dry_run};
 pub use export::export;
 pub use import::import;
 
