@@ -19,9 +19,9 @@ pub const SINCE_FILE_PIECE: usize = 8 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExportRequest {
-    /// The team, by name or id; not needed if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub team: Option<String>,
+    /// The team, by id, prefix or name; only needed if this device is in several teams.
+    #[serde(alias = "team", skip_serializing_if = "Option::is_none")]
+    pub in_team: Option<String>,
     /// `all` (default), a date (`2026-11-01`, UTC), or a device of the team by name or id: the events that it is not known to have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,

@@ -171,6 +171,21 @@ fn a_rule_of_the_organisation_travels_in_a_file_and_holds_in_the_projects_at_the
 }
 
 #[test]
+fn a_receipt_that_is_not_written_is_an_error() {
+    let (ada, bob) = pair();
+    let (_ada, _bob) = (ada.home.daemon(), bob.home.daemon());
+    let path = |name: &str| ada.home.path().join(name).to_str().unwrap().to_owned();
+    let (file, receipt) = (path("bob.ergo"), path("receipt.ergo"));
+    std::fs::write(&file, bob.export(&ExportRequest::default())).unwrap();
+    ada.home.run(["sync", "import", &file, "--receipt", &receipt, "--json"]).ok();
+    ada.home.run(["sync", "revoke", "bob-laptop", "--reason", "it was lost", "-y"]).ok();
+    std::fs::remove_file(&receipt).unwrap();
+    let done = ada.home.run(["sync", "import", &file, "--receipt", &receipt, "--json"]);
+    assert!(done.code == Some(1) && done.stderr.contains("no receipt was written"), "{done:?}");
+    assert!(done.json()["bundle"].is_string() && !std::path::Path::new(&receipt).exists(), "{done:?}");
+}
+
+#[test]
 fn the_copy_that_an_interrupted_dry_run_left_is_deleted_at_the_start() {
     let (ada, bob) = pair();
     let copy = ada.home.paths().store().with_extension("dry-run");

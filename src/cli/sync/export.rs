@@ -13,11 +13,11 @@ use super::{
         show::text::{count, quote},
         status::bytes,
     },
-    bundle_file,
+    bundle_file, with_flag,
 };
 use crate::{
     api::{DeviceName, ExportOutcome, ExportRequest, MAX_SINCE_FILE, SINCE_FILE_PIECE},
-    domain::text::escape,
+    domain::{Scope, text::escape},
     files,
 };
 
@@ -27,7 +27,7 @@ use crate::{
 The file is encrypted: only its recipients can open it, and each only the scopes granted to it. Copy it to the other device and run
 there: ergo sync import FILE
 
---scope ORG/PROJECT[,ORG/PROJECT…] selects scopes; by default all shared scopes are included.
+--scope ORG/PROJECT[,ORG/PROJECT…] or --project selects scopes; by default all shared scopes are included.
 --since leaves out events that the recipient has: it takes the name of a device, the file of an earlier bundle or receipt from that
 device, or a date (UTC).")]
 pub(crate) struct Args {
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The team, by name or id, if this device is in several.
-    #[arg(long, value_name = "TEAM")]
+    #[arg(long = "in", alias = "team", value_name = "TEAM")]
     team: Option<String>,
     /// Leave out events that the recipient has.
     #[arg(long, value_name = "PEER|FILE|DATE|all", default_value = "all")]
@@ -53,7 +53,8 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    let request = request(&args, cx.globals.scope.as_deref())?;
+    let scopes = with_flag(cx, Vec::new())?;
+    let request = request(&args, &scopes)?;
     let outcome = fetch(&request, &args.file, args.force, cx).await?;
     if bundle_file::is_dash(&args.file) {
         return Ok(Exit::Ok);
@@ -66,7 +67,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(Exit::Ok)
 }
 
-fn request(args: &Args, scopes: Option<&str>) -> Result<ExportRequest, CliError> {
+fn request(args: &Args, scopes: &[Scope]) -> Result<ExportRequest, CliError> {
     let path = Path::new(&args.since);
     let since_file = if path.is_file() { beginning(path)? } else { Vec::new() };
     if since_file.is_empty() && (args.since.contains('/') || path.extension().is_some_and(|ending| ending == "ergo")) {
@@ -74,16 +75,10 @@ fn request(args: &Args, scopes: Option<&str>) -> Result<ExportRequest, CliError>
             .hint("`--since` takes a device, a date, `all`, or a bundle or receipt file"));
     }
     Ok(ExportRequest {
-        team: args.team.clone(),
+        in_team: args.team.clone(),
         since: since_file.is_empty().then(|| args.since.clone()),
         since_file,
-        scopes: scopes
-            .map(super::split_scopes)
-            .transpose()?
-            .unwrap_or_default()
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
+        scopes: scopes.iter().map(ToString::to_string).collect(),
         to: args.to.clone(),
         open: args.open,
         ..ExportRequest::default()

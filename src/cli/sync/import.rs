@@ -31,7 +31,7 @@ const TICK: Duration = Duration::from_millis(150);
 Files may be imported in any order and more than once. The intact part of a damaged file is imported, and the missing part is
 reported. If an import is interrupted, run it again.
 
-Exit code 1: something in the file was not accepted; the answer says what and why.")]
+Exit code 1: something in the file was not accepted, or the receipt could not be written; the answer says what and why.")]
 pub(crate) struct Args {
     /// The file; `-` is stdin.
     #[arg(value_name = "FILE")]
@@ -90,11 +90,12 @@ async fn send(args: &Args, cx: &mut Context) -> Result<ImportOutcome, CliError> 
 
 async fn write_receipt(outcome: &ImportOutcome, path: &Path, force: bool, cx: &mut Context) -> Result<(), CliError> {
     if outcome.from_state != "active" {
-        cx.ui.note(text!("No receipt was written: the team lists the sender as {}.", outcome.from_state));
-        return Ok(());
+        let error = text!("no receipt was written: the team lists the sender as {}", outcome.from_state);
+        return Err(CliError::new(Exit::Refused, error)
+            .hint("a receipt is encrypted for the sender, which must be an active device of the team"));
     }
     let request = ExportRequest {
-        team: Some(outcome.team.to_hex()),
+        in_team: Some(outcome.team.to_hex()),
         to: vec![outcome.from.device.to_hex()],
         receipt_for: Some(outcome.bundle.clone()),
         ..ExportRequest::default()

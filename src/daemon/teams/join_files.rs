@@ -100,7 +100,7 @@ impl Teams {
             self.changed(&done.summary).await;
         }
         let export = ExportRequest {
-            team: Some(team.id.to_hex()),
+            in_team: Some(team.id.to_hex()),
             to: vec![device.to_hex()],
             roster_only: true,
             ..ExportRequest::default()

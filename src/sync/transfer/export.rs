@@ -51,7 +51,7 @@ struct Audience {
 
 impl ExportJob<'_> {
     fn write(&self, reader: &SyncReader<'_>, out: impl Write) -> Result<ExportOutcome, ApiError> {
-        let team = team(reader, self.request.team.as_deref())?;
+        let team = team(reader, self.request.in_team.as_deref())?;
         if team.left_at.is_some() {
             let message = format!("this device no longer belongs to “{}”", team.name);
             return Err(ApiError::new(ErrorCode::BadRequest, message).hint("ask an admin for a new invitation"));

@@ -88,11 +88,11 @@ fn team(reader: &SyncReader<'_>, named: Option<&str>) -> Result<TeamRow, ApiErro
         (1, _) => teams.pop().ok_or_else(|| ApiError::internal("the team no longer exists on this device")),
         (0, None) => Err(ApiError::not_found("this device is in no team")
             .hint("`ergo sync create` creates one, `ergo sync join` joins one")),
-        (0, Some(named)) => Err(ApiError::field("team", format!("this device is in no team “{named}”"))
+        (0, Some(named)) => Err(ApiError::field("in_team", format!("this device is in no team “{named}”"))
             .hint("`ergo sync status` lists its teams")),
         _ => {
             let name = |team: &TeamRow| format!("{} {}", team.id.short(), escape(&team.name));
-            Err(ApiError::several_teams("team", teams.iter().map(name).collect()))
+            Err(ApiError::several_teams("in_team", teams.iter().map(name).collect()))
         }
     }
 }
