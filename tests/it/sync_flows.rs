@@ -202,6 +202,25 @@ fn a_revocation_in_a_bundle_ends_the_session_with_the_revoked_device() {
 }
 
 #[test]
+fn an_export_holds_the_scopes_that_the_flags_name() {
+    let ada = Laptop::of("ada");
+    let named = ["sync", "create", "platform", "--scope", "acme/api,acme/web", "--device", "ada-laptop"];
+    ada.home.run(named).ok();
+    let scopes = |name: &str, flags: &[&str]| {
+        let file = ada.home.path().join(name).to_str().unwrap().to_owned();
+        let args = ["sync", "export", &file, "--in", "platform", "--json"];
+        let outcome = ada.home.run(args.iter().chain(flags)).ok().json();
+        let scopes = outcome["scopes"].as_array().unwrap().iter().map(|scope| scope["scope"].to_string());
+        scopes.collect::<Vec<_>>()
+    };
+    let (all, both) = (scopes("all.ergo", &[]), scopes("both.ergo", &["--scope", "acme/api,acme/web"]));
+    assert_eq!((all.len(), all), (2, both));
+    let one = scopes("one.ergo", &["--scope", "acme/web"]);
+    assert!(one.len() == 1 && one[0].contains("web"), "{one:?}");
+    assert_eq!(scopes("project.ergo", &["--org", "acme", "--project", "web"]), one);
+}
+
+#[test]
 fn who_leaves_keeps_what_is_there_and_the_team_goes_on() {
     let (ada, bob) = (Laptop::of("ada"), Laptop::of("bob"));
     ada.remember("Deploys run only on green CI.");
@@ -335,6 +354,9 @@ fn two_laptops_without_a_network_pair_by_files() {
     let wrong = eve.run(&["sync", "join", grant, "--yes"]);
     assert_eq!(wrong.code, Some(2), "it is sealed for bob alone: {wrong:?}");
     let shown = bob.run(&["sync", "join", grant]);
+    let json = bob.run(&["sync", "join", grant, "--json"]);
+    assert!(json.code == Some(2) && json.stdout.is_empty(), "a refusal prints no text: {json:?}");
+    assert!(json.stderr.contains("`--json` asks no questions"), "{json:?}");
     let first = approved["grant_words"][0].as_str().unwrap();
     assert!(shown.code == Some(2) && shown.stdout.contains(first), "nothing is joined unseen: {shown:?}");
     assert_eq!(bob.status()["teams"].as_array().unwrap().len(), 0);

@@ -17,7 +17,7 @@ pub(super) struct Args {
     #[command(flatten)]
     allowed: Allowed,
     /// Do not ask to compare the words, for scripts.
-    #[arg(long)]
+    #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
     team: InTeam,

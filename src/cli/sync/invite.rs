@@ -27,7 +27,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SPAN")]
     ttl: Option<String>,
     /// Admit any device with the ticket without comparing words, for scripts.
-    #[arg(long)]
+    #[arg(short, long)]
     yes: bool,
     /// Do not wait for the device.
     #[arg(long)]

@@ -29,7 +29,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SCOPE", value_parser = parse_scope)]
     bring: Vec<Scope>,
     /// With a grant file: join without comparing words, for scripts.
-    #[arg(long)]
+    #[arg(short, long)]
     yes: bool,
 }
 
@@ -102,7 +102,11 @@ async fn by_ticket(cx: &mut Context, client: &Client, request: JoinRequest) -> R
 async fn by_file(cx: &mut Context, client: &Client, mut request: JoinRequest, yes: bool) -> Result<Exit, CliError> {
     let view = client.sync_join(&request).await?;
     if !yes {
-        let asker = if cx.ui.json { None } else { Asker::new() };
+        if cx.ui.json {
+            return Err(CliError::usage("not joined: the words must be compared, and `--json` asks no questions")
+                .hint("compare them without `--json`, or join without comparing with `--yes`"));
+        }
+        let asker = Asker::new();
         introduce(cx, &view);
         let Some(mut asker) = asker else {
             return Err(CliError::usage("not joined: the words must be compared, and stdin is empty")

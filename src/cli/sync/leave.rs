@@ -8,7 +8,7 @@ use crate::cli::ask::confirm;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Do not ask.
-    #[arg(long)]
+    #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
     team: InTeam,

@@ -17,7 +17,7 @@ pub(super) struct Args {
     #[arg(short, long, alias = "because", value_name = "WHY", required = true)]
     reason: String,
     /// Do not ask.
-    #[arg(long)]
+    #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
     team: InTeam,
