@@ -237,6 +237,59 @@ impl ActForm {
         }
     }
 
+    /// Restores the texts and choices of a draft of the same form. What the form offers is its own: a choice is found again by
+    /// what it stood for, and if that is no longer offered, the usual one stays.
+    pub fn restore(&mut self, draft: Self) {
+        let restored: Vec<Option<FieldInput>> =
+            self.fields.iter().map(|field| self.restored(field, draft.same_field(field)?, &draft)).collect();
+        for (field, input) in self.fields.iter_mut().zip(restored) {
+            if let Some(input) = input {
+                field.input = input;
+            }
+        }
+        self.focus = draft.focus.min(self.fields.len().saturating_sub(1));
+        self.sent = draft.sent;
+    }
+
+    /// The field that corresponds to one of another form: for a verdict, that on the same claim.
+    fn same_field(&self, other: &Field) -> Option<&Field> {
+        self.fields.iter().find(|own| match (&own.input, &other.input) {
+            (FieldInput::Verdict { doubt: own, .. }, FieldInput::Verdict { doubt: other, .. }) => own.id == other.id,
+            _ => own.id == other.id,
+        })
+    }
+
+    /// The input of a field with what the draft has in it; `None` if nothing of that can be used.
+    fn restored(&self, field: &Field, before: &Field, draft: &Self) -> Option<FieldInput> {
+        match (&field.input, &before.input) {
+            (FieldInput::Text(_), FieldInput::Text(_)) | (FieldInput::Line(_), FieldInput::Line(_)) => {
+                Some(before.input.clone())
+            }
+            (FieldInput::Choice { options, .. }, FieldInput::Choice { options: offered, chosen }) => {
+                let again = match field.id {
+                    FieldId::Target => position(&self.members, draft.members.get(*chosen)?),
+                    FieldId::Keep => position(&self.keeps, draft.keeps.get(*chosen)?),
+                    _ => position(options, offered.get(*chosen)?),
+                };
+                Some(FieldInput::Choice { options: options.clone(), chosen: again? })
+            }
+            (FieldInput::Verdict { doubt, .. }, FieldInput::Verdict { chosen, .. }) => {
+                Some(FieldInput::Verdict { doubt: doubt.clone(), chosen: *chosen })
+            }
+            _ => None,
+        }
+    }
+
+    /// The scope in which the act takes place: that which is chosen in the form of a new claim, else the form's own.
+    pub fn scope_of_act(&self) -> Scope {
+        if self.about != FormSubject::New {
+            return self.scope.clone();
+        }
+        let chosen = self.text(FieldId::Scope);
+        let chosen = chosen.split_once('/').map(|(org, project)| Scope { org_id: org.into(), project: project.into() });
+        chosen.unwrap_or_else(|| self.scope.clone())
+    }
+
     /// The text of a field; empty if there is no such field.
     pub fn text(&self, id: FieldId) -> String {
         self.fields.iter().find(|field| field.id == id).map_or_else(String::new, |field| match &field.input {
@@ -283,6 +336,10 @@ impl ActForm {
             _ => None,
         })
     }
+}
+
+fn position<T: PartialEq>(all: &[T], wanted: &T) -> Option<usize> {
+    all.iter().position(|one| one == wanted)
 }
 
 /// A text area of one line, the cursor at its end.

@@ -4,10 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{form_request, form_setup, global};
 use crate::{
-    domain::{
-        Scope,
-        text::{sanitize, sanitize_line},
-    },
+    domain::text::{sanitize, sanitize_line},
     tui::{
         key::KeyPress,
         msg::{Effect, FailureKind, RequestFailure, WriteRequest},
@@ -90,16 +87,6 @@ pub(super) fn add(state: &mut AppState, key: Option<KeyPress>) {
     }
     let form = form_setup::with_draft(state, form_setup::new_claim(scope, &others), key);
     state.overlay = Some(Overlay::Form(Box::new(form)));
-}
-
-/// The scope in which a form's act takes place: that which is chosen in it, else its own.
-fn scope_of(form: &ActForm) -> Scope {
-    if form.about != FormSubject::New {
-        return form.scope.clone();
-    }
-    let chosen = form.text(FieldId::Scope);
-    let chosen = chosen.split_once('/').map(|(org, project)| Scope { org_id: org.into(), project: project.into() });
-    chosen.unwrap_or_else(|| form.scope.clone())
 }
 
 /// To the next field; in the last one, does it. A key that is held down does not.
@@ -213,7 +200,7 @@ pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<
     if open.sending {
         return;
     }
-    let scope = scope_of(open);
+    let scope = open.scope_of_act();
     let mut caller = state.caller(&scope);
     let fresh = caller.op_id.take();
     let Some(form) = form(state) else { return };

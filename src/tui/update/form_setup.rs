@@ -142,27 +142,13 @@ pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Sc
     }
 }
 
-/// Takes up what was written before in the same form, and remembers the key that opened it.
-pub(super) fn with_draft(state: &mut AppState, fresh: ActForm, key: Option<KeyPress>) -> ActForm {
-    let mut form = match state.drafts.remove(&fresh.about) {
-        // What was chosen among other sources stands for nothing here.
-        Some(draft) if draft.keeps != fresh.keeps => fresh,
-        // One of the claims in question is no longer in force.
-        Some(draft) if !same_questions(&draft, &fresh) => fresh,
-        Some(draft) => {
-            let ActForm { rev, title, effect, scope, cards, members, token, withdraws, .. } = fresh;
-            let open = ActForm { error: None, sending: false, ..draft };
-            ActForm { title, effect, scope, rev, members, cards, token, withdraws, ..open }
-        }
-        None => fresh,
-    };
+/// Restores what was written before in the same form, and remembers the key that opened it.
+pub(super) fn with_draft(state: &mut AppState, mut form: ActForm, key: Option<KeyPress>) -> ActForm {
+    if let Some(draft) = state.drafts.remove(&form.about) {
+        form.restore(draft);
+    }
     form.opener = key.map(|key| (key, state.now));
     form
-}
-
-/// Whether two forms ask about the same claims.
-fn same_questions(one: &ActForm, other: &ActForm) -> bool {
-    one.verdicts().map(|(doubt, _)| doubt.id).eq(other.verdicts().map(|(doubt, _)| doubt.id))
 }
 
 fn rests(claim: &ClaimView, effect: &str) -> String {

@@ -46,7 +46,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, form: &ActForm) {
     let total = heights.iter().sum::<usize>() + fixed + 2;
     let place = centred(area, width, u16::try_from(total).unwrap_or(area.height));
     paint.clear(place);
-    let inner = paint.pane(place, &form.title, &form.scope.to_string(), true);
+    let inner = paint.pane(place, &form.title, &form.scope_of_act().to_string(), true);
     paint.lines(inner, &effect, 0);
     let mut y = effect.len() + 1;
     for (index, (field, height)) in form.fields.iter().zip(heights).enumerate() {

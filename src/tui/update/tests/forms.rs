@@ -110,3 +110,53 @@ fn a_reason_from_an_import_is_no_reason_for_an_act() {
         press(&mut state, "esc");
     }
 }
+
+/// A refused claim against two stored ones, of which the first may no longer be active.
+fn three_sided(first: crate::domain::Status) -> crate::api::CardView {
+    let mut view = card(1);
+    let mut other = view.sides[1].clone();
+    other.claim.id = id(102);
+    view.sides.push(other);
+    view.sides[1].claim.status = first;
+    view
+}
+
+#[test]
+fn a_draft_keeps_the_side_that_was_chosen_and_not_its_place_in_the_list() {
+    use crate::domain::Status;
+    for (choose, target) in [("right", id(102)), ("left right", id(1))] {
+        let mut state = cards();
+        state.conflicts.card = Some(Card::new(three_sided(Status::Active)));
+        press(&mut state, &format!("r {choose} tab n o esc"));
+        // Someone else retracts the first existing claim.
+        state.conflicts.card = Some(Card::new(three_sided(Status::Retracted)));
+        press(&mut state, "r");
+        assert_eq!(reason(&state), "no");
+        let out = press(&mut state, "ctrl-s");
+        let Some((_, WriteRequest::Resolve { request, .. })) = written(&out) else { panic!("{out:?}") };
+        assert_eq!(request.target, Some(target.to_hex()), "{choose}");
+    }
+}
+
+#[test]
+fn a_new_claim_goes_to_the_scope_that_its_form_shows() {
+    let scope_sent = |state: &mut AppState| match written(&press(state, "ctrl-s")) {
+        Some((_, WriteRequest::Remember(request))) => (request.statement.clone(), request.caller.project),
+        other => panic!("{other:?}"),
+    };
+    // Begun in all scopes with another one chosen, submitted in one scope.
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    press(&mut state, "+ a enter b enter enter enter right");
+    let Some(Overlay::Form(form)) = &state.overlay else { panic!() };
+    assert_eq!(form.scope_of_act(), scope("web"), "the heading follows the choice");
+    press(&mut state, "esc");
+    state.scope = Some(scope("api"));
+    press(&mut state, "+");
+    assert_eq!(scope_sent(&mut state), ("a".to_owned(), "api".to_owned()));
+    // Begun in one scope, submitted where all are shown: it asks, and keeps what is chosen then.
+    let mut state = app(SIZE, Opening { scope: Some(scope("api")), ..Opening::default() });
+    press(&mut state, "+ a enter b esc");
+    state.scope = None;
+    press(&mut state, "+ tab tab tab right");
+    assert_eq!(scope_sent(&mut state), ("a".to_owned(), "web".to_owned()));
+}
