@@ -12,6 +12,8 @@ pub struct ModelsState {
     pub diagnose: Option<Box<Diagnose>>,
     /// When that was, in milliseconds since the Unix epoch.
     pub at: u64,
+    /// When the last request failed, if it was later; in milliseconds since the Unix epoch.
+    failed_at: u64,
     /// The first line shown.
     pub scroll: usize,
     /// Why it could not be read.
@@ -32,6 +34,11 @@ impl ModelsState {
         (self.diagnose, self.at, self.error) = (Some(diagnose), now, None);
     }
 
+    /// Takes note at a time that the daemon did not answer.
+    pub fn failed(&mut self, error: String, now: u64) {
+        (self.error, self.failed_at) = (Some(error), now);
+    }
+
     /// How many texts wait for their vectors.
     pub fn waiting(&self) -> usize {
         self.diagnose.as_ref().map_or(0, |diagnose| diagnose.unembedded.claims + diagnose.unembedded.chunks)
@@ -43,7 +50,7 @@ impl ModelsState {
             .diagnose
             .as_ref()
             .is_some_and(|diagnose| diagnose.unembedded.off || diagnose.unembedded.problem.is_some());
-        (self.waiting() > 0 && !stuck).then_some(self.at + PULSE_MS)
+        (self.waiting() > 0 && !stuck).then_some(self.at.max(self.failed_at) + PULSE_MS)
     }
 }
 
@@ -71,5 +78,17 @@ mod tests {
         (one.unembedded.claims, one.unembedded.off) = (10, true);
         models.accept(Box::new(one), 50);
         assert_eq!(models.again_at(), None, "nor what nothing is done about");
+    }
+
+    #[test]
+    fn a_daemon_that_does_not_answer_is_asked_again_after_a_pause() {
+        let mut models = ModelsState::default();
+        let mut one = diagnose();
+        one.unembedded.claims = 40;
+        models.accept(Box::new(one.clone()), 50);
+        models.failed("it took too long".into(), 9_000);
+        assert_eq!(models.again_at(), Some(9_000 + PULSE_MS));
+        models.accept(Box::new(one), 12_000);
+        assert_eq!(models.again_at(), Some(12_000 + PULSE_MS));
     }
 }

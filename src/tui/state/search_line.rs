@@ -88,6 +88,7 @@ impl SearchLine {
         let Some((name, value)) = part.split_once(':') else { return false };
         match (name, value) {
             ("by" | "source" | "kind", "") => {}
+            ("source", value) if !has_word(value) => {}
             ("by", value) => self.not_who = Some(value.to_owned()),
             ("source", value) => self.not_source = Some(value.to_owned()),
             ("kind", value) => match value.parse::<ClaimKind>() {
@@ -104,7 +105,7 @@ impl SearchLine {
 
     fn take(&mut self, part: &str) -> bool {
         let Some((name, value)) = part.split_once(':') else { return false };
-        if value.is_empty() {
+        if value.is_empty() || (name == "source" && !has_word(value)) {
             // Half typed: neither a filter yet nor a word.
             return NAMES.contains(&name);
         }
@@ -132,6 +133,11 @@ impl SearchLine {
         }
         true
     }
+}
+
+/// Whether a source has letters or digits; without any, the daemon refuses to search for it.
+fn has_word(source: &str) -> bool {
+    source.contains(char::is_alphanumeric)
 }
 
 const NAMES: [&str; 6] = ["by", "source", "since", "kind", "status", "guard"];
@@ -173,6 +179,10 @@ mod tests {
     fn what_is_no_filter_is_searched_for_and_what_is_half_typed_waits() {
         assert_eq!(SearchLine::parse("https://x since:soon kind:odd").words, "https://x since:soon kind:odd");
         assert_eq!(SearchLine::parse("canary by:"), SearchLine { words: "canary".into(), ..SearchLine::default() });
+        for half in ["canary source:.", "canary source:/", "canary !source:."] {
+            assert_eq!(SearchLine::parse(half), SearchLine { words: "canary".into(), ..SearchLine::default() }, "{half}");
+        }
+        assert_eq!(SearchLine::parse("source:.c").source.as_deref(), Some(".c"));
         assert_eq!(SearchLine::parse("can").words, "can");
         assert_eq!(SearchLine::parse("can ").words, "can ");
         assert_eq!(SearchLine::parse("since:99999999999999999999d").words, "since:99999999999999999999d");

@@ -25,6 +25,8 @@ pub struct Windowed<T: ListRow> {
     pinned: Option<T::Id>,
     waiting: Option<usize>,
     changed_meanwhile: bool,
+    /// The last request failed; nothing is asked for until the cursor moves or the list is read anew.
+    failed: bool,
     /// The row to which the cursor goes once it is listed.
     sought: Option<T::Id>,
 }
@@ -61,6 +63,7 @@ impl<T: ListRow> Default for Windowed<T> {
             pinned: None,
             waiting: None,
             changed_meanwhile: false,
+            failed: false,
             sought: None,
         }
     }
@@ -166,6 +169,7 @@ impl<T: ListRow + Clone> Windowed<T> {
     /// Moves the cursor to a row number.
     pub fn place(&mut self, index: usize, height: usize) {
         self.sought = None;
+        self.failed = false;
         let old = self.anchor;
         self.cursor = index.min(self.known().saturating_sub(1));
         self.anchor = self.current().map(ListRow::id);
@@ -185,7 +189,7 @@ impl<T: ListRow + Clone> Windowed<T> {
 
     /// The page to ask for next, if one is needed and none is under way.
     pub fn need(&mut self) -> Option<PageRequest> {
-        if self.waiting.is_some() {
+        if self.waiting.is_some() || self.failed {
             return None;
         }
         let request = self.next_request()?;
@@ -217,6 +221,7 @@ impl<T: ListRow + Clone> Windowed<T> {
             page.stale = true;
         }
         self.changed_meanwhile = self.waiting.is_some();
+        self.failed = false;
     }
 
     /// Forgets everything, as for another query; what is shown stays until the first page arrives.
@@ -225,6 +230,7 @@ impl<T: ListRow + Clone> Windowed<T> {
         self.to_end = false;
         self.waiting = None;
         self.changed_meanwhile = false;
+        self.failed = false;
     }
 
     /// Forgets everything at once.
@@ -232,10 +238,12 @@ impl<T: ListRow + Clone> Windowed<T> {
         *self = Self::default();
     }
 
-    /// The request that was under way failed: it may be made again.
+    /// The request that was under way failed. It is made again once the cursor moves, or after [`Windowed::refresh`] or
+    /// [`Windowed::restart`]: made again at once, it would fail again and again.
     pub fn failed(&mut self) {
         self.waiting = None;
         self.to_end = false;
+        self.failed = true;
     }
 
     /// Puts a row first that is not in the list, under the cursor, until the cursor leaves it.

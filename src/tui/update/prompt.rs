@@ -35,18 +35,23 @@ pub(super) fn open(state: &mut AppState, asking: PromptPurpose) {
     state.overlay = Some(Overlay::Prompt(PromptInput { asking, input: one_line(&before), before, from }));
 }
 
-/// The most characters of a line: more is no question, and would not fit into a request.
-const MAX: usize = 500;
+/// The most bytes of a line: the daemon refuses longer searches and questions.
+const MAX: usize = 1000;
 
-/// How many more characters fit into the line.
+/// How many more bytes fit into the line.
 fn room(input: &TextArea<'static>) -> usize {
-    MAX.saturating_sub(input.lines().iter().map(|line| line.chars().count()).sum())
+    MAX.saturating_sub(input.lines().iter().map(String::len).sum())
+}
+
+/// As much of a text as fits into so many bytes.
+fn fitting(text: &str, room: usize) -> &str {
+    text.split_at(text.floor_char_boundary(room)).0
 }
 
 /// A key that is no act goes into the text.
 pub(super) fn typed(state: &mut AppState, key: KeyPress) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
-        if !matches!(key.code, KeyCode::Char(_)) || room(&prompt.input) > 0 {
+        if !matches!(key.code, KeyCode::Char(c) if c.len_utf8() > room(&prompt.input)) {
             prompt.input.input(KeyEvent::new(key.code, key.mods));
         }
         follow(state);
@@ -57,7 +62,7 @@ pub(super) fn typed(state: &mut AppState, key: KeyPress) {
 pub(super) fn paste(state: &mut AppState, text: &str) {
     if let Some(Overlay::Prompt(prompt)) = &mut state.overlay {
         let room = room(&prompt.input);
-        prompt.input.insert_str(sanitize_line(text).chars().take(room).collect::<String>());
+        prompt.input.insert_str(fitting(&sanitize_line(text), room));
         follow(state);
     }
 }

@@ -429,7 +429,10 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
                 story.error = Some(message);
             }
         }
-        Slot::Diagnose => state.models.error = Some(message),
+        Slot::Diagnose => {
+            state.models.failed(message, state.now);
+            out.extend(state.models.again_at().map(Effect::Wake));
+        }
         Slot::Agents => state.agents.error = Some(message),
         Slot::AgentActs => {
             state.agents.list.failed();

@@ -150,3 +150,19 @@ fn the_view_scrolls_no_further_than_needed() {
     assert_eq!(list.top(10), 90);
     assert_eq!(list.top(100), 0, "a taller screen shows what fits");
 }
+
+#[test]
+fn a_failed_request_is_made_again_only_after_something_happened() {
+    let rows = down_from(1_000);
+    let events: [fn(&mut Windowed<N>); 3] = [|list| list.step(1, 10), Windowed::refresh, Windowed::restart];
+    for happens in events {
+        let mut list = Windowed::default();
+        settle(&mut list, &rows, false);
+        list.refresh();
+        assert!(list.need().is_some());
+        list.failed();
+        assert_eq!(list.need(), None);
+        happens(&mut list);
+        assert!(list.need().is_some());
+    }
+}

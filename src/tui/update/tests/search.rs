@@ -189,3 +189,36 @@ fn a_palette_in_which_nothing_fits_says_so() {
     press(&mut state, "enter");
     assert!(state.overlay.is_none());
 }
+
+#[test]
+fn a_list_that_could_not_be_read_is_not_asked_for_again_at_once() {
+    let lists =
+        [(Screen::Claims, Slot::Claims), (Screen::Cards, Slot::Conflicts), (Screen::Timeline, Slot::Timeline)];
+    for (screen, slot) in lists {
+        let asked = |out: &[Effect]| {
+            out.iter().find_map(|effect| match effect {
+                Effect::Read(ticket, _) if ticket.slot == slot => Some(*ticket),
+                _ => None,
+            })
+        };
+        let mut state = app(SIZE, Opening { screen: Some(screen), ..Opening::default() });
+        let out = step(&mut state, Msg::Key(KeyPress::parse("ctrl-r").unwrap()));
+        let ticket = asked(&out).unwrap();
+        for kind in [FailureKind::Refused, FailureKind::Timeout] {
+            let out = step(&mut state, Msg::Reply(ticket, Err(failure(kind))));
+            assert_eq!(asked(&out), None, "{slot:?}, {kind:?}");
+        }
+        state.now += 500;
+        let out = step(&mut state, Msg::Key(KeyPress::char('j')));
+        assert!(asked(&out).is_some(), "{slot:?}: it is tried again as one goes on");
+    }
+}
+
+#[test]
+fn a_search_line_takes_as_many_bytes_as_the_daemon_does() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    press(&mut state, "/");
+    step(&mut state, Msg::Paste("配".repeat(400)));
+    press(&mut state, "配 a");
+    assert_eq!(state.claims.search, format!("{}a", "配".repeat(333)));
+}
