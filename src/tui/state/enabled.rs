@@ -154,10 +154,10 @@ fn past_claim(state: &AppState) -> Can {
     if claim.status == Status::Active { Err("this claim is already active".to_owned()) } else { idle(state) }
 }
 
-/// The claim under the cursor needs review, or several are marked.
+/// The claim under the cursor needs review, or claims are marked.
 fn needs_review(state: &AppState) -> Can {
     match state.marked_claims().len() {
-        0 | 1 => {}
+        0 => {}
         n if n > MAX_CARDS => return Err(format!("{n} claims are marked; one act reviews at most {MAX_CARDS}")),
         _ => return idle(state),
     }

@@ -201,8 +201,8 @@ pub struct ActForm {
     pub effect: String,
     /// The scope of what it is about.
     pub scope: Scope,
-    /// The revision of the card or claim as it was shown.
-    pub rev: u64,
+    /// The revision of the card or claim as it was shown; absent if it was not shown.
+    pub rev: Option<u64>,
     /// The sides of the card, for the choice of a target.
     pub members: Vec<ClaimId>,
     /// The marked cards, if it is about those.

@@ -143,6 +143,11 @@ impl Marks {
         }
     }
 
+    /// The marked claims of all scopes.
+    pub fn claims(&self) -> impl Iterator<Item = &ClaimMark> {
+        self.claims.iter()
+    }
+
     /// The marked cards of a scope.
     pub fn cards_in(&self, scope: &Scope) -> Vec<&CardSummary> {
         self.cards.iter().filter(|card| card.scope == *scope).collect()
@@ -166,7 +171,7 @@ pub fn refs<'a>(cards: impl IntoIterator<Item = &'a CardSummary>) -> Vec<CardRef
 }
 
 /// The mark of an item that is about a claim.
-fn claim_mark(item: &InboxItem) -> Option<ClaimMark> {
+pub fn claim_mark(item: &InboxItem) -> Option<ClaimMark> {
     let claim = match item {
         InboxItem::Review(item) => &item.claim,
         InboxItem::Notice(item) => &item.claim,

@@ -101,9 +101,9 @@ fn file_of(source: &str) -> String {
 pub(super) fn form(state: &mut AppState, act: ClaimAct, key: Option<KeyPress>) {
     let marked = if act == ClaimAct::Reviewed { state.marked_claims() } else { Vec::new() };
     let mut form = match (marked.split_first(), state.selected_claim()) {
-        (Some((first, rest)), _) if !rest.is_empty() || state.selected_claim().is_none() => {
-            form_setup::reviewed(first, rest)
-        }
+        // The only marked claim is the one under the cursor: its revision is known.
+        (Some((first, [])), Some(claim)) if first.id == claim.id => form_setup::claim(claim, act),
+        (Some((first, rest)), _) => form_setup::reviewed(first, rest),
         (_, Some(claim)) => form_setup::claim(claim, act),
         (_, None) => return,
     };

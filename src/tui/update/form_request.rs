@@ -50,7 +50,7 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
                 statement: merged.then_some(statement),
                 qualifiers,
                 until: (act == CardAct::Snooze).then(|| now + snoozed(form)),
-                expect_rev: Some(form.rev),
+                expect_rev: form.rev,
             };
             Ok(WriteRequest::Resolve { card: id.to_hex(), request })
         }
@@ -77,10 +77,8 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
             ..RememberRequest::default()
         }))),
         FormSubject::Claim { id, act } => {
-            // Of several claims none is shown with the revision that it has.
-            let expect_rev = form.members.is_empty().then_some(form.rev);
             let also: Vec<String> = form.members.iter().map(|id| id.to_hex()).collect();
-            let request = |caller| ActRequest { caller, target: id.to_hex(), also, reason: reason.clone(), expect_rev };
+            let request = |caller| ActRequest { caller, target: id.to_hex(), also, reason: reason.clone(), expect_rev: form.rev };
             Ok(match act {
                 ClaimAct::Retract => WriteRequest::Retract(request(caller)),
                 ClaimAct::Reinstate => WriteRequest::Reinstate(request(caller)),
@@ -101,7 +99,7 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
                     WriteRequest::Supersede(SupersedeRequest {
                         targets: vec![id.to_hex()],
                         successor: None,
-                        expect_rev: Some(form.rev),
+                        expect_rev: form.rev,
                         claim,
                     })
                 }

@@ -50,7 +50,7 @@ pub(super) fn card(card: &Card, act: CardAct, winner: Option<usize>) -> ActForm 
     let (title, effect) = words(card, act, winner);
     let about = FormSubject::Card { id: summary.id, act, merged, winner: stays };
     ActForm {
-        rev: summary.rev,
+        rev: Some(summary.rev),
         members: sides.iter().filter_map(|side| card.view.sides.get(*side)).map(|side| side.claim.id).collect(),
         ..plain(about, title, effect, summary.scope.clone(), fields)
     }
@@ -83,18 +83,22 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> ActForm {
     }
     fields.push(text_field(FieldId::Reason, "Reason", "the reason, stored with the claim", ""));
     let about = FormSubject::Claim { id: claim.id, act };
-    ActForm { rev: claim.rev, ..plain(about, title, effect, claim.scope.clone(), fields) }
+    ActForm { rev: Some(claim.rev), ..plain(about, title, effect, claim.scope.clone(), fields) }
 }
 
-/// The form of saying of several claims of one scope that they were looked at.
+/// The form that marks claims of one scope as reviewed, of which the revisions are not shown.
 pub(super) fn reviewed(first: &ClaimMark, rest: &[ClaimMark]) -> ActForm {
     let about = FormSubject::Claim { id: first.id, act: ClaimAct::Reviewed };
-    let title = format!("{} claims: mark as reviewed", rest.len() + 1);
-    let effect = "They stay as they are and leave the Inbox. One undo brings them back.".to_owned();
+    let (title, effect) = if rest.is_empty() {
+        (format!("Mark {} as reviewed", first.id.short()), "It stays as it is and leaves the Inbox. Undo brings it back.")
+    } else {
+        let title = format!("{} claims: mark as reviewed", rest.len() + 1);
+        (title, "They stay as they are and leave the Inbox. One undo brings them back.")
+    };
     let fields = vec![text_field(FieldId::Reason, "Reason", "why", "")];
     ActForm {
         members: rest.iter().map(|mark| mark.id).collect(),
-        ..plain(about, title, effect, first.scope.clone(), fields)
+        ..plain(about, title, effect.to_owned(), first.scope.clone(), fields)
     }
 }
 
@@ -127,7 +131,7 @@ pub(super) fn plain(about: FormSubject, title: String, effect: String, scope: Sc
         title,
         effect,
         scope,
-        rev: 0,
+        rev: None,
         members: Vec::new(),
         cards: Vec::new(),
         keeps: Vec::new(),

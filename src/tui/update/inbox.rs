@@ -3,6 +3,7 @@
 use super::why;
 use crate::{
     api::{InboxItem, InboxKind, QuarantineRequest},
+    domain::ClaimId,
     tui::{
         key::KeyPress,
         msg::{Effect, WriteRequest},
@@ -11,7 +12,8 @@ use crate::{
             claims::StatusFilter,
             conflicts::CardListFilter,
             form::FormSubject,
-            inbox::{InboxRow, ItemId},
+            inbox::{InboxRow, ItemId, id_of},
+            marks::claim_mark,
             overlay::Confirm,
             search_line::VerdictChoice,
             why::Subject,
@@ -122,27 +124,33 @@ pub(super) fn answer(state: &mut AppState, opener: Option<KeyPress>, accept: boo
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, yes, write, opener)));
 }
 
-/// Notes what an act that is being sent is about, so that the cursor can go on once it is done.
+/// Notes which rows an act that is being sent will settle, so that the cursor can go on once it is done.
 pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
-    let beside = matches!(&state.overlay, Some(Overlay::Form(form)) if matches!(form.about, FormSubject::New | FormSubject::NewTeam | FormSubject::JoinTeam));
-    let about =
-        !beside && matches!(acting, Acting::Form | Acting::Confirmed | Acting::Redact) && state.screen == Screen::Inbox;
-    let held = match &state.overlay {
-        Some(Overlay::Form(form)) => match form.about {
-            FormSubject::Held { id } => Some(ItemId::Card(id)),
-            _ => None,
+    let rows = match (acting, &state.overlay) {
+        _ if state.screen != Screen::Inbox => Vec::new(),
+        (Acting::Form, Some(Overlay::Form(form))) => match form.about {
+            FormSubject::Card { id, .. } | FormSubject::Held { id } => vec![ItemId::Card(id)],
+            FormSubject::Claim { id, .. } => rows_of_claims(state, |claim| claim == id || form.members.contains(&claim)),
+            // The answer says which cards it settled.
+            FormSubject::Many { .. } | FormSubject::New | FormSubject::NewTeam | FormSubject::JoinTeam => Vec::new(),
         },
-        _ => None,
+        (Acting::Confirmed | Acting::Redact, _) => state.inbox.anchor().cloned().into_iter().collect(),
+        (Acting::Form | Acting::Undo(..) | Acting::Audit(_), _) => Vec::new(),
     };
-    let marked = state.marked_claims();
-    let rows = if let Some(held) = held {
-        vec![held]
-    } else if marked.is_empty() {
-        state.inbox.anchor().cloned().into_iter().collect()
-    } else {
-        marked.into_iter().map(|mark| mark.row).collect()
-    };
-    state.inbox.acting = if about { rows } else { Vec::new() };
+    state.inbox.acting = rows;
+}
+
+/// The rows about these claims that are listed or marked; an act on a claim settles them all.
+fn rows_of_claims(state: &AppState, is_one: impl Fn(ClaimId) -> bool) -> Vec<ItemId> {
+    let listed = state.inbox.listed().0.chain(state.inbox.item());
+    let listed = listed.filter_map(claim_mark).chain(state.conflicts.marks.claims().cloned());
+    let mut rows = Vec::new();
+    for mark in listed.filter(|mark| is_one(mark.id)) {
+        if !rows.contains(&mark.row) {
+            rows.push(mark.row);
+        }
+    }
+    rows
 }
 
 /// Takes the daemon's answer. If the item under the cursor was settled elsewhere, a message says by whom.
@@ -177,18 +185,20 @@ fn report_settled(state: &mut AppState, lost: Option<InboxItem>, out: &mut Vec<E
     out.push(state.toast(Tone::Warn, text));
 }
 
-/// The reason that is known for saying that a claim was looked at.
+/// The reason that is known for marking claims as reviewed: those that are marked, else the one under the cursor.
 pub(super) fn prefilled_reason(state: &AppState) -> Option<String> {
     if state.screen != Screen::Inbox {
         return None;
     }
-    if state.marked_claims().len() > 1 {
-        return Some("Reviewed: they still hold.".to_owned());
-    }
-    if state.inbox.notice().is_some() {
-        return Some("Reviewed: it still holds.".to_owned());
-    }
-    let cause = state.inbox.review()?.causes.first()?;
+    let item = match &*state.marked_claims() {
+        [] => state.inbox.item(),
+        [one] => state.inbox.listed().0.find(|item| id_of(item) == one.row),
+        _ => return Some("Reviewed: they still hold.".to_owned()),
+    };
+    let cause = match item {
+        Some(InboxItem::Review(review)) => review.causes.first()?,
+        _ => return Some("Reviewed: it still holds.".to_owned()),
+    };
     let did = cause.verb();
     Some(format!(
         "It still holds, although {} {did} a claim that it depends on.",

@@ -10,6 +10,7 @@ mod held;
 mod inbox;
 mod judging;
 mod many;
+mod marks;
 mod matches;
 mod notes;
 mod peers;

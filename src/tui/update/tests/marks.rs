@@ -1,0 +1,68 @@
+//! Marked claims: an act is about those that its form names, and about no others.
+
+use super::*;
+use crate::{domain::EventId, tui::state::inbox::ItemId};
+
+fn review() -> ItemId {
+    ItemId::Review(id(40))
+}
+
+fn notice(n: u8) -> ItemId {
+    ItemId::Notice(EventId([n; 32]))
+}
+
+fn go_to(state: &mut AppState, wanted: &ItemId) {
+    press(state, "g");
+    for _ in 0..30 {
+        if state.inbox.anchor() == Some(wanted) {
+            return;
+        }
+        press(state, "j");
+    }
+    panic!("{wanted:?} is not there");
+}
+
+/// An app in which these rows of the Inbox are marked.
+fn marked(rows: &[ItemId]) -> AppState {
+    let mut state = app(SIZE, Opening::default());
+    for row in rows {
+        go_to(&mut state, row);
+        press(&mut state, "space");
+    }
+    state
+}
+
+#[test]
+fn one_marked_claim_is_reviewed_instead_of_the_next_row() {
+    let mut state = marked(&[review()]);
+    go_to(&mut state, &notice(0x51));
+    press(&mut state, "v");
+    assert_eq!(reason(&state), "It still holds, although max via claude-code superseded a claim that it depends on.");
+    let out = press(&mut state, "ctrl-s");
+    let Some((ticket, WriteRequest::Reviewed(request))) = written(&out) else { panic!("{out:?}") };
+    assert_eq!((request.target, request.also, request.expect_rev), (id(40).to_hex(), vec![], None));
+    step(&mut state, done("Reviewed", None).to(ticket));
+    assert_eq!((state.inbox.settled, state.conflicts.marks.len()), (1, 0));
+    assert_eq!(state.inbox.anchor(), Some(&notice(0x51)), "that row still waits");
+}
+
+#[test]
+fn a_marked_claim_under_the_cursor_is_reviewed_as_it_was_shown() {
+    let mut state = marked(&[review()]);
+    go_to(&mut state, &review());
+    let out = press(&mut state, "v ctrl-s");
+    let Some((_, WriteRequest::Reviewed(request))) = written(&out) else { panic!("{out:?}") };
+    assert_eq!((request.target, request.expect_rev), (id(40).to_hex(), Some(3)));
+}
+
+#[test]
+fn an_act_on_the_row_under_the_cursor_leaves_the_marked_ones_alone() {
+    let mut state = marked(&[review(), notice(0x52)]);
+    go_to(&mut state, &notice(0x51));
+    let out = press(&mut state, "r n o ctrl-s");
+    let Some((ticket, WriteRequest::Retract(request))) = written(&out) else { panic!("{out:?}") };
+    assert_eq!(request.target, id(41).to_hex());
+    step(&mut state, done("Retracted", None).to(ticket));
+    assert_eq!((state.inbox.settled, state.conflicts.marks.len()), (1, 2));
+    assert_eq!(state.inbox.released, [notice(0x51)]);
+}
