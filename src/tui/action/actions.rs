@@ -271,7 +271,7 @@ macro_rules! for_each_action {
         Suspend: None in Global by ["ctrl-z"], "Suspend";
             "Back to the shell; `fg` returns."; if always => |_, _, out| out.push(Effect::Suspend);
         Quit: None in Global by ["q", "ctrl-c"], "Quit" "quit", also ["exit", "close"];
-            "Leave the app."; if always => |_, _, out| out.push(Effect::Quit);
+            "Leave the app."; if always => |state, _, out| global::quit(state, out);
         Tour: None in Global by ["ctrl-t"], "Tour", also ["introduction", "onboarding"];
             "Show a short introduction."; if always => |state, _, _| tour::open(state);
 

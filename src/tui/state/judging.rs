@@ -22,6 +22,13 @@ pub struct PairToJudge {
     pub stored: Option<(OpId, PairEffect)>,
 }
 
+impl PairToJudge {
+    /// Whether a verdict was given that is not known to be stored.
+    fn is_unsent(&self) -> bool {
+        self.verdict.is_some() && self.stored.is_none()
+    }
+}
+
 /// The pairs that wait, and the one that is shown.
 #[derive(Clone, Debug)]
 pub struct JudgingState {
@@ -61,6 +68,30 @@ impl JudgingState {
         }
     }
 
+    /// Begins again with the pairs of a scope; of those known, only the ones with verdicts still to be sent are kept.
+    pub fn reopen(&mut self, scope: Option<Scope>) {
+        self.pairs.retain(PairToJudge::is_unsent);
+        self.given.retain(|id| self.pairs.iter().any(|known| known.pair.id == *id));
+        (self.scope, self.loaded, self.error) = (scope, false, None);
+        (self.at, self.scroll, self.total) = (self.pairs.len(), 0, 0);
+    }
+
+    /// How many verdicts were given that are not known to be stored; one of them may be on its way.
+    pub fn unsent(&self) -> usize {
+        self.pairs.iter().filter(|known| known.is_unsent()).count()
+    }
+
+    /// The verdicts that were given and not sent yet, in their order. They are on their way from then on.
+    pub fn all_to_send(&mut self) -> Vec<(PairInDoubt, PairVerdict)> {
+        let unsent = self.given.iter().filter(|id| self.sending != Some(**id)).filter_map(|id| self.of(*id));
+        let unsent: Vec<_> = unsent
+            .filter(|known| known.is_unsent())
+            .filter_map(|known| Some((known.pair.clone(), known.verdict?)))
+            .collect();
+        self.given.clear();
+        unsent
+    }
+
     /// What the daemon is asked for.
     pub fn query(&self) -> DoubtsQuery {
         let (org_id, project) = self.scope.clone().map(|scope| (scope.org_id, scope.project)).unzip();
@@ -78,7 +109,8 @@ impl JudgingState {
             }
         }
         // Those whose verdicts are on their way are still counted by the daemon.
-        let unsent = self.pairs.iter().filter(|known| known.verdict.is_some() && known.stored.is_none()).count();
+        let here = |known: &&PairToJudge| self.scope.as_ref().is_none_or(|scope| *scope == known.pair.scope);
+        let unsent = self.pairs.iter().filter(|known| known.is_unsent()).filter(here).count();
         self.total = doubts.total.saturating_sub(unsent);
         self.loaded = true;
         self.error = None;

@@ -168,6 +168,8 @@ pub struct AppState {
     pub overlay: Option<Overlay>,
     /// Forms that were closed without being sent, by what they are about.
     pub drafts: HashMap<form::FormSubject, ActForm>,
+    /// The pairs that were closed before all verdicts given on them were sent.
+    pub closed_pairs: Option<Box<judging::JudgingState>>,
     /// Short messages, the newest last.
     pub toasts: Vec<Toast>,
     /// What happened in this session, the newest last.
@@ -221,6 +223,7 @@ impl AppState {
             theme: ThemeBase::default(),
             keys: Keymap::default(),
             drafts: HashMap::new(),
+            closed_pairs: None,
             toasts: Vec::new(),
             log: VecDeque::new(),
             done: Vec::new(),

@@ -64,6 +64,12 @@ pub(super) fn start(state: &mut AppState, out: &mut Vec<Effect>) {
     out.push(Effect::Start);
 }
 
+/// Leaves the app.
+pub(super) fn quit(state: &mut AppState, out: &mut Vec<Effect>) {
+    super::judging::send_all(state, out);
+    out.push(Effect::Quit);
+}
+
 /// Opens the log of this session.
 pub(super) fn open_log(state: &mut AppState) {
     state.overlay = Some(Overlay::Log { up: 0 });

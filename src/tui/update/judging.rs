@@ -2,8 +2,8 @@
 
 use super::{command_line, global, live, motion::Motion, reads, replies::sentence, undo};
 use crate::{
-    api::{Doubts, JudgePairsRequest, JudgedPairs, PairEffect, VerdictOnPair},
-    domain::{OpId, PairVerdict},
+    api::{Doubts, JudgePairsRequest, JudgedPairs, PairEffect, PairInDoubt, VerdictOnPair},
+    domain::{OpId, PairVerdict, Scope, text::count},
     tui::{
         hits::Pane,
         msg::{Effect, FailureKind, ReadRequest, RequestFailure, Slot, WriteRequest},
@@ -11,40 +11,74 @@ use crate::{
     },
 };
 
+/// The most verdicts that the daemon takes in a request.
+const MOST: usize = 50;
+
 /// Said if a pair no longer waits.
 const STALE: &str = "That pair was judged already, or one of its claims is no longer active.";
 
-fn judging(state: &mut AppState) -> Option<&mut JudgingState> {
+/// The pairs that are shown.
+fn shown(state: &mut AppState) -> Option<&mut JudgingState> {
     match &mut state.overlay {
         Some(Overlay::Judging(judging)) => Some(judging),
         _ => None,
     }
 }
 
+/// The pairs that are shown, or those that were closed before all verdicts on them were sent.
+fn judging(state: &mut AppState) -> Option<&mut JudgingState> {
+    match &mut state.overlay {
+        Some(Overlay::Judging(judging)) => Some(judging),
+        _ => state.closed_pairs.as_deref_mut(),
+    }
+}
+
 /// Shows the pairs that wait, one after another.
 pub(super) fn open(state: &mut AppState, out: &mut Vec<Effect>) {
-    let fresh = JudgingState::new(state.scope.clone());
-    let query = fresh.query();
-    state.overlay = Some(Overlay::Judging(Box::new(fresh)));
+    let scope = state.scope.clone();
+    let judging = match state.closed_pairs.take() {
+        Some(mut closed) => {
+            closed.reopen(scope);
+            closed
+        }
+        None => Box::new(JudgingState::new(scope)),
+    };
+    let query = judging.query();
+    state.overlay = Some(Overlay::Judging(judging));
     reads::read(state, Slot::Doubts, ReadRequest::Doubts(query), out);
 }
 
-/// Closes the pairs.
+/// Closes the pairs. Verdicts that still have to be sent are sent all the same, one after another.
 pub(super) fn close(state: &mut AppState) {
-    state.overlay = None;
+    if let Some(Overlay::Judging(judging)) = state.overlay.take()
+        && judging.unsent() > 0
+    {
+        state.closed_pairs = Some(judging);
+    }
     live::refresh_all(state);
+}
+
+/// Sends the verdicts that still wait, all at once, since the app is left.
+pub(super) fn send_all(state: &mut AppState, out: &mut Vec<Effect>) {
+    let mut rest = judging(state).map(JudgingState::all_to_send).unwrap_or_default();
+    while let Some(scope) = rest.first().map(|(pair, _)| pair.scope.clone()) {
+        let (mut own, other): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(pair, _)| pair.scope == scope);
+        let more = own.split_off(own.len().min(MOST));
+        write(state, &scope, own, out);
+        rest = more.into_iter().chain(other).collect();
+    }
 }
 
 /// Takes the pairs that wait.
 pub(super) fn accept(state: &mut AppState, doubts: Doubts) {
-    if let Some(judging) = judging(state) {
+    if let Some(judging) = shown(state) {
         judging.accept(doubts);
     }
 }
 
 /// Gives a verdict on the pair that is shown.
 pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Effect>) {
-    if let Some(judging) = judging(state) {
+    if let Some(judging) = shown(state) {
         judging.give(verdict);
         send(state, out);
     }
@@ -53,11 +87,18 @@ pub(super) fn give(state: &mut AppState, verdict: PairVerdict, out: &mut Vec<Eff
 /// Sends the next verdict that was given, if none is on its way.
 fn send(state: &mut AppState, out: &mut Vec<Effect>) {
     let Some((pair, verdict)) = judging(state).and_then(JudgingState::next_to_send) else { return };
-    let caller = state.caller(&pair.scope);
+    let scope = pair.scope.clone();
+    write(state, &scope, vec![(pair, verdict)], out);
+}
+
+/// Sends verdicts on pairs of a scope.
+fn write(state: &mut AppState, scope: &Scope, verdicts: Vec<(PairInDoubt, PairVerdict)>, out: &mut Vec<Effect>) {
+    let caller = state.caller(scope);
     if let Some(op) = caller.op_id {
         state.remember_own(op);
     }
-    let verdicts = vec![VerdictOnPair { pair: pair.id.to_hex(), verdict, because: None }];
+    let verdict = |(pair, verdict): (PairInDoubt, _)| VerdictOnPair { pair: pair.id.to_hex(), verdict, because: None };
+    let verdicts = verdicts.into_iter().map(verdict).collect();
     let write = WriteRequest::JudgePairs(JudgePairsRequest { caller, verdicts, ..JudgePairsRequest::default() });
     state.note(Tone::Info, format!("$ {}", command_line::of(&write)));
     let ticket = state.ticket(Slot::Judged);
@@ -83,17 +124,18 @@ pub(super) fn stored(state: &mut AppState, judged: JudgedPairs, out: &mut Vec<Ef
     state.requests.inbox = true;
     send(state, out);
     more(state, out);
+    state.closed_pairs = state.closed_pairs.take().filter(|closed| closed.unsent() > 0);
 }
 
 /// Reads the next pairs once all that were read are judged.
 fn more(state: &mut AppState, out: &mut Vec<Effect>) {
-    if let Some(query) = judging(state).filter(|judging| judging.wants_more()).map(|judging| judging.query()) {
+    if let Some(query) = shown(state).filter(|judging| judging.wants_more()).map(|judging| judging.query()) {
         reads::read(state, Slot::Doubts, ReadRequest::Doubts(query), out);
     }
 }
 
-/// A verdict was not stored, or the pairs were not read.
-pub(super) fn failed(state: &mut AppState, failure: &RequestFailure, out: &mut Vec<Effect>) {
+/// The pairs were not read, or a verdict was not stored.
+pub(super) fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut Vec<Effect>) {
     // Somebody judged it meanwhile, or one of its claims gave way by a verdict that was given before.
     if failure.kind == FailureKind::Stale {
         if let Some(judging) = judging(state) {
@@ -101,31 +143,45 @@ pub(super) fn failed(state: &mut AppState, failure: &RequestFailure, out: &mut V
         }
         out.push(state.toast(Tone::Info, STALE));
         send(state, out);
+        state.closed_pairs = state.closed_pairs.take().filter(|closed| closed.unsent() > 0);
         return more(state, out);
     }
     let hint = match (failure.kind, &failure.hint) {
-        (FailureKind::Unreachable, _) => state.keys.say(" {judging_close} goes back; there {start} starts the daemon."),
+        (FailureKind::Unreachable, _) if shown(state).is_some() => {
+            state.keys.say(" {judging_close} goes back; there {start} starts the daemon.")
+        }
+        (FailureKind::Unreachable, _) => state.keys.say(" {start} starts the daemon."),
         (_, Some(hint)) => format!(" ({hint})"),
         (_, None) => String::new(),
     };
     let message = format!("{}{hint}", sentence(&failure.message));
-    match judging(state) {
+    match shown(state) {
+        Some(judging) if slot == Slot::Doubts => judging.error = Some(message.clone()),
         Some(judging) => judging.failed(message.clone()),
-        None => out.push(state.toast(Tone::Bad, message.clone())),
+        None => {
+            let closed = (slot == Slot::Judged).then(|| state.closed_pairs.take()).flatten();
+            // After a timeout it is not known whether the first of them is stored.
+            let not = if failure.kind == FailureKind::Timeout { "may not be stored" } else { "not stored" };
+            let lost = closed.map_or_else(String::new, |closed| {
+                let verdicts = count(closed.unsent(), "verdict", "verdicts");
+                format!("{verdicts} {not}; pairs without a verdict still wait. ")
+            });
+            out.push(state.toast(Tone::Bad, format!("{lost}{message}")));
+        }
     }
     state.note(Tone::Bad, message);
 }
 
 /// Goes to another pair.
 pub(super) fn step(state: &mut AppState, by: isize) {
-    if let Some(judging) = judging(state) {
+    if let Some(judging) = shown(state) {
         judging.step(by);
     }
 }
 
 /// Takes the last verdict back.
 pub(super) fn take_back(state: &mut AppState, out: &mut Vec<Effect>) {
-    if let Some(Some((op, scope))) = judging(state).and_then(JudgingState::take_back) {
+    if let Some(Some((op, scope))) = shown(state).and_then(JudgingState::take_back) {
         let write = undo::request(state, op, &scope);
         global::send(state, write, Acting::Undo(op, scope), out);
     }
@@ -133,7 +189,7 @@ pub(super) fn take_back(state: &mut AppState, out: &mut Vec<Effect>) {
 
 /// An act was undone, perhaps a verdict.
 pub(super) fn undone(state: &mut AppState, op: OpId) {
-    if let Some(judging) = judging(state) {
+    if let Some(judging) = shown(state) {
         judging.undone(op);
     }
 }
@@ -141,7 +197,7 @@ pub(super) fn undone(state: &mut AppState, op: OpId) {
 /// Scrolls the pair.
 pub(super) fn scroll(state: &mut AppState, motion: Motion) {
     let overflow = state.hits.overflow(Pane::Pair);
-    if let Some(judging) = judging(state) {
+    if let Some(judging) = shown(state) {
         judging.scroll = motion.apply(judging.scroll.min(overflow), overflow);
     }
 }

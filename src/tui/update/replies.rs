@@ -392,7 +392,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
         return page::failed(state, failure);
     }
     if matches!(slot, Slot::Doubts | Slot::Judged) {
-        judging::failed(state, failure, out);
+        judging::failed(state, slot, failure, out);
     }
     if failure.kind == FailureKind::Unreachable {
         state.note(Tone::Bad, failure.message.clone());

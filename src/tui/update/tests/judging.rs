@@ -169,3 +169,43 @@ fn ten_pairs_are_judged_with_ten_keys() {
     let held = KeyPress { repeat: true, ..KeyPress::char('k') };
     assert!(written(&step(&mut state, Msg::Key(held))).is_none());
 }
+
+#[test]
+fn verdicts_that_still_wait_when_the_pairs_are_closed_are_sent_all_the_same() {
+    let mut state = inbox();
+    press(&mut state, "J");
+    let (ticket, _) = sent(&press(&mut state, "k")).unwrap();
+    press(&mut state, "k k esc");
+    assert!(state.overlay.is_none());
+    let out = step(&mut state, Msg::Reply(ticket, Ok(answer(110, 1, PairEffect::Kept))));
+    let (ticket, verdict) = sent(&out).unwrap();
+    assert_eq!(verdict.pair, card_id(112).to_hex());
+    // Opening the pairs again does not make its answer a late one.
+    super::super::judging::open(&mut state, &mut Vec::new());
+    let out = step(&mut state, Msg::Reply(ticket, Ok(answer(112, 2, PairEffect::Kept))));
+    let (ticket, _) = sent(&out).unwrap();
+    press(&mut state, "esc");
+    step(&mut state, Msg::Reply(ticket, Ok(answer(1, 3, PairEffect::Kept))));
+    assert_eq!((state.done.len(), state.closed_pairs.is_none()), (3, true));
+}
+
+#[test]
+fn verdicts_that_were_not_stored_after_the_pairs_were_closed_are_counted_in_a_message() {
+    let mut state = inbox();
+    press(&mut state, "J");
+    let (ticket, _) = sent(&press(&mut state, "k")).unwrap();
+    press(&mut state, "k esc");
+    step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Unreachable))));
+    assert!(toasts(&state).contains("2 verdicts not stored; pairs without a verdict still wait."), "{}", toasts(&state));
+    assert!(state.closed_pairs.is_none());
+}
+
+#[test]
+fn leaving_the_app_sends_what_was_judged() {
+    let mut state = inbox();
+    press(&mut state, "J k k k esc");
+    let out = step(&mut state, Msg::Key(KeyPress::char('q')));
+    let Some((_, WriteRequest::JudgePairs(request))) = written(&out) else { panic!("{out:?}") };
+    assert_eq!(request.verdicts.len(), 2, "the first is on its way already");
+    assert!(out.contains(&Effect::Quit));
+}
