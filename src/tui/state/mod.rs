@@ -107,8 +107,8 @@ pub enum Daemon {
 /// An act that waits for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acting {
-    /// That of the open form.
-    Form,
+    /// That of a form.
+    Form(form::FormSubject),
     /// Taking back an act, or an undo.
     Undo(OpId, Scope),
     /// Dropping a text, which nothing undoes.

@@ -45,7 +45,31 @@ pub(super) fn held_down(state: &mut AppState, key: KeyPress) -> bool {
 /// Closes the form; what was written is kept until the app ends.
 pub(super) fn cancel(state: &mut AppState) {
     if let Some(Overlay::Form(form)) = state.overlay.take() {
-        state.drafts.insert(form.about, *form);
+        state.drafts.insert(form.about, ActForm { sending: false, ..*form });
+    }
+}
+
+/// Whether the form of an act is open.
+pub(super) fn is_open(state: &AppState, acting: Option<&Acting>) -> bool {
+    matches!((&state.overlay, acting), (Some(Overlay::Form(form)), Some(Acting::Form(about))) if form.about == *about)
+}
+
+/// The act of a form succeeded: the form and its draft are no longer needed. Other forms stay as they are.
+pub(super) fn close(state: &mut AppState, acting: Option<&Acting>) {
+    if is_open(state, acting) {
+        state.overlay = None;
+    }
+    if let Some(Acting::Form(about)) = acting {
+        state.drafts.remove(about);
+    }
+}
+
+/// The form of an act, open or kept as a draft.
+pub(super) fn of_act<'a>(state: &'a mut AppState, acting: Option<&Acting>) -> Option<&'a mut ActForm> {
+    let Some(Acting::Form(about)) = acting else { return None };
+    match &mut state.overlay {
+        Some(Overlay::Form(form)) if form.about == *about => Some(form),
+        _ => state.drafts.get_mut(about),
     }
 }
 
@@ -229,7 +253,8 @@ pub(super) fn submit(state: &mut AppState, key: Option<KeyPress>, out: &mut Vec<
     }
     form.sending = true;
     form.error = None;
-    global::send(state, write, Acting::Form, out);
+    let about = form.about;
+    global::send(state, write, Acting::Form(about), out);
 }
 
 fn with_op(mut write: WriteRequest, op: Option<crate::domain::OpId>) -> WriteRequest {
@@ -269,11 +294,11 @@ fn refuse(form: &mut ActForm, field: Option<FieldId>, message: String) {
     form.error = Some((field, message));
 }
 
-/// The form's request failed: it stays as it was written.
-pub(super) fn failed(state: &mut AppState, failure: &RequestFailure) {
+/// The request of a form failed: it stays as it was written.
+pub(super) fn failed(state: &mut AppState, acting: Option<&Acting>, failure: &RequestFailure) {
     // Here letters are letters: the key that starts the daemon is on the screen behind.
     let start = state.keys.say("{cancel} keeps your text; {start} starts the daemon, then submit again");
-    let Some(form) = form(state) else { return };
+    let Some(form) = of_act(state, acting) else { return };
     form.sending = false;
     if failure.kind == FailureKind::Unreachable {
         return refuse(form, None, format!("No daemon answers: {start}."));
@@ -287,9 +312,9 @@ pub(super) fn failed(state: &mut AppState, failure: &RequestFailure) {
     refuse(form, field, format!("{}{hint}", failure.message));
 }
 
-/// The guard refused the form's request: it stays as it was written.
-pub(super) fn refused(state: &mut AppState, message: String) {
-    let Some(form) = form(state) else { return };
+/// The guard refused the request of a form: it stays as it was written.
+pub(super) fn refused(state: &mut AppState, acting: Option<&Acting>, message: String) {
+    let Some(form) = of_act(state, acting) else { return };
     form.sending = false;
     form.sent = None;
     let statement = form.fields.iter().map(|field| field.id).find(|id| *id == FieldId::Statement);

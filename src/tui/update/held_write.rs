@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{form_request::Problem, form_setup, global, judging, live, reads, replies, undo};
+use super::{form, form_request::Problem, form_setup, global, judging, live, reads, undo};
 use crate::{
     api::{Caller, CardKind, CardSummary, Consider, DoubtBand, InboxItem, JudgeRequest, Questions, QuestionsQuery},
     domain::PairVerdict,
@@ -19,12 +19,10 @@ use crate::{
 };
 
 /// A write is held: opens the form of its question. The reason of the write is the reason of the verdicts, unless it is changed.
-pub(super) fn asked(state: &mut AppState, question: Consider) {
-    let reason = match &state.overlay {
-        Some(Overlay::Form(form)) => form.text(FieldId::Reason),
-        _ => String::new(),
-    };
-    replies::close_form(state);
+pub(super) fn asked(state: &mut AppState, question: Consider, acting: Option<&Acting>) {
+    let reason = form::of_act(state, acting).map_or_else(String::new, |form| form.text(FieldId::Reason));
+    form::close(state, acting);
+    form::cancel(state);
     if !question.replayed {
         state.did(SessionAct {
             op: question.op_id,
@@ -132,7 +130,8 @@ pub(super) fn withdraw(state: &mut AppState, out: &mut Vec<Effect>) {
     let Some(Overlay::Form(form)) = &state.overlay else { return };
     let (Some(op), false) = (form.withdraws, form.sending) else { return };
     let scope = form.scope.clone();
-    replies::close_form(state);
+    let answered = Acting::Form(form.about);
+    form::close(state, Some(&answered));
     let write = undo::request(state, op, &scope);
     global::send(state, write, Acting::Undo(op, scope), out);
 }

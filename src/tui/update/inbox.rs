@@ -128,14 +128,14 @@ pub(super) fn answer(state: &mut AppState, opener: Option<KeyPress>, accept: boo
 pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
     let rows = match (acting, &state.overlay) {
         _ if state.screen != Screen::Inbox => Vec::new(),
-        (Acting::Form, Some(Overlay::Form(form))) => match form.about {
+        (Acting::Form(_), Some(Overlay::Form(form))) => match form.about {
             FormSubject::Card { id, .. } | FormSubject::Held { id } => vec![ItemId::Card(id)],
             FormSubject::Claim { id, .. } => rows_of_claims(state, |claim| claim == id || form.members.contains(&claim)),
             // The answer says which cards it settled.
             FormSubject::Many { .. } | FormSubject::New | FormSubject::NewTeam | FormSubject::JoinTeam => Vec::new(),
         },
         (Acting::Confirmed | Acting::Redact, _) => state.inbox.anchor().cloned().into_iter().collect(),
-        (Acting::Form | Acting::Undo(..) | Acting::Audit(_), _) => Vec::new(),
+        (Acting::Form(_) | Acting::Undo(..) | Acting::Audit(_), _) => Vec::new(),
     };
     state.inbox.acting = rows;
 }

@@ -13,7 +13,7 @@ use crate::{
         hits::Pane,
         msg::{Effect, FailureKind, RequestAnswer, RequestFailure, RequestId, Slot},
         state::{
-            ActForm, Acting, AppState, Daemon, Overlay, Screen, SessionAct, Tone,
+            Acting, AppState, Daemon, Overlay, Screen, SessionAct, Tone,
             conflicts::{Card, CardListFilter},
             form::FormSubject,
             inbox::ItemId,
@@ -141,10 +141,10 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
         RequestAnswer::Outcome(outcome) => {
             let acting = state.acting.take();
             match *outcome {
-                WriteOutcome::Done(done) => self::done(state, done, acting == Some(Acting::Redact), out),
-                WriteOutcome::Stored(stored) => self::stored(state, stored, out),
+                WriteOutcome::Done(done) => self::done(state, done, acting.as_ref(), out),
+                WriteOutcome::Stored(stored) => self::stored(state, stored, acting.as_ref(), out),
                 WriteOutcome::Proposed(proposed) => {
-                    close_form(state);
+                    form::close(state, acting.as_ref());
                     let summary = proposed.summary;
                     let act = SessionAct {
                         op: proposed.op_id,
@@ -157,9 +157,9 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
                     state.did(act);
                     live::refresh_all(state);
                 }
-                WriteOutcome::Consider(consider) => held_write::asked(state, consider),
-                WriteOutcome::Conflict(refused) => self::refused(state, &refused, out),
-                WriteOutcome::Stale(stale) => self::stale(state, stale, out),
+                WriteOutcome::Consider(consider) => held_write::asked(state, consider, acting.as_ref()),
+                WriteOutcome::Conflict(refused) => self::refused(state, &refused, acting.as_ref(), out),
+                WriteOutcome::Stale(stale) => self::stale(state, stale, acting.as_ref(), out),
             }
         }
         RequestAnswer::Many(answer) => many::answered(state, *answer, out),
@@ -236,9 +236,11 @@ fn settled_by(settled: &CardSettlement) -> String {
     format!("Already settled by {by} ({}){reason}", settled.act)
 }
 
-/// An act succeeded. `final_act`: nothing takes it back, and nothing offers to.
-fn done(state: &mut AppState, done: Done, final_act: bool, out: &mut Vec<Effect>) {
-    close_form(state);
+/// An act succeeded.
+fn done(state: &mut AppState, done: Done, acting: Option<&Acting>, out: &mut Vec<Effect>) {
+    // Nothing takes a redaction back, and nothing offers to.
+    let final_act = acting == Some(&Acting::Redact);
+    form::close(state, acting);
     state.conflicts.marks.remove_rows(&state.inbox.acting);
     let (about, settled) = settled_here(state, done.card_id);
     cursor::claims(state, &done.claims);
@@ -268,8 +270,8 @@ fn settled_here(state: &mut AppState, card: Option<CardId>) -> (Vec<ItemId>, usi
     (card.map_or(items, |card| vec![ItemId::Card(card)]), settled)
 }
 
-fn stored(state: &mut AppState, stored: Stored, out: &mut Vec<Effect>) {
-    close_form(state);
+fn stored(state: &mut AppState, stored: Stored, acting: Option<&Acting>, out: &mut Vec<Effect>) {
+    form::close(state, acting);
     if stored.duplicate {
         let text = format!("Nothing was stored: {} already says the same.", stored.claim_id.short());
         out.push(state.toast(Tone::Done, text));
@@ -293,7 +295,7 @@ fn stored(state: &mut AppState, stored: Stored, out: &mut Vec<Effect>) {
 /// The most claims near a stored one that are mentioned.
 const MENTIONED: usize = 2;
 
-fn refused(state: &mut AppState, refused: &Refused, out: &mut Vec<Effect>) {
+fn refused(state: &mut AppState, refused: &Refused, acting: Option<&Acting>, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
     let first = refused.conflicts.first();
     let why = first
@@ -303,22 +305,23 @@ fn refused(state: &mut AppState, refused: &Refused, out: &mut Vec<Effect>) {
         .card_id
         .map_or_else(String::new, |id| format!(" The text is kept on card {} in the Inbox.", id.short()));
     let message = format!("Refused by the guard: {why}{against}.{card}");
-    let judged = matches!(&state.overlay, Some(Overlay::Form(form)) if matches!(form.about, FormSubject::Held { .. }));
-    if judged {
-        close_form(state);
+    if matches!(acting, Some(Acting::Form(FormSubject::Held { .. }))) {
+        form::close(state, acting);
     }
-    if matches!(state.overlay, Some(Overlay::Form(_))) {
-        form::refused(state, message);
-    } else {
-        out.push(state.toast(Tone::Warn, message));
+    if !form::is_open(state, acting) {
+        out.push(state.toast(Tone::Warn, message.clone()));
     }
+    form::refused(state, acting, message);
     live::refresh_all(state);
 }
 
-fn stale(state: &mut AppState, stale: Stale, out: &mut Vec<Effect>) {
+fn stale(state: &mut AppState, stale: Stale, acting: Option<&Acting>, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
-    if let Some(Overlay::Form(form)) = state.overlay.take() {
-        state.drafts.insert(form.about, ActForm { sending: false, sent: None, ..*form });
+    if form::is_open(state, acting) {
+        form::cancel(state);
+    }
+    if let Some(draft) = form::of_act(state, acting) {
+        draft.sent = None;
     }
     let who = stale.card.as_ref().and_then(|card| card.settled.as_ref()).map(settled_by);
     let text = who.unwrap_or(stale.message);
@@ -358,13 +361,6 @@ pub(super) fn need_review(count: usize) -> String {
 pub(super) fn sentence(text: &str) -> String {
     let text = text.trim_end();
     if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
-}
-
-pub(super) fn close_form(state: &mut AppState) {
-    if let Some(Overlay::Form(form)) = state.overlay.take() {
-        state.drafts.remove(&form.about);
-    }
-    state.drafts.retain(|_, form| !form.sending);
 }
 
 /// The card is decided: the cursor goes to the next one, or to the one before if it was the last.
@@ -460,8 +456,8 @@ fn act_failed(state: &mut AppState, failure: &RequestFailure, out: &mut Vec<Effe
     if let (Some(Acting::Undo(op, _)), FailureKind::Stale) = (&acting, failure.kind) {
         undo::stale(state, *op);
     }
-    if acting == Some(Acting::Form) && matches!(state.overlay, Some(Overlay::Form(_))) {
-        form::failed(state, failure);
+    form::failed(state, acting.as_ref(), failure);
+    if form::is_open(state, acting.as_ref()) {
         state.note(Tone::Bad, failure.message.clone());
     } else {
         let hint = failure.hint.as_deref().map_or_else(String::new, |hint| format!(" ({hint})"));

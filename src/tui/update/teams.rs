@@ -1,6 +1,6 @@
 //! Creating and joining a team: forms, the words to compare, and waiting for the other side.
 
-use super::{form_setup, live, reads, replies};
+use super::{form, form_setup, live, reads, replies};
 use crate::{
     api::{CreateTeamRequest, JoinRequest, JoinState, JoinView, TeamView},
     domain::Scope,
@@ -90,8 +90,8 @@ pub(super) fn build(form: &ActForm, caller: crate::api::Caller) -> Result<WriteR
 
 /// A team was made.
 pub(super) fn made(state: &mut AppState, team: &TeamView, out: &mut Vec<Effect>) {
-    state.acting = None;
-    replies::close_form(state);
+    let acting = state.acting.take();
+    form::close(state, acting.as_ref());
     state.requests.sync = true;
     let text = replies::sentence(&team.summary);
     out.push(state.toast(Tone::Done, format!("{text} ergo sync invite makes a ticket for another device.")));
@@ -101,13 +101,14 @@ pub(super) fn made(state: &mut AppState, team: &TeamView, out: &mut Vec<Effect>)
 /// How far a join has come: the words to compare, or how it ended.
 pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &mut Vec<Effect>) {
     if slot == Slot::Act {
-        state.acting = None;
-        replies::close_form(state);
+        let acting = state.acting.take();
+        form::close(state, acting.as_ref());
     }
     if view.state == JoinState::Waiting {
         if slot == Slot::Act {
             let mut page = TextPage::new(PageSubject::Join);
             page.text = Some(words(view));
+            form::cancel(state);
             state.overlay = Some(Overlay::Page(Box::new(page)));
         }
         let again_at = state.now + POLL_MS;

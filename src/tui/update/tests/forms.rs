@@ -160,3 +160,29 @@ fn a_new_claim_goes_to_the_scope_that_its_form_shows() {
     press(&mut state, "+ tab tab tab right");
     assert_eq!(scope_sent(&mut state), ("a".to_owned(), "web".to_owned()));
 }
+
+#[test]
+fn a_text_that_was_closed_while_it_was_sent_goes_only_with_its_own_act() {
+    let statement = |state: &AppState| match &state.overlay {
+        Some(Overlay::Form(form)) => form.text(FieldId::Statement),
+        other => panic!("{other:?}"),
+    };
+    for kind in [FailureKind::Timeout, FailureKind::Unreachable, FailureKind::Refused] {
+        let mut state = cards();
+        let (ticket, _) = written(&press(&mut state, "+ a enter b ctrl-s")).unwrap();
+        press(&mut state, "esc");
+        step(&mut state, Msg::Reply(ticket, Err(failure(kind))));
+        let out = step(&mut state, Msg::Live(Live::Up));
+        settle(&mut state, out);
+        let (ticket, _) = written(&press(&mut state, "d n o ctrl-s")).unwrap();
+        step(&mut state, done("Dismissed", Some(1)).to(ticket));
+        press(&mut state, "+");
+        assert_eq!(statement(&state), "a", "{kind:?}");
+    }
+    let mut state = cards();
+    let (ticket, _) = written(&press(&mut state, "+ a enter b ctrl-s")).unwrap();
+    press(&mut state, "esc");
+    step(&mut state, done("Stored", None).to(ticket));
+    press(&mut state, "+");
+    assert_eq!(statement(&state), "", "what was stored is no draft");
+}
