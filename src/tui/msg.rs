@@ -425,7 +425,7 @@ pub enum FailureKind {
 /// The identity of a row: what the cursor holds on to.
 pub trait ListRow {
     /// Its id.
-    type Id: Copy + Eq + std::fmt::Debug;
+    type Id: Copy + Eq + std::hash::Hash + std::fmt::Debug;
 
     /// Its id.
     fn id(&self) -> Self::Id;

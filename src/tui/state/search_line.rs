@@ -180,7 +180,11 @@ mod tests {
         assert_eq!(SearchLine::parse("https://x since:soon kind:odd").words, "https://x since:soon kind:odd");
         assert_eq!(SearchLine::parse("canary by:"), SearchLine { words: "canary".into(), ..SearchLine::default() });
         for half in ["canary source:.", "canary source:/", "canary !source:."] {
-            assert_eq!(SearchLine::parse(half), SearchLine { words: "canary".into(), ..SearchLine::default() }, "{half}");
+            assert_eq!(
+                SearchLine::parse(half),
+                SearchLine { words: "canary".into(), ..SearchLine::default() },
+                "{half}"
+            );
         }
         assert_eq!(SearchLine::parse("source:.c").source.as_deref(), Some(".c"));
         assert_eq!(SearchLine::parse("can").words, "can");

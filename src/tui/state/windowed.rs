@@ -1,13 +1,24 @@
 //! A long list of which only the pages near the cursor are loaded: keyset pages from the daemon, and a cursor on an
 //! id.
+//!
+//! Each page begins where the one before it ends. If a page that is read again ends elsewhere than before, the page after it
+//! begins there from then on, and is read again once it is near the cursor. So pages stay full, whatever comes and goes.
+
+mod keyset_page;
+
+use std::{collections::HashSet, ops::Range};
 
 use crate::tui::msg::ListRow;
+use keyset_page::Page;
 
 /// Rows asked for at a time.
 pub const PAGE: usize = 200;
 
-/// Pages kept on either side of the cursor's; the others remember only where they begin.
-const KEEP: usize = 3;
+/// Rows on either side of the cursor of which the pages are read again after a change.
+const NEAR: usize = PAGE;
+
+/// Rows on either side of the cursor of which the pages are kept; the others remember only where they begin.
+const KEEP: usize = 3 * PAGE;
 
 /// How near the end of what is known the cursor may come before the next page is asked for.
 const AHEAD: usize = PAGE / 2;
@@ -29,16 +40,6 @@ pub struct Windowed<T: ListRow> {
     failed: bool,
     /// The row to which the cursor goes once it is listed.
     sought: Option<T::Id>,
-}
-
-#[derive(Clone, Debug)]
-struct Page<T> {
-    from: Option<String>,
-    next: Option<String>,
-    len: usize,
-    items: Option<Vec<T>>,
-    /// Something may have changed in it; it is shown until it has been fetched again.
-    stale: bool,
 }
 
 /// A page to ask for.
@@ -162,8 +163,9 @@ impl<T: ListRow + Clone> Windowed<T> {
 
     /// Moves the cursor to the last row, and on to the very last as pages arrive.
     pub fn end(&mut self, height: usize) {
-        self.to_end = self.has_next();
         self.place(usize::MAX, height);
+        self.to_end = true;
+        self.to_end = self.next_request().is_some();
     }
 
     /// Moves the cursor to a row number.
@@ -201,13 +203,12 @@ impl<T: ListRow + Clone> Windowed<T> {
         if !self.loaded {
             return Some(PageRequest { index: 0, cursor: None });
         }
-        let here = self.here();
-        for index in [here, here + 1, here.wrapping_sub(1)] {
-            if let Some(page) = self.pages.get(index)
-                && (page.stale || (page.items.is_none() && page.len > 0))
-            {
-                return Some(PageRequest { index, cursor: page.from.clone() });
-            }
+        // The page under the cursor first if nothing of it is shown; else from the top, since a page that is read again may
+        // move the beginning of the next one.
+        let here = self.locate(self.cursor).map(|(page, _)| page).filter(|page| self.is_missing(*page));
+        let near = self.near(NEAR).find(|page| self.is_missing(*page) || self.pages[*page].stale);
+        if let Some(index) = here.or(near) {
+            return Some(PageRequest { index, cursor: self.pages[index].from.clone() });
         }
         let next = self.pages.last()?.next.clone()?;
         (self.to_end || self.cursor + AHEAD >= self.known())
@@ -270,14 +271,13 @@ impl<T: ListRow + Clone> Windowed<T> {
             self.loaded = true;
         }
         self.total = total;
-        let old: Vec<T::Id> = self.neighbours();
-        let gone = self.current().cloned();
-        self.put(index, Page { from: None, next, len: items.len(), items: Some(items), stale });
-        self.hold(&old, gone, keep);
+        let around = self.around();
+        self.put(index, Page { from: None, next, len: items.len(), items: Some(items), stale, sought: 0 });
+        self.hold(around, keep);
         if self.to_end {
-            self.to_end = self.has_next();
             self.cursor = self.known().saturating_sub(1);
             self.anchor = self.current().map(ListRow::id);
+            self.to_end = self.next_request().is_some();
         }
         if let Some(id) = self.sought {
             self.select(id, height);
@@ -291,70 +291,81 @@ impl<T: ListRow + Clone> Windowed<T> {
         self.sought = Some(id);
     }
 
-    /// Puts a page in its place. Where rows were added or removed, so that it no longer ends where the next one begins, what
-    /// overlaps is trimmed and what is missing becomes a page to fetch.
+    /// Puts a page in its place, and adapts the pages after it to where it ends.
     fn put(&mut self, index: usize, mut fresh: Page<T>) {
-        let Some(place) = self.pages.get(index) else {
-            fresh.from = self.pages.last().and_then(|last| last.next.clone());
-            self.pages.push(fresh);
-            return;
-        };
-        fresh.from.clone_from(&place.from);
-        let follows = self.pages.get(index + 1).map(|page| {
-            let first = page.items.as_ref().and_then(|items| items.first()).map(ListRow::id);
-            (first, page.from.clone())
-        });
-        match follows {
-            Some((Some(first), from)) if fresh.next != from => {
-                let items = fresh.items.get_or_insert_default();
-                if let Some(overlap) = items.iter().position(|row| row.id() == first) {
-                    items.truncate(overlap);
-                    fresh.len = items.len();
-                    fresh.next = from;
-                } else if fresh.next.is_some() {
-                    let gap = Page { from: fresh.next.clone(), next: from, len: 0, items: None, stale: true };
-                    self.pages.insert(index + 1, gap);
-                } else {
-                    self.pages.truncate(index + 1);
-                }
-            }
-            Some((None, from)) if fresh.next != from => self.pages.truncate(index + 1),
-            _ => {}
+        let beyond = self.here() > index;
+        let listed: HashSet<T::Id> = fresh.items.iter().flatten().map(ListRow::id).collect();
+        self.pinned = self.pinned.filter(|id| !listed.contains(id));
+        let mut later = self.pages.split_off((index + 1).min(self.pages.len()));
+        let replaced = (index < self.pages.len()).then(|| self.pages.pop()).flatten();
+        // A row is listed once: where it was read last.
+        for page in &mut self.pages {
+            page.stale |= page.remove(&listed);
         }
-        self.pages[index] = fresh;
+        let reached = keyset_page::drop_read(&mut later, &listed);
+        fresh.from = match &replaced {
+            Some(page) => page.from.clone(),
+            None => self.pages.last().and_then(|last| last.next.clone()),
+        };
+        // Rows of the page as it was are gone if this one reaches beyond them, or ends at the same place.
+        let end = self.known() + replaced.as_ref().map_or(0, |page| page.len);
+        let tail = replaced.filter(|page| !reached && page.next != fresh.next).map(|page| page.after(&listed));
+        let far = end.saturating_sub(tail.as_ref().map_or(0, |tail| tail.len)) >= self.cursor + NEAR;
+        match &fresh.next {
+            Some(end) => keyset_page::move_next(end, tail, &mut later, beyond, far),
+            None => later.clear(),
+        }
+        if fresh.len == 0
+            && let Some(last) = self.pages.last_mut()
+        {
+            last.next = fresh.next;
+        } else {
+            self.pages.push(fresh);
+        }
+        self.pages.append(&mut later);
     }
 
-    /// Puts the cursor back on the first of `old` that is still there; `gone` is pinned where it was, if asked for.
-    fn hold(&mut self, old: &[T::Id], gone: Option<T>, keep: bool) {
-        let found = old.first().and_then(|id| self.find(*id));
-        if let (None, true, Some(row), Some(page)) = (found, keep, gone, self.pages.first_mut()) {
-            if let Some(items) = page.items.as_mut() {
-                let at = self.cursor.min(items.len());
-                self.pinned = Some(row.id());
-                items.insert(at, row);
-                page.len += 1;
-            }
-        } else if let Some(index) = found.or_else(|| old.iter().skip(1).find_map(|id| self.find(*id))) {
-            self.cursor = index;
+    /// The row under the cursor, and the ids around it.
+    fn around(&self) -> Around<T> {
+        let id = |index| self.get(index).map(ListRow::id);
+        Around {
+            id: self.anchor.or_else(|| id(self.cursor)),
+            row: self.current().filter(|row| Some(row.id()) == self.anchor).cloned(),
+            after: (self.cursor..self.cursor + PAGE).map_while(id).collect(),
+            before: (0..self.cursor).rev().take(PAGE).map_while(id).collect(),
         }
-        self.cursor = self.cursor.min(self.known().saturating_sub(1));
+    }
+
+    /// Puts the cursor back on its row. If that is gone, it is pinned where it was, if asked for; else the cursor goes to the
+    /// nearest row that is left.
+    fn hold(&mut self, around: Around<T>, keep: bool) {
+        let same = around.id.and_then(|id| self.find(id));
+        let next = || around.after.iter().find_map(|id| self.find(*id));
+        let previous = || around.before.iter().find_map(|id| self.find(*id));
+        let at = match around.row.filter(|_| keep && same.is_none()) {
+            Some(row) => {
+                let at = next().or_else(|| Some(previous()? + 1)).unwrap_or(self.cursor).min(self.known());
+                self.pin(at, row).then_some(at)
+            }
+            None => same.or_else(next).or_else(previous),
+        };
+        self.cursor = at.unwrap_or(self.cursor).min(self.known().saturating_sub(1));
         self.anchor = self.current().map(ListRow::id).or(self.anchor);
         if self.is_empty() {
             self.anchor = None;
         }
     }
 
-    /// The cursor's id, then those after it, then those before it, nearest first, as far as they are in memory.
-    fn neighbours(&self) -> Vec<T::Id> {
-        let after = (self.cursor..self.cursor + PAGE).map_while(|index| self.get(index));
-        let before = (0..self.cursor).rev().take(PAGE).map_while(|index| self.get(index));
-        let mut ids: Vec<T::Id> = after.chain(before).map(ListRow::id).collect();
-        if let Some(anchor) = self.anchor
-            && ids.first() != Some(&anchor)
-        {
-            ids.insert(0, anchor);
-        }
-        ids
+    /// Inserts a row that is no longer in the list, until the cursor leaves it; `false` if its place is not in memory.
+    fn pin(&mut self, at: usize, row: T) -> bool {
+        let end = self.pages.last().map(|page| (self.pages.len() - 1, page.len));
+        let Some((number, offset)) = self.locate(at).or(end) else { return false };
+        let Some(page) = self.pages.get_mut(number) else { return false };
+        let Some(items) = page.items.as_mut() else { return false };
+        self.pinned = Some(row.id());
+        items.insert(offset.min(items.len()), row);
+        page.len += 1;
+        true
     }
 
     fn unpin(&mut self) {
@@ -408,18 +419,44 @@ impl<T: ListRow + Clone> Windowed<T> {
         self.locate(self.cursor).map_or(0, |(page, _)| page)
     }
 
+    /// Whether a page has rows that are not in memory.
+    fn is_missing(&self, page: usize) -> bool {
+        self.pages.get(page).is_some_and(|page| page.items.is_none() && page.len > 0)
+    }
+
+    /// The pages that have a row within so many rows of the cursor.
+    fn near(&self, rows: usize) -> Range<usize> {
+        let (mut start, mut near) = (0, None);
+        for (number, page) in self.pages.iter().enumerate() {
+            let end = start + page.len;
+            if start < self.cursor + rows && end + rows > self.cursor {
+                near = Some((near.map_or(number, |(first, _)| first), number + 1));
+            }
+            start = end;
+        }
+        near.map_or(0..0, |(first, end)| first..end)
+    }
+
     fn has_next(&self) -> bool {
         self.pages.last().is_some_and(|page| page.next.is_some())
     }
 
     fn evict(&mut self) {
-        let here = self.here();
-        for (index, page) in self.pages.iter_mut().enumerate() {
-            if index.abs_diff(here) > KEEP {
+        let kept = self.near(KEEP);
+        for (number, page) in self.pages.iter_mut().enumerate() {
+            if !kept.contains(&number) {
                 page.items = None;
             }
         }
     }
+}
+
+/// A row, and the ids of those around it, the nearest first.
+struct Around<T: ListRow> {
+    id: Option<T::Id>,
+    row: Option<T>,
+    after: Vec<T::Id>,
+    before: Vec<T::Id>,
 }
 
 #[cfg(test)]

@@ -78,7 +78,8 @@ pub(super) fn build(form: &ActForm, caller: Caller, now: u64) -> Result<WriteReq
         }))),
         FormSubject::Claim { id, act } => {
             let also: Vec<String> = form.members.iter().map(|id| id.to_hex()).collect();
-            let request = |caller| ActRequest { caller, target: id.to_hex(), also, reason: reason.clone(), expect_rev: form.rev };
+            let request =
+                |caller| ActRequest { caller, target: id.to_hex(), also, reason: reason.clone(), expect_rev: form.rev };
             Ok(match act {
                 ClaimAct::Retract => WriteRequest::Retract(request(caller)),
                 ClaimAct::Reinstate => WriteRequest::Reinstate(request(caller)),

@@ -90,7 +90,10 @@ pub(super) fn claim(claim: &ClaimView, act: ClaimAct) -> ActForm {
 pub(super) fn reviewed(first: &ClaimMark, rest: &[ClaimMark]) -> ActForm {
     let about = FormSubject::Claim { id: first.id, act: ClaimAct::Reviewed };
     let (title, effect) = if rest.is_empty() {
-        (format!("Mark {} as reviewed", first.id.short()), "It stays as it is and leaves the Inbox. Undo brings it back.")
+        (
+            format!("Mark {} as reviewed", first.id.short()),
+            "It stays as it is and leaves the Inbox. Undo brings it back.",
+        )
     } else {
         let title = format!("{} claims: mark as reviewed", rest.len() + 1);
         (title, "They stay as they are and leave the Inbox. One undo brings them back.")

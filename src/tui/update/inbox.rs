@@ -130,7 +130,9 @@ pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
         _ if state.screen != Screen::Inbox => Vec::new(),
         (Acting::Form(_), Some(Overlay::Form(form))) => match form.about {
             FormSubject::Card { id, .. } | FormSubject::Held { id } => vec![ItemId::Card(id)],
-            FormSubject::Claim { id, .. } => rows_of_claims(state, |claim| claim == id || form.members.contains(&claim)),
+            FormSubject::Claim { id, .. } => {
+                rows_of_claims(state, |claim| claim == id || form.members.contains(&claim))
+            }
             // The answer says which cards it settled.
             FormSubject::Many { .. } | FormSubject::New | FormSubject::NewTeam | FormSubject::JoinTeam => Vec::new(),
         },

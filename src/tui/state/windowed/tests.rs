@@ -1,5 +1,7 @@
 //! The list against a daemon of numbers.
 
+use proptest::prelude::*;
+
 use super::*;
 
 #[derive(Clone, Debug)]
@@ -53,7 +55,7 @@ fn end_reaches_the_last_row_and_holds_only_a_window() {
     assert!(list.is_seeking());
     settle(&mut list, &rows, false);
     assert_eq!((list.anchor(), list.cursor(), list.is_seeking()), (Some(0), 10_049, false));
-    assert!(list.pages.iter().filter(|page| page.items.is_some()).count() <= KEEP + 1);
+    assert!(list.pages.iter().filter(|page| page.items.is_some()).count() <= KEEP / PAGE + 1);
     list.home(10);
     settle(&mut list, &rows, false);
     assert_eq!(list.current().map(ListRow::id), Some(10_049), "the first page is fetched again");
@@ -164,5 +166,241 @@ fn a_failed_request_is_made_again_only_after_something_happened() {
         assert_eq!(list.need(), None);
         happens(&mut list);
         assert!(list.need().is_some());
+    }
+}
+
+#[test]
+fn pages_stay_full_while_rows_arrive_above() {
+    let mut session = Session::new(1_000);
+    session.list.step(150, 10);
+    settle(&mut session.list, &session.rows, false);
+    session.take(&Event::Home, false);
+    for _ in 0..60 {
+        session.take(&Event::Add(1), false);
+        settle(&mut session.list, &session.rows, false);
+        session.take(&Event::Home, false);
+    }
+    session.take(&Event::Step(210), false);
+    settle(&mut session.list, &session.rows, false);
+    session.check_view();
+    assert!(session.list.pages.len() <= 4, "{} pages", session.list.pages.len());
+}
+
+#[test]
+fn a_row_that_is_gone_stays_under_the_cursor_on_later_pages_too() {
+    let mut session = Session::new(1_000);
+    session.list.step(150, 10);
+    settle(&mut session.list, &session.rows, true);
+    session.list.step(120, 10);
+    settle(&mut session.list, &session.rows, true);
+    let (place, here) = (270, session.list.anchor().unwrap());
+    assert_eq!((session.list.cursor(), session.rows[place]), (place, here));
+    session.take(&Event::Remove(270, 1), true);
+    settle(&mut session.list, &session.rows, true);
+    let listed = |list: &Windowed<N>| [269, 270, 271].map(|at| list.get(at).map(ListRow::id));
+    let around = [Some(session.rows[269]), Some(here), Some(session.rows[270])];
+    assert_eq!((session.list.anchor(), listed(&session.list)), (Some(here), around));
+    session.list.step(1, 10);
+    assert_eq!((session.list.anchor(), session.list.cursor()), (Some(session.rows[270]), 270));
+}
+
+#[test]
+fn a_row_that_comes_back_is_no_longer_removed_when_the_cursor_leaves_it() {
+    let mut list = Windowed::default();
+    settle(&mut list, &[5, 4, 3], true);
+    list.step(1, 10);
+    for rows in [&[5, 3][..], &[5, 4, 3]] {
+        list.refresh();
+        settle(&mut list, rows, true);
+    }
+    list.step(1, 10);
+    assert_eq!((list.anchor(), list.known()), (Some(3), 3));
+}
+
+/// What a person, others, or the network do.
+#[derive(Clone, Debug)]
+enum Event {
+    /// Rows are added above all others.
+    Add(u8),
+    /// A row is added somewhere.
+    Insert(u16),
+    /// So many rows from a place on go.
+    Remove(u16, u8),
+    /// The cursor moves.
+    Step(i16),
+    Home,
+    End,
+    /// One page arrives, or none that was asked for.
+    Page,
+    /// Every page that is asked for arrives.
+    Settle,
+}
+
+/// A daemon whose rows come and go, and a list that follows them.
+struct Session {
+    rows: Vec<u32>,
+    list: Windowed<N>,
+}
+
+impl Session {
+    fn new(count: u32) -> Self {
+        let rows = (1..=count).rev().map(|n| n * 16).collect();
+        let mut session = Self { rows, list: Windowed::default() };
+        settle(&mut session.list, &session.rows, false);
+        session
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Vec<u32>)) {
+        change(&mut self.rows);
+        self.list.refresh();
+    }
+
+    fn take(&mut self, event: &Event, keep: bool) {
+        match *event {
+            Event::Add(count) => self.change(|rows| {
+                let top = rows.first().copied().unwrap_or(16) / 16 * 16;
+                rows.splice(0..0, (1..=u32::from(count)).rev().map(|n| top + 16 * n));
+            }),
+            Event::Insert(place) => self.change(|rows| {
+                let at = usize::from(place) % rows.len().max(1);
+                let fresh = rows.get(at).map_or(16, |n| n + 1);
+                if !rows.contains(&fresh) {
+                    rows.insert(at, fresh);
+                }
+            }),
+            Event::Remove(place, count) => self.change(|rows| {
+                let at = usize::from(place) % rows.len().max(1);
+                let end = (at + usize::from(count)).min(rows.len());
+                rows.drain(at..end);
+            }),
+            Event::Step(rows) => self.list.step(rows.into(), 10),
+            Event::Home => self.list.home(10),
+            Event::End => self.list.end(10),
+            Event::Page => drop(answer(&mut self.list, &self.rows, keep)),
+            Event::Settle => settle(&mut self.list, &self.rows, keep),
+        }
+        self.check_memory();
+    }
+
+    fn in_memory(&self) -> Vec<u32> {
+        self.list.pages.iter().flat_map(|page| page.items.iter().flatten()).map(|row| row.0).collect()
+    }
+
+    /// Each row is in memory once, and no more than a window is.
+    fn check_memory(&self) {
+        let mut ids = self.in_memory();
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "a row is listed twice");
+        assert!(count <= 2 * KEEP + 6 * PAGE, "{count} rows are in memory");
+        for pair in self.list.pages.windows(2) {
+            assert_eq!(pair[0].next, pair[1].from, "a page begins where the one before it ends");
+        }
+    }
+
+    /// What is around the cursor is what the daemon has there, without a gap.
+    fn check_view(&self) {
+        let cursor = self.list.cursor();
+        let Some(here) = self.list.current().map(ListRow::id) else {
+            return assert!(self.rows.is_empty() && self.list.known() == 0);
+        };
+        let place = self.rows.iter().position(|row| *row == here).unwrap();
+        assert_eq!(self.list.anchor(), Some(here));
+        for by in -100..=100_isize {
+            let listed = cursor.checked_add_signed(by).and_then(|at| self.list.get(at)).map(ListRow::id);
+            let stored = place.checked_add_signed(by).and_then(|at| self.rows.get(at)).copied();
+            assert_eq!(listed, stored, "{by} rows from the cursor");
+        }
+    }
+}
+
+/// Events in any order, with answers that come late.
+fn follows(count: u32, events: &[Event]) {
+    let mut session = Session::new(count);
+    for event in events {
+        session.take(event, false);
+        if matches!(event, Event::Settle) {
+            session.check_view();
+        }
+    }
+    session.take(&Event::Settle, false);
+    session.check_view();
+    session.take(&Event::End, false);
+    session.take(&Event::Settle, false);
+    session.check_view();
+    assert_eq!(session.list.anchor(), session.rows.last().copied());
+}
+
+/// Where the cursor goes when each change is followed by its answers: nowhere, or to the nearest row that is left.
+fn holds(count: u32, events: &[Event], keep: bool) {
+    let mut session = Session::new(count);
+    for event in events {
+        let before = session.rows.clone();
+        session.take(event, keep);
+        let here = session.list.anchor();
+        let requests = settled_in(&mut session.list, &session.rows, keep);
+        let moved = matches!(event, Event::Step(_) | Event::Home | Event::End);
+        assert!(moved || requests <= 20, "{requests} requests after {event:?}");
+        if matches!(event, Event::Home | Event::End) || session.rows.is_empty() {
+            continue;
+        }
+        let Some(here) = here else { continue };
+        let is_left = |row: &&u32| session.rows.contains(row);
+        if !keep {
+            session.check_view();
+        }
+        let expected = match before.iter().position(|row| *row == here) {
+            // It was gone before, and its page was not near; or so much went that nothing in memory is left.
+            None if !keep => continue,
+            Some(_) if !keep && matches!(event, Event::Remove(_, 51..)) && !session.rows.contains(&here) => continue,
+            Some(at) if !keep && !session.rows.contains(&here) => {
+                let next = before[at..].iter().find(is_left);
+                next.or_else(|| before[..at].iter().rev().find(is_left)).copied().unwrap_or(here)
+            }
+            _ => here,
+        };
+        assert_eq!(session.list.anchor(), Some(expected), "after {event:?}");
+        assert_eq!(session.list.current().map(ListRow::id), Some(expected), "after {event:?}");
+    }
+}
+
+/// Answers everything that is asked for; says how many requests that took.
+fn settled_in(list: &mut Windowed<N>, rows: &[u32], keep: bool) -> usize {
+    (0..2_000).find(|_| !answer(list, rows, keep)).expect("it asks for ever")
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let count = prop_oneof![3 => 1..5_u8, 1 => 1..=250_u8];
+    prop_oneof![
+        3 => count.clone().prop_map(Event::Add),
+        1 => any::<u16>().prop_map(Event::Insert),
+        2 => (any::<u16>(), count).prop_map(|(place, count)| Event::Remove(place, count)),
+        4 => (-200..300_i16).prop_map(Event::Step),
+        1 => Just(Event::Home),
+        1 => Just(Event::End),
+        2 => Just(Event::Page),
+        2 => Just(Event::Settle),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    #[test]
+    fn what_is_around_the_cursor_is_what_the_daemon_has(
+        count in 0..1_200_u32,
+        events in proptest::collection::vec(event(), 0..40),
+    ) {
+        follows(count, &events);
+    }
+
+    #[test]
+    fn the_cursor_stays_on_its_row_or_goes_to_the_nearest_that_is_left(
+        count in 0..1_200_u32,
+        events in proptest::collection::vec(event(), 0..30),
+        keep in any::<bool>(),
+    ) {
+        holds(count, &events, keep);
     }
 }

@@ -196,7 +196,11 @@ fn verdicts_that_were_not_stored_after_the_pairs_were_closed_are_counted_in_a_me
     let (ticket, _) = sent(&press(&mut state, "k")).unwrap();
     press(&mut state, "k esc");
     step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Unreachable))));
-    assert!(toasts(&state).contains("2 verdicts not stored; pairs without a verdict still wait."), "{}", toasts(&state));
+    assert!(
+        toasts(&state).contains("2 verdicts not stored; pairs without a verdict still wait."),
+        "{}",
+        toasts(&state)
+    );
     assert!(state.closed_pairs.is_none());
 }
 

@@ -192,8 +192,7 @@ fn a_palette_in_which_nothing_fits_says_so() {
 
 #[test]
 fn a_list_that_could_not_be_read_is_not_asked_for_again_at_once() {
-    let lists =
-        [(Screen::Claims, Slot::Claims), (Screen::Cards, Slot::Conflicts), (Screen::Timeline, Slot::Timeline)];
+    let lists = [(Screen::Claims, Slot::Claims), (Screen::Cards, Slot::Conflicts), (Screen::Timeline, Slot::Timeline)];
     for (screen, slot) in lists {
         let asked = |out: &[Effect]| {
             out.iter().find_map(|effect| match effect {
