@@ -104,10 +104,10 @@ macro_rules! for_each_action {
             if markable => |state, _, _| marks::toggle(state);
         MarkRange: None in Marks by ["V"], "Mark up to here";
             "Mark everything from the last mark to the cursor.";
-            if markable => |state, _, _| marks::range(state);
+            if markable => |state, _, out| marks::range(state, out);
         MarkAll: None in Marks by ["*"], "Mark or unmark the group", also ["select everything"];
             "Mark everything listed in the group under the cursor, or unmark it.";
-            if markable => |state, _, _| marks::group(state);
+            if markable => |state, _, out| marks::group(state, out);
 
         Judge: None in Marks by ["J"], "Judge" "judge", also ["verdict", "answer", "pairs", "held"];
             "Answer the question about the held claim under the cursor; if there is none, judge waiting pairs.";

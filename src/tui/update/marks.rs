@@ -2,10 +2,12 @@
 
 use crate::{
     api::{CardStatus, InboxItem},
+    domain::text,
     tui::{
         hits::Pane,
+        msg::Effect,
         state::{
-            AppState, Screen,
+            AppState, Screen, Tone,
             conflicts::CardListFilter,
             inbox::{InboxRow, ItemId, id_of},
         },
@@ -41,7 +43,7 @@ pub(super) fn toggle(state: &mut AppState) {
 }
 
 /// Marks all from the row that was marked last to the one under the cursor.
-pub(super) fn range(state: &mut AppState) {
+pub(super) fn range(state: &mut AppState, out: &mut Vec<Effect>) {
     if state.screen == Screen::Inbox {
         let (selectable_rows, here) = (state.inbox.selectable_rows(), state.inbox.cursor());
         let marks = &mut state.conflicts.marks;
@@ -58,15 +60,26 @@ pub(super) fn range(state: &mut AppState) {
     let last = (0..screen.list.known())
         .find(|index| screen.list.get(*index).is_some_and(|card| screen.marks.last() == Some(&ItemId::Card(card.id))));
     let from = last.unwrap_or(here);
+    let mut missing = 0;
     for index in from.min(here)..=from.max(here) {
-        if let Some(card) = screen.list.get(index) {
-            screen.marks.add(card);
+        match screen.list.get(index) {
+            Some(card) => screen.marks.add(card),
+            None => missing += 1,
         }
+    }
+    report_unmarked(state, missing, out);
+}
+
+/// Reports how many cards were left out, since they are not in memory.
+fn report_unmarked(state: &mut AppState, count: usize, out: &mut Vec<Effect>) {
+    if count > 0 {
+        let cards = text::count(count, "card is not loaded and was", "cards are not loaded and were");
+        out.push(state.toast(Tone::Warn, format!("{cards} not marked.")));
     }
 }
 
 /// Marks everything listed in the group under the cursor, or unmarks it where all is marked.
-pub(super) fn group(state: &mut AppState) {
+pub(super) fn group(state: &mut AppState, out: &mut Vec<Effect>) {
     if state.screen == Screen::Inbox {
         let kind = state.inbox.kind();
         let selectable_rows = state.inbox.selectable_rows();
@@ -86,8 +99,10 @@ pub(super) fn group(state: &mut AppState) {
     if listed.iter().all(|card| screen.marks.contains(card.id)) {
         screen.marks.clear();
     } else {
+        let missing = screen.list.total().saturating_sub(listed.len());
         let open = listed.into_iter().filter(|card| card.status != CardStatus::Settled);
         open.for_each(|card| screen.marks.add(card));
+        report_unmarked(state, missing, out);
     }
 }
 

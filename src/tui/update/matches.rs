@@ -54,19 +54,25 @@ fn in_chain(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<
 fn among_acts(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<String> {
     let height = state.hits.height(Pane::Acts);
     let all = state.keys.say("{last} loads all");
+    let again = if forward { "{next_match} continues" } else { "{prev_match} continues" };
+    let again = state.keys.say(again);
     let acts = state.acts_mut()?;
-    let has = |at: &usize| {
-        acts.list.get(*at).is_some_and(|event| {
+    let stops = |at: &usize| {
+        acts.list.get(*at).is_none_or(|event| {
             let texts = [&event.statement, &event.about, &event.reason];
             words.all_in(texts.into_iter().flatten().map(String::as_str))
         })
     };
     let (here, known) = (acts.list.cursor(), acts.list.known());
-    let found = if forward { (here + 1..known).find(has) } else { (0..here).rev().find(has) };
+    // The first match, or the first act that is not in memory.
+    let found = if forward { (here + 1..known).find(stops) } else { (0..here).rev().find(stops) };
     if let Some(found) = found {
-        acts.list.place(found, height);
+        let is_loaded = acts.list.get(found).is_some();
+        // From the act before it, so that it is looked at once it is there.
+        let place = if is_loaded { found } else { found.saturating_add_signed(if forward { -1 } else { 1 }) };
+        acts.list.place(place, height);
         acts.scroll = 0;
-        return None;
+        return (!is_loaded).then(|| format!("No match so far; more acts are loading: {again}."));
     }
     // Older acts are read as one goes down.
     let rest = forward && !acts.list.is_whole();

@@ -115,3 +115,17 @@ fn where_nothing_can_be_done_nothing_is_asked() {
     assert!(state.overlay.is_none());
     assert!(toasts(&state).contains("no side is first"));
 }
+
+#[test]
+fn cards_that_are_not_loaded_are_not_marked_without_a_word() {
+    let mut state = cards();
+    let ticket = state.ticket(Slot::Conflicts);
+    state.conflicts.list.restart();
+    assert!(state.conflicts.list.need().is_some());
+    let items = (1..=3).map(|n| summary(n, CardStatus::Open)).collect();
+    let page = crate::api::ConflictsPage { items, total: 230, next: Some("3".into()) };
+    update(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Conflicts(page))));
+    update(&mut state, Msg::Key(KeyPress::char('*')));
+    assert_eq!(state.conflicts.marks.len(), 3);
+    assert!(toasts(&state).contains("227 cards are not loaded and were not marked."), "{}", toasts(&state));
+}

@@ -105,3 +105,55 @@ fn what_became_of_a_copy_is_shown_when_it_is_known() {
     step(&mut state, Msg::Copied(copied, None));
     assert_eq!(toasts(&state), "Copied with wl-copy: ergo tui");
 }
+
+/// Presses a key on the Timeline of a daemon with 3,000 acts, of which each thousandth is about a needle.
+fn press_on_acts(state: &mut AppState, key: &str) {
+    let act = |n: u32| {
+        let statement = if n % 1_000 == 500 { "the needle" } else { "straw" };
+        let mut event = crate::tui::sample::screens::event(2, "assert", Some(statement));
+        event.id.0[..4].copy_from_slice(&n.to_be_bytes());
+        event
+    };
+    state.now += 500;
+    let mut queue = step(state, Msg::Key(KeyPress::parse(key).unwrap()));
+    while let Some(effect) = queue.pop() {
+        let Effect::Read(ticket, read) = effect else { continue };
+        let reply = match &read {
+            ReadRequest::Log(query) => {
+                let from: u32 = query.cursor.as_ref().map_or(0, |cursor| cursor.parse().unwrap());
+                let end = (from + 200).min(3_000);
+                let next = (end < 3_000).then(|| end.to_string());
+                RequestAnswer::Log(crate::api::LogPage { items: (from..end).map(act).collect(), total: 3_000, next })
+            }
+            other => answer(other),
+        };
+        queue.extend(step(state, Msg::Reply(ticket, Ok(reply))));
+    }
+}
+
+#[test]
+fn a_match_among_acts_that_are_no_longer_in_memory_is_found() {
+    let mut state = searched(Screen::Timeline, "needle");
+    state.timeline.list.clear();
+    press_on_acts(&mut state, "ctrl-r");
+    press_on_acts(&mut state, "G");
+    assert_eq!(state.timeline.list.cursor(), 2_999);
+    for (key, end, rows) in
+        [("N", "the first match", [2_500, 1_500, 500]), ("n", "the last match", [500, 1_500, 2_500])]
+    {
+        let mut found = Vec::new();
+        for _ in 0..40 {
+            press_on_acts(&mut state, key);
+            if toasts(&state).contains(end) {
+                break;
+            }
+            if state.timeline.list.current().is_some_and(|act| act.statement.as_deref() == Some("the needle")) {
+                found.push(state.timeline.list.cursor());
+            }
+        }
+        found.dedup();
+        assert_eq!(found, rows, "{key}: {}", toasts(&state));
+        state.toasts.clear();
+        press_on_acts(&mut state, "g");
+    }
+}
