@@ -4,7 +4,7 @@ use super::{reads, replies::sentence};
 use crate::{
     api::Change,
     tui::{
-        msg::{Effect, Live},
+        msg::{Effect, Live, ReadRequest, Slot},
         state::{AppState, Daemon, Screen, Tone},
         text::writer,
     },
@@ -20,11 +20,34 @@ pub(super) fn live(state: &mut AppState, live: Live, out: &mut Vec<Effect>) {
             }
             refresh_all(state);
             if back {
-                out.push(state.toast(Tone::Done, "The daemon answers again."));
+                out.push(state.toast(Tone::Done, BACK));
             }
         }
         Live::Down(message) => reads::lost(state, message),
-        Live::Change(change) => changed(state, &change, out),
+        Live::Change(change) => {
+            heard(state, out);
+            changed(state, &change, out);
+        }
+    }
+}
+
+/// Said once the daemon answers after it did not.
+const BACK: &str = "The daemon answers again.";
+
+/// Something came from the daemon: if it was taken for gone, since a single request did not reach it, everything is read again.
+pub(super) fn heard(state: &mut AppState, out: &mut Vec<Effect>) {
+    if matches!(state.daemon, Daemon::Down { .. }) {
+        state.daemon = Daemon::Unknown;
+        refresh_all(state);
+        out.push(state.toast(Tone::Done, BACK));
+    }
+}
+
+/// Reads everything again; if the daemon is taken for gone, asks first whether it answers.
+pub(super) fn reload(state: &mut AppState, out: &mut Vec<Effect>) {
+    refresh_all(state);
+    if matches!(state.daemon, Daemon::Down { .. }) {
+        reads::read(state, Slot::Health, ReadRequest::Health, out);
     }
 }
 

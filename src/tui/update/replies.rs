@@ -34,7 +34,13 @@ pub(super) fn reply(
         return;
     }
     match result {
-        Ok(answer) => answered(state, ticket.slot, answer, out),
+        Ok(answer) => {
+            // These two come from files of this machine.
+            if !matches!(answer, RequestAnswer::Setup(_) | RequestAnswer::Injected(_)) {
+                live::heard(state, out);
+            }
+            answered(state, ticket.slot, answer, out);
+        }
         Err(mut failure) => {
             failure.message = text::short_ids(&failure.message);
             failed(state, ticket.slot, &failure, out);

@@ -13,6 +13,7 @@ mod many;
 mod marks;
 mod matches;
 mod notes;
+mod offline;
 mod peers;
 mod scopes;
 mod screens;

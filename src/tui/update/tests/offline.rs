@@ -1,0 +1,41 @@
+//! A daemon that did not answer once, and does.
+
+use super::*;
+
+/// An app in which one request has not reached the daemon.
+fn offline() -> AppState {
+    let mut state = cards();
+    let ticket = state.ticket(Slot::Scopes);
+    step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Unreachable))));
+    assert!(state.is_offline());
+    state
+}
+
+fn reads_cards(out: &[Effect]) -> bool {
+    out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Conflicts(_))))
+}
+
+#[test]
+fn a_change_or_an_answer_shows_that_the_daemon_runs() {
+    let mut state = offline();
+    let out = step(&mut state, Msg::Live(Live::Change(Box::default())));
+    assert!(!state.is_offline() && reads_cards(&out), "{out:?}");
+    assert!(toasts(&state).contains("The daemon answers again."), "{}", toasts(&state));
+
+    let mut state = offline();
+    let ticket = state.ticket(Slot::Inbox);
+    let inbox = RequestAnswer::Inbox(crate::api::Inbox::default());
+    let out = step(&mut state, Msg::Reply(ticket, Ok(inbox)));
+    assert!(!state.is_offline() && reads_cards(&out), "{out:?}");
+}
+
+#[test]
+fn the_key_that_reloads_asks_whether_the_daemon_answers() {
+    let mut state = offline();
+    let out = step(&mut state, Msg::Key(KeyPress::char('j')));
+    assert!(out.is_empty(), "nothing is read meanwhile: {out:?}");
+    let out = step(&mut state, Msg::Key(KeyPress::parse("ctrl-r").unwrap()));
+    assert!(matches!(out[..], [Effect::Read(_, ReadRequest::Health)]), "{out:?}");
+    settle(&mut state, out);
+    assert!(matches!(state.daemon, Daemon::Up { .. }));
+}
