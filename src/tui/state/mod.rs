@@ -44,6 +44,7 @@ pub use peers::PeersState;
 pub use pending_reads::Requests;
 pub use screen::{Focus, Screen};
 pub use session_acts::SessionAct;
+use session_acts::UnansweredActs;
 pub use why::WhyState;
 
 use super::{
@@ -184,6 +185,8 @@ pub struct AppState {
     pub requests: Requests,
     /// Acts of this session whose changes come back over the event stream.
     pub own: VecDeque<OpId>,
+    /// What is known of acts without an answer.
+    unanswered: UnansweredActs,
     /// Whether the daemon is still to be started by itself.
     pub autostart: bool,
     /// Where things were painted last.
@@ -231,6 +234,7 @@ impl AppState {
             acting: None,
             requests: Requests::default(),
             own: VecDeque::new(),
+            unanswered: UnansweredActs::default(),
             hits: HitMap::default(),
             mouse: true,
             slots: [(0, false); Slot::COUNT],

@@ -1,5 +1,7 @@
 //! What this session did and can undo: acts, and undos of acts.
 
+use std::collections::VecDeque;
+
 use super::{AppState, inbox::ItemId};
 use crate::{
     api::ClaimView,
@@ -24,7 +26,51 @@ pub struct SessionAct {
     pub settled: usize,
 }
 
+/// Acts of this session whose changes are known and whose answers are not, or the other way round.
+#[derive(Clone, Debug, Default)]
+pub struct UnansweredActs {
+    /// The key of the act that waits for its answer, if undo can undo it.
+    sent: Option<OpId>,
+    /// Acts without an answer: whether they happened is not known.
+    lost: Vec<OpId>,
+    /// What came over the event stream, the latest last.
+    arrived: VecDeque<SessionAct>,
+}
+
+/// The most changes that are kept for answers that are still to come.
+const MAX_ARRIVED: usize = 20;
+
 impl AppState {
+    /// Takes note of the key of an act that is sent, if undo can undo it.
+    pub fn act_sent(&mut self, op: Option<OpId>) {
+        self.unanswered.lost.retain(|lost| Some(*lost) != op);
+        self.unanswered.sent = op;
+    }
+
+    /// The act that was sent has no answer. Returns it if its change has arrived all the same.
+    pub fn answer_lost(&mut self) -> Option<SessionAct> {
+        let op = self.unanswered.sent.take()?;
+        let arrived = self.unanswered.arrived.iter().find(|act| act.op == op).cloned();
+        if arrived.is_none() {
+            self.unanswered.lost.push(op);
+        }
+        arrived
+    }
+
+    /// A change of this session arrived. Returns its act if that has no answer.
+    pub fn change_arrived(&mut self, act: SessionAct) -> Option<SessionAct> {
+        let UnansweredActs { lost, arrived, .. } = &mut self.unanswered;
+        if let Some(at) = lost.iter().position(|op| *op == act.op) {
+            lost.remove(at);
+            return Some(act);
+        }
+        if arrived.len() == MAX_ARRIVED {
+            arrived.pop_front();
+        }
+        arrived.push_back(act);
+        None
+    }
+
     /// Keeps the key of an act that was sent, to know its change when it comes back over the event stream.
     pub fn remember_own(&mut self, op: OpId) {
         if self.own.len() == MAX_OWN {
@@ -35,6 +81,8 @@ impl AppState {
 
     /// Notes an act that undo can undo; what was undone before cannot be redone from here on.
     pub fn did(&mut self, act: SessionAct) {
+        // After a lost answer the same act may have been sent again.
+        self.done.retain(|known| known.op != act.op);
         self.done.push(act);
         self.undone.clear();
     }

@@ -90,6 +90,7 @@ pub(super) fn send(state: &mut AppState, write: WriteRequest, acting: Acting, ou
     super::inbox::begin_act(state, &acting);
     state.note(Tone::Info, format!("$ {}", command_line::of(&write)));
     state.acting = Some(acting);
+    state.act_sent(super::undo::undoable(&write));
     if let Some(op) = command_line::op(&write) {
         state.remember_own(op);
     }

@@ -1,11 +1,11 @@
 //! Changes from the event stream: the screen follows, the cursor stays.
 
-use super::{reads, replies::sentence};
+use super::{reads, replies::sentence, undo};
 use crate::{
     api::Change,
     tui::{
         msg::{Effect, Live, ReadRequest, Slot},
-        state::{AppState, Daemon, Screen, Tone},
+        state::{AppState, Daemon, Screen, SessionAct, Tone, inbox::ItemId},
         text::writer,
     },
 };
@@ -73,6 +73,16 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
     state.requests.diagnose = state.screen == Screen::Models;
     if !own {
         state.last_change = Some((writer(&change.who, change.agent.as_deref()), change.summary.clone()));
+    }
+    if own
+        && change.act != "refused"
+        && let (Some(op), Some(scope)) = (change.op_id, change.scope.clone())
+    {
+        let about = change.cards.iter().map(|card| ItemId::Card(*card)).collect();
+        let act = SessionAct { op, scope, summary: change.summary.clone(), about, settled: 0 };
+        if let Some(act) = state.change_arrived(act) {
+            undo::done_without_answer(state, act, out);
+        }
     }
     if change.act == "sync.pending" && !own {
         let how = "{show_peers} shows the words to compare.";

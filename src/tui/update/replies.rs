@@ -459,6 +459,11 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
 fn act_failed(state: &mut AppState, failure: &RequestFailure, out: &mut Vec<Effect>) {
     state.inbox.acting.clear();
     let acting = state.acting.take();
+    if matches!(failure.kind, FailureKind::Timeout | FailureKind::Unreachable)
+        && let Some(act) = state.answer_lost()
+    {
+        undo::done_without_answer(state, act, out);
+    }
     if let (Some(Acting::Undo(op, _)), FailureKind::Stale) = (&acting, failure.kind) {
         undo::stale(state, *op);
     }

@@ -1,10 +1,10 @@
 //! Undo and redo: what this session did, newest first. Older acts, and acts in another scope than the one shown, are
 //! undone only after a confirmation.
 
-use super::{cursor, global, live, reads, replies::sentence};
+use super::{command_line, cursor, global, live, reads, replies::sentence};
 use crate::{
-    api::{Caller, LogPage, LogQuery, UndoOutcome, UndoRequest},
-    domain::Scope,
+    api::{Caller, LogPage, LogQuery, ResolveManyRequest, UndoOutcome, UndoRequest},
+    domain::{OpId, Scope},
     tui::{
         key::KeyPress,
         msg::{Effect, ReadRequest, Slot, WriteRequest},
@@ -44,8 +44,44 @@ fn take_back(state: &mut AppState, act: &SessionAct, verb: &'static str, key: Op
 }
 
 /// The request that undoes an act.
-pub(super) fn request(state: &mut AppState, op: crate::domain::OpId, scope: &Scope) -> WriteRequest {
+pub(super) fn request(state: &mut AppState, op: OpId, scope: &Scope) -> WriteRequest {
     WriteRequest::Undo(UndoRequest { caller: state.caller(scope), target_op: Some(op) })
+}
+
+/// The key of an act that undo can undo once it is done.
+pub(super) fn undoable(write: &WriteRequest) -> Option<OpId> {
+    match write {
+        WriteRequest::Resolve { .. }
+        | WriteRequest::ResolveMany(ResolveManyRequest { dry_run: false, .. })
+        | WriteRequest::Remember(_)
+        | WriteRequest::Judge(_)
+        | WriteRequest::Promote(_)
+        | WriteRequest::Supersede(_)
+        | WriteRequest::Retract(_)
+        | WriteRequest::Reinstate(_)
+        | WriteRequest::Reviewed(_) => command_line::op(write),
+        WriteRequest::ResolveMany(_)
+        | WriteRequest::NotesScan(_)
+        | WriteRequest::NotesWrite(_)
+        | WriteRequest::JudgePairs(_)
+        | WriteRequest::Redact(_)
+        | WriteRequest::Undo(_)
+        | WriteRequest::Audit(_)
+        | WriteRequest::SyncNow
+        | WriteRequest::CreateTeam(_)
+        | WriteRequest::JoinTeam(_)
+        | WriteRequest::Quarantine { .. }
+        | WriteRequest::AnswerJoin { .. }
+        | WriteRequest::Reembed
+        | WriteRequest::Setup { .. } => None,
+    }
+}
+
+/// An act that has no answer was done all the same: it is the next to be undone.
+pub(super) fn done_without_answer(state: &mut AppState, act: SessionAct, out: &mut Vec<Effect>) {
+    let (summary, place) = (act.summary.trim_end_matches('.'), state.scope_suffix(&act.scope));
+    out.push(state.toast_with(Tone::Done, format!("Done after all: {summary}{place}."), "{undo} to undo"));
+    state.did(act);
 }
 
 /// What an undo that is sent undoes, and where.
@@ -128,7 +164,7 @@ pub(super) fn done(state: &mut AppState, outcome: UndoOutcome, out: &mut Vec<Eff
 }
 
 /// An act that was to be undone is gone already: the one before it is next.
-pub(super) fn stale(state: &mut AppState, op: crate::domain::OpId) {
+pub(super) fn stale(state: &mut AppState, op: OpId) {
     state.done.retain(|act| act.op != op);
     state.undone.retain(|act| act.op != op);
 }

@@ -131,3 +131,54 @@ fn what_somebody_else_undid_first_gives_way_to_the_act_before() {
     step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::Stale))));
     assert_eq!(undo_sent(&press(&mut state, "u")).unwrap().1, Some(OpId([1; 16])));
 }
+
+/// A change of this session, as it comes over the event stream.
+fn own_change(op: Option<OpId>) -> Msg {
+    let change = Change {
+        event: "change".into(),
+        act: "resolve".into(),
+        op_id: op,
+        scope: Some(scope("api")),
+        who: "zoe".into(),
+        summary: "Superseded the canary".into(),
+        ..Change::default()
+    };
+    Msg::Live(Live::Change(Box::new(change)))
+}
+
+#[test]
+fn an_act_whose_answer_was_lost_is_the_next_to_be_undone() {
+    for change_first in [true, false] {
+        let mut state = cards();
+        state.did(act(1, "api"));
+        let (ticket, WriteRequest::Resolve { request, .. }) = written(&press(&mut state, "a enter")).unwrap() else {
+            panic!()
+        };
+        let op = request.caller.op_id;
+        let lost = Msg::Reply(ticket, Err(failure(FailureKind::Timeout)));
+        let messages = if change_first { [own_change(op), lost] } else { [lost, own_change(op)] };
+        for message in messages {
+            let out = step(&mut state, message);
+            settle(&mut state, out);
+        }
+        assert!(toasts(&state).contains("Done after all: Superseded the canary"), "{}", toasts(&state));
+        let (_, undone) = undo_sent(&press(&mut state, "esc u")).unwrap();
+        assert_eq!(undone, op, "change first: {change_first}");
+    }
+}
+
+#[test]
+fn an_answered_act_is_not_counted_twice_when_its_change_arrives() {
+    for change_first in [true, false] {
+        let mut state = cards();
+        let (ticket, WriteRequest::Resolve { request, .. }) = written(&press(&mut state, "a enter")).unwrap() else {
+            panic!()
+        };
+        let answer = done("Superseded", Some(1)).to(ticket);
+        let change = own_change(request.caller.op_id);
+        for message in if change_first { [change, answer] } else { [answer, change] } {
+            step(&mut state, message);
+        }
+        assert_eq!(state.done.len(), 1, "change first: {change_first}");
+    }
+}
