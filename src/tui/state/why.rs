@@ -200,9 +200,14 @@ impl WhyChain {
 }
 
 impl WhyState {
+    /// The chain that is shown: none if the subject could not be read.
+    pub fn shown(&self) -> Option<&WhyChain> {
+        self.chain.as_ref().filter(|_| self.error.is_none())
+    }
+
     /// The node under the cursor, with its number.
     pub fn current(&self) -> Option<(usize, Node<'_>)> {
-        let nodes = self.chain.as_ref()?.nodes();
+        let nodes = self.shown()?.nodes();
         let index = nodes.iter().position(|node| Some(node.id()) == self.cursor).unwrap_or(0);
         nodes.into_iter().nth(index).map(|node| (index, node))
     }
@@ -225,11 +230,13 @@ impl WhyState {
 
     /// Moves the cursor by `rows` nodes.
     pub fn step(&mut self, rows: isize) {
-        let Some(chain) = &self.chain else { return };
+        let Some(chain) = self.shown() else { return };
         let nodes = chain.nodes();
         let here = nodes.iter().position(|node| Some(node.id()) == self.cursor).unwrap_or(0);
         let next = here.saturating_add_signed(rows).min(nodes.len().saturating_sub(1));
-        self.cursor = nodes.get(next).map(Node::id);
+        let next = nodes.get(next).map(Node::id);
+        drop(nodes);
+        self.cursor = next;
     }
 
     /// Takes an answer: the cursor stays on its node if that is still there, else it goes to the claim in question.

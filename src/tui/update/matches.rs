@@ -36,7 +36,7 @@ fn in_list(state: &mut AppState, forward: bool) -> Option<String> {
 
 fn in_chain(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<String> {
     let here = state.why.current().map_or(0, |(index, _)| index);
-    let nodes = state.why.chain.as_ref().map(WhyChain::nodes).unwrap_or_default();
+    let nodes = state.why.shown().map(WhyChain::nodes).unwrap_or_default();
     let has = |at: &usize| match nodes.get(*at) {
         Some(Node::Claim { claim, .. }) => {
             let texts = [Some(&claim.statement), claim.reason.as_ref(), claim.source.as_ref()];

@@ -23,7 +23,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect) {
         }
         Some(Subject::Claim(_)) | None => "Why".to_owned(),
     };
-    let Some(chain) = why.chain.as_ref().filter(|_| why.error.is_none()) else {
+    let Some(chain) = why.shown() else {
         let inner = paint.pane(area, &title, "", true);
         paint.hits.add_pane(inner, Pane::Chain, 1);
         let waiting = paint.state.waits(Slot::Why);

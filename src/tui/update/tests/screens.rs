@@ -156,3 +156,16 @@ fn the_key_of_why_leads_there_and_types_nothing() {
     press(&mut state, "a");
     assert!(matches!(state.overlay, Some(Overlay::Prompt(_))));
 }
+
+#[test]
+fn no_act_is_about_a_claim_behind_an_error() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Claims), ..Opening::default() });
+    press(&mut state, "enter");
+    assert!(state.selected_claim().is_some());
+    let ticket = state.ticket(Slot::Why);
+    step(&mut state, Msg::Reply(ticket, Err(failure(FailureKind::NotFound))));
+    assert!(state.selected_claim().is_none());
+    press(&mut state, "j r");
+    assert!(state.overlay.is_none());
+    assert!(toasts(&state).contains("no claim is under the cursor"), "{}", toasts(&state));
+}
