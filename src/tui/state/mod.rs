@@ -55,7 +55,7 @@ use super::{
 };
 use crate::{
     api::{Caller, CardKind, CardSummary, ClaimView, InboxItem, InboxKind, PendingJoin, ScopeView},
-    domain::{OpId, Scope},
+    domain::{ClaimId, OpId, Scope},
 };
 
 /// What does not change while the app runs.
@@ -120,6 +120,17 @@ pub enum Acting {
     Confirmed,
 }
 
+/// What somebody else did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastChange {
+    /// Who.
+    pub by: String,
+    /// What, in a sentence.
+    pub summary: String,
+    /// The claims whose state changed.
+    pub claims: Vec<ClaimId>,
+}
+
 /// The whole app.
 #[derive(Clone, Debug)]
 pub struct AppState {
@@ -159,8 +170,8 @@ pub struct AppState {
     pub agents: AgentsState,
     /// The Notes screen.
     pub notes: NotesState,
-    /// What others did last, by whom and in a sentence: said where what they settled was under the cursor.
-    pub last_change: Option<(String, String)>,
+    /// What others did last: said if it settled what was under the cursor.
+    pub last_change: Option<LastChange>,
     /// For which background the app is drawn.
     pub theme: ThemeBase,
     /// Which key means which act.

@@ -142,6 +142,12 @@ pub(super) fn begin_act(state: &mut AppState, acting: &Acting) {
     state.inbox.acting = rows;
 }
 
+/// This app changed these claims: if their rows are settled by that, they leave the Inbox without a word.
+pub(super) fn release(state: &mut AppState, claims: &[ClaimId]) {
+    let rows = rows_of_claims(state, |claim| claims.contains(&claim));
+    state.inbox.released.extend(rows);
+}
+
 /// The rows about these claims that are listed or marked; an act on a claim settles them all.
 fn rows_of_claims(state: &AppState, is_one: impl Fn(ClaimId) -> bool) -> Vec<ItemId> {
     let listed = state.inbox.listed().0.chain(state.inbox.item());
@@ -180,8 +186,10 @@ fn report_settled(state: &mut AppState, lost: Option<InboxItem>, out: &mut Vec<E
         state.requests.card = true;
         return;
     }
-    let text = match &state.last_change {
-        Some((by, summary)) => format!("Already settled by {by}: {}", super::replies::sentence(summary)),
+    let claim = claim_mark(&lost).map(|mark| mark.id);
+    let settled = state.last_change.as_ref().filter(|change| claim.is_some_and(|claim| change.claims.contains(&claim)));
+    let text = match settled {
+        Some(change) => format!("Already settled by {}: {}", change.by, super::replies::sentence(&change.summary)),
         None => "Already settled.".to_owned(),
     };
     out.push(state.toast(Tone::Warn, text));

@@ -1,11 +1,11 @@
 //! Changes from the event stream: the screen follows, the cursor stays.
 
-use super::{reads, replies::sentence, undo};
+use super::{inbox, reads, replies::sentence, undo};
 use crate::{
     api::Change,
     tui::{
         msg::{Effect, Live, ReadRequest, Slot},
-        state::{AppState, Daemon, Screen, SessionAct, Tone, inbox::ItemId},
+        state::{AppState, Daemon, LastChange, Screen, SessionAct, Tone, inbox::ItemId},
         text::writer,
     },
 };
@@ -71,8 +71,11 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
     state.requests.sync = true;
     state.requests.inbox = true;
     state.requests.diagnose = state.screen == Screen::Models;
-    if !own {
-        state.last_change = Some((writer(&change.who, change.agent.as_deref()), change.summary.clone()));
+    if own {
+        inbox::release(state, &change.claims);
+    } else {
+        let by = writer(&change.who, change.agent.as_deref());
+        state.last_change = Some(LastChange { by, summary: change.summary.clone(), claims: change.claims.clone() });
     }
     if own
         && change.act != "refused"

@@ -1,14 +1,15 @@
 //! Answers of the daemon. Late ones are dropped; a failure is reported and loses nothing.
 
 use super::{
-    claims, conflicts, cursor, form, held_write, judging, live, many, models, note_files, page, reads, teams, undo,
+    claims, conflicts, cursor, form, held_write, inbox, judging, live, many, models, note_files, page, reads, teams,
+    undo,
 };
 use crate::{
     api::{
         AuditOutcome, CardSettlement, CardStatus, CardView, Done, Refused, RoundResult, Stale, Stored, WriteOutcome,
     },
     client::known_scope,
-    domain::CardId,
+    domain::{CardId, ClaimId},
     tui::{
         hits::Pane,
         msg::{Effect, FailureKind, RequestAnswer, RequestFailure, RequestId, Slot},
@@ -93,8 +94,8 @@ fn answered(state: &mut AppState, slot: Slot, answer: RequestAnswer, out: &mut V
             state.why.accept(WhyChain::from(*answer));
             reads::compare(state, out);
         }
-        RequestAnswer::Inbox(view) if slot == Slot::InboxPage => super::inbox::accept_page(state, view, out),
-        RequestAnswer::Inbox(view) => super::inbox::accept(state, view, out),
+        RequestAnswer::Inbox(view) if slot == Slot::InboxPage => inbox::accept_page(state, view, out),
+        RequestAnswer::Inbox(view) => inbox::accept(state, view, out),
         RequestAnswer::Log(page) if slot == Slot::LastAct => undo::found(state, page, out),
         RequestAnswer::Log(page) => {
             let height = state.hits.height(Pane::Acts);
@@ -250,6 +251,8 @@ fn done(state: &mut AppState, done: Done, acting: Option<&Acting>, out: &mut Vec
     state.conflicts.marks.remove_rows(&state.inbox.acting);
     let (about, settled) = settled_here(state, done.card_id);
     cursor::claims(state, &done.claims);
+    let claims: Vec<ClaimId> = done.claims.iter().map(|claim| claim.id).collect();
+    inbox::release(state, &claims);
     let place = state.scope_suffix(&done.scope);
     let summary = done.summary.trim_end().trim_end_matches('.');
     let undo = if final_act { "" } else { "{undo} to undo" };

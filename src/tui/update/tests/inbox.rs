@@ -117,7 +117,8 @@ fn what_is_settled_elsewhere_stays_under_the_cursor_and_says_who_did_it() {
     let mut state = opened();
     let review = ItemId::Review(id(40));
     go_to(&mut state, &review);
-    reread(&mut state, change("max", "Reviewed, and still holds: “Hotfixes”"), &without(InboxKind::NeedsReview));
+    let change = Change { claims: vec![id(40)], ..change("max", "Reviewed, and still holds: “Hotfixes”") };
+    reread(&mut state, change, &without(InboxKind::NeedsReview));
     assert_eq!(state.inbox.anchor(), Some(&review), "the cursor stays");
     assert!(state.inbox.is_on_settled());
     assert!(

@@ -1,7 +1,11 @@
 //! Marked claims: an act is about those that its form names, and about no others.
 
 use super::*;
-use crate::{domain::EventId, tui::state::inbox::ItemId};
+use crate::{
+    api::{Inbox, InboxKind},
+    domain::EventId,
+    tui::{sample::screens::inbox, state::inbox::ItemId},
+};
 
 fn review() -> ItemId {
     ItemId::Review(id(40))
@@ -65,4 +69,30 @@ fn an_act_on_the_row_under_the_cursor_leaves_the_marked_ones_alone() {
     step(&mut state, done("Retracted", None).to(ticket));
     assert_eq!((state.inbox.settled, state.conflicts.marks.len()), (1, 2));
     assert_eq!(state.inbox.released, [notice(0x51)]);
+}
+
+/// The Inbox without what needs review, after a change.
+fn reread(state: &mut AppState, change: Change) {
+    let mut view: Inbox = inbox();
+    view.groups.retain(|group| group.group != InboxKind::NeedsReview);
+    let change = Change { event: "change".into(), who: "max".into(), summary: "Stored “x”".into(), ..change };
+    for effect in step(state, Msg::Live(Live::Change(Box::new(change)))) {
+        if let Effect::Read(ticket, ReadRequest::Inbox(_)) = effect {
+            step(state, Msg::Reply(ticket, Ok(RequestAnswer::Inbox(view.clone()))));
+        }
+    }
+}
+
+#[test]
+fn nobody_else_is_named_for_what_they_did_not_settle() {
+    let mut state = marked(&[]);
+    go_to(&mut state, &review());
+    reread(&mut state, Change { claims: vec![id(99)], ..Change::default() });
+    assert_eq!(toasts(&state), "Already settled.");
+    // What this app settled from another screen leaves without a word.
+    let mut state = marked(&[]);
+    go_to(&mut state, &review());
+    state.remember_own(OpId([4; 16]));
+    reread(&mut state, Change { claims: vec![id(40)], op_id: Some(OpId([4; 16])), ..Change::default() });
+    assert_eq!((toasts(&state).as_str(), state.inbox.settled_item.is_none()), ("", true));
 }
