@@ -184,7 +184,7 @@ pub(super) fn rescope(state: &mut AppState) {
     state.timeline.list.restart();
     state.inbox.begin();
     state.requests.inbox = true;
-    for slot in [Slot::Card, Slot::Inbox, Slot::InboxPage, Slot::Agents] {
+    for slot in [Slot::Card, Slot::Inbox, Slot::InboxPage, Slot::Agents, Slot::Ingested] {
         state.forget(slot);
     }
 }

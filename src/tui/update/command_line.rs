@@ -101,15 +101,14 @@ pub(in crate::tui) fn of_event(event: &EventView) -> String {
     let reason = event.reason.as_deref().map(|reason| format!(" --reason {}", quote(reason))).unwrap_or_default();
     let statement = event.statement.as_deref().map(quote).unwrap_or_default();
     let card = || crate::domain::CardId::of_members(&event.targets).short();
+    let scope = quote(&event.scope.to_string());
     match event.kind.as_str() {
-        "assert" => format!("ergo remember {statement}{reason}"),
-        "fact_set" => format!("ergo remember {statement} --kind fact{reason}"),
-        "local.refused" => format!("ergo remember {statement}{reason}"),
+        "assert" | "local.refused" => format!("ergo remember {statement}{reason} --scope {scope}"),
+        "fact_set" => format!("ergo remember {statement} --kind fact{reason} --scope {scope}"),
         "supersede" if !statement.is_empty() => {
             let targets: Vec<_> = event.targets.iter().map(|id| id.short()).collect();
-            supersede(&targets, &statement, &reason, &quote(&event.scope.to_string()))
+            supersede(&targets, &statement, &reason, &scope)
         }
-        "supersede" => format!("ergo supersede {target}{reason}"),
         "retract" => format!("ergo retract {target}{reason}"),
         "reinstate" => format!("ergo reinstate {target}{reason}"),
         "redact" | "local.redact" => format!("ergo redact {target}{reason}"),

@@ -75,7 +75,7 @@ pub(super) fn of_act<'a>(state: &'a mut AppState, acting: Option<&Acting>) -> Op
 
 /// Begins a new line in the text.
 pub(super) fn new_line(state: &mut AppState) {
-    if let Some(form) = form(state)
+    if let Some(form) = form(state).filter(|form| !form.sending)
         && let Some(field) = form.fields.get_mut(form.focus)
         && let FieldInput::Text(area) = &mut field.input
     {
@@ -92,7 +92,7 @@ pub(super) fn clear(state: &mut AppState) {
 
 /// Opens the text in an editor.
 pub(super) fn edit(state: &mut AppState, out: &mut Vec<Effect>) {
-    if let Some(area) = form(state).and_then(ActForm::area) {
+    if let Some(area) = form(state).filter(|form| !form.sending).and_then(ActForm::area) {
         out.push(Effect::Edit(area.lines().join("\n")));
     }
 }

@@ -64,7 +64,7 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
     }
     let own = change.op_id.is_some_and(|op| state.own.contains(&op));
     let here = match (&state.scope, &change.scope) {
-        (Some(shown), Some(scope)) => shown == scope,
+        (Some(shown), Some(scope)) => shown.takes(scope),
         _ => true,
     };
     state.requests.scopes = true;
@@ -91,6 +91,11 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
         let how = "{show_peers} shows the words to compare.";
         out.push(state.toast_with(Tone::Warn, sentence(&change.summary), how));
     }
+    if !change.cards.is_empty() || !change.claims.is_empty() {
+        // Those on the screen may be of any scope.
+        state.requests.card = true;
+        state.requests.why = true;
+    }
     if !here {
         return;
     }
@@ -98,10 +103,8 @@ fn changed(state: &mut AppState, change: &Change, out: &mut Vec<Effect>) {
     state.agents.list.refresh();
     if !change.cards.is_empty() || !change.claims.is_empty() {
         state.conflicts.list.refresh();
-        state.requests.card = true;
         state.claims.list.refresh();
         state.claims.related.asked = None;
-        state.requests.why = true;
         state.requests.story = true;
         state.requests.notes = true;
     }

@@ -142,9 +142,6 @@ pub(super) fn written(state: &mut AppState, written: &NotesWritten, is_page: boo
     }
     state.acting = None;
     state.requests.notes = true;
-    if matches!(state.overlay, Some(Overlay::Page(_))) {
-        state.overlay = None;
-    }
     out.push(state.toast(Tone::Done, format!("{}.", sanitize_line(&written.sentence()))));
 }
 

@@ -73,7 +73,10 @@ pub(super) fn close(state: &mut AppState, key: Option<KeyPress>) {
         Some(Overlay::Page(page)) if page.find.is_some() && key.is_some_and(|key| key.code == KeyCode::Esc) => {
             page.find = None;
         }
-        _ => state.overlay = None,
+        _ => {
+            state.overlay = None;
+            state.forget(Slot::Page);
+        }
     }
 }
 

@@ -450,10 +450,7 @@ fn failed(state: &mut AppState, slot: Slot, failure: &RequestFailure, out: &mut 
         // Beside what the words found: it is missed, and nothing is wrong with what is listed.
         Slot::Found | Slot::Ingested => state.note(Tone::Warn, message),
         Slot::Health | Slot::Scopes => out.push(state.toast(Tone::Bad, message)),
-        Slot::Join => {
-            state.peers.joining = None;
-            out.push(state.toast(Tone::Bad, message));
-        }
+        Slot::Join => teams::poll_failed(state, failure, message, out),
         Slot::LastAct | Slot::Marked | Slot::Question => out.push(state.toast(Tone::Bad, message)),
         Slot::Act | Slot::Reembed | Slot::Page | Slot::Doubts | Slot::Judged => {}
     }

@@ -6,7 +6,7 @@ use crate::{
     domain::Scope,
     tui::{
         key::KeyPress,
-        msg::{Effect, ReadRequest, Slot, WriteRequest},
+        msg::{Effect, FailureKind, ReadRequest, RequestFailure, Slot, WriteRequest},
         state::{
             AppState, Overlay, Tone,
             form::{ActForm, Field, FieldId, FieldInput, FormSubject},
@@ -109,6 +109,7 @@ pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &m
             let mut page = TextPage::new(PageSubject::Join);
             page.text = Some(words(view));
             form::cancel(state);
+            state.forget(Slot::Page);
             state.overlay = Some(Overlay::Page(Box::new(page)));
         }
         let again_at = state.now + POLL_MS;
@@ -128,6 +129,23 @@ pub(super) fn joining(state: &mut AppState, view: &JoinView, slot: Slot, out: &m
     };
     out.push(state.toast(toast.0, toast.1));
     live::refresh_all(state);
+}
+
+/// The daemon did not say how far the join has come: it is asked again if it was only slow.
+pub(super) fn poll_failed(state: &mut AppState, failure: &RequestFailure, message: String, out: &mut Vec<Effect>) {
+    if failure.kind == FailureKind::Timeout
+        && let Some(joining) = &mut state.peers.joining
+    {
+        joining.again_at = state.now + POLL_MS;
+        return out.push(Effect::Wake(joining.again_at));
+    }
+    state.peers.joining = None;
+    match &mut state.overlay {
+        Some(Overlay::Page(page)) if page.about == PageSubject::Join => {
+            page.error = Some((failure.message.clone(), failure.hint.clone().unwrap_or_default()));
+        }
+        _ => out.push(state.toast(Tone::Bad, message)),
+    }
 }
 
 /// Asks whether the other side has answered, when it is time.

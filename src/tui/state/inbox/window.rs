@@ -58,6 +58,10 @@ impl InboxState {
     pub fn next_page(&mut self, kind: InboxKind) -> bool {
         let Some(group) = self.group(kind) else { return false };
         let window = self.window.as_ref().filter(|window| window.kind == kind);
+        if window.is_some_and(|window| window.turned.is_some()) {
+            // The page that was turned to is not here yet.
+            return true;
+        }
         let (next, shown) = match window.and_then(|window| window.page.as_ref()) {
             Some((page, before)) => (page.next.clone(), before + page.items.len()),
             None => (group.next.clone(), group.items.len()),

@@ -186,3 +186,14 @@ fn a_text_that_was_closed_while_it_was_sent_goes_only_with_its_own_act() {
     press(&mut state, "+");
     assert_eq!(statement(&state), "", "what was stored is no draft");
 }
+
+#[test]
+fn a_form_that_is_being_sent_is_not_edited() {
+    let mut state = cards();
+    press(&mut state, "d n o");
+    assert!(written(&press(&mut state, "ctrl-s")).is_some());
+    let out = press(&mut state, "alt-enter ctrl-o");
+    assert!(out.is_empty(), "{out:?}");
+    let Some(Overlay::Form(form)) = &mut state.overlay else { panic!() };
+    assert_eq!(form.area().unwrap().lines(), ["no"]);
+}

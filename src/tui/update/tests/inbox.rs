@@ -276,7 +276,7 @@ fn a_long_group_is_turned_page_by_page_and_never_held_whole() {
     assert_eq!(under(&state), "claim 50");
     press(&mut state, "G k");
     assert_eq!(under(&state), "claim 99");
-    let out = keys(&mut state, "n");
+    let out = keys(&mut state, "n n n");
     serve(&mut state, out, total);
     assert_eq!(under(&state), "claim 100", "next goes on to the next page by itself");
     assert!(state.inbox.rows().len() <= 53, "{}", state.inbox.rows().len());

@@ -181,3 +181,26 @@ fn a_team_is_joined_in_the_app_by_words_that_both_screens_show() {
     settle(&mut state, out);
     assert!(state.overlay.is_none() && toasts(&state).contains("This device is in core."));
 }
+
+#[test]
+fn a_slow_daemon_does_not_end_the_wait_for_the_other_device_and_a_restarted_one_says_so() {
+    use crate::tui::sample::screens::join;
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Peers), ..Opening::default() });
+    press(&mut state, "J");
+    step(&mut state, Msg::Paste("ergo1abc".into()));
+    let (ticket, _) = written(&press(&mut state, "ctrl-s")).unwrap();
+    let waiting = join(crate::api::JoinState::Waiting);
+    step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Join(Box::new(waiting)))));
+    for kind in [FailureKind::Timeout, FailureKind::NotFound] {
+        state.now += 1_000;
+        let out = step(&mut state, Msg::Woken);
+        let ticket = out.iter().find_map(|effect| match effect {
+            Effect::Read(ticket, ReadRequest::Joined(_)) => Some(*ticket),
+            _ => None,
+        });
+        step(&mut state, Msg::Reply(ticket.unwrap(), Err(failure(kind))));
+    }
+    let Some(Overlay::Page(page)) = &state.overlay else { panic!() };
+    assert_eq!(page.error.as_ref().map(|(error, _)| error.as_str()), Some("it went wrong"));
+    assert!(state.peers.joining.is_none());
+}

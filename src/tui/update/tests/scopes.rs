@@ -121,3 +121,32 @@ fn the_project_in_which_the_app_was_opened_is_shown_under_the_name_by_which_it_i
         .any(|(_, read)| matches!(read, ReadRequest::Inbox(query) if query.project.as_deref() == Some("api-2")));
     assert!(asked, "and read anew");
 }
+
+#[test]
+fn a_change_of_the_organisation_refreshes_the_screens_of_its_projects() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Cards), scope: Some(scope("api")), ..Opening::default() });
+    let read = |state: &mut AppState, project: &str| {
+        let change = crate::api::Change {
+            scope: Some(scope(project)),
+            claims: vec![crate::tui::sample::id(70)],
+            cards: vec![card_id(1)],
+            ..crate::api::Change::default()
+        };
+        let out = step(state, Msg::Live(Live::Change(Box::new(change))));
+        let lists = out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Conflicts(_))));
+        let card = out.iter().any(|effect| matches!(effect, Effect::Read(_, ReadRequest::Card(_))));
+        settle(state, out);
+        (lists, card)
+    };
+    assert_eq!(read(&mut state, "*"), (true, true));
+    assert_eq!(read(&mut state, "web"), (false, true), "the card on the screen may be about that claim");
+}
+
+#[test]
+fn another_scope_takes_no_answer_about_the_files_of_the_one_before() {
+    let mut state = app(SIZE, Opening { screen: Some(Screen::Models), ..Opening::default() });
+    let ticket = state.ticket(Slot::Ingested);
+    super::super::claims::rescope(&mut state);
+    step(&mut state, Msg::Reply(ticket, Ok(answer(&ReadRequest::Ingested(crate::api::IngestedQuery::default())))));
+    assert!(state.models.files.as_ref().is_none_or(|files| *files == crate::api::IngestedFiles::default()));
+}

@@ -69,6 +69,7 @@ fn the_command_line_of_an_act_is_copied() {
     });
     let line = line.unwrap();
     assert!(line.starts_with("ergo remember 'The canary deployment is always red' --reason"), "{line}");
+    assert!(line.ends_with(" --scope acme/api"), "it does the same in any folder: {line}");
 }
 
 #[test]
@@ -168,4 +169,28 @@ fn no_act_is_about_a_claim_behind_an_error() {
     press(&mut state, "j r");
     assert!(state.overlay.is_none());
     assert!(toasts(&state).contains("no claim is under the cursor"), "{}", toasts(&state));
+}
+
+#[test]
+fn a_replacement_without_a_new_text_is_copied_as_its_entry_in_the_log() {
+    let mut event = crate::tui::sample::screens::event(2, "supersede", None);
+    assert!(super::super::command_of(&event).starts_with("ergo log  # change "));
+    event.statement = Some("Blue".into());
+    assert!(super::super::command_of(&event).starts_with("ergo supersede "));
+}
+
+#[test]
+fn a_late_text_fills_no_page_that_was_opened_since() {
+    let mut state = at(Screen::Claims);
+    let out = step(&mut state, Msg::Key(KeyPress::char('P')));
+    let late = out.iter().find_map(|effect| match effect {
+        Effect::Read(ticket, read @ ReadRequest::Snapshot(_)) => Some((*ticket, answer(read))),
+        _ => None,
+    });
+    let (ticket, reply) = late.unwrap();
+    press(&mut state, "esc");
+    let page = crate::tui::state::page::TextPage::new(crate::tui::state::page::PageSubject::Join);
+    state.overlay = Some(Overlay::Page(Box::new(page)));
+    step(&mut state, Msg::Reply(ticket, Ok(reply)));
+    assert!(matches!(&state.overlay, Some(Overlay::Page(page)) if page.text.is_none()));
 }
