@@ -39,6 +39,9 @@ use crate::api::{ApiError, Change, SUMMARY_HEADER, VERSION_HEADER};
 /// The largest response that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
+/// How often a daemon that is not on this machine's socket is asked for a sign of life on the stream of changes.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
 /// The content type of a file.
 const FILE: &str = "application/octet-stream";
 
@@ -170,8 +173,15 @@ impl HttpApi {
         ClientError::Timeout { place: self.place.to_string(), after }
     }
 
+    /// Whether a connection may end without a word, as one over a network does while the machine sleeps.
+    fn may_die_silently(&self) -> bool {
+        !matches!(self.place, DaemonAddress::Unix(_))
+    }
+
     async fn follow(&self) -> Result<Incoming, ClientError> {
-        let request = Request::new(Method::GET, "/events");
+        let query =
+            if self.may_die_silently() { format!("keep_alive={}", KEEP_ALIVE.as_secs()) } else { String::new() };
+        let request = Request { query, ..Request::new(Method::GET, "/events") };
         let response = timeout(DEADLINE, self.open(&request)).await.map_err(|_| self.timed_out(DEADLINE))??;
         if response.status().is_success() {
             return Ok(response.into_body());
@@ -206,7 +216,11 @@ impl ChangeStream {
     async fn next(mut self) -> Result<Option<(Change, Self)>, ClientError> {
         let mut events = match self.events.take() {
             Some(events) => events,
-            None => sse::events(BodyDataStream::new(self.api.follow().await?)),
+            None => {
+                let body = BodyDataStream::new(self.api.follow().await?);
+                let silent = self.api.may_die_silently();
+                if silent { sse::events(sse::while_alive(body, 3 * KEEP_ALIVE)) } else { sse::events(body) }
+            }
         };
         let bad = |cause: String| ClientError::BadAnswer { place: self.api.place.to_string(), cause };
         match events.next().await {

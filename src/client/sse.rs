@@ -7,11 +7,13 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
-use futures_util::stream::{BoxStream, Stream, StreamExt};
+use futures_util::stream::{BoxStream, Stream, StreamExt, unfold};
 use sse_stream::{Error, SseStream};
+use tokio::time::timeout;
 
 /// The most bytes that arrive without completing an event, far above what the daemon sends.
 const MAX_EVENT: usize = 1024 * 1024;
@@ -40,6 +42,26 @@ where
         .boxed()
 }
 
+/// A response that fails once nothing has arrived for so long: its connection is taken for dead.
+pub(super) fn while_alive<E>(
+    bytes: impl Stream<Item = Result<Bytes, E>> + Send + Unpin + 'static,
+    longest: Duration,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static
+where
+    E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
+{
+    unfold(Some(bytes), move |bytes| async move {
+        let mut bytes = bytes?;
+        match timeout(longest, bytes.next()).await {
+            Ok(next) => Some((next?.map_err(io::Error::other), Some(bytes))),
+            Err(_) => {
+                let silence = format!("nothing arrived for {} s", longest.as_secs());
+                Some((Err(io::Error::new(io::ErrorKind::TimedOut, silence)), None))
+            }
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -52,6 +74,15 @@ mod tests {
 
     fn pieces(bytes: &[u8], size: usize) -> impl Stream<Item = Result<Bytes, Infallible>> + 'static {
         iter(bytes.chunks(size).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect::<Vec<_>>())
+    }
+
+    #[tokio::test]
+    async fn a_silent_connection_is_taken_for_dead() {
+        let bytes = pieces(b"data: x\n\n", 64).chain(futures_util::stream::pending());
+        let events: Vec<_> = events(while_alive(bytes, Duration::from_millis(50))).collect().await;
+        assert_eq!(events.len(), 2);
+        assert_eq!(events[0].as_ref().unwrap(), "x");
+        assert!(matches!(&events[1], Err(Error::Body(cause)) if cause.to_string().contains("nothing arrived")));
     }
 
     #[tokio::test]

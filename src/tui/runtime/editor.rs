@@ -7,22 +7,40 @@ use std::{
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
-    process::{Command, ExitStatus},
+    process::Command,
 };
 
 /// Opens `text` in `$VISUAL` or `$EDITOR` (else `vi`) and returns what was saved; `None` if it is as before.
 ///
-/// The file is readable by the person alone, and goes when the editor is left.
+/// The file is readable by the person alone. It is deleted when the editor is left, unless something was written that cannot be
+/// used.
 ///
 /// # Errors
-/// One sentence for people: the editor ended with an error, or the file cannot be written or read.
+/// One or two sentences for people: the editor ended with an error, or the file cannot be written or read; and where the file is,
+/// if it was kept.
 pub(super) fn edit(text: &str) -> Result<Option<String>, String> {
-    let editor = chosen();
-    match saved(&editor, text) {
-        Ok(Ok(after)) => Ok((after.trim_end() != text.trim_end()).then_some(after)),
-        Ok(Err(status)) => Err(format!("The editor “{editor}” ended with {status}: the text is unchanged.")),
-        Err(error) => Err(format!("The text cannot be edited with “{editor}”: {error}")),
-    }
+    edit_with(&chosen(), text)
+}
+
+fn edit_with(editor: &str, text: &str) -> Result<Option<String>, String> {
+    let failed = |error| format!("The text cannot be edited with “{editor}”: {error}");
+    let mut file = Scratch::new(text).map_err(failed)?;
+    // An interrupt typed at the editor is the editor's: the shell around it would end of it, and leave the editor alone.
+    let script = format!("trap : INT QUIT; {editor} \"$1\"");
+    let status = Command::new("sh").arg("-c").arg(script).arg("ergo").arg(&file.path).status().map_err(failed)?;
+    let saved = files::text(&file.path, files::MAX_SETTINGS);
+    let problem = match saved {
+        Ok(after) if status.success() => return Ok((after.trim_end() != text.trim_end()).then_some(after)),
+        Ok(after) => {
+            file.kept = after.trim_end() != text.trim_end();
+            format!("The editor “{editor}” ended with {status}: the text is unchanged.")
+        }
+        Err(error) => {
+            file.kept = file.path.exists();
+            format!("{}.", failed(error))
+        }
+    };
+    Err(if file.kept { format!("{problem} What you wrote is in {}", file.path.display()) } else { problem })
 }
 
 /// The person's editor.
@@ -74,24 +92,28 @@ fn at_line(editor: &str, file: &Path, line: Option<usize>) -> Vec<OsString> {
     }
 }
 
-fn saved(editor: &str, text: &str) -> io::Result<Result<String, ExitStatus>> {
-    let mut name = [0; 8];
-    getrandom::fill(&mut name).map_err(|error| io::Error::other(error.to_string()))?;
-    let file = Scratch(std::env::temp_dir().join(format!("ergo-{}.md", hex::encode(name))));
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file.0)?.write_all(text.as_bytes())?;
-    // An interrupt typed at the editor is the editor's: the shell around it would end of it, and leave the editor alone.
-    let script = format!("trap : INT QUIT; {editor} \"$1\"");
-    let status = Command::new("sh").arg("-c").arg(script).arg("ergo").arg(&file.0).status()?;
-    if status.success() { Ok(Ok(files::text(&file.0, files::MAX_SETTINGS)?)) } else { Ok(Err(status)) }
+/// A file that is deleted when it is no longer needed, unless it is kept.
+struct Scratch {
+    path: PathBuf,
+    kept: bool,
 }
 
-/// A file that goes when it is no longer needed.
-struct Scratch(PathBuf);
+impl Scratch {
+    fn new(text: &str) -> io::Result<Self> {
+        let mut name = [0; 8];
+        getrandom::fill(&mut name).map_err(|error| io::Error::other(error.to_string()))?;
+        let file = Self { path: std::env::temp_dir().join(format!("ergo-{}.md", hex::encode(name))), kept: false };
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file.path)?.write_all(text.as_bytes())?;
+        Ok(file)
+    }
+}
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Already gone is as good.
-        drop(fs::remove_file(&self.0));
+        if !self.kept {
+            // Already gone is as good.
+            drop(fs::remove_file(&self.path));
+        }
     }
 }
 
@@ -107,6 +129,26 @@ mod tests {
         assert_eq!(arguments("code --wait", Some(12)), ["--goto", "/p/a.md:12"]);
         assert_eq!(arguments("hx", Some(12)), ["/p/a.md:12"]);
         assert_eq!(arguments("vi", None), ["/p/a.md"]);
+    }
+
+    #[test]
+    fn what_was_written_and_cannot_be_used_is_kept() {
+        assert_eq!(edit_with("printf new >", "old"), Ok(Some("new".to_owned())));
+        assert_eq!(edit_with("true", "old"), Ok(None));
+        for (editor, kept) in [
+            ("printf '\\377' >", true),
+            ("save() { printf new > \"$1\"; return 3; }; save", true),
+            ("false", false),
+            ("no-such-editor-of-ergo", false),
+        ] {
+            let message = edit_with(editor, "old").unwrap_err();
+            let path = message.split_once("What you wrote is in ").map(|(_, path)| PathBuf::from(path));
+            assert_eq!(path.is_some(), kept, "{message}");
+            if let Some(path) = path {
+                assert_ne!(fs::read(&path).unwrap(), b"old", "{editor}");
+                fs::remove_file(&path).unwrap();
+            }
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub struct SessionAct {
 
 /// Acts of this session whose changes are known and whose answers are not, or the other way round.
 #[derive(Clone, Debug, Default)]
-pub struct UnansweredActs {
+pub(super) struct UnansweredActs {
     /// The key of the act that waits for its answer, if undo can undo it.
     sent: Option<OpId>,
     /// Acts without an answer: whether they happened is not known.
