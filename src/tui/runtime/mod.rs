@@ -190,7 +190,7 @@ impl App {
             screen,
             guard,
             events: Some(EventStream::new()),
-            swallow: Swallow::new(asked.late),
+            swallow: Swallow::new(asked.late, Instant::now()),
             typed: asked.typed,
             tasks: JoinSet::new(),
             acts: JoinSet::new(),
@@ -273,7 +273,7 @@ impl App {
         let mut event = event;
         loop {
             match event {
-                Some(Ok(event)) if self.swallow.takes(&event) => {}
+                Some(Ok(event)) if self.swallow.takes(&event, Instant::now()) => {}
                 Some(Ok(event)) => messages.extend(message(event)),
                 // The terminal is gone.
                 Some(Err(_)) | None => return Next::Leave,

@@ -1,9 +1,13 @@
 //! Detects whether the terminal's background is light: from the environment, otherwise by asking the terminal.
 
-use std::io::{self, Read, Write};
+use std::{
+    io::{self, Read, Write},
+    time::Duration,
+};
 
 use crossterm::event::{Event, KeyCode, KeyModifiers};
 use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+use tokio::time::Instant;
 
 use crate::tui::key::KeyPress;
 
@@ -123,31 +127,39 @@ fn light_of(answer: &[u8]) -> Option<bool> {
     Some(0.299 * r + 0.587 * g + 0.114 * b > 0.5)
 }
 
+/// How long after the question an answer may still come.
+const LATE: Duration = Duration::from_secs(5);
+
+/// More keys than a late answer is read as.
+const MAX_KEYS: usize = 64;
+
 /// Keeps an answer that comes late from being taken for keys: what is read as Alt-] up to its end is swallowed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Swallow {
-    expected: bool,
-    within: bool,
+    /// Until when an answer may begin.
+    until: Option<Instant>,
+    /// How many keys of an answer that has begun were swallowed.
+    swallowed: Option<usize>,
 }
 
 impl Swallow {
-    /// An answer may come yet.
-    pub(super) fn new(late: bool) -> Self {
-        Self { expected: late, within: false }
+    /// After the question was asked at `now`; `late`: its answer may come yet.
+    pub(super) fn new(late: bool, now: Instant) -> Self {
+        Self { until: late.then(|| now + LATE), swallowed: None }
     }
 
     /// Whether an event belongs to such an answer.
-    pub(super) fn takes(&mut self, event: &Event) -> bool {
+    pub(super) fn takes(&mut self, event: &Event, now: Instant) -> bool {
         let Event::Key(key) = event else { return false };
         let alt = key.modifiers.contains(KeyModifiers::ALT);
-        if self.within {
+        if let Some(swallowed) = self.swallowed {
             let end = alt && key.code == KeyCode::Char('\\')
                 || key.code == KeyCode::Char('g') && key.modifiers.contains(KeyModifiers::CONTROL);
-            self.within = !end;
+            self.swallowed = (!end && swallowed + 1 < MAX_KEYS).then_some(swallowed + 1);
             return true;
         }
-        if self.expected && alt && key.code == KeyCode::Char(']') {
-            (self.expected, self.within) = (false, true);
+        if self.until.is_some_and(|until| now < until) && alt && key.code == KeyCode::Char(']') {
+            (self.until, self.swallowed) = (None, Some(1));
             return true;
         }
         false
@@ -192,10 +204,23 @@ mod tests {
         let key = |c, mods| Event::Key(KeyEvent::new(KeyCode::Char(c), mods));
         let answer =
             [(']', KeyModifiers::ALT), ('1', KeyModifiers::NONE), ('r', KeyModifiers::NONE), ('\\', KeyModifiers::ALT)];
-        let mut swallow = Swallow::new(true);
-        assert!(!swallow.takes(&key('r', KeyModifiers::NONE)), "before it, keys are keys");
-        assert!(answer.iter().all(|(c, mods)| swallow.takes(&key(*c, *mods))));
-        assert!(!swallow.takes(&key('r', KeyModifiers::NONE)), "after it, too");
-        assert!(!Swallow::new(false).takes(&key(']', KeyModifiers::ALT)));
+        let now = Instant::now();
+        let mut swallow = Swallow::new(true, now);
+        assert!(!swallow.takes(&key('r', KeyModifiers::NONE), now), "before it, keys are keys");
+        assert!(answer.iter().all(|(c, mods)| swallow.takes(&key(*c, *mods), now)));
+        assert!(!swallow.takes(&key('r', KeyModifiers::NONE), now), "after it, too");
+        assert!(!Swallow::new(false, now).takes(&key(']', KeyModifiers::ALT), now));
+    }
+
+    #[test]
+    fn a_key_is_no_late_answer_for_ever() {
+        let bracket = Event::Key(KeyEvent::new(KeyCode::Char(']'), KeyModifiers::ALT));
+        let letter = Event::Key(KeyEvent::new(KeyCode::Char('j'), KeyModifiers::NONE));
+        let now = Instant::now();
+        assert!(!Swallow::new(true, now).takes(&bracket, now + LATE), "an answer would have come");
+        let mut swallow = Swallow::new(true, now);
+        assert!(swallow.takes(&bracket, now));
+        let swallowed = (0..1_000).take_while(|_| swallow.takes(&letter, now)).count();
+        assert_eq!(swallowed, MAX_KEYS - 1, "nor without an end");
     }
 }
