@@ -280,7 +280,9 @@ fn side(
     let mut field = |label: &str, value: &str| {
         out.extend(labelled(label, text::wrap(value, body, theme.text), LABEL, theme.dim));
     };
-    field("because", claim.reason.as_deref().unwrap_or(claim.flags.missing_reason()));
+    if claim.reason.is_some() || claim.kind.is_guarded() {
+        field("because", claim.reason.as_deref().unwrap_or(claim.flags.missing_reason()));
+    }
     if let Some(source) = &claim.source {
         field("source", source);
     }

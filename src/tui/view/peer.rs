@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     api::{PeerPath, PeerState, PeerView, PendingJoin, TeamStatus},
-    domain::{Scope, text::escape},
+    domain::{
+        Scope,
+        text::{count, escape},
+    },
     tui::{text, times},
 };
 
@@ -115,9 +118,9 @@ pub(super) fn team(paint: &Paint<'_>, team: &TeamStatus, width: usize) -> Vec<Li
             format!("{} (here {})", escape(&bound.scope.to_string()), escape(&bound.local.to_string()))
         };
         let dot = theme.glyphs.dot;
-        let mut parts = vec![name, format!("{} events", scope.events)];
+        let mut parts = vec![name, count(scope.events, "event", "events")];
         if scope.open_cards > 0 {
-            parts.push(format!("{} open cards", scope.open_cards));
+            parts.push(count(scope.open_cards, "open card", "open cards"));
         }
         if scope.quarantined > 0 {
             parts.push(format!("{} in quarantine", scope.quarantined));
@@ -184,11 +187,16 @@ pub(super) fn device(paint: &Paint<'_>, peer: &PeerView, width: usize) -> Vec<Li
     };
     sheet.styled("in sync", &synced, style);
     if peer.quarantined > 0 {
-        let text = format!("{} events that it sent; `ergo sync quarantine list` shows them", peer.quarantined);
+        let events = count(peer.quarantined, "event", "events");
+        let text = format!("{events} that it sent; `ergo sync quarantine list` shows them");
         sheet.styled("quarantined", &text, theme.warn);
     }
     if peer.not_taken > 0 {
-        let text = format!("{} events of this device are not accepted there", peer.not_taken);
+        let text = count(
+            peer.not_taken,
+            "event of this device is not accepted there",
+            "events of this device are not accepted there",
+        );
         sheet.styled("unaccepted", &text, theme.warn);
     }
     if let Some(error) = &peer.last_error {
