@@ -116,16 +116,16 @@ macro_rules! for_each_action {
         // Verdict
         Compatible: Undoable in Verdict by ["k"], "Keep both" "keep both", also ["compatible"];
             "Both claims hold.";
-            if always => |state, _, out| held_write::give(state, PairVerdict::Compatible, out);
+            if verdict_asked => |state, _, out| held_write::give(state, PairVerdict::Compatible, out);
         Replaces: Undoable in Verdict by ["r"], "Replaces it" "replaces it";
             "The new claim supersedes the existing one.";
-            if always => |state, _, out| held_write::give(state, PairVerdict::Replaces, out);
+            if verdict_asked => |state, _, out| held_write::give(state, PairVerdict::Replaces, out);
         Same: Undoable in Verdict by ["s"], "Same" "same";
             "Both say the same: only the older claim stays.";
-            if always => |state, _, out| held_write::give(state, PairVerdict::Same, out);
+            if verdict_asked => |state, _, out| held_write::give(state, PairVerdict::Same, out);
         Contradicts: Undoable in Verdict by ["c"], "Contradicts" "contradicts";
             "They cannot both hold: a card is opened, to decide which one does.";
-            if always => |state, _, out| held_write::give(state, PairVerdict::Contradicts, out);
+            if verdict_asked => |state, _, out| held_write::give(state, PairVerdict::Contradicts, out);
 
         Withdraw: Undoable in Verdict by ["x"], "Withdraw the new claim" "withdraw", also ["do not store", "abandon"];
             "The new claim that waits for these answers is not stored.";

@@ -5,7 +5,7 @@ mod on_cards;
 
 use on_cards::{
     answer_no, answer_yes, asked_here, card_details, discard, dismiss, exception, has_cards, judge, judged_here,
-    keep_existing, keep_new, keep_source, markable, merge, narrow, retract_side, snooze,
+    keep_existing, keep_new, keep_source, markable, merge, narrow, retract_side, snooze, verdict_asked,
 };
 
 use crate::{
@@ -63,7 +63,7 @@ fn pending(state: &AppState) -> Can {
 /// An act is under the cursor.
 fn act_listed(state: &AppState) -> Can {
     let act = state.acts().and_then(|acts| acts.list.selected());
-    act.map(|_| ()).ok_or_else(|| "no act is under the cursor".to_owned())
+    act.map(|_| ()).ok_or_else(|| "no change is under the cursor".to_owned())
 }
 
 /// A row of the story is under the cursor.
@@ -76,7 +76,7 @@ fn story_row(state: &AppState) -> Can {
 
 /// The act under the cursor can be undone.
 fn take_back(state: &AppState) -> Can {
-    let act = state.acts().and_then(|acts| acts.list.selected()).ok_or("no act is under the cursor")?;
+    let act = state.acts().and_then(|acts| acts.list.selected()).ok_or("no change is under the cursor")?;
     act.can_undo()?;
     idle(state)
 }
@@ -136,7 +136,7 @@ fn claim(state: &AppState) -> Can {
 
 /// No act is under way.
 fn idle(state: &AppState) -> Can {
-    if state.acting.is_some() { Err("the last act is still running".to_owned()) } else { Ok(()) }
+    if state.acting.is_some() { Err("the last change is still being stored".to_owned()) } else { Ok(()) }
 }
 
 /// An active claim is under the cursor.
@@ -149,7 +149,7 @@ fn active_claim(state: &AppState) -> Can {
 fn past_claim(state: &AppState) -> Can {
     let claim = selected(state)?;
     if claim.flags.undone {
-        return Err(state.keys.say("the act that made this claim was undone; {redo} redoes it"));
+        return Err(state.keys.say("the change that stored this claim was undone; {redo} redoes it"));
     }
     if claim.status == Status::Active { Err("this claim is already active".to_owned()) } else { idle(state) }
 }
@@ -158,7 +158,7 @@ fn past_claim(state: &AppState) -> Can {
 fn needs_review(state: &AppState) -> Can {
     match state.marked_claims().len() {
         0 => {}
-        n if n > MAX_CARDS => return Err(format!("{n} claims are marked; one act reviews at most {MAX_CARDS}")),
+        n if n > MAX_CARDS => return Err(format!("{n} claims are marked; at most {MAX_CARDS} are reviewed at once")),
         _ => return idle(state),
     }
     if selected(state)?.flags.needs_review || (state.screen == Screen::Inbox && state.inbox.notice().is_some()) {

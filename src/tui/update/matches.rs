@@ -72,11 +72,11 @@ fn among_acts(state: &mut AppState, words: &SearchWords, forward: bool) -> Optio
         let place = if is_loaded { found } else { found.saturating_add_signed(if forward { -1 } else { 1 }) };
         acts.list.place(place, height);
         acts.scroll = 0;
-        return (!is_loaded).then(|| format!("No match so far; more acts are loading: {again}."));
+        return (!is_loaded).then(|| format!("No match so far; more changes are loading: {again}."));
     }
     // Older acts are read as one goes down.
     let rest = forward && !acts.list.is_whole();
-    Some(if rest { format!("No further match in the {known} acts loaded so far: {all}.") } else { none(forward) })
+    Some(if rest { format!("No further match in the {known} changes loaded so far: {all}.") } else { none(forward) })
 }
 
 fn in_story(state: &mut AppState, words: &SearchWords, forward: bool) -> Option<String> {

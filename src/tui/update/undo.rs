@@ -39,7 +39,7 @@ fn take_back(state: &mut AppState, act: &SessionAct, verb: &'static str, key: Op
         return global::send(state, write, Acting::Undo(act.op, act.scope.clone()), out);
     }
     let effect = format!("{} That was in {}, which is not shown.", sentence(&act.summary), act.scope);
-    let question = format!("{verb} an act in {}?", act.scope);
+    let question = format!("{verb} a change in {}?", act.scope);
     state.overlay = Some(Overlay::Confirm(Confirm::new(question, effect, verb, write, key)));
 }
 

@@ -103,7 +103,7 @@ fn line(paint: &Paint<'_>, entry: &AgentEntry, width: usize, current: bool) -> L
     let (dot, dot_style) = if here { (theme.glyphs.live, theme.ok) } else { (theme.glyphs.dead, theme.dim) };
     let mut parts = Vec::new();
     if let Some(wrote) = &entry.wrote {
-        parts.push(format!("{} {}", group(wrote.wrote), if wrote.wrote == 1 { "act" } else { "acts" }));
+        parts.push(format!("{} {}", group(wrote.wrote), if wrote.wrote == 1 { "change" } else { "changes" }));
     }
     let refused = entry.wrote.as_ref().map_or(0, |wrote| wrote.refused);
     if refused > 0 {
@@ -226,7 +226,7 @@ fn acts(paint: &mut Paint<'_>, area: Rect) {
     let Some(entry) = agents.entry() else { return };
     let of = name(&entry);
     let title = match agents.shown {
-        AgentListing::Acts => format!("Acts of {of}"),
+        AgentListing::Acts => format!("Changes by {of}"),
         AgentListing::Refused => format!("Refused writes of {of}"),
         AgentListing::Injected => format!("Claims injected for {of}"),
     };

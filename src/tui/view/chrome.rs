@@ -8,13 +8,14 @@ use ratatui::{
 use super::{
     claims::group,
     paint::{Paint, span},
+    tour,
 };
 use crate::{
     domain::CardId,
     tui::{
         action::{self, Action, ActionSpec},
         hits::Hit,
-        state::{Daemon, Overlay, Screen, why::Subject},
+        state::{AppState, Daemon, Overlay, Screen, why::Subject},
         text,
     },
 };
@@ -176,19 +177,31 @@ fn crumbs(paint: &Paint<'_>, room: usize) -> String {
     text::fit(&parts.join(&path), room)
 }
 
+/// The word for an action in the footer: that of its row, unless what is shown names it otherwise; empty for none.
+fn word(state: &AppState, spec: &ActionSpec) -> &'static str {
+    let last_page = matches!(state.overlay, Some(Overlay::Tour { page }) if tour::is_last(page));
+    match spec.id {
+        Action::AdmitPending if state.inbox.quarantined().is_some() => "accept",
+        Action::RejectPending if state.inbox.quarantined().is_some() => "discard",
+        Action::TourNext if last_page => "begin",
+        Action::TourEnd if last_page => "",
+        _ => spec.short,
+    }
+}
+
 /// The keys that matter here, most important first, as far as they fit; help and quit always.
 pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
     let state = paint.state;
     let chain = state.chain();
     let all: Vec<&ActionSpec> =
-        action::in_chain(chain).filter(|spec| !spec.short.is_empty() && state.check(spec).is_ok()).collect();
+        action::in_chain(chain).filter(|spec| !word(state, spec).is_empty() && state.check(spec).is_ok()).collect();
     // Where one part of a screen is shown at a time, opening it is how one gets on.
     let open = state.is_narrow() && state.overlay.is_none();
     let last = |spec: &&&ActionSpec| {
         matches!(spec.id, Action::Search | Action::Palette | Action::Quit) || (open && spec.id == Action::Open)
     };
     let ends: Vec<&ActionSpec> = all.iter().filter(last).copied().collect();
-    let width = |spec: &ActionSpec| state.keys.first(spec.id).chars().count() + spec.short.chars().count() + 3;
+    let width = |spec: &ActionSpec| state.keys.first(spec.id).chars().count() + word(state, spec).chars().count() + 3;
     let kept: usize = ends.iter().map(|spec| width(spec)).sum();
     let mut room = usize::from(area.width).saturating_sub(kept + 1);
     let mut shown = Vec::new();
@@ -204,8 +217,11 @@ pub(super) fn bottom(paint: &mut Paint<'_>, area: Rect) {
     if !matches!(state.overlay, Some(Overlay::Prompt(_) | Overlay::Form(_) | Overlay::Log { .. })) {
         let mut x = area.x + 1;
         for spec in shown.into_iter().chain(ends) {
-            let spans =
-                [span(state.keys.first(spec.id), paint.theme.key), Span::raw(" "), span(spec.short, paint.theme.dim)];
+            let spans = [
+                span(state.keys.first(spec.id), paint.theme.key),
+                Span::raw(" "),
+                span(word(state, spec), paint.theme.dim),
+            ];
             let cells = u16::try_from(width(spec)).unwrap_or(0);
             let place = Rect { x, width: cells.saturating_sub(2), ..area }.intersection(area);
             paint.line(place, 0, &Line::from(spans.to_vec()));

@@ -51,6 +51,11 @@ const PAGES: [TourPage; 3] = [
     ),
 ];
 
+/// Whether this is the last page.
+pub(super) fn is_last(page: usize) -> bool {
+    page + 1 == PAGES.len()
+}
+
 /// Draws a page of the tour in the middle.
 pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: usize) {
     let theme = paint.theme;
@@ -82,7 +87,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, area: Rect, page: usize) {
         .join(" ");
     let body = paint.pane(place, heading, &dots, true);
     paint.lines(rows(body, 0, usize::from(body.height).saturating_sub(1)), &lines, 0);
-    let last = page + 1 == PAGES.len();
+    let last = is_last(page);
     let go = map.say(if last { " {tour_next} begin " } else { " {tour_next} next " });
     let skip = if last { String::new() } else { map.say("{tour_end} skip") };
     let wide = u16::try_from(text::width(&go)).unwrap_or(0);

@@ -18,7 +18,7 @@ pub(super) fn card(state: &AppState) -> Result<&Card, String> {
     }
     let card = state.selected_card().ok_or("the card is still loading")?;
     if state.acting.is_some() {
-        return Err("the last act is still running".to_owned());
+        return Err("the last change is still being stored".to_owned());
     }
     Ok(card)
 }
@@ -31,7 +31,7 @@ pub(super) fn act(state: &AppState, act: CardAct) -> Can {
 fn many(state: &AppState) -> Can {
     match state.marked_cards().len() {
         0 => Err(state.keys.say("no card is marked ({mark} marks one)")),
-        n if n > MAX_CARDS => Err(format!("{n} cards are marked; one act settles at most {MAX_CARDS}")),
+        n if n > MAX_CARDS => Err(format!("{n} cards are marked; at most {MAX_CARDS} are settled at once")),
         _ => idle(state),
     }
 }
@@ -84,6 +84,14 @@ pub(super) fn asked_here(state: &AppState) -> Can {
 pub(super) fn judge(state: &AppState) -> Can {
     let pairs = state.inbox.view.as_ref().map_or(0, |view| view.doubts);
     if pairs > 0 { idle(state) } else { held_card(state) }
+}
+
+/// There is something to give a verdict on.
+pub(super) fn verdict_asked(state: &AppState) -> Can {
+    match &state.overlay {
+        Some(Overlay::Judging(judging)) if judging.current().is_none() => Err("there is no pair to judge".to_owned()),
+        _ => Ok(()),
+    }
 }
 
 /// A verdict was given among the pairs.

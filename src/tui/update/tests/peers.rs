@@ -1,10 +1,10 @@
 //! The Peers screen.
 
-use super::{SIZE, toasts};
+use super::{SIZE, failure, toasts};
 use crate::{
     api::{Change, PendingJoins},
     tui::{
-        msg::{Effect, Live, Msg, ReadRequest, RequestAnswer, Slot, WriteRequest},
+        msg::{Effect, FailureKind, Live, Msg, ReadRequest, RequestAnswer, Slot, WriteRequest},
         sample::{app, press, scope, settle, step, sync_status, written},
         state::{AppState, Focus, Overlay, Screen, peers::PeerEntry},
         update::Opening,

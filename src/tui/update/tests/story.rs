@@ -39,7 +39,7 @@ fn a_key_leads_from_a_mark_to_what_settles_it() {
 fn acts_are_not_acted_on_while_the_story_is_shown() {
     let mut state = on_the_story();
     assert!(written(&press(&mut state, "x")).is_none());
-    assert!(toasts(&state).contains("no act is under the cursor"));
+    assert!(toasts(&state).contains("no change is under the cursor"));
     press(&mut state, "v o");
     assert!(toasts(&state).contains("to show the story"));
 }

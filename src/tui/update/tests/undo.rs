@@ -101,7 +101,7 @@ fn an_act_in_a_scope_that_is_not_shown_is_asked_about() {
     state.did(act(1, "web"));
     assert!(written(&press(&mut state, "u")).is_none());
     let (question_text, effect) = question(&state).unwrap();
-    assert_eq!(question_text, "Undo an act in acme/web?");
+    assert_eq!(question_text, "Undo a change in acme/web?");
     assert!(effect.contains("Retracted “claim 1”."), "{effect}");
     assert!(written(&press(&mut state, "enter")).is_none(), "Cancel has the focus");
     let (ticket, op) = undo_sent(&press(&mut state, "u tab enter")).unwrap();
@@ -109,7 +109,7 @@ fn an_act_in_a_scope_that_is_not_shown_is_asked_about() {
     answered(&mut state, ticket, 1, 11, false);
     assert!(toasts(&state).contains("Undid: retracted “x” in acme/web. U to redo"));
     press(&mut state, "U");
-    assert_eq!(question(&state).unwrap().0, "Redo an act in acme/web?");
+    assert_eq!(question(&state).unwrap().0, "Redo a change in acme/web?");
 }
 
 #[test]
