@@ -102,8 +102,9 @@ fn nothing_there_says_what_to_do() {
         field: None,
         candidates: vec![],
     };
-    let ticket = crate::tui::msg::RequestId { slot: crate::tui::msg::Slot::Conflicts, generation: 1 };
+    let ticket = state.ticket(crate::tui::msg::Slot::Inbox);
     step(&mut state, Msg::Reply(ticket, Err(gone)));
+    assert!(text(&frame(&mut state, &Theme::ansi(true))).contains("No daemon is running"));
     shot("offline_80x24", &mut state);
     let mut state = screen((80, 24), Screen::Cards);
     press(&mut state, "f");

@@ -257,7 +257,9 @@ fn a_scope_and_what_setup_would_write_are_pages() {
         let mut state = screen(size, Screen::Claims);
         press(&mut state, "P");
         shot(&format!("page_{}x{}", size.0, size.1), &mut state);
-        press(&mut state, "esc 9 i");
+        press(&mut state, "esc 7 i");
+        let shown = text(&frame(&mut state, &Theme::ansi(true)));
+        assert!(shown.contains("Preview: changes to the agents' files"), "{shown}");
         shot(&format!("setup_{}x{}", size.0, size.1), &mut state);
     }
 }
