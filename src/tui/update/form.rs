@@ -44,7 +44,9 @@ pub(super) fn held_down(state: &mut AppState, key: KeyPress) -> bool {
 
 /// Closes the form; what was written is kept until the app ends.
 pub(super) fn cancel(state: &mut AppState) {
-    if let Some(Overlay::Form(form)) = state.overlay.take() {
+    if matches!(state.overlay, Some(Overlay::Form(_)))
+        && let Some(Overlay::Form(form)) = state.overlay.take()
+    {
         state.drafts.insert(form.about, ActForm { sending: false, ..*form });
     }
 }
