@@ -161,7 +161,7 @@ impl Scheduler {
                     }
                     Some(event) => self.handle(event).await,
                 },
-                () = sleep_until(due) => self.run_due(),
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => self.run_due(),
             }
             if let Some(transport) = &self.transport {
                 transport.set_seeking(self.peers.values().any(|peer| peer.live.is_none()));
@@ -170,14 +170,15 @@ impl Scheduler {
         }
     }
 
-    /// Returns when the next timer is due.
-    fn due(&self) -> Instant {
+    /// Returns when the next timer is due. Without a peer there is none, so that an idle daemon sleeps.
+    fn due(&self) -> Option<Instant> {
         let of_peers = self.peers.values().filter_map(|peer| match &peer.live {
             Some(live) => Some(live.liveness_check.map_or(live.compare, |(at, _)| at.min(live.compare))),
             None => peer.due.filter(|_| !peer.dialling && self.transport.is_some()),
         });
         let others = self.pending_compares.values().map(|(at, _)| *at).chain(self.compaction_due);
-        of_peers.chain(others).fold(self.quarantine_check, Instant::min)
+        let quarantine_check = (!self.peers.is_empty()).then_some(self.quarantine_check);
+        of_peers.chain(others).chain(quarantine_check).min()
     }
 
     /// Runs the timers that are due.
