@@ -10,7 +10,10 @@ use serde::Serialize;
 use super::git_diff::ChangedFile;
 use crate::{
     api::ClaimView,
-    domain::norm::{Modality, Norm},
+    domain::{
+        Qualifiers,
+        norm::{Modality, Norm},
+    },
 };
 
 /// A violated constraint, and where.
@@ -53,12 +56,18 @@ const MANIFESTS: [&str; 14] = [
 /// A number after the word “port”.
 static PORT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)port[^0-9\n]{0,12}([0-9]{2,5})\b").ok());
 
-/// Returns where the files violate the constraint.
+/// Whether a constraint can be checked in a repository on this day (`YYYY-MM-DD`): it is in force, and not limited to an
+/// environment, team or tenant, about which a diff says nothing.
+pub(super) fn is_checkable(claim: &ClaimView, today: &str) -> bool {
+    // The last day is in `expired`.
+    let Qualifiers { env, team, tenant, valid_from, valid_until: _ } = &claim.qualifiers;
+    let is_limited = [env, team, tenant].into_iter().any(Option::is_some);
+    let has_begun = valid_from.as_deref().is_none_or(|first| first <= today);
+    !is_limited && has_begun && !claim.flags.expired
+}
+
+/// Returns where the files violate the constraint, which [`is_checkable`] allows.
 pub(super) fn violations(claim: &ClaimView, files: &[ChangedFile]) -> Vec<ConstraintViolation> {
-    // A constraint on an environment, team or tenant says nothing about a repository.
-    if !claim.qualifiers.is_empty() || claim.flags.expired {
-        return Vec::new();
-    }
     let exempt = exempt(&claim.statement);
     let mut found = Vec::new();
     for file in files.iter().filter(|file| !exempt.iter().any(|word| file.path.to_lowercase().contains(word))) {
@@ -303,11 +312,27 @@ mod tests {
         assert_eq!(!found.is_empty(), broken, "{found:?}");
     }
 
-    #[test]
-    fn what_holds_only_somewhere_says_nothing_about_a_repository() {
+    #[rstest::rstest]
+    #[case(json!({}), true)]
+    #[case(json!({"valid_from": "2026-03-01"}), true)]
+    #[case(json!({"valid_from": "2025-01-01", "valid_until": "2027-01-01"}), true)]
+    #[case(json!({"valid_from": "2026-03-02"}), false)]
+    #[case(json!({"env": "prod"}), false)]
+    #[case(json!({"team": "core"}), false)]
+    #[case(json!({"tenant": "acme", "valid_from": "2025-01-01"}), false)]
+    fn a_constraint_is_checked_once_it_holds_for_the_whole_repository(
+        #[case] qualifiers: serde_json::Value,
+        #[case] checkable: bool,
+    ) {
         let mut only = claim("Never use lodash.", never("lodash"));
-        only.qualifiers.env = Some("prod".into());
-        assert!(violations(&only, &change("package.json", "\"lodash\": \"4\"")).is_empty());
+        only.qualifiers = serde_json::from_value(qualifiers).unwrap();
+        assert_eq!(is_checkable(&only, "2026-03-01"), checkable);
+        only.flags.expired = true;
+        assert!(!is_checkable(&only, "2026-03-01"));
+    }
+
+    #[test]
+    fn of_one_constraint_only_the_first_violations_are_reported() {
         let many: String = (0..50).map(|_| "+lodash = 1\n").collect();
         let files = git_diff::read(&format!("--- a/Cargo.toml\n+++ b/Cargo.toml\n@@ -0,0 +1,50 @@\n{many}")).unwrap();
         assert_eq!(violations(&claim("Never use lodash.", never("lodash")), &files).len(), PLACES);

@@ -16,7 +16,7 @@ use super::{CliError, Context, Exit, git, paging, show::text::count};
 use crate::{
     api::{CardSummary, ClaimView, ClaimsQuery},
     client::Client,
-    domain::{Level, Scope, text::escape},
+    domain::{Level, Scope, ago::day, text::escape},
     files,
 };
 use constraints::ConstraintViolation;
@@ -77,6 +77,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         CliError::usage(format_args!("the diff is truncated: line {line} should continue a hunk"))
             .hint("nothing was checked: create the diff again with `git diff`")
     })?;
+    let stored = constraints.len();
+    let today = day(Context::now());
+    constraints.retain(|claim| constraints::is_checkable(claim, &today));
     let broken: Vec<ConstraintViolation> =
         constraints.iter().flat_map(|claim| constraints::violations(claim, &files)).collect();
     let found = CheckResult { conflicts, broken };
@@ -84,12 +87,13 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if cx.ui.json {
         cx.ui.value(&found);
     } else {
-        show(&found, &scope, constraints.len(), cx);
+        show(&found, &scope, (constraints.len(), stored), cx);
     }
     Ok(if clean || args.warn_only { Exit::Ok } else { Exit::Refused })
 }
 
-fn show(found: &CheckResult, scope: &Scope, constraints: usize, cx: &mut Context) {
+/// Prints the result. `checked` of the `stored` constraints were compared with the diff.
+fn show(found: &CheckResult, scope: &Scope, (checked, stored): (usize, usize), cx: &mut Context) {
     for ConstraintViolation { claim, statement, reason, file, line, text, why } in &found.broken {
         let place = line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
         cx.ui.line(text!("{}: {}", place, why));
@@ -112,10 +116,14 @@ fn show(found: &CheckResult, scope: &Scope, constraints: usize, cx: &mut Context
     if !found.broken.is_empty() {
         cx.ui.line("Change the code, or replace the constraint: `ergo supersede ID '…' --reason '…'`. `git commit --no-verify` skips all hooks.");
     } else if found.conflicts.is_empty() && !cx.ui.quiet {
-        let many = count(constraints, "constraint", "constraints");
+        let many = count(checked, "constraint", "constraints");
+        let skipped = match stored - checked {
+            0 => String::new(),
+            skipped => format!(", {skipped} not: limited to an environment, team, tenant or period"),
+        };
         let scope = escape(&scope.to_string());
-        cx.ui.line(text!("Passed: no open conflicts in {}; {} checked.", scope, many));
-        if constraints == 0 {
+        cx.ui.line(text!("Passed: no open conflicts in {}; {} checked{}.", scope, many, skipped));
+        if stored == 0 {
             cx.ui.note("no constraint is stored here; in CI, import the claims first: `ergo import jsonl FILE --yes`");
         }
     }

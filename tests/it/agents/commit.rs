@@ -51,6 +51,21 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_reported() {
     fs::write(home.work().join("other.txt"), "y\n").unwrap();
     git(&home.work(), &["add", "."]);
     home.run(["commit-check"]).ok();
+
+    // One that has begun is checked, one of another environment is not, and the count says so.
+    let limited = |statement: &str, limit: [&str; 2]| {
+        let always = ["remember", statement, "--kind", "constraint", "--reason", "Agreed."];
+        home.run(always.into_iter().chain(limit)).ok();
+    };
+    limited("Never use underscore.", ["--from", "2024-05-01"]);
+    limited("Never use jquery.", ["--env", "staging"]);
+    let clean = home.run(["commit-check"]).ok().stdout;
+    assert!(clean.contains("4 constraints checked, 1 not: limited to an environment"), "{clean}");
+    fs::write(home.work().join("package.json"), "{\"dependencies\": {\n\"underscore\": \"1\"\n}}\n").unwrap();
+    git(&home.work(), &["add", "package.json"]);
+    let output = home.run(["commit-check"]);
+    assert!(output.code == Some(1) && output.stdout.contains("forbidden package underscore"), "{output:?}");
+    git(&home.work(), &["commit", "-qm", "y"]);
     remember("Use PostgreSQL for billing.", "decision").ok();
     assert_eq!(remember("Do not use PostgreSQL for billing.", "decision").code, Some(1));
     let output = home.run(["commit-check"]);
