@@ -6,6 +6,7 @@ use std::{
     fs::{self, File},
     io::{self, BufRead, BufReader, ErrorKind},
     path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
@@ -56,11 +57,21 @@ pub fn all(state: &Path) -> Result<Vec<Injection>, (PathBuf, io::Error)> {
     };
     let mut found = Vec::new();
     for entry in entries.flatten() {
-        let file = File::open(entry.path()).map_err(|error| (entry.path(), error))?;
-        found.extend(read(&file));
+        if let Some(file) = open(&entry.path())? {
+            found.extend(read(&file));
+        }
     }
     found.sort_by_key(|one| std::cmp::Reverse(one.at));
     Ok(found)
+}
+
+/// Opens a record; `None` if it is gone: a hook that has nothing to record removes its file again.
+fn open(path: &Path) -> Result<Option<File>, (PathBuf, io::Error)> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err((path.to_owned(), error)),
+    }
 }
 
 /// Removes the records of sessions whose last injection is older than `before`, in milliseconds since the Unix epoch; with `dry_run`
@@ -79,21 +90,31 @@ pub fn forget_old(state: &Path, before: u64, dry_run: bool) -> Result<(usize, u6
     for entry in entries.flatten() {
         let path = entry.path();
         let failed = |error| (path.clone(), error);
-        let file = File::open(&path).map_err(failed)?;
+        let Some(file) = open(&path)? else { continue };
         if file.try_lock().is_err() {
             continue;
         }
-        // A file without a readable line says nothing of its session's age.
-        if read(&file).iter().map(|one| one.at).max().is_none_or(|last| last >= before) {
+        let metadata = file.metadata().map_err(failed)?;
+        let last = match read(&file).iter().map(|one| one.at).max() {
+            Some(last) => last,
+            // It has no readable line, so the time of its last change has to do.
+            None => milliseconds(metadata.modified().map_err(failed)?),
+        };
+        if last >= before {
             continue;
         }
         files += 1;
-        bytes += file.metadata().map_err(failed)?.len();
+        bytes += metadata.len();
         if !dry_run {
             fs::remove_file(&path).map_err(failed)?;
         }
     }
     Ok((files, bytes))
+}
+
+/// Returns the milliseconds since the Unix epoch.
+fn milliseconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// A claim that was injected into sessions.
@@ -150,6 +171,8 @@ pub fn by_claim(all: &[Injection]) -> Vec<InjectedClaim> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -166,12 +189,15 @@ mod tests {
         put("ended", &line(5));
         put("goes-on", &(line(5) + &line(10)));
         put("damaged", "{");
+        put("empty", "");
+        let empty = File::options().append(true).open(dir.path().join(FOLDER).join("empty")).unwrap();
+        empty.set_modified(UNIX_EPOCH + Duration::from_millis(5)).unwrap();
         put("in-use", &line(5));
         let used = File::open(dir.path().join(FOLDER).join("in-use")).unwrap();
         used.lock().unwrap();
         let bytes = line(5).len() as u64;
-        assert_eq!(forget_old(dir.path(), 10, true).unwrap(), (1, bytes));
-        assert_eq!(forget_old(dir.path(), 10, false).unwrap(), (1, bytes));
+        assert_eq!(forget_old(dir.path(), 10, true).unwrap(), (2, bytes));
+        assert_eq!(forget_old(dir.path(), 10, false).unwrap(), (2, bytes));
         drop(used);
         let mut left: Vec<_> =
             fs::read_dir(dir.path().join(FOLDER)).unwrap().map(|file| file.unwrap().file_name()).collect();

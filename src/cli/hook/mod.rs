@@ -248,7 +248,7 @@ async fn stop(
     payload: &HookPayload,
     session: &mut SessionRecord,
 ) -> Result<Option<HookOutput>, CliError> {
-    let Some(began) = session.began() else { return Ok(None) };
+    let Some(began) = session.first_given() else { return Ok(None) };
     if payload.stopping || session.reminded() {
         return Ok(None);
     }

@@ -5,9 +5,9 @@
 use std::{
     collections::HashSet,
     fs::{self, File, TryLockError},
-    io::Write,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
-    path::Path,
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -29,6 +29,7 @@ pub(super) struct SessionRecord {
     /// The session has an id. All others share one file, which does not tell what a session was given.
     identified: bool,
     agent: Option<String>,
+    path: PathBuf,
     file: File,
     past: Vec<Injection>,
 }
@@ -36,24 +37,26 @@ pub(super) struct SessionRecord {
 impl SessionRecord {
     /// Opens the file of a session, and waits while another hook has it locked.
     pub(super) async fn open(folder: &Path, id: Option<&str>, agent: Option<String>) -> Result<Self, CliError> {
-        let failed = |error: std::io::Error| CliError::file("write", folder, &error);
+        let failed = |error: io::Error| CliError::file("write", folder, &error);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         let name = id.unwrap_or(UNNAMED);
         // A session's name may not be a valid file name.
         let hash = blake3::hash(name.as_bytes()).to_hex();
         let path = folder.join(format!("{}.jsonl", hash.get(..32).unwrap_or_default()));
-        let file =
-            fs::OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path).map_err(failed)?;
-        loop {
+        let file = loop {
+            let file =
+                fs::OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path).map_err(failed)?;
             match file.try_lock() {
-                Ok(()) => break,
+                // It may have been removed between its opening and the lock.
+                Ok(()) if file.metadata().map_err(failed)?.nlink() > 0 => break file,
+                Ok(()) => {}
                 // A wait that blocks the thread would outlast the hook's timeout.
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
-        }
+        };
         let past = injected::read(&file);
-        Ok(Self { name: name.chars().take(200).collect(), identified: id.is_some(), agent, file, past })
+        Ok(Self { name: name.chars().take(200).collect(), identified: id.is_some(), agent, path, file, past })
     }
 
     /// Whether the claim was added to the session and is still in its context; false for a session without an id.
@@ -66,9 +69,10 @@ impl SessionRecord {
         since.contains(&claim)
     }
 
-    /// Returns the time of the first injection, in milliseconds since the Unix epoch; `None` for a session without an id.
-    pub(super) fn began(&self) -> Option<u64> {
-        self.past.first().filter(|_| self.identified).map(|past| past.at)
+    /// Returns the time at which the session was first given a claim, in milliseconds since the Unix epoch; `None` if it was given
+    /// none, or has no id.
+    pub(super) fn first_given(&self) -> Option<u64> {
+        self.past.iter().find(|past| !past.claims.is_empty()).filter(|_| self.identified).map(|past| past.at)
     }
 
     /// Whether the agent was asked to store its decisions.
@@ -105,8 +109,11 @@ impl SessionRecord {
         Ok(())
     }
 
-    /// Records that the session's context was cleared, so that claims may be added again.
+    /// Records that the session's context was cleared, so that claims may be added again. Does nothing if none was added.
     pub(super) fn forget(&mut self, at: u64, scope: &Scope) -> Result<(), CliError> {
+        if self.first_given().is_none() {
+            return Ok(());
+        }
         self.give(at, "forget", scope, &[])
     }
 
@@ -126,6 +133,15 @@ impl SessionRecord {
     }
 }
 
+impl Drop for SessionRecord {
+    /// Removes the file if nothing was recorded, while it is still locked: most hooks have nothing to record.
+    fn drop(&mut self) {
+        if self.file.metadata().is_ok_and(|file| file.len() == 0) {
+            let _stays = fs::remove_file(&self.path);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,12 +152,12 @@ mod tests {
         let scope = Scope { org_id: "a".into(), project: "b".into() };
         let id = |n| crate::domain::EventId([n; 32]);
         let mut session = SessionRecord::open(dir.path(), Some("../../evil"), None).await.unwrap();
-        assert!(!session.knows(id(1)) && session.began().is_none());
+        assert!(!session.knows(id(1)) && session.first_given().is_none());
         session.give(5, "session-start", &scope, &[id(1), id(2)]).unwrap();
         drop(session);
         let mut session = SessionRecord::open(dir.path(), Some("../../evil"), None).await.unwrap();
         assert!(session.knows(id(1)) && !session.knows(id(3)) && !session.reminded());
-        assert_eq!(session.began(), Some(5));
+        assert_eq!(session.first_given(), Some(5));
         session.forget(6, &scope).unwrap();
         assert!(!session.knows(id(1)));
         session.remind(7, &scope).unwrap();
@@ -153,7 +169,39 @@ mod tests {
             !SessionRecord::open(dir.path(), Some("other"), None).await.unwrap().knows(id(1)),
             "sessions know nothing of each other"
         );
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "only what was recorded stays");
+    }
+
+    #[tokio::test]
+    async fn a_session_without_claims_was_given_nothing_and_has_nothing_to_forget() {
+        let dir = tempfile::tempdir().unwrap();
+        let scope = Scope { org_id: "a".into(), project: "b".into() };
+        let mut session = SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
+        session.forget(5, &scope).unwrap();
+        assert!(session.past.is_empty(), "nothing was given that could be forgotten");
+        session.give(6, "session-start", &scope, &[]).unwrap();
+        session.remind_of(7, &scope, vec!["3f2a".into()]).unwrap();
+        assert_eq!(session.first_given(), None);
+        session.give(8, "user-prompt", &scope, &[crate::domain::EventId([1; 32])]).unwrap();
+        assert_eq!(session.first_given(), Some(8));
+    }
+
+    #[tokio::test]
+    async fn a_hook_that_waited_for_a_file_that_was_removed_makes_a_new_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let scope = Scope { org_id: "a".into(), project: "b".into() };
+        let id = crate::domain::EventId([1; 32]);
+        let first = SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
+        let second = async {
+            let mut second = SessionRecord::open(dir.path(), Some("s"), None).await.unwrap();
+            second.give(5, "user-prompt", &scope, &[id]).unwrap();
+        };
+        let end = async {
+            tokio::time::sleep(2 * PAUSE).await;
+            drop(first);
+        };
+        tokio::join!(second, end);
+        assert!(SessionRecord::open(dir.path(), Some("s"), None).await.unwrap().knows(id));
     }
 
     #[tokio::test]
@@ -166,7 +214,7 @@ mod tests {
         session.remind_of(6, &scope, vec!["3f2a".into()]).unwrap();
         drop(session);
         let session = SessionRecord::open(dir.path(), None, None).await.unwrap();
-        assert!(!session.knows(id) && session.began().is_none());
+        assert!(!session.knows(id) && session.first_given().is_none());
         assert!(session.reminded_of("3f2a"), "a question is put once, by whatever session");
     }
 

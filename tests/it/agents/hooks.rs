@@ -84,8 +84,15 @@ fn a_session_is_told_what_binds_it_once_and_it_is_on_the_record() {
 fn who_stops_without_having_stored_anything_is_asked_once() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    remember(&home, ClaimKind::Decision, "Use tabs for indentation.", None);
     let input = json!({"session_id": "s", "hook_event_name": "Stop"}).to_string();
+    for source in ["startup", "clear", "compact"] {
+        let start = json!({"session_id": "s", "source": source, "hook_event_name": "SessionStart"});
+        assert_eq!(context(&home, "session-start", &start), "");
+        assert_eq!(hook(&home, "stop", &input).ok().stdout, "", "nothing is stored in this project ({source})");
+    }
+    let records = std::fs::read_dir(home.path().join("injected")).unwrap().count();
+    assert_eq!(records, 0, "there is nothing to record of such a session");
+    remember(&home, ClaimKind::Decision, "Use tabs for indentation.", None);
     assert_eq!(hook(&home, "stop", &input).ok().stdout, "", "a session that was given nothing is not asked");
     assert!(!context(&home, "session-start", &json!({"session_id": "s"})).is_empty());
     let asked = hook(&home, "stop", &input).ok().json();
