@@ -27,6 +27,12 @@ pub struct Agents {
     pub connected: Vec<AgentSession>,
 }
 
+/// Whether `agent` is a name that the program `program` gives itself over MCP: its own, or a longer one that begins with it and a
+/// hyphen. Codex calls itself `codex-mcp-client`, Gemini CLI `gemini-cli-mcp-client`, Cursor `cursor-vscode`.
+pub fn is_name_of(program: &str, agent: &str) -> bool {
+    agent.strip_prefix(program).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
 /// An agent, by what it wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentView {
@@ -71,4 +77,22 @@ pub struct PresentQuery {
     /// The project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_recognised_by_its_first_words() {
+        for (program, agent) in [
+            ("claude-code", "claude-code"),
+            ("codex", "codex-mcp-client"),
+            ("cursor", "cursor-vscode"),
+            ("gemini", "gemini-cli-mcp-client"),
+        ] {
+            assert!(is_name_of(program, agent), "{program} {agent}");
+        }
+        assert!(!is_name_of("codex", "codexium") && !is_name_of("claude-code", "claude"));
+    }
 }

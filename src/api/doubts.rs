@@ -45,6 +45,9 @@ pub struct Consider {
     pub op_id: OpId,
     /// The scope.
     pub scope: Scope,
+    /// The agent that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The write in words.
     pub statement: String,
     /// What to do, in one sentence.
@@ -96,7 +99,7 @@ pub struct QuestionsQuery {
     /// Of this person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
-    /// Of this agent.
+    /// Of this agent: the name that it gives itself, or the beginning of that name before a hyphen (`codex` for `codex-mcp-client`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }

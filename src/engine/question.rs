@@ -117,6 +117,7 @@ pub(super) fn consider(reader: &Reader, card: &CardRow, replayed: bool) -> Resul
         card_id: card.id,
         op_id: card.op,
         scope: card.scope.clone(),
+        agent: card.agent.clone(),
         statement,
         message: message.to_owned(),
         doubts,

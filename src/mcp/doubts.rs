@@ -97,6 +97,7 @@ mod tests {
             card_id: CardId::of_members(&[EventId([9; 32])]),
             op_id: OpId([7; 16]),
             scope: Scope { org_id: "acme".into(), project: "api".into() },
+            agent: None,
             statement: "New.".into(),
             message: "Asks.".into(),
             doubts,

@@ -14,7 +14,7 @@ const MAX_BYTES: u64 = 8 * 1024 * 1024;
 pub(super) struct HookPayload {
     /// The session's id.
     pub(super) session: Option<String>,
-    /// The agent's program, if it can be told.
+    /// The agent's program, if it can be told: the name that it gives itself over MCP, or its beginning (see [`crate::api::is_name_of`]).
     pub(super) agent: Option<String>,
     /// The folder in which the agent works.
     pub(super) cwd: Option<String>,
@@ -96,7 +96,7 @@ fn patched(command: &str) -> Option<String> {
     Some(file.trim().to_owned()).filter(|file| !file.is_empty())
 }
 
-/// Returns the agent's program by the name that it uses over MCP, detected by its transcript path or its own fields.
+/// Returns the agent's program, detected by its transcript path or its own fields.
 fn agent(value: &Value) -> Option<String> {
     let has = |path: &str| value.pointer(path).is_some();
     let kept = value.pointer("/transcript_path").and_then(Value::as_str).unwrap_or_default();

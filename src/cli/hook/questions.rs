@@ -21,13 +21,13 @@ pub(super) async fn remind(
     payload: &HookPayload,
     session: &mut SessionRecord,
 ) -> Result<Option<String>, CliError> {
-    // Without its name, another agent's questions would be taken for its own.
-    let Some(agent) = payload.agent.clone() else { return Ok(None) };
+    // Without its program, another agent's questions would be taken for its own.
+    let Some(program) = payload.agent.clone() else { return Ok(None) };
     let query = QuestionsQuery {
         org_id: Some(caller.org_id.clone()),
         project: Some(caller.project.clone()),
         who: None,
-        agent: Some(agent.clone()),
+        agent: Some(program.clone()),
     };
     let mut waiting = client.questions(&query).await?.items;
     waiting.truncate(MAX_QUESTIONS);
@@ -38,7 +38,9 @@ pub(super) async fn remind(
         session.remind_of(Context::now(), &scope, new.iter().map(|question| question.token.clone()).collect())?;
     }
     for question in old {
-        let caller = Caller { agent: Some(agent.clone()), ..caller.clone() };
+        // What is stored is by the agent that wrote it. An older daemon does not name it.
+        let agent = question.agent.or_else(|| Some(program.clone()));
+        let caller = Caller { agent, ..caller.clone() };
         let request = JudgeRequest { caller, token: question.token, unanswered: true, ..JudgeRequest::default() };
         client.judge(&request).await?;
     }

@@ -1,7 +1,7 @@
 //! Writes that wait for verdicts.
 
 use crate::{
-    api::{ApiError, MAX_PAGE, Questions, QuestionsQuery},
+    api::{ApiError, MAX_PAGE, Questions, QuestionsQuery, is_name_of},
     engine::{Engine, question, validate},
 };
 
@@ -12,7 +12,8 @@ pub(in crate::engine) fn questions(engine: &Engine, query: &QuestionsQuery) -> R
     let mut items = Vec::new();
     for card in question::held_cards(&reader, scope.as_ref())? {
         let by_who = query.who.as_ref().is_none_or(|who| *who == card.who);
-        let by_agent = query.agent.as_ref().is_none_or(|agent| card.agent.as_ref() == Some(agent));
+        let by_agent =
+            query.agent.as_ref().is_none_or(|of| card.agent.as_ref().is_some_and(|agent| is_name_of(of, agent)));
         if by_who && by_agent && items.len() < MAX_PAGE {
             items.push(question::consider(&reader, &card, false)?);
         }

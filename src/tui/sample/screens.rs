@@ -273,6 +273,7 @@ pub(crate) fn consider() -> Consider {
         card_id: card_id(7),
         op_id: OpId([7; 16]),
         scope: scope("api"),
+        agent: None,
         statement: "The weekly report goes to the finance team as a draft".into(),
         message: "Not stored yet: it may contradict active claims.".into(),
         doubts: vec![

@@ -94,12 +94,18 @@ fn an_answer_names_claims_of_the_question_alone() {
     assert_eq!(stored["result"], "stored", "an object as text: {stored}");
 }
 
-#[test]
-fn at_the_end_of_a_session_its_agent_is_reminded_once_and_then_nothing_waits() {
+#[rstest::rstest]
+#[case("claude-code", "/home/ada/.claude/projects/s", "/home/ada/.codex/sessions/s")]
+#[case("codex-mcp-client", "/home/ada/.codex/sessions/s", "/home/ada/.claude/projects/s")]
+fn at_the_end_of_a_session_its_agent_is_reminded_once_and_then_nothing_waits(
+    #[case] name: &str,
+    #[case] own: &str,
+    #[case] other: &str,
+) {
     let home = TestHome::with_config(WITHOUT_MODELS);
     let _daemon = home.daemon();
     let mut client = McpClient::start(&home, &[]);
-    let hello = json!({"protocolVersion": BEFORE[0], "capabilities": {}, "clientInfo": {"name": "claude-code", "version": "1"}});
+    let hello = json!({"protocolVersion": BEFORE[0], "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
     client.request("initialize", hello);
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     let (old, question) = asked(&mut client, "claude-code/work");
@@ -110,16 +116,19 @@ fn at_the_end_of_a_session_its_agent_is_reminded_once_and_then_nothing_waits() {
         child.stdin.take().unwrap().write_all(input.to_string().as_bytes()).unwrap();
         String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
     };
-    assert_eq!(stop("/home/ada/.codex/sessions/s", true), "", "another agent's questions are not its own");
-    let first: Value = serde_json::from_str(&stop("/home/ada/.claude/projects/s", false)).unwrap();
+    assert_eq!(stop(other, true), "", "another agent's questions are not its own");
+    let first: Value = serde_json::from_str(&stop(own, false)).unwrap();
     assert_eq!(first["decision"], "block", "{first}");
     let reason = first["reason"].as_str().unwrap();
     for part in ["ergo_judge", question["token"].as_str().unwrap(), old.as_str().unwrap(), OLD, NEW] {
         assert!(reason.contains(part), "{part}: {reason}");
     }
     assert_eq!(client.tool("ergo_recall", json!({"query": NEW}))["claims"][0]["statement"], OLD, "it still waits");
-    assert_eq!(stop("/home/ada/.claude/projects/s", true), "");
+    assert_eq!(stop(own, true), "");
     assert_eq!(client.tool("ergo_recall", json!({"query": NEW}))["claims"][0]["statement"], NEW, "it is stored");
+    let claims = home.run(["claims", "--json"]).ok().json();
+    let stored = claims["items"].as_array().unwrap().iter().find(|claim| claim["statement"] == NEW).unwrap();
+    assert_eq!(stored["agent"], name, "{stored}");
     let cards = client.tool("ergo_conflicts", json!({}));
     assert_eq!(cards["total"], 1, "a person is asked: {cards}");
     assert_eq!(client.tool("ergo_judge", verdict(&question, &old, "compatible"))["result"], "stale");
