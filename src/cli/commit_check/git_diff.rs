@@ -23,6 +23,8 @@ pub(super) struct TruncatedHunk {
 pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
     let mut files: Vec<ChangedFile> = Vec::new();
     let (mut at, mut old, mut new) = (0, 0, 0);
+    // The last file was begun by a header of git, and its `---` may follow.
+    let mut in_header = false;
     for (number, line) in text.lines().enumerate() {
         // Within a hunk a line that looks like a header is still content.
         if old > 0 || new > 0 {
@@ -50,8 +52,20 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
                 _ => return Err(TruncatedHunk { line: number + 1 }),
             }
         }
-        if let Some(path) = line.strip_prefix("--- ") {
-            files.push(ChangedFile { path: name(path, "a/").unwrap_or_default(), added: Vec::new() });
+        let begun = |path: Option<String>| ChangedFile { path: path.unwrap_or_default(), added: Vec::new() };
+        if let Some(names) = line.strip_prefix("diff --git ") {
+            // Of a binary or an empty file, and of a changed mode, there is nothing else that names it.
+            files.push(begun(header_name(names)));
+            in_header = true;
+        } else if let Some(path) = renamed(line).filter(|_| in_header) {
+            files.push(begun(Some(unquoted(path))));
+        } else if let Some(path) = line.strip_prefix("--- ") {
+            let path = name(path, "a/");
+            match files.last_mut().filter(|_| in_header) {
+                Some(file) => file.path = path.unwrap_or_else(|| std::mem::take(&mut file.path)),
+                None => files.push(begun(path)),
+            }
+            in_header = false;
         } else if let Some(path) = line.strip_prefix("+++ ") {
             if let (Some(file), Some(path)) = (files.last_mut(), name(path, "b/")) {
                 file.path = path;
@@ -67,11 +81,50 @@ pub(super) fn read(text: &str) -> Result<Vec<ChangedFile>, TruncatedHunk> {
     Ok(files)
 }
 
-/// Returns the path of a header; `None` for `/dev/null`.
+/// Returns the path of a `---` or `+++` line; `None` for `/dev/null`.
 fn name(path: &str, prefix: &str) -> Option<String> {
-    let path = path.split('\t').next().unwrap_or(path).trim_end();
-    let path = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')).unwrap_or(path);
-    (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path).to_owned())
+    let path = unquoted(path.split('\t').next().unwrap_or(path).trim_end());
+    (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(&path).to_owned())
+}
+
+/// Returns the path in the two names of a `diff --git` line, `a/PATH b/PATH`; `None` if they differ. A path may contain spaces, but
+/// equal names are equally long.
+fn header_name(names: &str) -> Option<String> {
+    let middle = names.len() / 2;
+    let (old, new) = (names.get(..middle)?, names.get(middle..)?.strip_prefix(' ')?);
+    name(old, "a/").filter(|old| name(new, "b/").as_ref() == Some(old))
+}
+
+/// Returns the path in a header's line about a renamed or copied file.
+fn renamed(line: &str) -> Option<&str> {
+    ["rename from ", "rename to ", "copy to "].iter().find_map(|head| line.strip_prefix(head))
+}
+
+/// Returns a path without the quotes and the escapes, as in C, with which git writes one that has special characters.
+fn unquoted(path: &str) -> String {
+    let Some(path) = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')) else { return path.to_owned() };
+    let mut out = Vec::with_capacity(path.len());
+    let mut bytes = path.bytes();
+    while let Some(byte) = bytes.next() {
+        let escaped = if byte == b'\\' { bytes.next() } else { None };
+        out.push(match escaped {
+            None => byte,
+            Some(b'a') => 0x07,
+            Some(b'b') => 0x08,
+            Some(b't') => b'\t',
+            Some(b'n') => b'\n',
+            Some(b'v') => 0x0b,
+            Some(b'f') => 0x0c,
+            Some(b'r') => b'\r',
+            // A byte as three octal digits.
+            Some(first @ b'0'..=b'3') => bytes
+                .by_ref()
+                .take(2)
+                .fold(first - b'0', |sum, digit| sum.wrapping_mul(8).wrapping_add(digit.wrapping_sub(b'0'))),
+            Some(other) => other,
+        });
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Parses `-3,2 +4,5 @@ …`: the number of old lines, the first new line, and the number of new lines.
@@ -126,6 +179,56 @@ diff --git a/made b/made
         assert_eq!(added, [(3, "new"), (4, "+++ b/nor/this"), (5, "third"), (21, "y")]);
         assert!(files[1].added.is_empty());
         assert_eq!(files[2].added, [(1, "w".to_owned())]);
+    }
+
+    #[test]
+    fn files_without_changed_lines_are_read_from_their_headers() {
+        let text = r#"diff --git a/bin/run b/bin/run
+old mode 100644
+new mode 100755
+diff --git a/vendor/new b/lib.so b/vendor/new b/lib.so
+new file mode 100644
+index 0000000..88f3700
+Binary files /dev/null and b/vendor/new b/lib.so differ
+diff --git a/empty b/empty
+deleted file mode 100644
+index e69de29..0000000
+diff --git a/src/a.rs b/src/a.rs
+index 1..2 100644
+--- a/src/a.rs
++++ b/src/a.rs
+@@ -0,0 +1 @@
++x
+diff --git a/vendor/old.c b/src/b.c
+similarity index 100%
+rename from vendor/old.c
+rename to src/b.c
+"#;
+        let files = read(text).unwrap();
+        let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(
+            paths,
+            ["bin/run", "vendor/new b/lib.so", "empty", "src/a.rs", "vendor/old.c", "src/b.c"],
+            "and each once"
+        );
+        let added: Vec<_> = files.iter().map(|file| file.added.len()).collect();
+        assert_eq!(added, [0, 0, 0, 1, 0, 0]);
+    }
+
+    #[rstest::rstest]
+    #[case("src/a.rs", "src/a.rs")]
+    #[case(r#""\303\274bersicht/\"q\"""#, "übersicht/\"q\"")]
+    #[case(r#""tab\there\\""#, "tab\there\\")]
+    #[case(r#""\377""#, "\u{fffd}")]
+    #[case(r#""\3""#, "\u{3}")]
+    #[case("\"", "\"")]
+    fn a_quoted_path_is_read_without_its_escapes(#[case] written: &str, #[case] path: &str) {
+        assert_eq!(unquoted(written), path);
+        if let Some(inside) = written.strip_prefix('"').and_then(|path| path.strip_suffix('"')) {
+            let header = format!("diff --git \"a/{inside}\" \"b/{inside}\"\n--- /dev/null\n+++ \"b/{inside}\"\n");
+            let paths: Vec<_> = read(&header).unwrap().into_iter().map(|file| file.path).collect();
+            assert_eq!(paths, [path]);
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use crate::support::{TestHome, git};
 
@@ -75,4 +75,31 @@ fn a_commit_that_breaks_a_constraint_or_meets_a_conflict_is_reported() {
     let wrong = home.run(["commit-check", "--base", "no-such-branch"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(wrong.stderr.contains("git diff"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_protected_path_is_protected_from_changes_without_lines() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let work = home.work();
+    git(&work, &["init", "-q"]);
+    for folder in ["vendor", "übersicht"] {
+        let statement = format!("Never edit files under {folder}/.");
+        home.run(["remember", &statement, "--kind", "constraint", "--reason", "Agreed."]).ok();
+        fs::create_dir(work.join(folder)).unwrap();
+    }
+    fs::write(work.join("vendor/lib.so"), b"a\0b").unwrap();
+    fs::write(work.join("vendor/empty file"), "").unwrap();
+    fs::write(work.join("übersicht/x"), "y\n").unwrap();
+    git(&work, &["add", "."]);
+    let output = home.run(["commit-check"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    for file in ["vendor/lib.so: change", "vendor/empty file: change", "übersicht/x: change"] {
+        assert!(output.stdout.contains(file), "{file} is not in\n{}", output.stdout);
+    }
+    git(&work, &["commit", "-qm", "x"]);
+    fs::set_permissions(work.join("vendor/lib.so"), fs::Permissions::from_mode(0o755)).unwrap();
+    git(&work, &["add", "."]);
+    let output = home.run(["commit-check"]);
+    assert!(output.code == Some(1) && output.stdout.contains("vendor/lib.so: change"), "{output:?}");
 }
