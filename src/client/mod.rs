@@ -124,3 +124,24 @@ pub trait Api: fmt::Debug + Send + Sync + 'static {
     /// Returns the daemon's address for messages: `unix:/run/…/ergo.sock`.
     fn place(&self) -> String;
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest::rstest]
+    #[case(json!({"as_of": 1_700_000_000_000_u64}), LONG_DEADLINE)]
+    #[case(json!({"as_of": 0}), LONG_DEADLINE)]
+    #[case(json!({"filter": true}), LONG_DEADLINE)]
+    #[case(json!({"as_of": null, "filter": false}), DEADLINE)]
+    #[case(json!({"query": "as_of", "filter": "true"}), DEADLINE)]
+    #[case(json!({}), DEADLINE)]
+    #[case(json!([{"as_of": 5}]), DEADLINE)]
+    #[case(json!(null), DEADLINE)]
+    fn a_post_about_the_past_or_to_a_language_model_waits_longer(#[case] body: Value, #[case] deadline: Duration) {
+        let request = Request::post("/recall", body.clone());
+        assert_eq!((request.deadline, request.method, request.body), (deadline, Method::POST, Some(body)));
+    }
+}

@@ -459,6 +459,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn questions_about_the_past_and_to_a_language_model_have_the_long_deadline() {
+        let fake = Arc::new(FakeApi::new());
+        let client = client(&fake);
+        // The script answers none of them: what counts is how long they would wait.
+        for (as_of, filter) in [(None, false), (Some(5), false), (None, true)] {
+            client.recall(&RecallRequest { as_of, filter, ..RecallRequest::default() }).await.unwrap_err();
+        }
+        for as_of in [None, Some(5)] {
+            client.why(&WhyRequest { as_of, ..WhyRequest::default() }).await.unwrap_err();
+        }
+        let deadlines: Vec<_> = fake.requests().iter().map(|request| request.deadline).collect();
+        assert_eq!(deadlines, [DEADLINE, LONG_DEADLINE, LONG_DEADLINE, DEADLINE, LONG_DEADLINE]);
+    }
+
+    #[tokio::test]
     async fn a_409_is_an_outcome_or_an_error_by_what_it_says() {
         let fake = Arc::new(FakeApi::new());
         let stale = json!({"result": "stale", "message": "gone", "claim": null});

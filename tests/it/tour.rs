@@ -95,6 +95,25 @@ fn without_a_terminal_it_does_nothing_unasked() {
 }
 
 #[test]
+fn an_agent_that_was_connected_before_the_tour_stays_connected() {
+    let home = repository();
+    home.run(["setup", "--yes", "claude-code"]).ok();
+    let read = |name: &str| fs::read_to_string(home.path().join(name)).unwrap();
+    let files = [".claude/settings.json", ".claude.json", ".claude/CLAUDE.md"];
+    let connected = files.map(read);
+    assert!(connected.iter().all(|text| text.contains("ergo")), "{connected:?}");
+
+    let cursor = home.path().join(".cursor/mcp.json");
+    fs::create_dir(home.path().join(".cursor")).unwrap();
+    home.run(["tour", "--yes"]).ok();
+    assert!(fs::read_to_string(&cursor).unwrap().contains("ergo"), "the tour connects the other one");
+    home.run(["tour", "--undo"]).ok();
+    assert!(!cursor.exists(), "what the tour connected is disconnected");
+    assert_eq!(files.map(read), connected);
+    assert_eq!(statements(&home), Vec::<String>::new());
+}
+
+#[test]
 fn a_repository_without_rules_is_told_what_to_do() {
     let home = TestHome::new();
     let Output { stdout, .. } = home.run(["tour", "--yes"]).ok();
