@@ -120,4 +120,7 @@ pub struct RecallHit {
     pub cosine: Option<f32>,
     /// The words of the question that the claim covers, as they were asked, including those matched by a synonym.
     pub words: Vec<String>,
+    /// What the verdict would be if this claim alone had been found: `known`, `nearest` or `nothing`. Absent if recall did not find it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<RecallVerdict>,
 }

@@ -252,7 +252,13 @@ mod tests {
         assert_eq!(words.elsewhere(&claim), "");
         assert_eq!(SearchWords::of("tenth").elsewhere(&claim), "in its reason");
         assert_eq!(SearchWords::of("adr").elsewhere(&claim), "in its source");
-        let hit = RecallHit { claim: claim.clone(), score: 1.0, cosine: Some(0.814), words: vec!["rollout".into()] };
+        let hit = RecallHit {
+            claim: claim.clone(),
+            score: 1.0,
+            cosine: Some(0.814),
+            words: vec!["rollout".into()],
+            verdict: None,
+        };
         let explanation = SearchWords::of("rollout").why(&claim, Some(&hit));
         assert_eq!(explanation, "“rollout” by a related word; similarity 0.81");
         let far = |words: &[&str]| {
@@ -265,7 +271,7 @@ mod tests {
 
     #[test]
     fn answers_of_several_scopes_are_one_with_the_past_last() {
-        let hit = |n, score| RecallHit { claim: claim(n, "x"), score, cosine: None, words: vec![] };
+        let hit = |n, score| RecallHit { claim: claim(n, "x"), score, cosine: None, words: vec![], verdict: None };
         let mut past = hit(9, 9.0);
         past.claim.status = crate::domain::Status::Superseded;
         let one =

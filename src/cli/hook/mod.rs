@@ -192,11 +192,12 @@ async fn recalled(client: &Client, scope: &Scope, prompt: &str) -> Result<Vec<Cl
     };
     let answer = client.recall(&request).await?;
     // Uncertain answers would mislead an agent that did not ask.
-    Ok(if answer.verdict == RecallVerdict::Known {
-        answer.hits.into_iter().map(|hit| hit.claim).collect()
-    } else {
-        Vec::new()
-    })
+    if answer.verdict != RecallVerdict::Known {
+        return Ok(Vec::new());
+    }
+    // A list is filled up to its limit with the next best claims, even if they have nothing to do with the question.
+    let related = answer.hits.into_iter().filter(|hit| hit.verdict != Some(RecallVerdict::Nothing));
+    Ok(related.map(|hit| hit.claim).collect())
 }
 
 /// Returns the beginning of a prompt, cut at a word boundary.

@@ -464,6 +464,7 @@ impl RecallRun<'_> {
         notes.extend(recall_verdict::note(verdict, &self.wanted.scope, found.is_empty()));
         let asked = |place: &usize| question.terms.get(*place).map(|term| term.asked.clone());
         let hits = found.into_iter().map(|found| RecallHit {
+            verdict: Some(recall_verdict::of_claim(&found, by_meaning)),
             words: found.score.found.iter().filter_map(asked).collect(),
             score: found.score.total as f32,
             cosine: found.cosine,

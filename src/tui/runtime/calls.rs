@@ -155,7 +155,13 @@ async fn spelled_alike(client: &Client, requests: &[RecallRequest]) -> Result<Ve
     let found = fuzzy::find(words, &texts).into_iter().take(MAX_MISSPELLED);
     Ok(found
         .filter_map(|(index, score)| Some((claims.get(index)?.clone(), score)))
-        .map(|(claim, score)| RecallHit { claim, score: f32::from(score), cosine: None, words: Vec::new() })
+        .map(|(claim, score)| RecallHit {
+            claim,
+            score: f32::from(score),
+            cosine: None,
+            words: Vec::new(),
+            verdict: None,
+        })
         .collect())
 }
 

@@ -73,6 +73,7 @@ pub(crate) fn recalled(requests: &[RecallRequest]) -> RecallAnswer {
         score: cosine,
         cosine: Some(cosine),
         words: words.iter().map(|word| (*word).to_owned()).collect(),
+        verdict: None,
     };
     RecallAnswer {
         method: "decompose_2".into(),

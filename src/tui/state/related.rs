@@ -168,7 +168,8 @@ mod tests {
     use crate::tui::sample::{claim, id, scope};
 
     fn hits(numbers: &[u8]) -> RecallAnswer {
-        let hit = |n: &u8| RecallHit { claim: claim(*n, "x"), score: 1.0, cosine: Some(0.5), words: vec![] };
+        let hit =
+            |n: &u8| RecallHit { claim: claim(*n, "x"), score: 1.0, cosine: Some(0.5), words: vec![], verdict: None };
         RecallAnswer { hits: numbers.iter().map(hit).collect(), ..RecallAnswer::default() }
     }
 

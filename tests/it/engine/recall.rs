@@ -127,6 +127,28 @@ fn what_shares_no_word_is_found_by_meaning() {
 }
 
 #[test]
+fn what_only_fills_up_the_list_has_the_verdict_nothing() {
+    // The question and one claim have the same vector, all others an orthogonal one.
+    let models = FakeModels::new().embedding(|text| {
+        let mut vector = vec![0.0; FakeModels::DIMENSION];
+        let is_reverting = text.contains("Revert") || text.contains("go back");
+        vector[usize::from(!is_reverting)] = 1.0;
+        Ok(vector)
+    });
+    let fixture = Fixture::new().reopen_with_models(Guard::default(), Arc::new(models) as Arc<dyn Models>);
+    fixture.remember("Revert a release", "five minutes");
+    for n in 0..12 {
+        let key = Some(format!("shed/{n}"));
+        stored(fixture.engine.remember(RememberRequest { key, ..fact(&format!("Shed {n} is painted blue")) }).unwrap());
+    }
+    while fixture.engine.fill_vectors().unwrap() > 0 {}
+    let answer = recall(&fixture, "go back the last one");
+    assert_eq!(answer.verdict, RecallVerdict::Known, "{answer:?}");
+    let verdicts: Vec<_> = answer.hits.iter().map(|hit| hit.verdict.unwrap()).collect();
+    assert_eq!(verdicts, [&[RecallVerdict::Known][..], &[RecallVerdict::Nothing; 9]].concat());
+}
+
+#[test]
 fn a_question_about_the_reason_finds_the_claim_once_that_has_a_vector() {
     let models = Arc::new(reverting());
     let fixture = Fixture::new().reopen_with_models(Guard::default(), Arc::clone(&models) as Arc<dyn Models>);

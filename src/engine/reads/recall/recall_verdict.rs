@@ -33,13 +33,23 @@ pub(in crate::engine) fn figures(
 
 /// Whether a question is answered. `reference_answers`: a file that was taken in does.
 pub(super) fn of(found: &[FoundClaim], reference_answers: bool, by_meaning: bool) -> RecallVerdict {
-    let probability = found.iter().map(|found| found.probability).fold(0.0, f64::max);
-    let weights = answer_model::built_in().weights(by_meaning);
-    if found.iter().any(|found| found.answers) {
+    let mut each = found.iter().map(|found| of_claim(found, by_meaning));
+    if each.clone().any(|verdict| verdict == RecallVerdict::Known) {
         RecallVerdict::Known
     } else if reference_answers {
         RecallVerdict::Reference
-    } else if found.is_empty() || probability < weights.nothing_below {
+    } else if each.all(|verdict| verdict == RecallVerdict::Nothing) {
+        RecallVerdict::Nothing
+    } else {
+        RecallVerdict::Nearest
+    }
+}
+
+/// The verdict if this claim alone had been found.
+pub(super) fn of_claim(found: &FoundClaim, by_meaning: bool) -> RecallVerdict {
+    if found.answers {
+        RecallVerdict::Known
+    } else if found.probability < answer_model::built_in().weights(by_meaning).nothing_below {
         RecallVerdict::Nothing
     } else {
         RecallVerdict::Nearest
