@@ -34,6 +34,7 @@ mod reads;
 mod reembed;
 mod refine;
 mod request_hash;
+mod semaphore;
 mod still_in_force;
 mod store_care;
 mod story_model;
@@ -41,7 +42,7 @@ mod story_reading;
 mod team;
 mod threshold_shift;
 mod timers;
-mod turns;
+
 mod unrelated_baseline;
 mod validate;
 mod view;
@@ -65,7 +66,7 @@ pub use story_reading::check_stories;
 pub use team::{SyncReader, SyncWriter, TeamNotes};
 
 use readers::Readers;
-use turns::Turns;
+use semaphore::Semaphore;
 
 use crate::{
     api::{
@@ -130,9 +131,9 @@ pub struct Engine {
     // the write-ahead log away.
     readers: Readers,
     writer: Mutex<Store>,
-    /// Turns of writes that search and parse before they take the write lock. More of them at once store no more claims, since
-    /// the processor is busy already, but slow down reads. Nobody keeps a turn while it waits for a model.
-    write_turns: Turns,
+    /// Permits of writes that search and parse before they take the write lock. More of them at once store no more claims, since
+    /// the processor is busy already, but slow down reads. Nobody keeps one while it waits for a model.
+    write_permits: Semaphore,
     /// What was found about the writes that wait for verdicts.
     held_results: held_results::HeldResults,
     listeners: RwLock<Vec<OnChange>>,
@@ -198,7 +199,7 @@ impl Engine {
             guard,
             models,
             writer: Mutex::new(store),
-            write_turns: Turns::new(std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2)),
+            write_permits: Semaphore::new(std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2)),
             held_results: held_results::HeldResults::default(),
             readers,
             listeners: RwLock::default(),

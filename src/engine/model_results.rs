@@ -175,7 +175,7 @@ impl Engine {
         let position = self.readers.lend().log_position()?;
         let embed = || self.vector(incoming.statement, call);
         let (vector, by_words) = while_embedding(embed, || {
-            let _turn = self.write_turns.take();
+            let _permit = self.write_permits.take();
             incoming.by_words(&self.readers.lend())
         });
         let busy = matches!(vector, Err(InferError::Busy { .. }));
@@ -184,7 +184,7 @@ impl Engine {
             Err(error) if busy => into.skip(self, "the comparison by models", &error),
             Err(error) => into.skip(self, "the search for similar claims", &error),
         }
-        let turn = self.write_turns.take();
+        let permit = self.write_permits.take();
         // The reader goes back before the cross-encoder is asked.
         let rows = self.nearby_claims(&self.readers.lend(), incoming, by_words?, into)?;
         into.searched = Some((position, incoming.exclude.to_vec()));
@@ -205,7 +205,7 @@ impl Engine {
         } else {
             Vec::new()
         };
-        drop(turn);
+        drop(permit);
         if selected.is_empty() && more.is_empty() {
             into.infers = true;
             return Ok(());

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError, TryLockError},
 };
 
-use super::turns::{Turn, Turns};
+use super::semaphore::{Permit, Semaphore};
 use crate::store::{Reader, Store, StoreError};
 
 /// The connections; there is at least one.
@@ -13,28 +13,28 @@ pub(super) struct Readers {
     first: Mutex<Reader>,
     others: Vec<Mutex<Reader>>,
     /// One for each connection: a thread waits for whichever comes back first, since an audit keeps one for minutes.
-    turns: Turns,
+    permits: Semaphore,
 }
 
 /// A connection; it goes back when this is dropped.
 pub(super) struct LentReader<'a> {
-    // Dropped before the turn, so that the next thread finds it free.
+    // Dropped before the permit, so that the next thread finds it free.
     reader: MutexGuard<'a, Reader>,
-    _turn: Turn<'a>,
+    _permit: Permit<'a>,
 }
 
 impl Readers {
     /// Opens `count` connections, at least one.
     pub(super) fn open(store: &Store, count: usize) -> Result<Self, StoreError> {
         let others = (1..count).map(|_| store.open_reader().map(Mutex::new)).collect::<Result<_, _>>()?;
-        Ok(Self { first: Mutex::new(store.open_reader()?), others, turns: Turns::new(count) })
+        Ok(Self { first: Mutex::new(store.open_reader()?), others, permits: Semaphore::new(count) })
     }
 
     /// Lends a connection, and waits for one if all are lent.
     pub(super) fn lend(&self) -> LentReader<'_> {
-        let turn = self.turns.take();
+        let permit = self.permits.take();
         let reader = self.free().unwrap_or_else(|| self.first.lock().unwrap_or_else(PoisonError::into_inner));
-        LentReader { reader, _turn: turn }
+        LentReader { reader, _permit: permit }
     }
 
     /// A connection that nobody has. A reader holds no state that a panic could leave half changed.

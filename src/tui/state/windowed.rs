@@ -9,7 +9,7 @@ mod keyset_page;
 use std::{collections::HashSet, ops::Range};
 
 use crate::tui::msg::ListRow;
-use keyset_page::Page;
+use keyset_page::KeysetPage;
 
 /// Rows asked for at a time.
 pub const PAGE: usize = 200;
@@ -26,7 +26,7 @@ const AHEAD: usize = PAGE / 2;
 /// A list of which a window is in memory.
 #[derive(Clone, Debug)]
 pub struct Windowed<T: ListRow> {
-    pages: Vec<Page<T>>,
+    pages: Vec<KeysetPage<T>>,
     total: usize,
     cursor: usize,
     anchor: Option<T::Id>,
@@ -272,7 +272,7 @@ impl<T: ListRow + Clone> Windowed<T> {
         }
         self.total = total;
         let around = self.around();
-        self.put(index, Page { from: None, next, len: items.len(), items: Some(items), stale, sought: 0 });
+        self.put(index, KeysetPage { from: None, next, len: items.len(), items: Some(items), stale, sought: 0 });
         self.hold(around, keep);
         if self.to_end {
             self.cursor = self.known().saturating_sub(1);
@@ -292,7 +292,7 @@ impl<T: ListRow + Clone> Windowed<T> {
     }
 
     /// Puts a page in its place, and adapts the pages after it to where it ends.
-    fn put(&mut self, index: usize, mut fresh: Page<T>) {
+    fn put(&mut self, index: usize, mut fresh: KeysetPage<T>) {
         let beyond = self.here() > index;
         let listed: HashSet<T::Id> = fresh.items.iter().flatten().map(ListRow::id).collect();
         self.pinned = self.pinned.filter(|id| !listed.contains(id));

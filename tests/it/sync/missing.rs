@@ -44,6 +44,7 @@ async fn a_body_is_found_although_more_than_a_page_of_others_is_lost() {
     let team = a.found(&["api"]);
     a.admit(team, &b, Role::Writer, None);
     a.admit(team, &lost, Role::Writer, None);
+    meet(&a, &b, team).await;
     lost.many(1, 1_100, 0);
     let read = lost.engine.with_reader(|r| r.events_after(&team, &scope("api"), &[], None, 2_000));
     let events = read.unwrap().events;

@@ -6,7 +6,7 @@ use crate::tui::msg::ListRow;
 
 /// A page. It begins where the one before it ends: `next` of a page is `from` of the page after it.
 #[derive(Clone, Debug)]
-pub(super) struct Page<T> {
+pub(super) struct KeysetPage<T> {
     /// The daemon's cursor for its beginning; absent for the first page.
     pub(super) from: Option<String>,
     /// The daemon's cursor for what comes after it; absent for the last page.
@@ -24,7 +24,7 @@ pub(super) struct Page<T> {
 /// The most pages that are read in the place of rows of which none is found, before they count as gone.
 const MOST: u8 = 10;
 
-impl<T: ListRow> Page<T> {
+impl<T: ListRow> KeysetPage<T> {
     /// Removes these rows, if it is in memory; says whether it had any of them.
     pub(super) fn remove(&mut self, ids: &HashSet<T::Id>) -> bool {
         let Some(items) = &mut self.items else { return false };
@@ -49,14 +49,14 @@ impl<T: ListRow> Page<T> {
 
 /// Drops what was read again in front of the `later` pages: everything up to the last of these rows, since what is not among them
 /// is gone. Says whether there was any.
-pub(super) fn drop_read<T: ListRow>(later: &mut Vec<Page<T>>, read: &HashSet<T::Id>) -> bool {
-    let last = |page: &Page<T>| page.items.as_ref()?.iter().rposition(|row| read.contains(&row.id()));
+pub(super) fn drop_read<T: ListRow>(later: &mut Vec<KeysetPage<T>>, read: &HashSet<T::Id>) -> bool {
+    let last = |page: &KeysetPage<T>| page.items.as_ref()?.iter().rposition(|row| read.contains(&row.id()));
     let Some((number, at)) = later.iter().enumerate().rev().find_map(|(number, page)| Some((number, last(page)?)))
     else {
         return false;
     };
     later.drain(..number);
-    if let Some(Page { items: Some(items), len, .. }) = later.first_mut() {
+    if let Some(KeysetPage { items: Some(items), len, .. }) = later.first_mut() {
         items.drain(..=at);
         *len = items.len();
         if items.is_empty() {
@@ -69,14 +69,20 @@ pub(super) fn drop_read<T: ListRow>(later: &mut Vec<Page<T>>, read: &HashSet<T::
 /// Lets the first of the `later` pages begin at `end`, where the page before it ends since it was read again. `tail` is what that
 /// page had after its new end: the rows may still be there, so they are shown until the next page has been read again too.
 /// `beyond`: the cursor is in the later pages. `far`: nothing of the tail is near the cursor.
-pub(super) fn move_next<T>(end: &str, tail: Option<Page<T>>, later: &mut Vec<Page<T>>, beyond: bool, far: bool) {
+pub(super) fn move_next<T>(
+    end: &str,
+    tail: Option<KeysetPage<T>>,
+    later: &mut Vec<KeysetPage<T>>,
+    beyond: bool,
+    far: bool,
+) {
     let mut tail = tail.filter(|tail| tail.len > 0);
     if let Some(tail) = &mut tail {
         tail.from = Some(end.to_owned());
     }
     match later.first_mut() {
         Some(page) if page.from.as_deref() == Some(end) => return,
-        Some(Page { items: Some(items), from, len, stale, .. }) => {
+        Some(KeysetPage { items: Some(items), from, len, stale, .. }) => {
             if let Some(rows) = tail.take().and_then(|tail| tail.items) {
                 items.splice(0..0, rows);
             }

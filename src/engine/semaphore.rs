@@ -1,32 +1,32 @@
-//! Turns: a counting semaphore for threads.
+//! A counting semaphore for threads.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Lets a limited number of threads work at a time.
-pub(super) struct Turns {
+pub(super) struct Semaphore {
     free: Mutex<usize>,
     returned: Condvar,
 }
 
-/// A turn; it ends when this is dropped.
-pub(super) struct Turn<'a>(&'a Turns);
+/// A permit; it goes back when this is dropped.
+pub(super) struct Permit<'a>(&'a Semaphore);
 
-impl Turns {
-    /// Creates `count` turns, at least one.
+impl Semaphore {
+    /// Creates it with `count` permits, at least one.
     pub(super) fn new(count: usize) -> Self {
         Self { free: Mutex::new(count.max(1)), returned: Condvar::new() }
     }
 
-    /// Waits for a turn.
-    pub(super) fn take(&self) -> Turn<'_> {
+    /// Waits for a permit.
+    pub(super) fn take(&self) -> Permit<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.returned.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
         *free -= 1;
-        Turn(self)
+        Permit(self)
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.0.returned.notify_one();
@@ -43,13 +43,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_than_so_many_have_a_turn_and_everybody_gets_one() {
-        let (turns, at_once, had) = (Turns::new(2), AtomicUsize::new(0), AtomicUsize::new(0));
+    fn no_more_than_so_many_have_a_permit_and_everybody_gets_one() {
+        let (permits, at_once, had) = (Semaphore::new(2), AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        let _turn = turns.take();
+                        let _permit = permits.take();
                         assert!(at_once.fetch_add(1, Ordering::SeqCst) < 2);
                         thread::yield_now();
                         at_once.fetch_sub(1, Ordering::SeqCst);
@@ -62,16 +62,16 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_gives_its_turn_back() {
-        let turns = Turns::new(0);
+    fn a_panic_gives_its_permit_back() {
+        let permits = Semaphore::new(0);
         let failed = thread::scope(|scope| {
             let panics = scope.spawn(|| {
-                let _turn = turns.take();
+                let _permit = permits.take();
                 panic!("a write fails");
             });
             panics.join()
         });
         assert!(failed.is_err());
-        drop(turns.take());
+        drop(permits.take());
     }
 }
