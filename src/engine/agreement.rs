@@ -45,7 +45,7 @@ pub(super) fn of_claim(reader: &Reader, claim: &ClaimId, least: usize) -> Result
 fn decided(reader: &Reader, claims: &[ClaimRow]) -> Result<bool, ApiError> {
     let Some(first) = claims.first() else { return Ok(true) };
     let level = first.scope.organisation();
-    if reader.duplicate(&level, first.kind, &first.statement, &first.qualifiers)?.is_some() {
+    if reader.duplicate(&level, first.kind, &first.statement, &first.qualifiers, None)?.is_some() {
         return Ok(true);
     }
     for claim in claims {

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use super::{
-    Engine,
+    Engine, fact_key,
     llm_choice::{self, Fallback},
     validate,
 };
@@ -66,7 +66,8 @@ impl Engine {
         }
     }
 
-    /// Stores what is worth keeping of a text, each piece as a fact that bears its own words as its key: the same text twice doubles nothing.
+    /// Stores what is worth keeping of a text, each piece as a fact whose key follows from its words: one that is stored already, under
+    /// whatever key, is not stored again.
     ///
     /// # Errors
     /// If a field is wrong, or the store cannot be written.
@@ -80,7 +81,7 @@ impl Engine {
                 caller: Caller { op_id: None, ..request.caller.clone() },
                 statement: claim.clone(),
                 kind: Some(ClaimKind::Fact),
-                key: Some(fact_key_of(claim)),
+                key: Some(fact_key::of_statement(claim)),
                 source: request.source.clone(),
                 ..RememberRequest::default()
             };
@@ -125,7 +126,7 @@ fn chosen_by(judge: &ModelJudge, all: &[&str]) -> Result<Vec<String>, Fallback> 
     Ok(chosen.into_iter().map(|at| all[at].to_owned()).collect())
 }
 
-/// The key of a fact that follows from its words.
+/// The id of a memory that a client of cogito-ergo stores without one: it follows from its words.
 pub fn fact_key_of(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().chars().take(32).collect()
 }

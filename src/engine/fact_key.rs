@@ -44,7 +44,8 @@ fn of_norm(norm: &Norm) -> Option<String> {
     Some(key)
 }
 
-fn of_statement(statement: &str) -> String {
+/// The key of a fact that replaces nothing but the same words.
+pub(super) fn of_statement(statement: &str) -> String {
     let words: Vec<&str> = statement.split_whitespace().collect();
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"ergo/fact-statement/1");

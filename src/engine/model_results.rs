@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     api::{ApiError, Caller, Warning},
-    domain::{ClaimId, Scope},
+    domain::{ClaimId, Scope, event::key_hash},
     guard::{Guard, JudgeContext, MAX_BY_MEANING, NormedClaim, PairScores, ParsedClaim, Ruling},
     infer::{Call, InferError, ModelRole},
     store::{ClaimRow, NeighbourQuery, Reader, StoreError, VectorModel},
@@ -127,7 +127,9 @@ impl Engine {
                 Some(op) => !reader.op(op)?.is_empty(),
                 None => false,
             };
-            let there = reader.duplicate(&write_scope.scope, draft.kind, &draft.statement, &draft.qualifiers)?;
+            let key = draft.key.as_deref().map(key_hash);
+            let (kind, qualifiers) = (draft.kind, &draft.qualifiers);
+            let there = reader.duplicate(&write_scope.scope, kind, &draft.statement, qualifiers, key.as_ref())?;
             let exclude = targets
                 .iter()
                 .map(|target| find::claim(&reader, "targets", target).map(|row| row.id))

@@ -1,6 +1,7 @@
 //! The acts: each checks its request, reads under the write lock what it needs, and commits once.
 
 mod advice;
+mod already_stored;
 mod audit;
 mod depend;
 pub(super) mod found_cards;

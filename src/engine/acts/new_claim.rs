@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::{Answered, advice, depend, notice, promote::promotion, refuse};
+use super::{Answered, advice, notice, promote::promotion, refuse};
 use crate::{
-    api::{ApiError, BesideRelation, Doubt, Stored, Warning, WriteOutcome},
+    api::{ApiError, Doubt, Stored, Warning, WriteOutcome},
     domain::{
         Body, ClaimId, ClaimKind, EventKind, Qualifiers, event::key_hash, judgement::words_hash, text::sanitize_line,
     },
     engine::{
         act_context::{ActContext, WriteScope},
-        beside, fact_key,
+        fact_key,
         guard_calls::{self, NormalisedStatement},
         guard_result::{GuardResult, IncomingClaim},
         validate, wording,
@@ -58,7 +58,7 @@ impl NewClaim {
         self.replaces.iter().map(|row| row.id).collect()
     }
 
-    /// The key of a fact; `None` for guarded kinds.
+    /// The key of a fact: the one given, that of the only fact it replaces, or a derived one; `None` for guarded kinds.
     pub(in crate::engine) fn key(&self) -> Option<String> {
         if self.draft.kind.is_guarded() {
             return None;
@@ -153,7 +153,8 @@ impl ActContext<'_> {
         }
     }
 
-    /// The one way in: duplicate, guard, exception, commit; a refusal opens a card.
+    /// Stores a claim unless it is stored already or the guard refuses it; a refusal opens a card. Every write of a new claim
+    /// passes here.
     pub(in crate::engine) fn store_claim(
         &mut self,
         write_scope: &WriteScope,
@@ -161,14 +162,11 @@ impl ActContext<'_> {
         dry_run: bool,
     ) -> Result<WriteOutcome, ApiError> {
         let replaced = claim.replaced();
-        let duplicate = self.reader().duplicate(
-            &write_scope.scope,
-            claim.draft.kind,
-            &claim.draft.statement,
-            &claim.draft.qualifiers,
-        )?;
-        if let Some(id) = duplicate.filter(|id| !replaced.contains(id)) {
+        if let Some(id) = self.already_stored(write_scope, claim)? {
             return self.store_duplicate(write_scope, claim, id, dry_run);
+        }
+        if let Some(keyed) = self.replacing_fact_without_key(write_scope, claim)? {
+            return self.store_claim(write_scope, &keyed, dry_run);
         }
 
         // What the caller names as the rule is known to oppose it.
@@ -260,95 +258,8 @@ impl ActContext<'_> {
         stored(&committed, superseded, warnings, doubts)
     }
 
-    /// The claim is there already: nothing is stored but what is new about it, its premises and what it replaces.
-    pub(in crate::engine) fn store_duplicate(
-        &mut self,
-        write_scope: &WriteScope,
-        claim: &NewClaim,
-        id: ClaimId,
-        dry_run: bool,
-    ) -> Result<WriteOutcome, ApiError> {
-        let known = crate::engine::find::row(self.reader(), &id)?;
-        let mut warnings: Vec<Warning> = write_scope.warning().into_iter().collect();
-        if claim.draft.reason.is_some() && claim.draft.reason != known.reason {
-            warnings.push(Warning::new(
-                "duplicate_reason",
-                format!(
-                    "an identical claim, {}, is already stored with another reason, which was kept; supersede it to \
-                        change the reason",
-                    id.short()
-                ),
-            ));
-        }
-        let replaced = claim.replaced();
-        let mut drafts = Vec::new();
-        if !replaced.is_empty() {
-            let mut draft = EventDraft::new(EventKind::Supersede, replaced.iter().copied().map(Ref::Id));
-            draft.successor = Some(Ref::Id(id));
-            draft.body.reason.clone_from(&claim.draft.reason);
-            drafts.push(draft);
-        }
-        let mut premises = Vec::new();
-        for premise in claim.premises.iter().filter(|premise| **premise != id && !known.premises.contains(premise)) {
-            let row = crate::engine::find::row(self.reader(), premise)?;
-            if !depend::rests_on(self, &row, id)? {
-                premises.push(*premise);
-            } else if self.answered.is_none() {
-                return Err(depend::circular("depends_on", id, *premise));
-            }
-        }
-        if !premises.is_empty() {
-            drafts.push(EventDraft::new(EventKind::Depend, std::iter::once(id).chain(premises).map(Ref::Id)));
-        }
-        let seen = self.new_sightings(claim, &id)?;
-        if !seen.is_empty() {
-            drafts.push(promotion(Ref::Id(id), &seen));
-        }
-        let rules = self.new_rules(claim, &known)?;
-        if !rules.is_empty() {
-            let reason = claim.draft.exception.as_deref().unwrap_or_default();
-            drafts.push(exception(Ref::Id(id), &rules, reason));
-            drafts.extend(notice::of_card(self, Ref::Id(id), rules.iter().copied(), false));
-        }
-        warnings.extend(self.exception_warning(claim, &GuardResult::default(), &rules)?);
-        let mut outcome = Stored {
-            claim_id: id,
-            op_id: self.op,
-            scope: write_scope.scope.clone(),
-            duplicate: true,
-            replayed: false,
-            dry_run,
-            superseded: replaced,
-            warnings,
-            doubts: Vec::new(),
-        };
-        if let Some(answered) = &mut self.answered {
-            answered.became = Some(id);
-        }
-        if !dry_run && (!drafts.is_empty() || self.answered.is_some()) {
-            let act = if rules.is_empty() { claim_act(claim) } else { "exception" };
-            let committed = self.commit(write_scope, drafts, act, summary(claim, !rules.is_empty()))?;
-            outcome.warnings.extend(review_warning(&committed));
-            outcome.warnings.extend(self.still_in_force(write_scope, &claim.replaces, &known.statement, &committed)?);
-        }
-        Ok(WriteOutcome::Stored(outcome))
-    }
-
-    /// The rules named for a claim that is there already, without those beside which it stands on the record.
-    fn new_rules(&self, claim: &NewClaim, known: &ClaimRow) -> Result<Vec<ClaimId>, ApiError> {
-        if !self.may_except() {
-            return Ok(Vec::new());
-        }
-        let mut view = self.view(&known.id)?;
-        beside::fill(self.reader(), &mut view)?;
-        let recorded =
-            |id: &ClaimId| view.beside.iter().any(|other| other.claim == *id && other.relation == BesideRelation::Rule);
-        let rules = claim.rules.iter().map(|row| row.id);
-        Ok(rules.filter(|id| *id != known.id && !recorded(id)).collect())
-    }
-
     /// What became of an exception that was asked for: `rules` are the claims to which it is one, on the record.
-    fn exception_warning(
+    pub(super) fn exception_warning(
         &self,
         claim: &NewClaim,
         judged: &GuardResult,
@@ -464,14 +375,14 @@ pub(in crate::engine) fn stored(
     }))
 }
 
-fn claim_act(claim: &NewClaim) -> &'static str {
+pub(super) fn claim_act(claim: &NewClaim) -> &'static str {
     if !claim.promotes.is_empty() {
         return "promote";
     }
     if claim.replaces.is_empty() { "remember" } else { "supersede" }
 }
 
-fn summary(claim: &NewClaim, forced: bool) -> String {
+pub(super) fn summary(claim: &NewClaim, forced: bool) -> String {
     let new = wording::quote(&claim.draft.statement);
     let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
     match (old.is_empty(), forced) {

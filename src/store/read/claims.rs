@@ -227,20 +227,24 @@ impl Reader {
         })
     }
 
-    /// The active claim with this statement, whatever its white space, the case of its first letter, and whether a full stop ends it.
+    /// The oldest active claim with this statement; white space, the case of the first letter and a full stop at the end make
+    /// no difference. With a hash of a key, only a fact under that key.
     pub fn duplicate(
         &self,
         scope: &Scope,
         kind: ClaimKind,
         statement: &str,
         qualifiers: &Qualifiers,
+        key_hash: Option<&EventId>,
     ) -> Result<Option<ClaimId>> {
         let Some(scope) = log::known_scope(&self.db, scope)? else { return Ok(None) };
         let content = content_hash(scope, kind, statement, qualifiers);
-        let mut read = self
-            .db
-            .prepare_cached("SELECT id FROM claims WHERE content = ?1 AND kind = ?2 ORDER BY wall, tick, id LIMIT 1")?;
-        Ok(read.query_row(params![content, kind_code(kind)], |row| id_at(row, 0)).optional()?)
+        let mut read = self.db.prepare_cached(
+            "SELECT id FROM claims WHERE content = ?1 AND kind = ?2 AND (?3 IS NULL OR key_hash = ?3)
+             ORDER BY wall, tick, id LIMIT 1",
+        )?;
+        let key_hash = key_hash.map(|hash| hash.0);
+        Ok(read.query_row(params![content, kind_code(kind), key_hash], |row| id_at(row, 0)).optional()?)
     }
 
     /// The active claims that now stand in a claim's place; itself if it is active.

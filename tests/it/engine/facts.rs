@@ -1,7 +1,7 @@
 //! Facts: cheap, upserted by key, their history kept.
 
 use ergo::{
-    api::{RememberRequest, WriteOutcome},
+    api::{AddRequest, RememberRequest, WriteOutcome},
     domain::Status,
 };
 
@@ -34,6 +34,58 @@ fn facts_without_a_key_replace_only_what_is_the_same() {
     assert!(b.superseded.is_empty());
     let again = stored(fixture.engine.remember(fact("The build server is in Bonn")).unwrap());
     assert!(again.duplicate && again.claim_id == a.claim_id);
+}
+
+fn keyed(key: &str, statement: &str) -> RememberRequest {
+    RememberRequest { key: Some(key.into()), ..fact(statement) }
+}
+
+#[test]
+fn one_text_under_two_keys_is_two_facts() {
+    let fixture = Fixture::new();
+    let set = |key: &str, text: &str| stored(fixture.engine.remember(keyed(key, text)).unwrap());
+    let prod = set("prod/region", "eu-west-1");
+    let staging = set("staging/region", "eu-west-1");
+    assert!(!staging.duplicate && staging.superseded.is_empty() && staging.claim_id != prod.claim_id);
+    let again = set("prod/region", "eu-west-1.");
+    assert!(again.duplicate && again.claim_id == prod.claim_id);
+    // Without a key, it is one of those that are known.
+    assert!(stored(fixture.engine.remember(fact("eu-west-1")).unwrap()).duplicate);
+    assert_eq!(set("prod/region", "us-east-1").superseded, [prod.claim_id]);
+    assert_eq!(fixture.claim(staging.claim_id).status, Status::Active);
+}
+
+#[test]
+fn what_is_added_is_not_stored_again_under_another_key() {
+    let fixture = Fixture::new();
+    let text = "The API port is 8080.";
+    let known = stored(fixture.engine.remember(keyed("api.port", text)).unwrap()).claim_id;
+    let add = AddRequest { caller: caller(), text: text.into(), ..AddRequest::default() };
+    assert_eq!(fixture.engine.add(&add).unwrap().stored, [known]);
+}
+
+#[test]
+fn a_fact_that_is_given_a_key_later_keeps_one_value() {
+    let fixture = Fixture::new();
+    let text = "The API port is 8080.";
+    let without = stored(fixture.engine.remember(fact(text)).unwrap());
+    let with = stored(fixture.engine.remember(keyed("api.port", text)).unwrap());
+    assert_eq!((with.duplicate, with.superseded), (false, vec![without.claim_id]));
+    assert_eq!(fixture.claim(with.claim_id).key.as_deref(), Some("api.port"));
+    let next = stored(fixture.engine.remember(keyed("api.port", "The API port is 9090.")).unwrap());
+    assert_eq!(next.superseded, [with.claim_id]);
+    let page = fixture.engine.claims(&ergo::api::ClaimsQuery::default()).unwrap();
+    let active = page.items.iter().filter(|claim| claim.status == Status::Active);
+    assert_eq!(active.map(|claim| claim.id).collect::<Vec<_>>(), [next.claim_id]);
+}
+
+#[test]
+fn a_fact_without_a_key_replaces_the_value_before_it_although_its_text_has_a_key_elsewhere() {
+    let fixture = Fixture::new();
+    stored(fixture.engine.remember(keyed("docs/port", "The API port is 8080.")).unwrap());
+    let before = stored(fixture.engine.remember(fact("The API port is 9090.")).unwrap());
+    let after = stored(fixture.engine.remember(fact("The API port is 8080.")).unwrap());
+    assert_eq!((after.duplicate, after.superseded), (false, vec![before.claim_id]));
 }
 
 #[test]

@@ -263,7 +263,13 @@ fn an_identical_active_claim_is_found_and_a_replaced_one_is_not() {
     let mut f = Fixture::new();
     let a = f.add(claim(ClaimKind::Decision, body("port", "80", true)));
     let find = |f: &Fixture, kind| {
-        f.store.reader().duplicate(&scope("api"), kind, "port must  be 80\n", &ergo::domain::Qualifiers::default())
+        f.store.reader().duplicate(
+            &scope("api"),
+            kind,
+            "port must  be 80\n",
+            &ergo::domain::Qualifiers::default(),
+            None,
+        )
     };
     assert_eq!(find(&f, ClaimKind::Decision).unwrap(), Some(a));
     assert_eq!(find(&f, ClaimKind::Convention).unwrap(), None);

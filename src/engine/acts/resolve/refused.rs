@@ -254,8 +254,8 @@ fn store(
     if judged.blocks() {
         return Ok(refuse(card, judged));
     }
-    let duplicate =
-        context.reader().duplicate(&card.scope, claim.draft.kind, &claim.draft.statement, &claim.draft.qualifiers)?;
+    let draft = &claim.draft;
+    let duplicate = context.reader().duplicate(&card.scope, draft.kind, &draft.statement, &draft.qualifiers, None)?;
     if let Some(id) = duplicate.filter(|id| !exclude.contains(id)) {
         return Err(ApiError::new(
             ErrorCode::Stale,
