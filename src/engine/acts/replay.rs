@@ -23,7 +23,8 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
     {
         return Ok(Some(stored(context, &events, made, successor)));
     }
-    if let Some(made) = events.iter().find(|event| event.kind == EventKind::Promote)
+    // The claim was stored before: the act recorded only what the write added to it. Its first target is that claim.
+    if let Some(made) = events.iter().find(|event| adds_to_claim(event))
         && let Some(claim) = made.targets.first()
     {
         let mut answer = stored(context, &events, made, *claim);
@@ -235,6 +236,11 @@ pub(in crate::engine) fn creates_claim(event: &EventRow) -> bool {
         EventKind::Supersede => event.successor.is_none(),
         _ => false,
     }
+}
+
+/// Whether an event adds premises, rules or sightings to a claim.
+fn adds_to_claim(event: &EventRow) -> bool {
+    matches!(event.kind, EventKind::Promote | EventKind::Depend | EventKind::Resolve(ResolveAct::Exception))
 }
 
 fn stored(context: &ActContext<'_>, events: &[EventRow], made: &EventRow, claim: ClaimId) -> WriteOutcome {

@@ -157,6 +157,26 @@ fn the_identical_claim_is_not_stored_twice() {
 }
 
 #[test]
+fn a_retry_of_what_only_added_to_a_known_claim_answers_as_the_first_time() {
+    let fixture = Fixture::new();
+    let known = fixture.remember(BLUE, "safe");
+    let other = fixture.remember("Every service keeps its data in PostgreSQL", "one thing to run");
+    let premise = RememberRequest { depends_on: vec![other.to_hex()], ..request(BLUE, "safe") };
+    let exception = RememberRequest {
+        exception_to: vec![other.to_hex()],
+        force_exception: Some("it has none".into()),
+        ..request(BLUE, "safe")
+    };
+    for (n, request) in [(4, premise), (5, exception)] {
+        let keyed = || RememberRequest { caller: Caller { op_id: Some(op(n)), ..caller() }, ..request.clone() };
+        let first = stored(fixture.engine.remember(keyed()).unwrap());
+        let again = stored(fixture.engine.remember(keyed()).unwrap());
+        assert_eq!((first.claim_id, first.duplicate, first.replayed), (known, true, false));
+        assert_eq!((again.claim_id, again.duplicate, again.replayed), (known, true, true));
+    }
+}
+
+#[test]
 fn a_retry_answers_as_the_first_time() {
     let fixture = Fixture::new();
     let with_op = |n, statement| {
