@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{claims::claims_at_places, pages};
 use crate::store::{
@@ -29,6 +29,9 @@ const SAMPLE: usize = 256;
 /// The most matches that the words of one query have together. To rank by BM25, FTS5 counts the matches of every word, so
 /// words beyond this, the commonest, are left out: they hardly affect the ranking.
 const MAX_COUNTED: usize = 50_000;
+
+/// The most matches of common words that are looked at to find [`MAX_MATCHES`] that fit a filter: 30 ms if none does.
+const MAX_LOOKED_AT: usize = 50_000;
 
 /// How many of the rarest words are tried in pairs, where all are common.
 const PAIRED: usize = 3;
@@ -59,8 +62,8 @@ struct Match {
 }
 
 impl Reader {
-    /// Full-text search over statement, reason and source, the best match first (BM25). Looks at no more than 1,000
-    /// matches, the best or the newest: if there may be more, `at_least` is set. Without words, what fits `filter.source`.
+    /// Full-text search over statement, reason and source, the best match first (BM25). Ranks no more than 1,000 matches that fit
+    /// the filter, of common words the newest: if there may be more, `at_least` is set. Without words, what fits `filter.source`.
     pub fn search(
         &self,
         filter: &ClaimFilter,
@@ -74,7 +77,12 @@ impl Reader {
             found.sort_unstable_by(order);
             let total = found.len();
             if let Some(after) = after {
-                found.retain(|hit| order(hit, &after).is_gt());
+                // Each write moves the ranks of all claims, so the page before ends where its last claim stands now.
+                let end = match found.iter().position(|hit| hit.n == after.n) {
+                    Some(at) => at + 1,
+                    None => found.partition_point(|hit| order(hit, &after).is_le()),
+                };
+                found.drain(..end);
             }
             let more = found.len() > limit;
             found.truncate(limit);
@@ -107,42 +115,62 @@ impl Reader {
             }
         }
         known.sort_by_key(|word| word.df);
-        let lanes = pages::picked(db, filter)?;
-        let picked = pages::PickedClaims::of(db, filter)?;
-        let (first, last) = pages::span(filter);
+        let fitting = Fitting::of(db, filter)?;
         let mut plans = plans(&known, if scope.is_some() { here } else { all });
         if words.is_empty() && source.is_some() {
             plans.push(Plan { query: String::new(), newest: true, ranked: false });
         }
+        let mut at_least = false;
         for plan in plans {
             let query = within(
                 Some(plan.query.as_str()).filter(|query| !query.is_empty()),
                 source.as_deref(),
                 scope.as_slice(),
             );
-            let (from, cut) = if plan.newest { nth_newest(db, &query)? } else { (0, false) };
+            let (from, cut) = if plan.newest { nth_newest(db, &query, &fitting)? } else { (0, false) };
+            at_least |= cut;
             let mut read = db.prepare_cached(if plan.ranked {
-                "SELECT t.rowid, bm25(texts, 10.0, 4.0, 2.0, 0.0), c.lane
-                 FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2
-                 AND c.wall BETWEEN ?3 AND ?4"
+                "SELECT t.rowid, c.lane, c.wall, bm25(texts, 10.0, 4.0, 2.0, 0.0)
+                 FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2"
             } else {
-                "SELECT t.rowid, 0.0, c.lane
-                 FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2
-                 AND c.wall BETWEEN ?3 AND ?4"
+                "SELECT t.rowid, c.lane, c.wall, 0.0
+                 FROM texts t JOIN claims c ON c.n = t.rowid WHERE texts MATCH ?1 AND t.rowid >= ?2"
             })?;
             let mut found = Vec::new();
-            let mut rows = read.query(params![query, from, first, last])?;
+            let mut rows = read.query(params![query, from])?;
             while let Some(row) = rows.next()? {
-                let n = row.get(0)?;
-                if picked.takes(n) && row.get::<_, Option<i64>>(2)?.is_some_and(|lane| lanes.contains(&lane)) {
-                    found.push(Match { n, rank: row.get(1)? });
+                if let Some(n) = fitting.take(row)? {
+                    found.push(Match { n, rank: row.get(3)? });
                 }
             }
             if !found.is_empty() {
-                return Ok((found, cut));
+                return Ok((found, at_least));
             }
         }
-        Ok((Vec::new(), false))
+        Ok((Vec::new(), at_least))
+    }
+}
+
+/// Which of the claims with the words of a search fit its filter.
+struct Fitting {
+    lanes: HashSet<i64>,
+    picked: pages::PickedClaims,
+    /// The first and the last wall time.
+    span: (i64, i64),
+}
+
+impl Fitting {
+    fn of(db: &Connection, filter: &ClaimFilter) -> Result<Self> {
+        let (lanes, picked) = (pages::picked(db, filter)?, pages::PickedClaims::of(db, filter)?);
+        Ok(Self { lanes, picked, span: pages::span(filter) })
+    }
+
+    /// The place of a claim, if it fits. The row begins with its place, lane and wall time.
+    fn take(&self, row: &Row<'_>) -> rusqlite::Result<Option<i64>> {
+        let (n, lane, wall): (i64, Option<i64>, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (first, last) = self.span;
+        let fits = lane.is_some_and(|lane| self.lanes.contains(&lane)) && (first..=last).contains(&wall);
+        Ok(Some(n).filter(|n| fits && self.picked.takes(*n)))
     }
 }
 
@@ -271,13 +299,25 @@ fn frequency(db: &Connection, query: &str, newest: i64) -> Result<usize> {
     }
 }
 
-/// The place from which on a query has [`MAX_MATCHES`] matches, and whether it has more; 0 where it has fewer.
-fn nth_newest(db: &Connection, query: &str) -> Result<(i64, bool)> {
-    let mut read =
-        db.prepare_cached("SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid DESC LIMIT 2 OFFSET ?2 - 1")?;
-    let rows = read.query_map(params![query, MAX_MATCHES], |row| row.get(0))?;
-    let rows = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
-    Ok((rows.first().copied().unwrap_or(0), rows.len() > 1))
+/// The place from which on [`MAX_MATCHES`] matches of a query fit a filter, and whether there may be more; 0 if fewer fit. Looks at
+/// the newest [`MAX_LOOKED_AT`] matches.
+fn nth_newest(db: &Connection, query: &str, fitting: &Fitting) -> Result<(i64, bool)> {
+    // The text index gives its rows in this order: nothing is sorted, and the rest is not read.
+    let mut read = db.prepare_cached(
+        "SELECT t.rowid, c.lane, c.wall FROM texts t CROSS JOIN claims c ON c.n = t.rowid
+         WHERE texts MATCH ?1 ORDER BY t.rowid DESC LIMIT ?2",
+    )?;
+    let (mut from, mut fit, mut looked_at) = (0, 0, 0);
+    let mut rows = read.query(params![query, MAX_LOOKED_AT])?;
+    while let Some(row) = rows.next()? {
+        looked_at += 1;
+        let Some(n) = fitting.take(row)? else { continue };
+        if fit == MAX_MATCHES {
+            return Ok((from, true));
+        }
+        (from, fit) = (n, fit + 1);
+    }
+    Ok(if looked_at == MAX_LOOKED_AT { (from, true) } else { (0, false) })
 }
 
 /// The best first; among equals the newest.

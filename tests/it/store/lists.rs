@@ -133,6 +133,37 @@ fn search_pages_follow_each_other() {
     assert!(first.items.iter().all(|row| second.items.iter().all(|other| other.id != row.id)));
 }
 
+#[test]
+fn a_search_goes_on_behind_its_last_claim_although_something_was_written() {
+    let mut f = Fixture::new();
+    for n in 0..7 {
+        f.add(plain(&format!("gateway number {n}"), "since"));
+    }
+    let search = |f: &Fixture, cursor: Option<&str>| {
+        f.store.reader().search(&ClaimFilter::default(), "gateway ", 4, cursor).unwrap()
+    };
+    let first = search(&f, None);
+    // Moves the ranks of all matches, which depend on the mean length of the texts.
+    f.add(plain(&"another matter with many words ".repeat(20), "since"));
+    let second = search(&f, first.next.as_deref());
+    let seen: Vec<String> = first.items.iter().chain(&second.items).map(|row| row.statement.clone()).collect();
+    assert_eq!(seen, (0..7).rev().map(|n| format!("gateway number {n}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_fits_a_filter_is_found_behind_thousands_of_matches_that_do_not() {
+    let mut f = Fixture::new();
+    let old = f.add(plain("deploy by hand", "since"));
+    let until = Some(f.now());
+    f.act((0..1_200).map(|n| plain(&format!("deploy service {n}"), "since")).collect());
+    let filter = ClaimFilter { until, ..ClaimFilter::default() };
+    let page = f.store.reader().search(&filter, "deploy ", 10, None).unwrap();
+    assert_eq!(page.items.iter().map(|row| row.id).collect::<Vec<_>>(), [old]);
+    assert_eq!((page.total, page.at_least), (1, false));
+    let all = f.store.reader().search(&ClaimFilter::default(), "deploy ", 10, None).unwrap();
+    assert_eq!((all.total, all.at_least), (1_000, true));
+}
+
 fn nearby_claims(f: &Fixture, subjects: &[&str], terms: &[&str], limit: usize) -> Vec<String> {
     let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let query = NearbyQuery {
