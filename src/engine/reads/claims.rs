@@ -68,17 +68,24 @@ fn order(word: Option<&str>) -> Result<Order, ApiError> {
 /// The most claims that are ordered by anything but time: there is no index, so that all of them are read.
 const MAX_ORDERED: usize = 5_000;
 
-/// A page of claims in an order of their own; the cursor is how many come before it.
+/// A page of claims in an order of their own. The cursor is how many come before it and the id of the last of these, after which the
+/// next page begins although others came in before it.
 fn ordered(
     read: impl Fn(usize, Option<&str>) -> Result<Page<ClaimRow>, ApiError>,
     order: Order,
     limit: usize,
     cursor: Option<&str>,
 ) -> Result<Page<ClaimRow>, ApiError> {
-    let before = cursor.map_or(Ok(0), str::parse::<usize>);
-    let before = before.map_err(|_| {
-        ApiError::field("cursor", "`cursor` belongs to a list in another order: start again without it")
-    })?;
+    let after = cursor.map(|cursor| {
+        let (before, last) = cursor.split_once('.')?;
+        Some((before.parse::<usize>().ok()?, last.parse::<ClaimId>().ok()?))
+    });
+    let after = after.map(|after| {
+        after.ok_or_else(|| {
+            ApiError::field("cursor", "`cursor` belongs to a list in another order: start again without it")
+        })
+    });
+    let after = after.transpose()?;
     let mut all = read(MAX_PAGE, None)?;
     while let Some(next) = all.next.take().filter(|_| all.items.len() < MAX_ORDERED) {
         let page = read(MAX_PAGE, Some(&next))?;
@@ -92,10 +99,13 @@ fn ordered(
         Order::Newest => {}
     }
     let known = all.items.len();
+    let before =
+        after.map_or(0, |(before, last)| all.items.iter().position(|row| row.id == last).map_or(before, |at| at + 1));
     let items: Vec<ClaimRow> = all.items.into_iter().skip(before).take(limit).collect();
-    let after = before + items.len();
+    let end = before + items.len();
+    let next = items.last().filter(|_| end < known).map(|row| format!("{end}.{}", row.id));
     let total = if unread { known } else { all.total };
-    Ok(Page { next: (after < known).then(|| after.to_string()), total, at_least: all.at_least || unread, items })
+    Ok(Page { next, total, at_least: all.at_least || unread, items })
 }
 
 /// If a source stands: those without one last, the lines of a file by their numbers.

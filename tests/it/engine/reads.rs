@@ -18,6 +18,23 @@ fn query() -> ClaimsQuery {
 }
 
 #[test]
+fn a_page_by_kind_repeats_nothing_if_a_claim_came_in_before_it() {
+    let fixture = Fixture::new();
+    let ids: Vec<ClaimId> = ["Logs are kept for 30 days", "Pages are cached", "Images are signed"]
+        .map(|text| fixture.remember(text, "r"))
+        .into();
+    let page = |cursor: Option<String>| {
+        let query = ClaimsQuery { order: Some("kind".into()), limit: Some(2), cursor, ..query() };
+        fixture.engine.claims(&query).unwrap()
+    };
+    let first = page(None);
+    fixture.remember("Invoices are sent by post", "r");
+    let second = page(first.next.clone());
+    let seen: Vec<ClaimId> = first.items.iter().chain(&second.items).map(|claim| claim.id).collect();
+    assert_eq!(seen, ids.into_iter().rev().collect::<Vec<_>>());
+}
+
+#[test]
 fn why_answers_with_the_reasoned_claim_and_the_chain_that_led_to_it() {
     let fixture = Fixture::new();
     let first = fixture.remember("We deploy from laptops", "three people");
