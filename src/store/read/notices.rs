@@ -10,15 +10,12 @@ use crate::{
     store::{NoticeRow, Page, Reader, Result, log},
 };
 
-/// The most claims that a filter by the guard's outcome looks at.
-const MOST: usize = 10_000;
-
-/// The claims, by their places, that were stored with a warning, seen or not.
+/// The claims, by their places, that were stored with a warning, seen or not. All of them: without some, the filter for clean
+/// claims would list them.
 pub(super) fn warned(db: &Connection) -> Result<HashSet<i64>> {
-    let mut read = db.prepare_cached(
-        "SELECT claim FROM notices WHERE warned = 1 AND state > 0 AND claim IS NOT NULL ORDER BY n DESC LIMIT ?1",
-    )?;
-    let rows = read.query_map([MOST], |row| row.get(0))?;
+    let mut read =
+        db.prepare_cached("SELECT claim FROM notices WHERE warned = 1 AND state > 0 AND claim IS NOT NULL")?;
+    let rows = read.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -26,9 +23,9 @@ pub(super) fn warned(db: &Connection) -> Result<HashSet<i64>> {
 pub(super) fn disputed(db: &Connection) -> Result<HashSet<i64>> {
     let mut read = db.prepare_cached(
         "SELECT DISTINCT c.n FROM cards k JOIN card_members m ON m.card = k.n JOIN claims c ON c.id = m.member
-         WHERE k.open = 1 LIMIT ?1",
+         WHERE k.open = 1",
     )?;
-    let rows = read.query_map([MOST], |row| row.get(0))?;
+    let rows = read.query_map([], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -87,5 +84,22 @@ impl Reader {
         }
         let about = claims.remove(0);
         Ok(Some(NoticeRow { event, claim: about, against: claims }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_claim_with_a_warning_is_found_however_many_there_are() {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(
+            "CREATE TABLE notices (n INTEGER PRIMARY KEY, warned INTEGER, state INTEGER, claim INTEGER);
+             WITH RECURSIVE ns (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM ns WHERE n < 20001)
+             INSERT INTO notices SELECT n, 1, 1, n FROM ns",
+        )
+        .unwrap();
+        assert_eq!(warned(&db).unwrap().len(), 20_001);
     }
 }
