@@ -51,7 +51,8 @@ const TOGETHER: usize = 100;
 /// Beyond this many claims a word is too common to be looked for beside another one.
 const COMMON: usize = 20_000;
 
-/// How many of the best by words are looked at to find some of the wanted kind and status.
+/// How many of the best by words are looked at together to find some of the wanted kind and status; then as many again, while
+/// fewer than [`BY_WORDS`] are found.
 const LOOKED_AT: usize = 512;
 
 /// How many the words, the vectors and both together bring into the ranking.
@@ -280,9 +281,11 @@ impl RecallRun<'_> {
             self.together(reader, question, queries, &mut lists)?;
             let known = queries.known(question, &lists);
             let weights = QuestionWeights::new(question, lists.claims, &known);
-            let mut all = fuse::by_weight(queries.weighed(&lists, &weights));
-            all.truncate(LOOKED_AT);
-            let best = self.wanted_of(reader, all.iter().map(|(spot, _)| *spot).collect())?;
+            let all = fuse::by_weight(queries.weighed(&lists, &weights));
+            let (mut best, mut parts) = (Vec::new(), all.chunks(LOOKED_AT));
+            while let Some(part) = parts.next().filter(|_| best.len() < BY_WORDS) {
+                best.extend(self.wanted_of(reader, part.iter().map(|(spot, _)| *spot).collect())?);
+            }
             let order: HashMap<RowNumber, usize> = best.iter().enumerate().map(|(at, spot)| (*spot, at)).collect();
             let mut ranked: Vec<Vec<RowNumber>> = vec![best.into_iter().take(BY_WORDS).collect()];
             for mut list in queries.sub_lists(&lists) {
@@ -342,7 +345,8 @@ impl RecallRun<'_> {
                 return Ok((Vec::new(), None));
             }
         };
-        match reader.near(&self.wanted.scope.in_force(), &vector.model, &vector.numbers, BY_MEANING) {
+        let (scopes, kinds) = (self.wanted.scope.in_force(), &self.wanted.kinds);
+        match reader.near(&scopes, kinds, &vector.model, &vector.numbers, BY_MEANING) {
             Ok(near) => Ok((near, Some(vector))),
             Err(error @ (StoreError::VectorModel { .. } | StoreError::BadVector(_))) => {
                 notes.push(format!("Searched by words only: {error}."));

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{claims::bare_claims_at_places, pages, search::within};
 use crate::{
-    domain::{Scope, Status},
+    domain::{ClaimKind, Scope, Status},
     store::{
         ClaimFilter, ClaimRow, KindAndStatus, Reader, Result, RowNumber, VectorModel, WordList, WordLists, WordQuery,
         log,
@@ -70,13 +70,15 @@ impl Reader {
         })
     }
 
-    /// The active claims of these scopes whose vectors are nearest, facts among them, with their cosines, the nearest first.
+    /// The active claims of these scopes whose vectors are nearest, facts among them, with their cosines, the nearest first: `limit`
+    /// of all kinds, and behind these so many more that `limit` are of `kinds`, if any are named.
     ///
     /// # Errors
     /// [`crate::store::StoreError::VectorModel`] where the store's vectors were made with another model.
     pub fn near(
         &self,
         scopes: &[Scope],
+        kinds: &[ClaimKind],
         model: &VectorModel,
         vector: &[f32],
         limit: usize,
@@ -95,7 +97,24 @@ impl Reader {
                 ranked.extend(nearest(db, place, (&unit, &code), limit.saturating_mul(OVERSAMPLED))?);
             }
             ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-            ranked.truncate(limit);
+            let further = ranked.split_off(limit.min(ranked.len()));
+            if kinds.is_empty() {
+                return Ok(ranked);
+            }
+            let mut read = db.prepare_cached("SELECT kind FROM claims WHERE n = ?1")?;
+            let mut is_wanted = |spot: &RowNumber| -> Result<bool> {
+                Ok(kinds.contains(&kind_of(read.query_row([spot.0], |row| row.get(0))?)))
+            };
+            let mut wanted = 0;
+            for (spot, _) in &ranked {
+                wanted += usize::from(is_wanted(spot)?);
+            }
+            for hit in further {
+                if wanted < limit && is_wanted(&hit.0)? {
+                    ranked.push(hit);
+                    wanted += 1;
+                }
+            }
             Ok(ranked)
         })
     }

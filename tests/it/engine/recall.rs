@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use ergo::{
     api::{RecallAnswer, RecallRequest, RecallVerdict},
-    domain::Status,
+    domain::{EventKind, Status},
     infer::{FakeModels, InferError, ModelRole},
+    store::EventDraft,
 };
 use proptest::{prelude::*, test_runner::Config};
 
@@ -84,6 +85,24 @@ fn only_the_scope_and_the_kinds_that_were_named() {
             && answer.verdict == RecallVerdict::Nothing
             && answer.notes.iter().any(|note| note.contains("acme/none"))
     );
+}
+
+#[test]
+fn a_claim_of_the_wanted_kind_is_found_behind_hundreds_of_facts() {
+    let fixture = Fixture::new();
+    let decision = fixture.remember("Deploys wait for the window", "two outages");
+    let fact = |n: usize| {
+        let mut draft = EventDraft::new(EventKind::FactSet, []);
+        draft.claim_kind = Some(ClaimKind::Fact);
+        draft.body.statement = Some(format!("Deploys wait for the window {n}"));
+        draft.body.key = Some(format!("window/{n}"));
+        draft
+    };
+    doubts::commit(&fixture, "ada", (0..600).map(fact).collect());
+    let decisions =
+        RecallRequest { kinds: vec![ClaimKind::Decision], ..asking("what do deploys wait for, the window?") };
+    let hits = fixture.engine.recall(&decisions).unwrap().hits;
+    assert_eq!(hits.iter().map(|hit| hit.claim.id).collect::<Vec<_>>(), [decision]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs};
 
 use ergo::{
-    domain::{ClaimId, EventKind},
+    domain::{ClaimId, ClaimKind, EventKind},
     store::{Act, Neighbour, NeighbourQuery, Ref, RowNumber, StoreError, VectorModel},
 };
 use proptest::{prelude::*, test_runner::TestCaseResult};
@@ -148,6 +148,24 @@ fn a_rebuild_keeps_vectors_and_a_broken_index_is_found() {
     assert_eq!((f.store.check().unwrap().problems, near(&f, &asked)), (vec![], vec![a]));
 }
 
+#[test]
+fn claims_of_the_wanted_kinds_are_found_behind_nearer_ones_of_others() {
+    let mut f = Fixture::new();
+    let decision = add(&mut f, 1, 384);
+    let facts: Vec<ClaimId> = (0..5).map(|n| f.add(fact(&format!("key{n}"), "1", []))).collect();
+    let vectors: Vec<_> = facts.iter().map(|id| (*id, vector(2, 384))).collect();
+    f.store.put_vectors(&model(384), &vectors).unwrap();
+    let near = |kinds: &[ClaimKind]| {
+        let found = f.store.reader().near(&[scope("api")], kinds, &model(384), &vector(2, 384), 3).unwrap();
+        let rows = f.store.reader().bare_at(&found.iter().map(|(spot, _)| *spot).collect::<Vec<_>>()).unwrap();
+        rows.into_iter().map(|row| row.id).collect::<Vec<_>>()
+    };
+    assert_eq!(near(&[]).len(), 3);
+    assert!(!near(&[]).contains(&decision));
+    assert_eq!((near(&[ClaimKind::Decision]).len(), near(&[ClaimKind::Decision])[3]), (4, decision));
+    assert_eq!(near(&[ClaimKind::Fact]).len(), 3);
+}
+
 /// A decision that gives a reason, with its vector.
 fn reasoned(f: &mut Fixture, n: u64, reason: &str) -> ClaimId {
     let mut draft = decision(&format!("s{n}"), "1");
@@ -158,7 +176,7 @@ fn reasoned(f: &mut Fixture, n: u64, reason: &str) -> ClaimId {
 }
 
 fn spots(f: &Fixture, ids: &[ClaimId]) -> Vec<RowNumber> {
-    let near = f.store.reader().near(&[scope("api")], &model(384), &vector(1, 384), 99).unwrap();
+    let near = f.store.reader().near(&[scope("api")], &[], &model(384), &vector(1, 384), 99).unwrap();
     let rows = f.store.reader().bare_at(&near.iter().map(|(spot, _)| *spot).collect::<Vec<_>>()).unwrap();
     ids.iter().map(|id| near[rows.iter().position(|row| row.id == *id).unwrap()].0).collect()
 }
