@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     act_context::{ActContext, WriteScope},
-    acts::{NewClaim, WriteIntent, unstored_data},
+    acts::{NewClaim, WriteIntent, unstored_data, write_intent},
     find,
     guard_result::GuardResult,
     view, wording,
@@ -184,7 +184,8 @@ impl ActContext<'_> {
         Ok(same)
     }
 
-    /// Holds a write until its claims in doubt are judged, and answers with the question; the open one, if it waits already.
+    /// Holds a write until its claims in doubt are judged, and answers with the question. If a write with these words waits already,
+    /// its question stands, and its card keeps the reason, the premises and the claims to replace that were given last.
     pub(super) fn hold(
         &mut self,
         write_scope: &WriteScope,
@@ -192,30 +193,54 @@ impl ActContext<'_> {
         words: EventId,
         judged: &GuardResult,
     ) -> Result<WriteOutcome, ApiError> {
-        if let Some(card) = self.held_card(&write_scope.scope, words)? {
-            return consider(self.reader(), &card, true).map(WriteOutcome::Consider);
-        }
-        let doubts = judged.doubts.iter().map(|doubt| QuestionDoubt { id: doubt.row.id, band: doubt.band }).collect();
-        let until = self.now + ANSWER_WITHIN.as_millis() as u64;
         let replaced = claim.replaced();
+        let wanted = WriteIntent { supersedes: replaced.clone(), depends_on: claim.premises.clone(), exception: None };
+        let known = self.held_card(&write_scope.scope, words)?;
+        let question = match &known {
+            Some(card) if self.is_as_held(card, claim, &wanted)? => {
+                return consider(self.reader(), card, true).map(WriteOutcome::Consider);
+            }
+            Some(card) => HeldQuestion::of(self.reader(), card)?,
+            None => HeldQuestion {
+                doubts: judged
+                    .doubts
+                    .iter()
+                    .map(|doubt| QuestionDoubt { id: doubt.row.id, band: doubt.band })
+                    .collect(),
+                until: self.now + ANSWER_WITHIN.as_millis() as u64,
+            },
+        };
         // Only what the writer must judge stands on the card: whoever settles it does not replace a claim that was merely mentioned.
-        let asked = judged.doubts.iter().filter(|doubt| doubt.band == DoubtBand::Ask);
-        let members = asked.map(|doubt| doubt.row.id).chain(replaced.iter().copied());
-        let mut draft = EventDraft::new(EventKind::Local(local::HELD.into()), members.map(Ref::Id));
+        let asked = question.doubts.iter().filter(|doubt| doubt.band == DoubtBand::Ask).map(|doubt| doubt.id);
+        let asked: Vec<ClaimId> = asked.filter(|id| !replaced.contains(id)).collect();
+        let mut draft =
+            EventDraft::new(EventKind::Local(local::HELD.into()), asked.into_iter().chain(replaced).map(Ref::Id));
+        draft.seen = known.as_ref().and_then(|card| card.new_claim).into_iter().collect();
         draft.claim_kind = Some(claim.draft.kind);
         draft.body = claim.body();
-        let wanted = WriteIntent { supersedes: replaced, depends_on: claim.premises.clone(), exception: None };
-        draft.body.data = Some(unstored_data(&judged.report, &wanted, Some(&HeldQuestion { doubts, until })));
-        let near = match judged.doubts.len() {
+        draft.body.data = Some(unstored_data(&judged.report, &wanted, Some(&question)));
+        let near = match question.doubts.len() {
             1 => "a claim".to_owned(),
             more => format!("{more} claims"),
         };
         let summary = format!("Held {} until it is judged beside {near}", wording::quote(&claim.draft.statement));
         let committed = self.commit(write_scope, vec![draft], "held", summary)?;
+        if let Some(card) = known {
+            let card = find::card_row(self.reader(), &card.id)?;
+            let answer = consider(self.reader(), &card, false)?;
+            return Ok(WriteOutcome::Consider(Consider { op_id: self.op, ..answer }));
+        }
         let event = committed.events.first().copied();
         let event = event.ok_or_else(|| ApiError::internal("the store created no event for a held write"))?;
         let card = find::card_row(self.reader(), &CardId::of_members(&[event]))?;
         self.engine.held_results.keep(card.id, self.results(&claim.draft.statement));
         consider(self.reader(), &card, false).map(WriteOutcome::Consider)
+    }
+
+    /// Whether a card holds a write as it is said now.
+    fn is_as_held(&self, card: &CardRow, claim: &NewClaim, wanted: &WriteIntent) -> Result<bool, ApiError> {
+        let held = card.new_claim.map(|id| self.reader().new_claim(&id)).transpose()?.flatten();
+        Ok(held.is_some_and(|row| row.reason == claim.draft.reason)
+            && write_intent(self.reader(), &card.id)? == *wanted)
     }
 }

@@ -39,7 +39,8 @@ pub(super) fn write(context: &ActContext<'_>) -> Result<Option<WriteOutcome>, Ap
         return refused(context, &id).map(Some);
     }
     if let Some(held) = local("held") {
-        let card = find::card_row(context.reader(), &CardId::of_members(&[held.id]))?;
+        let new_claim = held.seen.first().copied().unwrap_or(held.id);
+        let card = find::card_row(context.reader(), &CardId::of_members(&[new_claim]))?;
         return if card.open {
             question::consider(context.reader(), &card, true).map(|consider| Some(WriteOutcome::Consider(consider)))
         } else {

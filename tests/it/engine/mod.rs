@@ -11,6 +11,7 @@ mod doubt_queue;
 mod doubts;
 mod exceptions;
 mod facts;
+mod held_writes;
 mod inbox;
 mod inference;
 mod ingest;

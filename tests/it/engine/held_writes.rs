@@ -1,0 +1,52 @@
+//! A write that waits for verdicts and is said again by others: what was said last is stored.
+
+use ergo::{
+    api::{Consider, JudgeRequest},
+    domain::{PairVerdict, Status},
+};
+
+use super::{doubts::doubting, *};
+
+const TEXT: &str = "The weekly report goes to the finance team as a draft";
+
+fn considered(outcome: WriteOutcome) -> Consider {
+    match outcome {
+        WriteOutcome::Consider(consider) => consider,
+        other => panic!("not asked: {other:#?}"),
+    }
+}
+
+fn asking(reason: &str) -> RememberRequest {
+    RememberRequest { caller: agent(), consider: true, ..request(TEXT, reason) }
+}
+
+#[test]
+fn a_held_write_keeps_the_reason_premises_and_targets_that_were_given_last() {
+    let fixture = Fixture::new().reopen_with(doubting());
+    fixture.remember("The weekly report goes to the finance team first", "they plan by it");
+    let target = fixture.remember("Containers run as an ordinary user", "least privilege");
+    let premise = fixture.remember("Invoices are printed on Mondays", "habit");
+    let first = considered(fixture.engine.remember(asking("they asked for it")).unwrap());
+    let claim = RememberRequest { depends_on: vec![premise.to_hex()], ..asking("the board wants it") };
+    let claim = RememberRequest { caller: Caller { op_id: Some(op(3)), ..agent() }, ..claim };
+    let request = SupersedeRequest { targets: vec![target.to_hex()], claim, ..SupersedeRequest::default() };
+    let second = considered(fixture.engine.supersede(request.clone()).unwrap());
+    assert_eq!((&second.token, second.replayed, second.op_id), (&first.token, false, op(3)));
+    let again = considered(fixture.engine.supersede(request).unwrap());
+    assert_eq!((&again.token, again.replayed), (&first.token, true));
+
+    let verdicts = first.doubts.iter().map(|doubt| (doubt.id.short(), PairVerdict::Compatible)).collect();
+    let judged = JudgeRequest {
+        caller: agent(),
+        token: first.token,
+        verdicts,
+        because: Some("read both".into()),
+        ..JudgeRequest::default()
+    };
+    let new = stored(fixture.engine.judge(&judged).unwrap());
+    assert_eq!(new.superseded, [target]);
+    assert_eq!(fixture.claim(target).status, Status::Superseded);
+    let claim = fixture.claim(new.claim_id);
+    assert_eq!((claim.reason.as_deref(), claim.premises), (Some("the board wants it"), vec![premise]));
+    assert!(fixture.engine.questions(&ergo::api::QuestionsQuery::default()).unwrap().items.is_empty());
+}
