@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     api::ApiError,
-    domain::{ClaimId, Qualifiers, Status},
+    domain::{ClaimId, Qualifiers, Scope, Status},
     engine::{
         act_context::ActContext,
         find,
@@ -18,6 +18,8 @@ use crate::{
 
 /// The card of a refused write.
 pub(super) struct RefusedWrite {
+    /// The scope of the card.
+    scope: Scope,
     /// The new claim, in the form of a claim.
     pub(super) row: ClaimRow,
     /// The claims on the card that are still active.
@@ -53,7 +55,7 @@ impl ActContext<'_> {
             }
         }
         let proposal = write_intent(reader, &card.id)?;
-        Ok(RefusedWrite { row, opposed, proposal })
+        Ok(RefusedWrite { scope: card.scope.clone(), row, opposed, proposal })
     }
 
     /// The new claim as a new claim that replaces `replaces`: its own text, kind and source, unless others are given.
@@ -63,15 +65,26 @@ impl ActContext<'_> {
         replaces: Vec<ClaimRow>,
         text: Rewording,
     ) -> Result<NewClaim, ApiError> {
-        // Premises that went away while it waited would make it need review at once.
-        let mut premises = Vec::new();
-        for id in &refused_write.proposal.depends_on {
-            let alive = self.reader().claim(id)?.is_some_and(|row| row.status == Status::Active);
-            if alive && !replaces.iter().any(|row| row.id == *id) {
-                premises.push(*id);
+        let premises = self.kept_premises(&refused_write.scope, &refused_write.proposal.depends_on, &replaces)?;
+        self.reword(&refused_write.row, replaces, premises, text)
+    }
+
+    /// Those of some premises that a claim of this scope, which replaces `replaces`, can depend on: each once. One that is no longer
+    /// active would make it need review at once.
+    pub(super) fn kept_premises<'a>(
+        &self,
+        scope: &Scope,
+        premises: impl IntoIterator<Item = &'a ClaimId>,
+        replaces: &[ClaimRow],
+    ) -> Result<Vec<ClaimId>, ApiError> {
+        let mut kept = Vec::new();
+        for id in premises {
+            let can = self.reader().claim(id)?.is_some_and(|row| row.status == Status::Active && row.scope == *scope);
+            if can && !kept.contains(id) && !replaces.iter().any(|row| row.id == *id) {
+                kept.push(*id);
             }
         }
-        self.reword(&refused_write.row, replaces, premises, text)
+        Ok(kept)
     }
 
     /// A claim like `row`, with the texts that are given in place of its own.

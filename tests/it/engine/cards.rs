@@ -126,6 +126,32 @@ fn narrow_qualifies_either_side_and_both_hold() {
 }
 
 #[test]
+fn what_is_narrowed_or_merged_keeps_its_premises_that_are_in_force() {
+    for merged in [false, true] {
+        let fixture = Fixture::new();
+        let premise = fixture.remember("Images are signed", "audits");
+        let gone = fixture.remember("Pages are cached", "speed");
+        let on = vec![premise.to_hex(), gone.to_hex()];
+        let blue = RememberRequest { depends_on: on, ..request(BLUE, "safe") };
+        let blue = stored(fixture.engine.remember(blue).unwrap()).claim_id;
+        fixture.retract(gone, "no longer");
+        let card = fixture.refuse(RED, "prettier");
+        let settled = if merged {
+            let statement = Some("Deployments must use a purple canary".into());
+            ResolveRequest { statement, ..order(CardAct::Supersede, "both teams agreed") }
+        } else {
+            let (target, qualifiers) = (Some(blue.to_hex()), in_env("dev"));
+            ResolveRequest { target, qualifiers, ..order(CardAct::Narrow, "only there") }
+        };
+        done(fixture.resolve(card, settled));
+        let now = fixture.claim(blue).replaced_by[0];
+        assert_eq!(fixture.claim(now).premises, [premise]);
+        fixture.retract(premise, "no longer");
+        assert!(fixture.claim(now).flags.needs_review);
+    }
+}
+
+#[test]
 fn a_side_that_was_replaced_points_to_what_is_in_force_now() {
     let (fixture, blue, card) = refused_fixture();
     let green = stored(fixture.supersede(blue, "Deployments must use a green canary", "green is new")).claim_id;

@@ -221,7 +221,8 @@ fn merge(
     // The guarded kinds outrank facts, and among those the newest decides.
     let model = sides.iter().find(|row| row.kind.is_guarded()).or(sides.first());
     let model = model.ok_or_else(|| ApiError::field("act", "no claim on this card is active any more"))?;
-    let mut claim = context.reword(&unqualified(model), sides.to_vec(), Vec::new(), resolution.text.clone())?;
+    let premises = context.kept_premises(&write_scope.scope, sides.iter().flat_map(|side| &side.premises), sides)?;
+    let mut claim = context.reword(&unqualified(model), sides.to_vec(), premises, resolution.text.clone())?;
     claim.draft.source = None;
     let aside = claim.replaced();
     let old: Vec<&str> = claim.replaces.iter().map(|row| row.statement.as_str()).collect();
@@ -237,7 +238,9 @@ fn narrow(
 ) -> Result<Stored, ApiError> {
     let target = pick(card, "target", resolution.side("target")?, sides)?;
     must_narrow(target, &resolution.text)?;
-    let claim = context.reword(target, replaced_by_narrowing(card, target).0, Vec::new(), resolution.narrowing())?;
+    let (replaces, _) = replaced_by_narrowing(card, target);
+    let premises = context.kept_premises(&card.scope, &target.premises, &replaces)?;
+    let claim = context.reword(target, replaces, premises, resolution.narrowing())?;
     // A person says that the sides hold together now.
     let aside: Vec<ClaimId> = sides.iter().map(|row| row.id).collect();
     let summary = wording::holds_only(&claim.draft.statement, &resolution.text.qualifiers);

@@ -93,7 +93,10 @@ fn merge(
     must_be_own(card, "statement", &refused_write.opposed)?;
     let mut model = refused_write.row.clone();
     model.qualifiers = crate::domain::Qualifiers::default();
-    let claim = context.reword(&model, refused_write.opposed.clone(), Vec::new(), resolution.text.clone())?;
+    let replaces = refused_write.opposed.clone();
+    let premises = refused_write.proposal.depends_on.iter().chain(replaces.iter().flat_map(|row| &row.premises));
+    let premises = context.kept_premises(&card.scope, premises, &replaces)?;
+    let claim = context.reword(&model, replaces, premises, resolution.text.clone())?;
     store(context, card, resolution, claim, Extra::default())
 }
 
@@ -156,7 +159,8 @@ fn narrow(
     // A person says that both hold now. What else is on the card must still fit beside the new claim.
     let write_scope = WriteScope::at(&card.scope);
     let (replaces, narrows) = replaced_by_narrowing(card, &target);
-    let narrowed = context.reword(&target, replaces, Vec::new(), resolution.narrowing())?;
+    let premises = context.kept_premises(&card.scope, &target.premises, &replaces)?;
+    let narrowed = context.reword(&target, replaces, premises, resolution.narrowing())?;
     let members: Vec<ClaimId> = refused_write.opposed.iter().map(|row| row.id).collect();
     let judged = context.judge(&narrowed.incoming(&write_scope, &members))?;
     if judged.blocks() {
