@@ -32,6 +32,8 @@ pub(super) struct PastCache(Mutex<Option<Past>>);
 struct Past {
     at: PastTime,
     mark: PastMark,
+    /// How many vectors the store had: the copy has those of its claims.
+    vectors: usize,
     reader: Reader,
 }
 
@@ -49,11 +51,13 @@ impl Engine {
         if mark.is_present() {
             return self.readers.lend().snapshot(reads);
         }
-        let past = if let Some(past) = kept.take().filter(|past| past.at == *at && past.mark == mark) {
+        let vectors = self.readers.lend().vector_count()?;
+        let is_kept = |past: &Past| past.at == *at && past.mark == mark && past.vectors == vectors;
+        let past = if let Some(past) = kept.take().filter(is_kept) {
             past
         } else {
             let reader = self.readers.lend().past(at.scope.as_ref(), at.as_of)?;
-            Past { at: at.clone(), mark, reader }
+            Past { at: at.clone(), mark, vectors, reader }
         };
         kept.insert(past).reader.snapshot(reads)
     }

@@ -24,8 +24,6 @@ pub struct PastMark {
     bodies: usize,
     /// The highest row number among them.
     last: i64,
-    /// Vectors of statements and reasons in the whole store.
-    vectors: usize,
     /// Whether the scope has later events.
     over: bool,
 }
@@ -67,16 +65,17 @@ impl Reader {
             let mut read = db.prepare_cached(&format!("{} AND e.body IS NULL", of("SELECT count(*)")))?;
             let redacted: usize = read.query_row(bound, |row| row.get(0))?;
             let bodies = events.saturating_sub(redacted);
-            let vectors = db.query_row(
-                "SELECT (SELECT count(*) FROM vectors) + (SELECT count(*) FROM reason_vectors)",
-                [],
-                |row| row.get(0),
-            )?;
             let mut read = db
                 .prepare_cached("SELECT coalesce(max(latest), 0) > ?2 FROM scopes WHERE ?1 IS NULL OR n IN (?1, ?3)")?;
             let over = read.query_row(bound, |row| row.get(0))?;
-            Ok(PastMark { events, bodies, last, vectors, over })
+            Ok(PastMark { events, bodies, last, over })
         })
+    }
+
+    /// Counts the vectors of statements and reasons in the whole store. Reads their tables: 26 ms with 200,000 of them.
+    pub fn vector_count(&self) -> Result<usize> {
+        let count = "SELECT (SELECT count(*) FROM vectors) + (SELECT count(*) FROM reason_vectors)";
+        Ok(self.db.query_row(count, [], |row| row.get(0))?)
     }
 
     /// Returns a copy of the store in memory with the events up to a wall time, by their clocks: those of one scope and its organisation's level, or all.

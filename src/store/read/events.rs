@@ -335,12 +335,22 @@ impl Reader {
     /// What a card id or a prefix of one stands for. A refused new claim's id stands for its card.
     pub fn find_card(&self, prefix: &str) -> Result<Lookup<CardId>> {
         let Some((low, high)) = id_range(prefix) else { return Ok(Lookup::None) };
-        let mut read = self.db.prepare_cached(
-            "SELECT id FROM cards WHERE id BETWEEN ?1 AND ?2
-             UNION SELECT id FROM cards WHERE new_claim BETWEEN ?1 AND ?2 LIMIT 10",
-        )?;
+        let mut read = self.db.prepare_cached("SELECT id FROM cards WHERE id BETWEEN ?1 AND ?2 LIMIT 10")?;
         let read_id = |row: &Row<'_>| Ok(CardId(id_at(row, 0)?.0));
-        let found = read.query_map([low, high], read_id)?.collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut found = read.query_map([low, high], read_id)?.collect::<rusqlite::Result<Vec<_>>>()?;
+        // Cards have no index by their new claims, and need none: their ids follow from them.
+        let mut unstored = self.db.prepare_cached(
+            "SELECT id FROM events WHERE id BETWEEN ?1 AND ?2 AND kind IN ('local.refused', 'local.held')",
+        )?;
+        let mut known = self.db.prepare_cached("SELECT 1 FROM cards WHERE id = ?1 AND new_claim IS NOT NULL")?;
+        for new_claim in unstored.query_map([low, high], |row| id_at(row, 0))? {
+            let card = CardId::of_members(&[new_claim?]);
+            if !found.contains(&card) && known.exists([card.0])? {
+                found.push(card);
+            }
+        }
+        found.sort_unstable();
+        found.truncate(10);
         Ok(Lookup::of(found))
     }
 }

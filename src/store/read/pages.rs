@@ -196,6 +196,12 @@ impl PickedClaims {
     }
 }
 
+/// The places of the newest claims that a filter's lanes hold, at most `limit`.
+pub(super) fn newest(db: &Connection, filter: &ClaimFilter, limit: usize) -> Result<Vec<i64>> {
+    let found = places(db, &lanes(db, filter)?, (ListPosition::START, i64::MIN), &HashSet::new(), limit)?;
+    Ok(found.into_iter().map(|place| place.n).collect())
+}
+
 impl Reader {
     /// A page of claims, newest first by event clock. What `filter.source` asks for is not looked at: see [`Reader::search`].
     pub fn claims(&self, filter: &ClaimFilter, limit: usize, cursor: Option<&str>) -> Result<Page<ClaimRow>> {

@@ -123,13 +123,19 @@ impl Reader {
     pub fn nearest_others(&self, scope: &Scope, sample: usize) -> Result<Vec<f32>> {
         self.snapshot(|reader| {
             let db = &reader.db;
+            let active = active_in(scope);
             let (Some(model), Some(scope)) = (vectors::model(db)?, log::known_scope(db, scope)?) else {
                 return Ok(Vec::new());
             };
-            let mut read = db.prepare_cached(
-                "SELECT n FROM claims WHERE scope = ?1 AND status = 0 AND undone = 0 AND indexed & 4 = 4 ORDER BY n",
-            )?;
-            let all = read.query_map([scope], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+            let lanes = pages::picked(db, &active)?;
+            let mut read = db.prepare_cached("SELECT n FROM claims WHERE lane = ?1 AND indexed & 4 = 4")?;
+            let mut all: Vec<i64> = Vec::new();
+            for lane in lanes {
+                for n in read.query_map([lane], |row| row.get(0))? {
+                    all.push(n?);
+                }
+            }
+            all.sort_unstable();
             let sample = sample.min(all.len());
             let mut cosines = Vec::with_capacity(sample);
             for n in (0..sample).filter_map(|at| all.get(at * all.len() / sample).copied()) {
@@ -198,15 +204,8 @@ impl Reader {
     /// The newest active claims of a scope, at most `most`, without their relations; and how many there are.
     pub fn newest_active(&self, scope: &Scope, most: usize) -> Result<(Vec<ClaimRow>, usize)> {
         self.snapshot(|reader| {
-            let db = &reader.db;
-            let Some(n) = log::known_scope(db, scope)? else { return Ok((Vec::new(), 0)) };
-            let filter =
-                ClaimFilter { scope: Some(scope.clone()), status: Some(Status::Active), ..ClaimFilter::default() };
-            let mut read = db.prepare_cached(
-                "SELECT n FROM claims WHERE scope = ?1 AND status = 0 ORDER BY wall DESC, tick DESC, n DESC LIMIT ?2",
-            )?;
-            let places = read.query_map(params![n, most], |row| row.get(0))?;
-            let places = places.collect::<rusqlite::Result<Vec<_>>>()?;
+            let (db, filter) = (&reader.db, active_in(scope));
+            let places = pages::newest(db, &filter, most)?;
             Ok((bare_claims_at_places(db, places)?, pages::total(db, &filter)?))
         })
     }
@@ -215,6 +214,11 @@ impl Reader {
     pub fn bare_at(&self, spots: &[RowNumber]) -> Result<Vec<ClaimRow>> {
         self.snapshot(|reader| bare_claims_at_places(&reader.db, spots.iter().map(|spot| spot.0)))
     }
+}
+
+/// The active claims of a scope.
+fn active_in(scope: &Scope) -> ClaimFilter {
+    ClaimFilter { scope: Some(scope.clone()), status: Some(Status::Active), ..ClaimFilter::default() }
 }
 
 /// A stem as FTS5 is asked for it: a string without quotes.
