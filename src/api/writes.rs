@@ -7,6 +7,7 @@ use super::{
     claims::ClaimView,
     conflicts::CardSummary,
     doubts::{Consider, Doubt},
+    error::ApiError,
     request,
 };
 use crate::domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers, Scope, Tier, guard_report::Evidence};
@@ -262,6 +263,16 @@ pub enum WriteOutcome {
     Conflict(Refused),
     /// A target is no longer active, or changed since it was shown.
     Stale(Stale),
+}
+
+/// The body of an answer with HTTP 409 to a write: what became of the write, or an error such as a reused `op_id`.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum WriteConflict {
+    /// `conflict` or `stale`.
+    Outcome(Box<WriteOutcome>),
+    /// An error; it has a `code` and no `result`.
+    Error(ApiError),
 }
 
 /// A write that was stored.

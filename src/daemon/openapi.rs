@@ -50,6 +50,36 @@ mod tests {
     }
 
     #[test]
+    fn every_write_declares_the_errors_that_it_can_answer() {
+        let document = serde_json::to_value(document()).unwrap();
+        let body = |response: &serde_json::Value| {
+            response["content"]["application/json"]["schema"]["$ref"].as_str().map(str::to_owned)
+        };
+        let mut writes = 0;
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for operation in methods.as_object().unwrap().values() {
+                let responses = &operation["responses"];
+                if body(&responses["200"]).as_deref() != Some("#/components/schemas/WriteOutcome") {
+                    continue;
+                }
+                writes += 1;
+                assert!(responses["400"].is_object() && responses["404"].is_object(), "{path}");
+                assert_eq!(body(&responses["409"]).as_deref(), Some("#/components/schemas/WriteConflict"), "{path}");
+            }
+        }
+        assert!(writes >= 12, "{writes}");
+        let either = document["components"]["schemas"]["WriteConflict"]["oneOf"].to_string();
+        assert!(either.contains("schemas/WriteOutcome\"") && either.contains("schemas/ApiError\""), "{either}");
+        for (path, status) in [("/promote", "403"), ("/retract", "403"), ("/undo", "403"), ("/undo", "400")] {
+            assert!(document["paths"][path]["post"]["responses"][status].is_object(), "{path} {status}");
+        }
+        for path in ["/undo", "/audit", "/ingest", "/doubts", "/conflicts/resolve"] {
+            let response = &document["paths"][path]["post"]["responses"]["409"];
+            assert_eq!(body(response).as_deref(), Some("#/components/schemas/ApiError"), "{path}");
+        }
+    }
+
+    #[test]
     fn every_reference_leads_somewhere() {
         fn walk(value: &serde_json::Value, root: &serde_json::Value) {
             match value {

@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::api::{
     ApiError, AsOf, CardView, ConflictsPage, ConflictsQuery, Inbox, InboxGroup, InboxItem, InboxKind, InboxQuery,
-    ResolveManyRequest, ResolveRequest, ResolvedMany, WriteOutcome,
+    ResolveManyRequest, ResolveRequest, ResolvedMany, WriteConflict, WriteOutcome,
 };
 
 /// A page of cards, newest first.
@@ -58,7 +58,9 @@ pub(in crate::daemon) async fn card(
     request_body = ResolveRequest, responses(
     (status = 200, body = WriteOutcome),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),
-    (status = 409, description = "The guard refused it, or the card has changed", body = WriteOutcome)))]
+    (status = 403, description = "A person must settle this card, or settle it so", body = ApiError),
+    (status = 404, description = "There is no such card", body = ApiError),
+    (status = 409, description = "The guard refused it, the card has changed, a prefix is ambiguous, or the `op_id` was used", body = WriteConflict)))]
 pub(in crate::daemon) async fn resolve(
     State(shared): State<SharedState>,
     IdInPath(id): IdInPath,
@@ -70,7 +72,8 @@ pub(in crate::daemon) async fn resolve(
 /// Settles, or puts off, many cards of one scope by one change.
 #[utoipa::path(post, path = "/conflicts/resolve", tag = "conflicts", request_body = ResolveManyRequest, responses(
     (status = 200, description = "The result for each card", body = ResolvedMany),
-    (status = 400, description = "A field is invalid; it is named", body = ApiError)))]
+    (status = 400, description = "A field is invalid; it is named", body = ApiError),
+    (status = 409, description = "The `op_id` was used for another request", body = ApiError)))]
 pub(in crate::daemon) async fn resolve_many(
     State(shared): State<SharedState>,
     JsonBody(request): JsonBody<ResolveManyRequest>,

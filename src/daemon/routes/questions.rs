@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::api::{
     ApiError, Doubts, DoubtsQuery, JudgeNextRequest, JudgePairsRequest, JudgeRequest, JudgedNext, JudgedPairs,
-    Questions, QuestionsQuery, WriteOutcome,
+    Questions, QuestionsQuery, WriteConflict, WriteOutcome,
 };
 
 /// Answers a question: stores the held write, replaces what it replaces, or refuses it, by the verdicts.
@@ -18,7 +18,7 @@ use crate::api::{
     (status = 202, description = "Proposed: an agent may not replace a person's claim here; a card waits", body = WriteOutcome),
     (status = 400, description = "A field is invalid; it is named", body = ApiError),
     (status = 404, description = "There is no such question", body = ApiError),
-    (status = 409, description = "Refused, by a verdict or by the guard; or answered already", body = WriteOutcome)))]
+    (status = 409, description = "Refused, by a verdict or by the guard; answered already; or the token is ambiguous, or the `op_id` was used", body = WriteConflict)))]
 pub(in crate::daemon) async fn judge(
     State(shared): State<SharedState>,
     JsonBody(request): JsonBody<JudgeRequest>,

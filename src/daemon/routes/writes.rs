@@ -9,17 +9,19 @@ use super::super::{
 };
 use crate::api::{
     ActRequest, AddRequest, Added, ApiError, AuditOutcome, AuditRequest, DependRequest, IngestRequest, Ingested,
-    PromoteRequest, RememberRequest, SupersedeRequest, UndoOutcome, UndoRequest, WriteOutcome,
+    PromoteRequest, RememberRequest, SupersedeRequest, UndoOutcome, UndoRequest, WriteConflict, WriteOutcome,
 };
 
-/// Defines the handlers of writes that the guard may refuse.
+/// Defines the handlers of writes that the guard may refuse, each with the further statuses that it can answer.
 macro_rules! writes {
-    ($($(#[doc = $doc:literal])+ $path:literal $act:ident($request:ty);)+) => {$(
+    ($($(#[doc = $doc:literal])+ $path:literal $act:ident($request:ty) $(, $status:tt $what:literal $body:ty)*;)+) => {$(
         $(#[doc = $doc])+
         #[utoipa::path(post, path = $path, tag = "writes", request_body = $request, responses(
             (status = 200, body = WriteOutcome),
             (status = 400, description = "A field is invalid; it is named", body = ApiError),
-            (status = 409, description = "The guard refused it, or the claim has changed", body = WriteOutcome)))]
+            $((status = $status, description = $what, body = $body),)*
+            (status = 404, description = "A claim that is named does not exist", body = ApiError),
+            (status = 409, description = "The guard refused it, the claim has changed, a prefix is ambiguous, or the `op_id` was used", body = WriteConflict)))]
         pub(in crate::daemon) async fn $act(
             State(shared): State<SharedState>,
             JsonBody(request): JsonBody<$request>,
@@ -45,40 +47,24 @@ writes! {
     /// Records that a claim depends on others.
     "/depend" depend(DependRequest);
     /// Makes one claim of the organisation's level of claims of its projects, which stay as sightings of it.
-    "/promote" promote(PromoteRequest);
-}
-
-/// Withdraws a claim that was promoted to the organisation's level; those of the projects stand for themselves again.
-#[utoipa::path(post, path = "/demote", tag = "writes", request_body = ActRequest, responses(
-    (status = 200, body = WriteOutcome),
-    (status = 202, description = "Proposed: a person must settle the card", body = WriteOutcome),
-    (status = 400, description = "A field is invalid; it is named", body = ApiError),
-    (status = 409, description = "The claim has changed", body = WriteOutcome)))]
-pub(in crate::daemon) async fn demote(
-    State(shared): State<SharedState>,
-    JsonBody(request): JsonBody<ActRequest>,
-) -> WriteResult {
-    written(shared.engine(move |engine| engine.demote(request)).await)
-}
-
-/// Retracts a claim that was never right.
-#[utoipa::path(post, path = "/retract", tag = "writes", request_body = ActRequest, responses(
-    (status = 200, body = WriteOutcome),
-    (status = 202, description = "Proposed: a person must settle the card", body = WriteOutcome),
-    (status = 400, description = "A field is invalid; it is named", body = ApiError),
-    (status = 409, description = "The guard refused it, or the claim has changed", body = WriteOutcome)))]
-pub(in crate::daemon) async fn retract(
-    State(shared): State<SharedState>,
-    JsonBody(request): JsonBody<ActRequest>,
-) -> WriteResult {
-    written(shared.engine(move |engine| engine.retract(request)).await)
+    "/promote" promote(PromoteRequest), 403 "Agents may only propose here" ApiError;
+    /// Withdraws a claim that was promoted to the organisation's level; those of the projects stand for themselves again.
+    "/demote" demote(ActRequest),
+        202 "Proposed: a person must settle the card" WriteOutcome,
+        403 "A person decided to keep the claim" ApiError;
+    /// Retracts a claim that was never right.
+    "/retract" retract(ActRequest),
+        202 "Proposed: a person must settle the card" WriteOutcome,
+        403 "A person decided to keep the claim" ApiError;
 }
 
 /// Takes a change back: the named one, or the caller's own last.
 #[utoipa::path(post, path = "/undo", tag = "writes", request_body = UndoRequest, responses(
     (status = 200, body = UndoOutcome),
+    (status = 400, description = "The change cannot be undone: a redaction, or a change to a team", body = ApiError),
+    (status = 403, description = "A person made the change, and agents may only propose here", body = ApiError),
     (status = 404, description = "Nothing to undo", body = ApiError),
-    (status = 409, description = "Later events build on the change; `candidates` lists them", body = ApiError)))]
+    (status = 409, description = "Later events build on the change, and `candidates` lists them; it was undone already; or the `op_id` was used", body = ApiError)))]
 pub(in crate::daemon) async fn undo(
     State(shared): State<SharedState>,
     JsonBody(request): JsonBody<UndoRequest>,
@@ -88,7 +74,8 @@ pub(in crate::daemon) async fn undo(
 
 /// Compares what is already active, and opens cards.
 #[utoipa::path(post, path = "/audit", tag = "writes", request_body = AuditRequest, responses(
-    (status = 200, body = AuditOutcome), (status = 400, body = ApiError)))]
+    (status = 200, body = AuditOutcome), (status = 400, body = ApiError),
+    (status = 409, description = "The `op_id` was used for another request", body = ApiError)))]
 pub(in crate::daemon) async fn audit(
     State(shared): State<SharedState>,
     JsonBody(request): JsonBody<AuditRequest>,
@@ -110,6 +97,7 @@ pub(in crate::daemon) async fn add(
 /// Ingests a file for reference; recall then finds its passages. The guard does not check them.
 #[utoipa::path(post, path = "/ingest", tag = "writes", request_body = IngestRequest, responses(
     (status = 200, body = Ingested), (status = 400, body = ApiError),
+    (status = 409, description = "The `op_id` was used for another request", body = ApiError),
     (status = 413, description = "The file is larger than 2 MiB", body = ApiError)))]
 pub(in crate::daemon) async fn ingest(
     State(shared): State<SharedState>,
