@@ -14,13 +14,13 @@ use crate::domain::{EventId, OpId, Scope, guard_report::Stage};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 pub struct InboxQuery {
-    /// The organisation; without it, all scopes.
+    /// The organisation; without it, all scopes. Join requests belong to no scope, and are always listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub org_id: Option<String>,
     /// The project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// the maximum number of each group, up to 200; default 50. Every group says how many there are.
+    /// The maximum number of each group, up to 200; default 50. Every group says how many there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// This group alone.

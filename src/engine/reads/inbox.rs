@@ -63,14 +63,19 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
         Ok::<_, ApiError>((groups, doubts, engine.proposed_promotions(reader, scope.as_ref())?))
     })?;
     if wanted(InboxKind::Quarantined) {
-        groups.push(quarantined(engine, limit, cursor)?);
+        groups.push(quarantined(engine, scope.as_ref(), limit, cursor)?);
     }
     groups.retain(|group| group.total > 0);
     Ok(Inbox { total: groups.iter().map(|group| group.total).sum(), groups, doubts, promotions })
 }
 
-/// What was not let in. Its cursor is how many come before.
-fn quarantined(engine: &Engine, limit: usize, cursor: Option<&str>) -> Result<InboxGroup, ApiError> {
+/// Events in quarantine, of one scope or of all. Its cursor is how many come before.
+fn quarantined(
+    engine: &Engine,
+    scope: Option<&Scope>,
+    limit: usize,
+    cursor: Option<&str>,
+) -> Result<InboxGroup, ApiError> {
     let before = match cursor {
         None => 0,
         Some(text) => text.parse().map_err(|_| {
@@ -78,7 +83,10 @@ fn quarantined(engine: &Engine, limit: usize, cursor: Option<&str>) -> Result<In
         })?,
     };
     let most = limit.saturating_add(before);
-    let list = engine.kept_out(&QuarantinedQuery::default(), most)?;
+    let list = match scope {
+        Some(scope) => engine.kept_out_of(scope, most)?,
+        None => engine.kept_out(&QuarantinedQuery::default(), most)?,
+    };
     let items: Vec<InboxItem> =
         list.items.into_iter().skip(before).map(|item| InboxItem::Quarantined(Box::new(item))).collect();
     let next = (!items.is_empty() && before + items.len() < list.total).then(|| (before + items.len()).to_string());

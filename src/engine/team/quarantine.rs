@@ -3,7 +3,7 @@
 use super::team_act::{TeamAct, device_named, team_named};
 use crate::{
     api::{ApiError, ErrorCode, QuarantineRequest, QuarantinedList, QuarantinedQuery, QuarantinedView, TeamDone},
-    domain::{DeviceId, EventId, Roster, roster::RosterChange},
+    domain::{DeviceId, EventId, Roster, Scope, roster::RosterChange},
     engine::{Engine, reads, request_hash::request_hash},
     store::{Lookup, QuarantinedRow},
 };
@@ -48,6 +48,21 @@ impl Engine {
                 list.items.extend(rows.into_iter().map(|row| view(&roster, row)));
             }
             Ok(list)
+        })
+    }
+
+    /// The events of one scope that its team does not take and that were not discarded, at most `limit`.
+    pub(in crate::engine) fn kept_out_of(&self, scope: &Scope, limit: usize) -> Result<QuarantinedList, ApiError> {
+        self.readers.lend().snapshot(|reader| {
+            let Some((team, name)) = reader.team_of(scope)? else { return Ok(QuarantinedList::default()) };
+            let total =
+                reader.team_scopes(&team)?.iter().find(|row| row.scope == name).map_or(0, |row| row.quarantined);
+            let Some(roster) = reader.roster(&team)?.filter(|_| total > 0) else {
+                return Ok(QuarantinedList::default());
+            };
+            let rows = reader.quarantined_undiscarded(&team, usize::MAX >> 1)?;
+            let rows = rows.into_iter().filter(|row| row.event.header.scope == name).take(limit);
+            Ok(QuarantinedList { items: rows.map(|row| view(&roster, row)).collect(), total })
         })
     }
 

@@ -2,8 +2,8 @@
 
 use ergo::{
     api::{
-        AdoptRequest, CardKind, CardStatus, CardSummary, CreateTeamRequest, ErrorCode, GrantRequest, LeaveRequest,
-        QuarantineRequest, QuarantinedQuery, RenameRequest, RevokeRequest, TeamView,
+        AdoptRequest, CardKind, CardStatus, CardSummary, CreateTeamRequest, ErrorCode, GrantRequest, InboxKind,
+        InboxQuery, LeaveRequest, QuarantineRequest, QuarantinedQuery, RenameRequest, RevokeRequest, TeamView,
     },
     domain::{
         EventId, Scope, SignedEvent, Status,
@@ -324,6 +324,13 @@ fn a_team_is_run_by_its_admins() {
     a.engine.import_synced(import).unwrap();
     let held = a.engine.quarantined(&QuarantinedQuery::default()).unwrap();
     assert_eq!((held.total, held.items[0].author_name.as_deref()), (1, Some("bobs")));
+    let in_inbox = |project: Option<&str>| {
+        let org_id = project.map(|_| "acme".to_owned());
+        let query = InboxQuery { org_id, project: project.map(str::to_owned), ..InboxQuery::default() };
+        let groups = a.engine.inbox(&query).unwrap().groups;
+        groups.iter().find(|group| group.group == InboxKind::Quarantined).map(|group| (group.total, group.items.len()))
+    };
+    assert_eq!([Some("api"), Some("web"), None].map(in_inbox), [Some((1, 1)), None, Some((1, 1))]);
     assert_eq!(a.engine.team_notes(team).unwrap(), TeamNotes::default(), "what waits is counted elsewhere");
     assert_eq!((held.items[0].refusal.as_str(), held.items[0].text.as_deref()), ("reader", Some(KAFKA)));
     let accept = QuarantineRequest { caller: caller(), events: vec![claim.short()], ..QuarantineRequest::default() };
