@@ -39,8 +39,12 @@ pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> R
 pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<CardView, ApiError> {
     let now = as_of.unwrap_or_else(|| (engine.config.clock)());
     // Whoever asks by a prefix means what it names today.
-    let row = find::card(&engine.readers.lend(), "card", id)?;
-    let at = PastTime::of(&row.scope, as_of);
+    let (row, at) = {
+        let reader = engine.readers.lend();
+        let row = find::card(&reader, "card", id)?;
+        let at = as_of.map(|as_of| past_of(&reader, &row, as_of)).transpose()?;
+        (row, at)
+    };
     engine.read_at(at.as_ref(), |reader| {
         let missing = || match row.kind {
             // Stories are read as they are now.
@@ -53,6 +57,13 @@ pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> 
         };
         view(reader, reader.card(&row.id)?.ok_or_else(missing)?, now, &guard_calls::day(now))
     })
+}
+
+/// The past in which a card is read: of its scope, or of the whole store if a claim on it belongs to another project.
+fn past_of(reader: &Reader, row: &CardRow, as_of: u64) -> Result<PastTime, ApiError> {
+    let claims = reader.bare_claims_with_ids(&row.members)?;
+    let own = claims.iter().all(|claim| row.scope.takes(&claim.scope));
+    Ok(PastTime { scope: own.then(|| row.scope.clone()), as_of })
 }
 
 /// The kinds of cards that a client names, separated by commas.

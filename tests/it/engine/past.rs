@@ -3,8 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use ergo::{
-    api::{ClaimsQuery, ConflictsQuery, RecallRequest, WhyRequest},
+    api::{CardStatus, ClaimsQuery, ConflictsQuery, RecallRequest, WhyRequest},
+    domain::{EventKind, Finding, GuardReport, Tier, derive::local, guard_report::Evidence},
     infer::FakeModels,
+    store::{EventDraft, Ref},
 };
 use proptest::{prelude::*, test_runner::Config};
 use serde_json::Value;
@@ -217,4 +219,25 @@ fn what_came_later_was_not_there_and_a_redaction_is_for_all_times() {
     fixture.engine.redact(on(secret, "a secret")).unwrap();
     let claim = fixture.engine.claim_at(&secret.to_hex(), Some(then)).unwrap();
     assert!(claim.statement.is_empty() && claim.flags.redacted, "{claim:?}");
+}
+
+#[test]
+fn a_card_between_two_projects_is_shown_as_it_was() {
+    let fixture = Fixture::new();
+    let here = fixture.remember("Images are signed", "audits");
+    let mut elsewhere = request("Images are never signed", "speed");
+    elsewhere.caller.project = "web".into();
+    let there = stored(fixture.engine.remember(elsewhere).unwrap()).claim_id;
+    let evidence = Evidence { sentence: "Both speak of images.".into(), ..Evidence::default() };
+    let finding = Finding { claim: there, tier: Tier::Warn, score: 0.5, evidence };
+    let report = GuardReport { tier: Tier::Warn, findings: vec![finding], compared: 1, ..GuardReport::default() };
+    let mut found = EventDraft::new(EventKind::Local(local::FOUND.into()), [Ref::Id(here), Ref::Id(there)]);
+    found.body.data = Some(serde_json::to_string(&report).unwrap());
+    doubts::commit(&fixture, "ada", vec![found]);
+    let then = fixture.clock.load(Ordering::Relaxed);
+    fixture.clock.fetch_add(1000, Ordering::Relaxed);
+    fixture.remember("Logs are kept for 30 days", "disk");
+    let card = CardId::of_members(&[here, there]).to_hex();
+    let view = fixture.engine.card_at(&card, Some(then)).unwrap();
+    assert_eq!((view.summary.status, view.sides.len()), (CardStatus::Open, 2));
 }
