@@ -37,6 +37,13 @@ struct Past {
     reader: Reader,
 }
 
+impl PastCache {
+    /// Deletes the copy.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
 impl Engine {
     /// Runs reads on one state of the store: as it is, or as it was.
     pub(super) fn read_at<T>(
@@ -60,5 +67,62 @@ impl Engine {
             Past { at: at.clone(), mark, vectors, reader }
         };
         kept.insert(past).reader.snapshot(reads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    };
+
+    use ed25519_dalek::SigningKey;
+
+    use super::*;
+    use crate::{
+        api::{ActRequest, Caller, ClaimsQuery, RememberRequest, WriteOutcome},
+        engine::EngineConfig,
+        guard::Guard,
+    };
+
+    #[test]
+    fn a_redaction_deletes_the_copy_of_the_past() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(AtomicU64::new(1_772_366_400_000));
+        let mut config = EngineConfig::new(&dir.path().join("ergo.db"), SigningKey::from_bytes(&[7; 32]));
+        let ticking = Arc::clone(&clock);
+        config.clock = Arc::new(move || ticking.fetch_add(1000, Ordering::Relaxed));
+        config.durable = false;
+        let engine = Engine::open_with(config, Guard::default()).unwrap();
+        let caller = || Caller { org_id: "acme".into(), project: "api".into(), who: "ada".into(), ..Caller::default() };
+        let remember = |statement: &str| {
+            let (statement, reason) = (statement.to_owned(), Some("r".to_owned()));
+            let request = RememberRequest { caller: caller(), statement, reason, ..RememberRequest::default() };
+            match engine.remember(request).unwrap() {
+                WriteOutcome::Stored(stored) => stored.claim_id,
+                other => panic!("not stored: {other:?}"),
+            }
+        };
+        let secret = remember("The token is hunter2");
+        let then = clock.fetch_add(1000, Ordering::Relaxed);
+        remember("Logs are kept for 30 days");
+        let query = ClaimsQuery {
+            org_id: Some("acme".into()),
+            project: Some("api".into()),
+            as_of: Some(then),
+            ..ClaimsQuery::default()
+        };
+        assert_eq!(engine.claims(&query).unwrap().items.len(), 1);
+        let is_kept = || engine.past.0.lock().unwrap().is_some();
+        assert!(is_kept());
+        let request = ActRequest {
+            caller: caller(),
+            target: secret.to_hex(),
+            reason: "a secret".into(),
+            ..ActRequest::default()
+        };
+        engine.redact(request).unwrap();
+        assert!(!is_kept());
     }
 }

@@ -58,10 +58,13 @@ pub(in crate::engine) fn redact(engine: &Engine, request: &ActRequest) -> Result
 }
 
 impl Engine {
-    /// Forgets the texts of claims that are kept in memory: one of them was redacted.
+    /// Forgets the texts of claims that are kept in memory and in the copy of the past: one of them was redacted. Waits for a read of
+    /// the past that is under way.
     pub(in crate::engine) fn forget_texts(&self) {
         self.story_texts.forget();
         self.held_results.forget();
+        self.pages.forget();
+        self.past.forget();
     }
 }
 

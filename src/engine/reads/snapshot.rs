@@ -157,6 +157,11 @@ impl Pages {
         &self.leads
     }
 
+    /// Forgets the pages of all scopes.
+    pub(in crate::engine) fn forget(&self) {
+        self.lock().clear();
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Scope, usize), Made>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
