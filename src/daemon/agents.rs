@@ -8,8 +8,8 @@ use std::{
 use super::bus::Bus;
 use crate::api::{AgentSession, Change};
 
-/// The most sessions that are kept at once: beyond, something is wrong with whoever opens them.
-const MOST: usize = 512;
+/// The most sessions that are open at once. Each holds a stream, and those of the socket must not all be taken by agents.
+const MOST: usize = 160;
 
 /// The open sessions of agents.
 #[derive(Debug)]
@@ -48,6 +48,14 @@ impl ConnectedAgents {
     pub(super) fn sessions(&self) -> Vec<AgentSession> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.sessions.values().rev().cloned().collect()
+    }
+
+    /// Says that no further session can be opened.
+    pub(super) fn problem(&self) -> Option<String> {
+        let full = self.open.lock().unwrap_or_else(PoisonError::into_inner).sessions.len() >= MOST;
+        full.then(|| {
+            format!("{MOST} agent sessions are open, so `ergo agents` does not show further ones: end some of them")
+        })
     }
 
     fn leave(&self, n: u64) {
@@ -107,6 +115,7 @@ mod tests {
         let present = Arc::new(ConnectedAgents::new(Arc::new(Bus::new())));
         let kept: Vec<_> = (0..MOST).map(|_| present.enter(session("x"))).collect();
         assert!(kept.iter().all(Option::is_some) && present.enter(session("x")).is_none());
+        assert!(present.problem().is_some());
         drop(kept);
         assert!(present.enter(session("x")).is_some());
     }

@@ -32,43 +32,62 @@ pub(super) enum RequestSource {
     Compat,
 }
 
-/// How many answers without end there may be over TCP. They hold their connections for as long as they last, and must not
-/// take all of them from calls.
-const MAX_STREAMS: usize = 64;
+/// The most responses that never end over TCP and over the socket. They hold their connections for as long as they last, and must
+/// not take all of them from calls.
+const MAX_TCP_STREAMS: usize = 64;
+const MAX_SOCKET_STREAMS: usize = 192;
 
 /// The permits of responses that never end.
-pub(super) struct StreamPermits(Arc<Semaphore>);
+pub(super) struct StreamPermits {
+    tcp: Arc<Semaphore>,
+    socket: Arc<Semaphore>,
+}
 
 impl Default for StreamPermits {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_STREAMS)))
+        let of = |most| Arc::new(Semaphore::new(most));
+        Self { tcp: of(MAX_TCP_STREAMS), socket: of(MAX_SOCKET_STREAMS) }
     }
 }
 
 impl StreamPermits {
-    /// Takes a place for as long as what is returned lives. Over the socket none is needed.
+    /// Takes a permit, which is held until it is dropped.
     ///
     /// # Errors
-    /// Where all are taken.
-    pub(super) fn take(&self, source: RequestSource) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
-        if source == RequestSource::Socket {
-            return Ok(None);
-        }
-        Arc::clone(&self.0).try_acquire_owned().map(Some).map_err(|_| {
-            ApiError::new(ErrorCode::Unavailable, format!("all {MAX_STREAMS} event streams over TCP are in use"))
-                .hint("close one, or use the daemon's socket, which has its own limit")
-        })
+    /// If all are taken.
+    pub(super) fn take(&self, source: RequestSource) -> Result<OwnedSemaphorePermit, ApiError> {
+        let (permits, message, hint) = match source {
+            RequestSource::Socket => (&self.socket, socket_in_use(), "close clients that no longer need them"),
+            RequestSource::Tcp | RequestSource::Compat => {
+                (&self.tcp, tcp_in_use(), "close one, or use the daemon's socket, which has its own limit")
+            }
+        };
+        let permit = Arc::clone(permits).try_acquire_owned();
+        permit.map_err(|_| ApiError::new(ErrorCode::Unavailable, message).hint(hint))
     }
 
-    /// Returns what is to be told about them: nothing while there is room.
-    pub(super) fn problem(&self) -> Option<String> {
-        (self.0.available_permits() == 0).then(|| {
+    /// Says which permits are all taken.
+    pub(super) fn problems(&self) -> impl Iterator<Item = String> {
+        let full = |permits: &Semaphore| permits.available_permits() == 0;
+        let tcp = full(&self.tcp).then(|| {
             format!(
-                "all {MAX_STREAMS} event streams over TCP are in use, so new ones are refused: close clients that no \
-                    longer need them, or connect them over the daemon's socket"
+                "{}, so new ones are refused: close clients that no longer need them, or connect them over the daemon's \
+                    socket",
+                tcp_in_use()
             )
-        })
+        });
+        let socket = full(&self.socket)
+            .then(|| format!("{}, so new ones are refused: close clients that no longer need them", socket_in_use()));
+        tcp.into_iter().chain(socket)
     }
+}
+
+fn tcp_in_use() -> String {
+    format!("all {MAX_TCP_STREAMS} event streams over TCP are in use")
+}
+
+fn socket_in_use() -> String {
+    format!("all {MAX_SOCKET_STREAMS} event streams over the socket are in use")
 }
 
 /// Counts the request, lets it in or refuses it, keeps its time, and names the program's version in the answer.

@@ -54,7 +54,7 @@ pub(in crate::daemon) async fn agents(
 #[utoipa::path(get, path = "/agents/present", tag = "agents", params(PresentQuery), responses(
     (status = 200, description = "Server-sent events: `hello`, then comments only", body = String, content_type = "text/event-stream"),
     (status = 400, body = ApiError),
-    (status = 503, description = "Too many sessions are open, or too many streams over TCP", body = ApiError)))]
+    (status = 503, description = "Too many sessions or streams are open", body = ApiError)))]
 pub(in crate::daemon) async fn present(
     State(shared): State<SharedState>,
     Extension(source): Extension<RequestSource>,

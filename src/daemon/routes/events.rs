@@ -35,7 +35,7 @@ pub(in crate::daemon) struct EventsQuery {
 #[utoipa::path(get, path = "/events", tag = "daemon", params(EventsQuery), responses(
     (status = 200, description = "Server-sent events; the data of each is a Change", body = Change, content_type = "text/event-stream"),
     (status = 400, body = ApiError),
-    (status = 503, description = "Over TCP: too many streams are open", body = ApiError)))]
+    (status = 503, description = "Too many streams are open", body = ApiError)))]
 pub(in crate::daemon) async fn events(
     State(shared): State<SharedState>,
     Extension(source): Extension<RequestSource>,

@@ -44,7 +44,13 @@ pub(in crate::daemon) async fn diagnose(State(shared): State<SharedState>) -> Js
         thresholds: counts.thresholds,
         ask_thresholds: counts.ask_thresholds,
         requests: shared.requests.load(Ordering::Relaxed),
-        problems: shared.problems.iter().cloned().chain(shared.streams.problem()).collect(),
+        problems: shared
+            .problems
+            .iter()
+            .cloned()
+            .chain(shared.streams.problems())
+            .chain(shared.agents.problem())
+            .collect(),
         models: shared.models.status(),
         timings: counts.timings,
         unembedded: counts.unembedded,

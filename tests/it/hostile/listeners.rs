@@ -154,3 +154,29 @@ fn event_streams_over_tcp_leave_room_for_calls() {
     open.pop();
     until("a place is free again", || follow(connect(), &token, "/events").0 == 200);
 }
+
+#[test]
+fn event_streams_over_the_socket_leave_room_for_calls() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let socket = home.paths().socket.clone();
+    let connect = || {
+        let stream = UnixStream::connect(&socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    };
+    let paths = ["/events", "/agents/present?agent=x"];
+    let mut open = Vec::new();
+    let refused = loop {
+        let (status, stream) = follow(connect(), "", paths[open.len() % 2]);
+        if status != 200 {
+            break status;
+        }
+        open.push(stream);
+        assert!(open.len() < 256, "streams may take every connection");
+    };
+    assert_eq!(refused, 503);
+    assert_eq!(wire::unix(&socket, &request("GET", "/scopes", &["Host: localhost"], b"")).unwrap().status, 200);
+    let output = home.run(["doctor"]);
+    assert!(output.stdout.contains("event streams over the socket are in use"), "{output:?}");
+}
