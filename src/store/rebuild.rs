@@ -36,7 +36,7 @@ const DERIVED: [&str; 22] = [
 ];
 
 /// The version of how projections are made here: grows whenever the same log would give other tables.
-const PROJECTION: u32 = 9;
+const PROJECTION: u32 = 10;
 
 /// What the projections were made with: a store that was made with something else is rebuilt when it is opened.
 pub(super) fn version(check: &dyn PairCheck) -> String {

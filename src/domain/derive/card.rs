@@ -19,7 +19,8 @@ pub enum CardKind {
     Found,
     /// Two active claims contradict each other, by the norms that they carry: the same card on every device.
     Contradiction,
-    /// A claim was replaced, or a fact set, more than once by writers who had not seen each other.
+    /// A claim was replaced, or a fact set, more than once by writers who had not seen each other; or claims replaced each
+    /// other, so that none of them is active.
     Contested,
     /// An agent proposed to retract a person's claim, which needs a person: `retract` accepts the proposal, `dismiss` keeps
     /// the claim; on this device only.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{claim_state::LiveAct, pairs};
 use crate::domain::id::ClaimId;
 
-/// How claims follow one another: what the walk along successors asks.
+/// How claims follow one another: what a walk along successors needs to know.
 pub trait Lineage {
     /// What an answer may fail with.
     type Error;
@@ -20,7 +20,7 @@ pub trait Lineage {
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool, Self::Error>;
 }
 
-/// Claims that stand against each other since they came from one origin.
+/// Claims of which a person has to choose one, since writers replaced or withdrew them without having seen each other's act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contest {
     /// The claims, sorted by id; at least two.
@@ -88,7 +88,7 @@ pub fn contest_of_key<L: Lineage>(
     of_members(active.into_iter().collect(), lineage)
 }
 
-fn of_members<L: Lineage>(members: BTreeSet<ClaimId>, lineage: &L) -> Result<Option<Contest>, L::Error> {
+pub(super) fn of_members<L: Lineage>(members: BTreeSet<ClaimId>, lineage: &L) -> Result<Option<Contest>, L::Error> {
     if members.len() < 2 {
         return Ok(None);
     }

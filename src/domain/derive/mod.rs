@@ -7,6 +7,7 @@
 //! the shared one. Events of a newer format version, and of unknown kinds, are kept and have no effect.
 
 mod card;
+mod circle;
 mod claim_state;
 mod contest;
 mod project;
@@ -14,6 +15,7 @@ mod review;
 mod settle;
 
 pub use card::{CardKind, LocalNote, SettledBy, card_of, group_of, local_note};
+pub use circle::circles;
 pub use claim_state::{ActKind, ActOnClaim, ClaimState, LiveAct, claim_state};
 pub use contest::{Contest, Lineage, active_heads, all_settled, contest, contest_of_key};
 pub use project::{CardFacts, ClaimFacts, Projection, project};

@@ -34,6 +34,11 @@ impl CardContext<'_> {
         self.new_claim.is_some() && self.active().next().is_none()
     }
 
+    /// Whether the claims of an open card replaced each other, so that none of them is active.
+    fn is_circle(&self) -> bool {
+        self.kind == CardKind::Contested && self.status != CardStatus::Settled && self.active().next().is_none()
+    }
+
     fn active(&self) -> impl Iterator<Item = &ClaimView> {
         self.claims.iter().copied().filter(|claim| claim.status == Status::Active)
     }
@@ -46,6 +51,14 @@ impl CardContext<'_> {
 
 /// What disagrees, in one sentence.
 pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
+    if let (true, [first, second, rest @ ..]) = (facts.is_circle(), facts.claims) {
+        let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
+        return format!(
+            "{} and {}{more} replaced each other, by writers who had not seen each other's change: none of them is active",
+            quote(&first.statement),
+            quote(&second.statement)
+        );
+    }
     if facts.kind == CardKind::Contested {
         return match facts.claims {
             [] => "A claim was replaced twice, by writers who had not seen each other's change".into(),
@@ -131,6 +144,11 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
                 facts.proposed.map_or_else(|| "It gave no reason".into(), |why| format!("Its reason: “{why}”"));
             format!("{reason}. Retract the claim if it was never right; dismiss to keep it.")
         }
+        CardKind::Contested if facts.is_circle() => {
+            "Keep one of them, which makes it active again, or merge them into one text. If none of them holds any more, dismiss \
+                the card."
+                .into()
+        }
         CardKind::Contested => "Keep one of them, or merge both into one text.".into(),
         CardKind::Story => "Answer yes or no. If the claims are about different things, dismiss the card.".into(),
     }
@@ -188,6 +206,10 @@ fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
         return (facts.kind != CardKind::Story).then_some("this card asks no question");
     }
     match act {
+        CardAct::Retract | CardAct::Narrow | CardAct::Exception if facts.is_circle() => {
+            Some("none of the claims is active: keep one first, or dismiss the card")
+        }
+        CardAct::Supersede if facts.is_circle() => None,
         // One change withdrew the claim while another replaced it.
         CardAct::Supersede | CardAct::Exception if !refused && facts.active().nth(1).is_none() => {
             Some("only one of the claims is active: dismiss the card to keep it, or retract it")
@@ -318,6 +340,25 @@ mod tests {
         let both = [&red, &blue];
         facts.claims = &both;
         assert!(headline(&facts).contains("had not seen each other's change"));
+    }
+
+    #[test]
+    fn claims_that_replaced_each_other_can_be_kept_or_dismissed() {
+        let (red, blue) = (claim("use red", Status::Superseded), claim("use blue", Status::Superseded));
+        let both = [&red, &blue];
+        let facts = CardContext {
+            kind: CardKind::Contested,
+            status: CardStatus::Open,
+            new_claim: None,
+            claims: &both,
+            evidence: &[],
+            proposed: None,
+            question: None,
+            apart: false,
+        };
+        assert!(headline(&facts).starts_with(&format!("{} and {} replaced each other", q("use red"), q("use blue"))));
+        assert!(advice(&facts).contains("active again"));
+        assert_eq!(allowed(&facts), [CardAct::Supersede, CardAct::Dismiss, CardAct::Snooze]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Contested claims: forks in the line of succession, and fact keys with several heads.
+//! Contested claims: forks and circles in the line of succession, and fact keys with several heads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::{Projector, claims};
 use crate::{
     domain::{
         CardId, ClaimId, EventId, Status,
-        derive::{CardKind, Contest, Lineage, Settlement, contest, contest_of_key, settles},
+        derive::{CardKind, Contest, Lineage, Settlement, circles, contest, contest_of_key, settles},
         event::{EventKind, ResolveAct},
     },
     store::{
@@ -94,7 +94,7 @@ pub(super) enum ContestOrigin {
 }
 
 impl Projector<'_> {
-    /// Recomputes the contests that what moved, or was settled, has part in.
+    /// Recomputes the contests of which what moved, or was settled, is or was a part.
     pub(super) fn update_contests(&mut self) -> Result<()> {
         let mut origins = std::mem::take(&mut self.dirty.origins);
         let seeds: BTreeSet<i64> = self.dirty.moved.union(&self.dirty.settled).copied().collect();
@@ -103,6 +103,43 @@ impl Projector<'_> {
         }
         for origin in origins {
             self.update_contest(origin)?;
+        }
+        self.update_circles()
+    }
+
+    /// Recomputes the circles of replacements of which what moved, or was settled, is or was a part.
+    fn update_circles(&mut self) -> Result<()> {
+        let mut from: BTreeMap<i64, BTreeSet<ClaimId>> = BTreeMap::new();
+        let mut gone: BTreeSet<EventId> = BTreeSet::new();
+        let seeds: BTreeSet<i64> = self.dirty.moved.union(&self.dirty.settled).copied().collect();
+        let mut read = self.db.prepare_cached("SELECT id, scope FROM claims WHERE n = ?1")?;
+        // The source of a circle is its card.
+        let mut known = self.db.prepare_cached(
+            "SELECT s.src, other.member FROM card_members mine JOIN cards k ON k.n = mine.card
+             JOIN card_sources s ON s.card = k.id AND s.kind = ?2 AND s.src = k.id
+             JOIN card_members other ON other.card = k.n WHERE mine.member = ?1",
+        )?;
+        for n in seeds {
+            let (id, scope): (ClaimId, i64) = read.query_row([n], |row| Ok((id_at(row, 0)?, row.get(1)?)))?;
+            let claims = from.entry(scope).or_default();
+            claims.insert(id);
+            let kind = CardKind::Contested as i64;
+            for row in known.query_map(params![id.0, kind], |row| Ok((id_at(row, 0)?, id_at(row, 1)?)))? {
+                let (circle, member) = row?;
+                gone.insert(circle);
+                claims.insert(member);
+            }
+        }
+        drop((read, known));
+        for (scope, claims) in from {
+            for circle in circles(claims, &SuccessionLine { db: self.db, scope })? {
+                let src = EventId(CardId::of_members(&circle.members).0);
+                gone.remove(&src);
+                self.write_contest(src, Some(circle))?;
+            }
+        }
+        for src in gone {
+            self.write_contest(src, None)?;
         }
         Ok(())
     }

@@ -13,7 +13,10 @@ use super::{
 };
 use crate::{
     api::{CardKind, CardSide, CardStatus, ClaimView},
-    domain::guard_report::{Evidence, Relation, RuleId},
+    domain::{
+        Status,
+        guard_report::{Evidence, Relation, RuleId},
+    },
     tui::{
         action::{self, Action, KeyScope},
         hits::{Hit, Pane},
@@ -124,6 +127,9 @@ fn meta(paint: &Paint<'_>, card: &Card, width: usize) -> Vec<Line<'static>> {
     let what = match summary.kind {
         CardKind::Refused => "the new claim was refused",
         CardKind::Held => "the new claim is not active yet",
+        CardKind::Contested if card.view.sides.iter().all(|side| side.claim.status != Status::Active) => {
+            "none of them is active"
+        }
         CardKind::Contradiction | CardKind::Contested => "both are active",
         CardKind::Found => "both are active, found later",
         CardKind::Proposed => "a person wrote it, so a person must decide",

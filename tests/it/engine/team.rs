@@ -117,6 +117,33 @@ fn what_was_decided_apart_and_contradicts_is_one_card_and_settled_once() {
 }
 
 #[test]
+fn two_who_kept_opposite_sides_meet_their_card_again_and_can_keep_either() {
+    let (a, b, team) = pair(&[]);
+    let (yes, no) = (a.remember(KAFKA, "we know it"), b.remember(NO_KAFKA, "too heavy"));
+    meet(&a, &b, team);
+    let card = common_card(&a, &b).id;
+    let keep = |fixture: &Fixture, winner: ClaimId| {
+        let winner = Some(winner.to_hex());
+        done(fixture.resolve(card, ResolveRequest { winner, ..order(CardAct::Supersede, "decided") }));
+    };
+    keep(&a, yes);
+    keep(&b, no);
+    meet(&a, &b, team);
+    let again = common_card(&a, &b);
+    assert_eq!((again.id, again.kind), (card, CardKind::Contested));
+    for fixture in [&a, &b] {
+        let contested = (Status::Superseded, true);
+        assert_eq!((status(fixture, yes), status(fixture, no)), (contested, contested));
+    }
+    keep(&b, yes);
+    pull(&a, &b, team);
+    for fixture in [&a, &b] {
+        assert_eq!(fixture.open_cards(), 0);
+        assert_eq!((status(fixture, yes), status(fixture, no)), ((Status::Active, false), (Status::Superseded, false)));
+    }
+}
+
+#[test]
 fn a_third_who_decided_the_same_late_opens_a_new_card_the_same_on_all() {
     let (a, b, team) = pair(&[]);
     let yes = a.remember(KAFKA, "we know it");

@@ -93,6 +93,55 @@ fn a_claim_replaced_twice_is_contested_until_one_replaces_both() {
     assert!(!shown.open && shown.moot, "whoever still looks at the card is told");
 }
 
+/// One claim takes the place of another.
+fn replace(old: ergo::domain::ClaimId, new: ergo::domain::ClaimId) -> ergo::store::EventDraft {
+    let mut draft = on(EventKind::Supersede, &[old], "the other holds");
+    draft.successor = Some(Ref::Id(new));
+    draft
+}
+
+#[test]
+fn two_claims_that_replaced_each_other_are_contested_until_one_is_active_again() {
+    let mut f = Fixture::new();
+    let (a, b) = (f.add(decision("port", "80")), f.add(decision("port", "81")));
+    let card = open_cards(&f).remove(0).id;
+    f.act(vec![replace(a, b)]);
+    assert!(open_cards(&f).is_empty());
+    f.act(vec![replace(b, a)]);
+    let again = open_cards(&f).remove(0);
+    assert_eq!((again.id, again.kind, again.moot), (card, CardKind::Contested, false));
+    let row = f.store.reader().claim(&a).unwrap().unwrap();
+    assert_eq!((row.status, row.flags.contested), (Status::Superseded, true));
+    let mut back = on(EventKind::Reinstate, &[a], "it was the right one");
+    back.seen = row.live_acts;
+    let kept = f.act(vec![back]);
+    assert!(open_cards(&f).is_empty());
+    assert_eq!((status(&f, a), status(&f, b)), (Status::Active, Status::Superseded));
+    assert!(!f.store.reader().claim(&b).unwrap().unwrap().flags.contested);
+    let drafts = undo(&f.store, &kept.op);
+    f.act(drafts);
+    assert_eq!(open_cards(&f)[0].id, card);
+    f.act(vec![on(EventKind::Resolve(ResolveAct::Dismiss), &[a, b], "neither holds")]);
+    assert!(open_cards(&f).is_empty());
+    assert!(!f.store.reader().claim(&a).unwrap().unwrap().flags.contested);
+}
+
+#[test]
+fn two_facts_of_one_key_that_replaced_each_other_are_contested() {
+    let mut f = Fixture::new();
+    let (a, b) = (f.add(fact("db.port", "5432", [])), f.add(fact("db.port", "5433", [])));
+    let card = open_cards(&f).remove(0).id;
+    f.act(vec![replace(a, b)]);
+    assert!(open_cards(&f).is_empty());
+    f.act(vec![replace(b, a)]);
+    assert_eq!(open_cards(&f).iter().map(|again| again.id).collect::<Vec<_>>(), [card]);
+    f.store.rebuild().unwrap();
+    assert_eq!(open_cards(&f).len(), 1);
+    // A third claim in the place of one of them leaves no question open.
+    f.add(supersede(&[b], fact("db.port", "5434", [])));
+    assert!(open_cards(&f).is_empty());
+}
+
 #[test]
 fn a_broken_premise_asks_for_review_of_all_that_rests_on_it_until_someone_looked() {
     let mut f = Fixture::new();

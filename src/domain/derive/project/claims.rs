@@ -9,7 +9,7 @@ use super::{ClaimFacts, EventSet, ProjectedEvent};
 use crate::domain::{
     ClaimId, DeviceId, EventId, EventKind, Flags, Header, Norm, OpId, ResolveAct, Scope, Status,
     derive::{
-        ActOnClaim, ClaimState, Contest, Lineage, Premise, PremisesOf, Settlement, causes, claim_state,
+        ActOnClaim, ClaimState, Contest, Lineage, Premise, PremisesOf, Settlement, causes, circles, claim_state,
         claim_state::claim_kind, contest, contest_of_key, local_note, pairs,
     },
     guard_report::{ComparedClaim, PairCheck},
@@ -206,12 +206,16 @@ impl EventSet<'_> {
         self.states.get(premise).map(|state| state.broken_by(*premise)).unwrap_or_default()
     }
 
-    /// Each contest with its origin: a claim, or `None` for a fact's key.
+    /// Each contest with its origin: a claim, or `None` for a fact's key and for a circle.
     pub(super) fn contests(&self) -> Vec<(Option<ClaimId>, Scope, Contest)> {
         let mut found = Vec::new();
         let mut keys: BTreeMap<(&Scope, EventId), Vec<ClaimId>> = BTreeMap::new();
+        let mut replaced: BTreeMap<&Scope, Vec<ClaimId>> = BTreeMap::new();
         for (id, state) in &self.states {
             let header = self.events[id].header;
+            if state.live.iter().any(|act| act.successor.is_some()) {
+                replaced.entry(&header.scope).or_default().push(*id);
+            }
             if claim_kind(header).is_guarded() {
                 let Ok(contest) = contest(*id, &state.live, &SuccessionLine { set: self, scope: &header.scope });
                 found.extend(contest.map(|contest| (Some(*id), header.scope.clone(), contest)));
@@ -222,6 +226,10 @@ impl EventSet<'_> {
         for ((scope, _), facts) in keys {
             let Ok(contest) = contest_of_key(facts, &SuccessionLine { set: self, scope });
             found.extend(contest.map(|contest| (None, scope.clone(), contest)));
+        }
+        for (scope, claims) in replaced {
+            let Ok(circles) = circles(claims, &SuccessionLine { set: self, scope });
+            found.extend(circles.into_iter().map(|circle| (None, scope.clone(), circle)));
         }
         found
     }

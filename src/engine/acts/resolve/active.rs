@@ -30,15 +30,17 @@ use crate::{
 pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
     let mut sides = Vec::new();
     for member in &card.members {
-        let row = find::row(context.reader(), member)?;
-        if row.status == Status::Active {
-            sides.push(row);
-        }
+        sides.push(find::row(context.reader(), member)?);
+    }
+    // Of claims that replaced each other none is active, and one of them is to be active again.
+    if card.kind != CardKind::Contested || sides.iter().any(|row| row.status == Status::Active) {
+        sides.retain(|row| row.status == Status::Active);
     }
     let judged = judged_compatible(card, &sides, &resolution.reason);
     let write_scope = WriteScope::at(&card.scope);
     let mut change = None;
     let mut warnings = Vec::new();
+    let mut reinstates = None;
     let mut exception = None;
     let mut narrows = None;
     let (mut drafts, summary) = match resolution.act {
@@ -54,9 +56,18 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             }
         }
         CardAct::Supersede => {
-            let (drafts, summary, losers, winner) = keep(card, &sides, resolution)?;
+            let (mut drafts, summary, losers, winner) = keep(card, &sides, resolution)?;
             must_be_own(card, "winner", &losers)?;
-            change = Some((losers, winner));
+            if winner.status != Status::Active {
+                let gone: Vec<ClaimId> = losers.iter().map(|row| row.id).collect();
+                match reinstate::check(context, &winner, None, &gone)? {
+                    Reinstatement::Refused(outcome) => return Ok(not_reinstated(card, *outcome)),
+                    Reinstatement::Possible(found) => warnings = found,
+                }
+                reinstates = Some(winner.id);
+                drafts.insert(0, reinstate::event(&winner, resolution.reason.clone()));
+            }
+            change = Some((losers, winner.statement));
             (drafts, summary)
         }
         CardAct::Retract => {
@@ -105,7 +116,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     if card.kind == CardKind::Found {
         drafts.push(refuse::settled(card, resolution.act.as_str(), None, Some(resolution.reason.clone())));
     }
-    Ok(Plan::Commit(Settling { drafts, summary, warnings, change, reinstates: None }))
+    Ok(Plan::Commit(Settling { drafts, summary, warnings, change, reinstates }))
 }
 
 /// The judgement that claims of two projects fit together: so no device that has both puts them on a card again.
@@ -154,12 +165,7 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
             let (last, turn) = (find::row(context.reader(), last)?, find::row(context.reader(), turn)?);
             super::refused::must_be_allowed(context, &last)?;
             match reinstate::check(context, &turn, None, &[last.id])? {
-                Reinstatement::Refused(outcome) => {
-                    return Ok(match *outcome {
-                        WriteOutcome::Conflict(refused) => self::answer(card, refused),
-                        other => Plan::Answer(Box::new(other)),
-                    });
-                }
+                Reinstatement::Refused(outcome) => return Ok(not_reinstated(card, *outcome)),
                 Reinstatement::Possible(found) => warnings = found,
             }
             reinstates = Some(turn.id);
@@ -195,12 +201,12 @@ enum Stored {
     Refused(Box<Refused>),
 }
 
-/// The events by which one side stays, what they do in a sentence, what gives way, and to which statement.
+/// The events by which one side stays, what they do in a sentence, what gives way, and what stays.
 fn keep(
     card: &CardRow,
     sides: &[ClaimRow],
     resolution: &Resolution,
-) -> Result<(Vec<EventDraft>, String, Vec<ClaimRow>, String), ApiError> {
+) -> Result<(Vec<EventDraft>, String, Vec<ClaimRow>, ClaimRow), ApiError> {
     let winner = pick(card, "winner", resolution.side("winner")?, sides)?;
     let losers: Vec<ClaimRow> = sides.iter().filter(|row| row.id != winner.id).cloned().collect();
     if losers.is_empty() {
@@ -209,7 +215,7 @@ fn keep(
     not_by_a_fact(winner.kind, &losers)?;
     let drafts = vec![replaced_by(&losers, winner.id, resolution.reason.clone())];
     let summary = summary(&losers, winner);
-    Ok((drafts, summary, losers, winner.statement.clone()))
+    Ok((drafts, summary, losers, winner.clone()))
 }
 
 fn merge(
@@ -278,6 +284,14 @@ fn record(card: &CardRow, resolution: &Resolution, first: Option<ClaimId>) -> Ev
         CardAct::Supersede | CardAct::Discard | CardAct::Snooze | CardAct::Yes | CardAct::No => ResolveAct::Supersede,
     };
     on_record(card, act, first, &resolution.reason)
+}
+
+/// The answer if a claim of the card cannot be made active again.
+fn not_reinstated(card: &CardRow, outcome: WriteOutcome) -> Plan {
+    match outcome {
+        WriteOutcome::Conflict(refused) => answer(card, refused),
+        other => Plan::Answer(Box::new(other)),
+    }
 }
 
 fn answer(card: &CardRow, mut refused: Refused) -> Plan {

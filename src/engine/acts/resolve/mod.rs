@@ -143,6 +143,11 @@ fn ask_models(
                     .map(|row| (row.kind, row.statement.clone())),
             );
         }
+        // Of claims that replaced each other, the one that is kept becomes active again.
+        if let (CardAct::Supersede, Some(winner)) = (resolution.act, &resolution.winner) {
+            let kept = rows.iter().filter(|row| row.status != Status::Active && row.id.to_hex().starts_with(winner));
+            texts.extend(kept.map(|row| (row.kind, row.statement.clone())));
+        }
         // The answer no to a reversal may reinstate the claim in the middle.
         if let (CardAct::No, [_, turn, _]) = (resolution.act, rows.as_slice())
             && turn.status != Status::Active
