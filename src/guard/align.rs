@@ -1,5 +1,7 @@
 //! Aligns the words of two clauses: finds the shared, the opposite and the alternative ones, and the strongest opposition.
 
+use std::cell::OnceCell;
+
 use super::{
     lexicon::{WordClass, lexicon},
     normalise::{
@@ -12,6 +14,9 @@ use crate::domain::guard_report::RuleId;
 
 /// The most clauses of one statement that are compared.
 const MAX_CLAUSES: usize = 8;
+
+/// The most words of one clause that are aligned: each is compared with each of the other clause.
+const MAX_WORDS: usize = 256;
 
 /// The relation between two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +166,12 @@ fn labels(parsed: &Parsed, clause: &Clause) -> Vec<usize> {
     labels
 }
 
+/// Returns the first clauses that identify an instance, with the items that do.
+fn labelled(parsed: &Parsed) -> Vec<(&Clause, Vec<usize>)> {
+    let all = parsed.clauses.iter().map(|clause| (clause, labels(parsed, clause)));
+    all.filter(|(_, labels)| !labels.is_empty()).take(MAX_CLAUSES).collect()
+}
+
 /// Returns whether two statements are about different instances of one kind, which a number or a coined name identifies ("worker 3
 /// runs on port 9003", "worker 4 runs on port 9004"), or about different named places ("use tabs in Go files", "use spaces in Python
 /// files"). False if they say the same of both ("Node 18 is used", "Node 20 is used"): then the name is the value.
@@ -169,18 +180,15 @@ pub(crate) fn are_distinct_instances(ours: &Parsed, theirs: &Parsed) -> bool {
         let rest = clause.core.iter().filter(|at| !labels.contains(at));
         rest.map(|at| (parsed.items[*at].id, parsed.items[*at].opposite)).collect()
     };
-    let mut labelled = ours
-        .clauses
-        .iter()
-        .flat_map(|a| theirs.clauses.iter().map(move |b| (a, b)))
-        .map(|(a, b)| (a, b, labels(ours, a), labels(theirs, b)))
-        .filter(|(.., one, other)| !one.is_empty() && !other.is_empty())
-        .peekable();
-    labelled.peek().is_some()
-        && labelled.all(|(a, b, one, other)| {
-            let shared = |x: &usize| other.iter().any(|y| ours.items[*x].id == theirs.items[*y].id);
-            !one.iter().any(shared)
-                && (a.negative != b.negative || rest_of(ours, a, &one) != rest_of(theirs, b, &other))
+    let (ours_labelled, theirs_labelled) = (labelled(ours), labelled(theirs));
+    !ours_labelled.is_empty()
+        && !theirs_labelled.is_empty()
+        && ours_labelled.iter().all(|(a, one)| {
+            theirs_labelled.iter().all(|(b, other)| {
+                let shared = |x: &usize| other.iter().any(|y| ours.items[*x].id == theirs.items[*y].id);
+                !one.iter().any(shared)
+                    && (a.negative != b.negative || rest_of(ours, a, one) != rest_of(theirs, b, other))
+            })
         })
 }
 
@@ -268,8 +276,8 @@ pub(crate) fn measures_the_same(ours: &Parsed, x: usize, theirs: &Parsed, y: usi
 
 /// Aligns the words of two clauses.
 pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> Alignment {
-    let mut left: Vec<usize> = a.all().collect();
-    let mut right: Vec<usize> = b.all().collect();
+    let mut left: Vec<usize> = a.all().take(MAX_WORDS).collect();
+    let mut right: Vec<usize> = b.all().take(MAX_WORDS).collect();
     left.sort_unstable();
     left.dedup();
     right.sort_unstable();
@@ -377,10 +385,15 @@ pub(crate) fn oppose(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
     if let Some(found) = super::oppose::swapped(ours, theirs) {
         return Some(found);
     }
+    // Whether the other statement repeats a clause, computed at most once for each.
+    let repeated: [[OnceCell<bool>; MAX_CLAUSES]; 2] = Default::default();
     for (i, a) in ours.clauses.iter().take(MAX_CLAUSES).enumerate() {
         for (j, b) in theirs.clauses.iter().take(MAX_CLAUSES).enumerate() {
             let alignment = align(ours, a, theirs, b);
-            if a.negative != b.negative && (is_repeated_in(ours, a, theirs) || is_repeated_in(theirs, b, ours)) {
+            if a.negative != b.negative
+                && (*repeated[0][i].get_or_init(|| is_repeated_in(ours, a, theirs))
+                    || *repeated[1][j].get_or_init(|| is_repeated_in(theirs, b, ours)))
+            {
                 continue;
             }
             for mut found in super::oppose::rules(ours, a, theirs, b, &alignment) {
@@ -392,4 +405,32 @@ pub(crate) fn oppose(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_CLAUSES, MAX_WORDS, align, are_distinct_instances, labelled};
+    use crate::guard::normalise::parse;
+
+    #[test]
+    fn the_words_that_are_aligned_do_not_grow_with_the_clause() {
+        let ours = parse(&format!("Use the box {}", "b ".repeat(1_000)));
+        let theirs = parse(&format!("Use the box {}", "c ".repeat(1_000)));
+        let alignment = align(&ours, &ours.clauses[0], &theirs, &theirs.clauses[0]);
+        assert!(!alignment.pairs.is_empty() && alignment.pairs.len() <= 2 * MAX_WORDS);
+        // Each word weighs at most a little over one.
+        assert!(alignment.our_rest <= 400.0, "{}", alignment.our_rest);
+    }
+
+    #[test]
+    fn the_clauses_that_identify_instances_are_compared_up_to_a_limit() {
+        let workers = |first: usize| {
+            let sentences = (first..first + 40).map(|n| format!("Worker {n} runs on port {}. ", 9_000 + n));
+            parse(&sentences.collect::<String>())
+        };
+        let (ours, theirs) = (workers(100), workers(200));
+        assert!(ours.clauses.len() > MAX_CLAUSES);
+        assert_eq!(labelled(&ours).len(), MAX_CLAUSES);
+        assert!(are_distinct_instances(&ours, &theirs));
+    }
 }

@@ -3,6 +3,8 @@
 mod main_clause;
 mod segment;
 
+use std::collections::HashSet;
+
 use main_clause::{begins_with_stance, is_participle, is_verb, main_clause};
 use segment::{Segment, SegmentRole, segments};
 
@@ -14,6 +16,11 @@ use crate::{
     domain::norm::Modality,
     guard::lexicon::{WordClass, lexicon},
 };
+
+/// The most indexes in all clauses of a statement, per item. The clauses of a sentence share its conditions, so a sentence
+/// of many clauses would otherwise need space that grows with the square of its length. Ordinary statements stay far
+/// below; clauses beyond it are left out.
+const MAX_INDEXES_PER_ITEM: usize = 32;
 
 /// A clause with one stance. The lists are indexes into the items.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +70,20 @@ impl Clause {
         self.verb.is_some_and(|verb| lexicon().class(WordClass::OpenVerb).contains(items[verb].key.as_str()))
     }
 
+    /// Returns how many indexes the clause holds.
+    fn size(&self) -> usize {
+        [&self.stance, &self.subject, &self.core, &self.context, &self.conditions, &self.exceptions]
+            .into_iter()
+            .map(Vec::len)
+            .sum()
+    }
+
+    /// Adds items to the context, each once.
+    fn extend_context(&mut self, items: impl Iterator<Item = usize>) {
+        let mut known: HashSet<usize> = self.all().collect();
+        self.context.extend(items.filter(|at| known.insert(*at)));
+    }
+
     /// Returns the content items of the clause and its context.
     pub(crate) fn all(&self) -> impl Iterator<Item = usize> + '_ {
         self.subject.iter().chain(&self.core).chain(&self.context).copied()
@@ -90,6 +111,7 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
         |segment: &Segment| -> Vec<usize> { (segment.from..segment.to).filter(|i| items[*i].is_content()).collect() };
     let mut out: Vec<Clause> = Vec::new();
     let mut last_main: Option<(usize, usize)> = None;
+    let mut left = items.len() * MAX_INDEXES_PER_ITEM;
     for (index, segment) in segments.iter().enumerate() {
         match segment.role {
             SegmentRole::Main => {
@@ -134,7 +156,7 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                             clause.context.extend(before.core.iter().copied());
                         }
                     } else if elliptic {
-                        clause.context.extend(before.all());
+                        clause.extend_context(before.all());
                     }
                 }
                 // "…, are forbidden": the subject is unknown.
@@ -159,6 +181,8 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                     clause.chosen =
                         last_main.filter(|(_, sentence)| *sentence == segment.sentence).map(|(main, _)| main);
                 }
+                let Some(rest) = left.checked_sub(clause.size()) else { return out };
+                left = rest;
                 last_main = Some((out.len(), segment.sentence));
                 out.push(clause);
             }
@@ -175,7 +199,7 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                     continue;
                 }
                 let main = &out[chosen];
-                out.push(Clause {
+                let clause = Clause {
                     modality: if main.modality == Modality::Should { Modality::ShouldNot } else { Modality::MustNot },
                     negative: true,
                     stance: segment.from.checked_sub(1).into_iter().collect(),
@@ -185,7 +209,10 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                     contrast: true,
                     chosen: Some(chosen),
                     ..Clause::default()
-                });
+                };
+                let Some(rest) = left.checked_sub(clause.size()) else { return out };
+                left = rest;
+                out.push(clause);
             }
             SegmentRole::Condition
             | SegmentRole::Reason
@@ -195,4 +222,43 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::{Clause, MAX_INDEXES_PER_ITEM};
+    use crate::guard::normalise::parse;
+
+    #[rstest]
+    #[case::of_one_word("If b ", "b ", ", not c")]
+    #[case::of_several_words("If the big box breaks ", "b ", ", use the blue canary")]
+    #[case::rejected_options("Use the big box ", "b ", " rather than c")]
+    fn the_clauses_of_a_long_sentence_take_space_in_proportion_to_its_length(
+        #[case] start: &str,
+        #[case] word: &str,
+        #[case] clause: &str,
+    ) {
+        for length in [1_000, 2_000, 4_000] {
+            let half = length / 2;
+            let statement = format!("{start}{}{}", word.repeat(half / word.len()), clause.repeat(half / clause.len()));
+            let parsed = parse(&statement);
+            let indexes: usize = parsed.clauses.iter().map(Clause::size).sum();
+            assert!(!parsed.clauses.is_empty(), "{start}");
+            assert!(indexes <= parsed.items.len() * MAX_INDEXES_PER_ITEM, "{indexes} indexes of {length} bytes");
+        }
+    }
+
+    #[test]
+    fn an_elliptic_clause_repeats_no_word_of_its_sentence() {
+        let parsed = parse("If the pool is empty, retry 5 times, not 6, not 7, not 8.");
+        for clause in &parsed.clauses {
+            let mut all: Vec<usize> = clause.all().collect();
+            let many = all.len();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), many, "{clause:?}");
+        }
+    }
 }
