@@ -14,7 +14,7 @@ use crate::{
         Confusion, StoryRule,
         guard_report::{RuleId, Tier},
     },
-    guard::{Guard, JudgeContext},
+    guard::{Guard, JudgeContext, align::are_distinct_instances},
 };
 
 /// The age difference from which the older of two opposing claims is stale rather than ambiguous, in milliseconds.
@@ -128,8 +128,8 @@ impl Scene<'_> {
 
     fn compare(&self, later: usize, other: usize) -> Option<Opposed> {
         let (ours, theirs) = (self.reading(later), self.reading(other));
-        let scopes = |at: usize| &self.lines[at].text.claim.parsed.stated_scope;
-        if scopes(later).is_disjoint(scopes(other)) {
+        let parsed = |at: usize| &self.lines[at].text.claim.parsed;
+        if parsed(later).stated_scope.is_disjoint(&parsed(other).stated_scope) {
             return None;
         }
         if let Some(thing) = ours.ended.iter().find(|thing| theirs.asserts(thing) && self.is_particular(thing)) {
@@ -138,7 +138,8 @@ impl Scene<'_> {
         if ours.is_rival_of(theirs) {
             return Some(Opposed::Differs(StoryRule::Role));
         }
-        if ours.states_other_amount_than(theirs) {
+        // "Phase 1 takes two weeks", "phase 2 takes four weeks".
+        if ours.states_other_amount_than(theirs) && !are_distinct_instances(parsed(later), parsed(other)) {
             return Some(Opposed::Differs(StoryRule::Amount));
         }
         match self.tier(later, other) {

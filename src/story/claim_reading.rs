@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::change_words::{Word, opens_with_time, tells_change, tells_return, words};
 use crate::guard::{
     ParsedClaim,
+    align::names_something,
     lexicon::{WordClass, lexicon},
     normalise::{
         Parsed,
@@ -79,6 +81,8 @@ struct Version {
     product: BTreeSet<u64>,
     /// Its numbers, the major one first.
     numbers: Vec<u64>,
+    /// Whether it is certainly a version. "Worker 3" may be one only because a capital begins the sentence.
+    certain: bool,
 }
 
 /// An amount of something.
@@ -111,16 +115,16 @@ impl ClaimReading {
         let content = |at: &usize| parsed.items[*at].is_content() && parsed.items[*at].weight >= floor;
         let asserted: BTreeSet<u64> = (0..parsed.items.len())
             .filter(|at| parsed.items[*at].is_content() && !denied.contains(at))
-            .map(|at| parsed.items[at].id)
+            .map(|at| id(&parsed.items[at]))
             .filter(|id| !gone.contains(id))
             .collect();
         let named = |at: &usize| content(at) && parsed.items[*at].kind == ItemKind::Content;
-        let subject: BTreeSet<u64> = (0..parsed.items.len()).filter(named).map(|at| parsed.items[at].id).collect();
-        let topic: BTreeSet<u64> = (0..parsed.items.len()).filter(content).map(|at| parsed.items[at].id).collect();
+        let subject: BTreeSet<u64> = (0..parsed.items.len()).filter(named).map(|at| id(&parsed.items[at])).collect();
+        let topic: BTreeSet<u64> = (0..parsed.items.len()).filter(content).map(|at| id(&parsed.items[at])).collect();
         let chosen: BTreeSet<(u16, u16)> = parsed
             .items
             .iter()
-            .filter(|item| asserted.contains(&item.id))
+            .filter(|item| asserted.contains(&id(item)))
             .filter_map(|item| item.alternative)
             .collect();
         let is_indexed = |item: &&Item| item.is_content() && (item.weight >= floor || is_name(item));
@@ -136,7 +140,7 @@ impl ClaimReading {
                 .items
                 .iter()
                 .filter(|item| item.is_content() && (is_name(item) || item.kind == ItemKind::Number))
-                .map(|item| item.id)
+                .map(id)
                 .collect(),
             is_general: is_general(&parsed.items),
             subject,
@@ -144,7 +148,7 @@ impl ClaimReading {
             amounts: amounts(&parsed.items),
             qualifiers: qualifiers(&parsed.items),
             unique_role: unique_role(parsed),
-            returns: has(WordClass::Returning),
+            returns: tells_return(&words),
             settles: has(WordClass::Settling) || opens_with_time(&words) || tells_change(&words),
             past: has(WordClass::Past),
             excepts: has(WordClass::Excepting),
@@ -208,7 +212,10 @@ impl ClaimReading {
         other.versions.iter().any(|old| {
             let is_last = !other.versions.iter().any(|later| same(later, old) && later.numbers > old.numbers);
             is_last
-                && self.versions.iter().any(|new| same(new, old) && new.numbers > old.numbers)
+                && self
+                    .versions
+                    .iter()
+                    .any(|new| same(new, old) && new.numbers > old.numbers && (new.certain || old.certain))
                 && !self.versions.iter().any(|new| same(new, old) && new.numbers <= old.numbers)
         })
     }
@@ -242,51 +249,6 @@ impl ClaimReading {
     }
 }
 
-/// A word of the text, in lower case, with its byte range.
-struct Word<'a> {
-    text: String,
-    start: usize,
-    end: usize,
-    /// The punctuation mark after it.
-    mark: Option<&'a str>,
-}
-
-fn words(text: &str) -> Vec<Word<'_>> {
-    // `@deprecated` and code are names and not English words.
-    let inside = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '-' | '_' | '.' | '@' | '`');
-    let mut out = Vec::new();
-    let mut at = 0;
-    while let Some(start) = text[at..].find(inside).map(|i| at + i) {
-        let end = text[start..].find(|c| !inside(c)).map_or(text.len(), |i| start + i);
-        let trimmed = text[start..end].trim_end_matches('.');
-        let stop = start + trimmed.len();
-        let mark = text[stop..].chars().next().filter(|c| matches!(c, '.' | ',' | ';' | ':' | '(' | ')'));
-        let mark = mark.map(|c| &text[stop..stop + c.len_utf8()]);
-        if !trimmed.is_empty() {
-            out.push(Word { text: trimmed.to_lowercase(), start, end: stop, mark });
-        }
-        at = end;
-    }
-    out
-}
-
-/// Returns whether a clause begins with a time: "after the rewrite, …".
-fn opens_with_time(words: &[Word<'_>]) -> bool {
-    let opens = |at: usize| at == 0 || words[at - 1].mark.is_some() || words[at - 1].text == "and";
-    (0..words.len()).any(|at| opens(at) && matches!(words[at].text.as_str(), "after" | "since" | "following"))
-}
-
-/// Returns whether it tells what people did, or a clause ends with a verb in the past and another follows: "we upgraded …", "two people joined, and …".
-fn tells_change(words: &[Word<'_>]) -> bool {
-    let is_past = |word: &Word<'_>| word.text.len() > 4 && word.text.ends_with("ed");
-    let is_be = |word: &Word<'_>| matches!(word.text.as_str(), "is" | "are" | "be" | "been" | "being" | "was" | "were");
-    (1..words.len()).any(|at| {
-        let people_act = matches!(words[at - 1].text.as_str(), "we" | "they" | "i" | "team");
-        let ends = at + 1 < words.len() && words[at].mark.is_some_and(|mark| mark != "(");
-        is_past(&words[at]) && (people_act || ends && !words[at.saturating_sub(2)..at].iter().any(is_be))
-    })
-}
-
 /// Returns the things whose use a claim ends: "X was removed", "we dropped X", "moved from X to Y", "X no longer …", "X is gone"; and the words of
 /// those whose end it only plans: "we will move from X to Y".
 fn ended(parsed: &Parsed, words: &[Word<'_>]) -> (Vec<Ended>, BTreeSet<u64>) {
@@ -297,9 +259,9 @@ fn ended(parsed: &Parsed, words: &[Word<'_>]) -> (Vec<Ended>, BTreeSet<u64>) {
     let mut push = |range: (usize, usize), replaced: bool, real: bool| {
         let items = thing(parsed, range);
         if !real {
-            thought.extend(items.iter().map(|item| item.id));
+            thought.extend(items.iter().map(|item| id(item)));
         } else if !items.is_empty() {
-            let names = items.iter().map(|item| item.id).collect();
+            let names = items.iter().map(|item| id(item)).collect();
             out.push(Ended { names, words: items.into_iter().map(index_word).collect(), replaced });
         }
     };
@@ -326,6 +288,9 @@ fn ended(parsed: &Parsed, words: &[Word<'_>]) -> (Vec<Ended>, BTreeSet<u64>) {
             let passive = (at.saturating_sub(2)..at).any(is_be);
             // "deprecated endpoints" names a kind of endpoints and ends nothing.
             if !passive && !(at.saturating_sub(2)..at).any(|i| is(WordClass::Doer, i)) {
+                continue;
+            }
+            if passive && is_routine(words, at) {
                 continue;
             }
             let range = if passive { Some(before()) } else { after(at + 1 + usize::from(particle)) };
@@ -370,6 +335,23 @@ fn ended(parsed: &Parsed, words: &[Word<'_>]) -> (Vec<Ended>, BTreeSet<u64>) {
     (out, thought)
 }
 
+/// Returns whether a passive in the present says what is done to such things and when or where, and ends the use of none:
+/// "branches are deleted after the merge", "debug logging is disabled in production".
+fn is_routine(words: &[Word<'_>], verb: usize) -> bool {
+    let word = |at: usize| words.get(at).map_or("", |w| w.text.as_str());
+    let is_work =
+        matches!(word(verb), "deleted" | "removed" | "disabled" | "dropped" | "killed" | "cancelled" | "canceled");
+    let present = (verb.saturating_sub(2)..verb).any(|at| matches!(word(at), "is" | "are" | "be" | "being"));
+    let end = (verb..words.len()).find(|at| words[*at].mark.is_some()).unwrap_or(words.len().saturating_sub(1));
+    let adjunct = |at: usize| match word(at) {
+        "in" => !matches!(word(at + 1), "favour" | "favor"),
+        "after" | "before" | "when" | "whenever" | "once" | "if" | "during" | "on" | "at" | "by" | "for" | "every"
+        | "daily" | "weekly" | "monthly" | "nightly" | "hourly" | "automatically" => true,
+        _ => false,
+    };
+    is_work && present && (verb + 1..=end).any(adjunct)
+}
+
 /// Returns the words that name the thing in this byte range: its proper names if there are any, else its content words.
 fn thing(parsed: &Parsed, range: (usize, usize)) -> Vec<&Item> {
     let items: Vec<&Item> = parsed
@@ -390,9 +372,14 @@ fn is_name(item: &Item) -> bool {
     item.code || item.alternative.is_some() || item.capital && item.start > 0
 }
 
+/// Returns the id of a word. Opposites, such as "import" and "export", have one key and differ here.
+fn id(item: &Item) -> u64 {
+    item.id ^ u64::from(item.opposite)
+}
+
 /// Returns the number under which a word is indexed.
 fn index_word(item: &Item) -> u64 {
-    index_number(&item.key)
+    if item.opposite { index_number(&format!("~{}", item.key)) } else { index_number(&item.key) }
 }
 
 /// Returns a number that stands for a text in every process.
@@ -402,26 +389,38 @@ fn index_number(text: &str) -> u64 {
     u64::from_le_bytes(first)
 }
 
+/// Returns whether the item at `at` is the first of its sentence, where a capital means nothing.
+fn begins_sentence(items: &[Item], at: usize) -> bool {
+    at.checked_sub(1).is_none_or(|i| matches!(items[i].kind, ItemKind::Punct('.' | '!' | '?' | ':' | '\n')))
+}
+
 /// Returns versions with the words before them: "Postgres 14", "http client to 1.4.2".
 fn versions(items: &[Item]) -> Vec<Version> {
     let mut out = Vec::new();
     for (at, item) in items.iter().enumerate() {
-        // "Postgres 17 needs …" names a version, "has 17 workers" counts.
-        let named = at > 0
-            && items[at - 1].kind == ItemKind::Content
-            && (items[at - 1].capital
-                || items[at - 1].alternative.is_some()
-                || matches!(items[at - 1].lower.as_str(), "version" | "release"));
-        let named = named || item.lower.starts_with('v');
+        // "Postgres 17 needs …" names a version, "has 17 workers" counts, and "phase 2" is the name of a part.
+        if names_something(items, at) {
+            continue;
+        }
+        let noun = at.checked_sub(1).filter(|i| items[*i].kind == ItemKind::Content);
+        let is_capital = noun.is_some_and(|i| items[i].capital);
+        let is_product = noun.is_some_and(|i| {
+            items[i].alternative.is_some() || matches!(items[i].lower.as_str(), "version" | "release")
+        });
+        let is_proper = noun.is_some_and(|i| items[i].capital && (items[i].code || !begins_sentence(items, i)));
+        let certain = is_product || is_proper || item.lower.starts_with('v');
         let unit = item.quantity.as_ref().is_some_and(|quantity| !quantity.base.is_empty());
-        let Some(numbers) = version(&item.lower).filter(|numbers| !unit && (numbers.len() > 1 || named)) else {
+        let Some(numbers) =
+            version(&item.lower).filter(|numbers| !unit && (numbers.len() > 1 || certain || is_capital))
+        else {
             continue;
         };
+        let certain = certain || numbers.len() > 1;
         let before = items[..at].iter().rev().take_while(|item| !matches!(item.kind, ItemKind::Punct(_)));
         let product: BTreeSet<u64> =
-            before.take(6).filter(|item| item.kind == ItemKind::Content).take(3).map(|item| item.id).collect();
+            before.take(6).filter(|item| item.kind == ItemKind::Content).take(3).map(id).collect();
         if !product.is_empty() {
-            out.push(Version { product, numbers });
+            out.push(Version { product, numbers, certain });
         }
     }
     out
@@ -431,7 +430,7 @@ fn versions(items: &[Item]) -> Vec<Version> {
 fn amounts(items: &[Item]) -> Vec<Amount> {
     let read = |(at, item): (usize, &Item)| {
         let quantity = item.quantity.as_ref()?;
-        let counted = items.get(at + 1).filter(|next| next.kind == ItemKind::Content).map(|next| next.id);
+        let counted = items.get(at + 1).filter(|next| next.kind == ItemKind::Content).map(id);
         let is_rate = items.get(at + 1).is_some_and(|next| next.lower.contains('/'));
         let of = match (quantity.base, counted) {
             // Versions are read by themselves.
@@ -449,11 +448,11 @@ fn qualifiers(items: &[Item]) -> BTreeSet<(u64, u64)> {
     let named = |at: usize| items.get(at).filter(|item| item.kind == ItemKind::Content);
     let mut out = BTreeSet::new();
     for (at, item) in items.iter().enumerate().filter(|(_, item)| item.kind == ItemKind::Content) {
-        out.extend(at.checked_sub(1).and_then(named).map(|before| (item.id, before.id)));
+        out.extend(at.checked_sub(1).and_then(named).map(|before| (id(item), id(before))));
         if items.get(at + 1).is_some_and(|next| matches!(next.lower.as_str(), "of" | "for" | "in" | "on")) {
             let article =
                 items.get(at + 2).is_some_and(|next| matches!(next.lower.as_str(), "the" | "a" | "an" | "our"));
-            out.extend(named(at + 2 + usize::from(article)).map(|behind| (item.id, behind.id)));
+            out.extend(named(at + 2 + usize::from(article)).map(|behind| (id(item), id(behind))));
         }
     }
     out
@@ -470,7 +469,7 @@ fn is_general(items: &[Item]) -> bool {
 fn unique_role(parsed: &Parsed) -> Option<(BTreeSet<u64>, BTreeSet<u64>)> {
     let at = parsed.text.find(" is the ")?;
     let part = |within: &dyn Fn(&Item) -> bool| -> BTreeSet<u64> {
-        parsed.items.iter().filter(|item| item.kind == ItemKind::Content && within(item)).map(|item| item.id).collect()
+        parsed.items.iter().filter(|item| item.kind == ItemKind::Content && within(item)).map(id).collect()
     };
     let (subject, role) = (part(&|item| item.end <= at), part(&|item| item.start > at));
     (!subject.is_empty() && role.len() >= 2).then_some((subject, role))

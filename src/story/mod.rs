@@ -10,6 +10,7 @@
 //!
 //! Pure: no I/O, no clock, no model; the same claims give the same marks on every device.
 
+mod change_words;
 mod claim_marks;
 mod claim_reading;
 mod forgetting;
@@ -40,7 +41,7 @@ use crate::{
 };
 
 /// The version of the reading: another one makes every store read its claims again.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The most earlier claims that a claim is compared with: those with most words in common.
 pub const COMPARED: usize = 24;

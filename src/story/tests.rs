@@ -99,10 +99,61 @@ fn what_rests_on_something_that_ended_is_stale() {
 // Amounts of different things, in similar words.
 #[case(&[("2026-01-01", "ada", "The search service allows 100 requests/s."), ("2026-01-09", "bob", "The billing service allows 500 requests/s.")])]
 #[case(&[("2026-01-01", "ada", "The import of orders retries 3 times."), ("2026-01-09", "bob", "The import of invoices retries 7 times.")])]
+// Numbers that name things.
+#[case(&[("2026-01-01", "ada", "Phase 1 takes two weeks."), ("2026-01-20", "bob", "Phase 2 takes four weeks.")])]
+#[case(&[("2026-01-01", "ada", "Worker 3 runs on port 9003."), ("2026-01-20", "bob", "Worker 4 runs on port 9004.")])]
+#[case(&[("2026-01-01", "ada", "ADR 12 covers the cache."), ("2026-01-20", "bob", "ADR 13 covers the queue.")])]
+#[case(&[("2026-01-01", "ada", "Errors follow RFC 7807."), ("2026-01-20", "bob", "JSON documents follow RFC 8259.")])]
+// Opposites are different subjects.
+#[case(&[("2026-01-01", "ada", "Uploads are limited to 10 MB."), ("2026-01-20", "bob", "Downloads are limited to 2 GB.")])]
+#[case(&[("2026-01-01", "ada", "Imports run for 10 minutes."), ("2026-01-20", "bob", "Exports run for 2 hours.")])]
+// What is done to such things again and again.
+#[case(&[("2026-01-01", "ada", "Sessions are kept in Redis."), ("2026-01-20", "bob", "Sessions are deleted after 30 days.")])]
 // An exception.
 #[case(&[("2026-01-01", "ada", "All services must use TLS."), ("2026-01-09", "bob", "The fax bridge is exempt from TLS.")])]
 fn what_the_latest_claim_settles_is_not_marked(#[case] story: &[(&str, &str, &str)]) {
     assert_eq!(marks(story), []);
+}
+
+fn reading(statement: &str) -> ClaimReading {
+    ClaimReading::of(&ParsedClaim::new(NormedClaim { statement: statement.to_owned(), ..NormedClaim::default() }))
+}
+
+#[rstest]
+#[case("Postgres 14 is our database.", "Postgres 17 is our database.", true)]
+#[case("React 17 is our framework.", "The upgrade to React 18 took a week.", true)]
+#[case("The client has version 1.4.2.", "The client has version 1.5.0.", true)]
+#[case("Phase 1 is about search.", "Phase 2 is about billing.", false)]
+#[case("Worker 3 reads the mail.", "Worker 4 reads the queue.", false)]
+#[case("Errors follow RFC 7807.", "JSON documents follow RFC 8259.", false)]
+fn a_number_after_a_capital_is_a_version_unless_it_names_one_of_several(
+    #[case] older: &str,
+    #[case] newer: &str,
+    #[case] expected: bool,
+) {
+    assert_eq!(reading(newer).has_newer_version_than(&reading(older)), expected, "{newer}");
+}
+
+#[rstest]
+#[case("Solr was removed in March.", true)]
+#[case("The resizer service is retired.", true)]
+#[case("The SOAP gateway is dropped in favour of REST.", true)]
+#[case("Jenkins has been disabled for good.", true)]
+#[case("Feature branches are deleted after the merge.", false)]
+#[case("Debug logging is disabled in production.", false)]
+#[case("Sessions are removed daily.", false)]
+fn what_is_removed_again_and_again_has_not_ended(#[case] statement: &str, #[case] ends: bool) {
+    assert_eq!(!reading(statement).ended.is_empty(), ends, "{statement}");
+}
+
+#[rstest]
+#[case("Uploads are limited to 10 MB.", "Downloads are limited to 2 GB.")]
+#[case("Imports run for 10 minutes.", "Exports run for 2 hours.")]
+#[case("The server starts in 5 seconds.", "The server stops in 30 seconds.")]
+fn opposites_are_different_words(#[case] one: &str, #[case] other: &str) {
+    let (one, other) = (reading(one), reading(other));
+    assert!(!other.states_other_amount_than(&one));
+    assert!(!one.words.is_subset(&other.words) && one.topic != other.topic);
 }
 
 #[test]
