@@ -37,7 +37,8 @@ pub(super) fn forward(reader: &Reader, from: &ClaimRow, today: &str) -> Result<V
         if views.len() >= MAX_LINKS || !seen.insert(id) {
             continue;
         }
-        let row = find::row(reader, &id)?;
+        // A successor may be unknown here: its event has not arrived yet, or is in quarantine.
+        let Some(row) = reader.claim(&id)? else { continue };
         queue.extend(&row.replaced_by);
         views.push(view::claim(row, today));
     }

@@ -219,3 +219,34 @@ fn a_backup_is_a_whole_store_and_never_overwrites() {
     let restored = Engine::open(EngineConfig::new(&copy, SigningKey::from_bytes(&[8; 32]))).unwrap();
     assert_eq!(restored.claim(&id.to_hex()).unwrap().statement, "Logs are kept for 30 days");
 }
+
+#[test]
+fn a_claim_whose_successor_left_the_log_still_has_a_history() {
+    let [a, b, c] = [1, 2, 3].map(|device| Fixture::of(device, AgentPolicy::Force));
+    let team = team::create(&a).id;
+    for (other, name) in [(&b, "bob-laptop"), (&c, "cy-laptop")] {
+        let roster = team::add(&a, other, name, &team::all());
+        other.engine.join_team(&caller(), team, &roster, Some(a.engine.device()), &[], &[]).unwrap();
+    }
+    let old = c.remember("Reports are kept in the archive", "audit");
+    let new = b.remember("Invoices are printed on paper", "the law asks for it");
+    team::pull(&c, &b, team);
+    let request = SupersedeRequest {
+        targets: vec![old.to_hex()],
+        successor: Some(new.to_hex()),
+        claim: request("", "invoices are all that is left"),
+        ..SupersedeRequest::default()
+    };
+    stored(c.engine.supersede(request).unwrap());
+    let revoke = ergo::api::RevokeRequest {
+        caller: caller(),
+        device: "bob-laptop".into(),
+        reason: "left".into(),
+        ..ergo::api::RevokeRequest::default()
+    };
+    a.engine.revoke_from_team(&revoke).unwrap();
+    team::pull(&c, &a, team);
+    assert!(c.engine.claim(&new.to_hex()).is_err(), "what was written after the cut is in quarantine");
+    let history = c.engine.history(&old.to_hex()).unwrap();
+    assert_eq!((history.claim.replaced_by.as_slice(), history.successors.len()), (&[new][..], 0));
+}
