@@ -130,7 +130,8 @@ impl FromStr for Status {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct Flags {
-    /// It was replaced, or its fact key set, more than once by writers who had not seen each other.
+    /// It was replaced, or its fact key set, more than once by writers who had not seen each other; or it and others replaced
+    /// each other.
     pub contested: bool,
     /// A premise, direct or indirect, is no longer active.
     pub needs_review: bool,

@@ -109,8 +109,8 @@ struct EventSet<'a> {
     notes: HashMap<CardId, Vec<EventId>>,
     /// The narrowings that name a claim as the one for which another stands.
     narrowings: HashMap<ClaimId, Vec<EventId>>,
-    /// Acts that stored a refused new claim here: the new claim's card shows them, and no other is made.
-    of_new_claims: HashSet<(OpId, DeviceId)>,
+    /// The claims as which acts stored refused writes here, each with its act.
+    stored: HashSet<(OpId, DeviceId, ClaimId)>,
 }
 
 impl<'a> EventSet<'a> {
@@ -143,7 +143,7 @@ impl<'a> EventSet<'a> {
             settled: HashMap::new(),
             notes: HashMap::new(),
             narrowings: HashMap::new(),
-            of_new_claims: HashSet::new(),
+            stored: HashSet::new(),
         }
     }
 

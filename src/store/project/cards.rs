@@ -405,11 +405,14 @@ impl Projector<'_> {
         Ok(organisation)
     }
 
-    /// Whether the act of a `resolve` also settled a refused new claim here: that card shows it, and no other is made.
+    /// Whether a `resolve` names the claim as which its act stored a refused write of this device: the card of that write
+    /// shows it, and no other is made.
     fn settles_a_new_claim(&self, resolve: &LoadedEvent) -> Result<bool> {
-        Ok(self.of_act(resolve)?.iter().any(|event| {
-            event.effective && derive::is_local_kind(&event.kind, local::SETTLED) && event.header.successor.is_some()
-        }))
+        let stored = |event: &LoadedEvent| {
+            let settled = event.effective && derive::is_local_kind(&event.kind, local::SETTLED);
+            event.header.successor.filter(|_| settled)
+        };
+        Ok(self.of_act(resolve)?.iter().filter_map(stored).any(|claim| resolve.header.targets.contains(&claim)))
     }
 
     fn is_found_open(&self, members: &[Member], events: &[LoadedEvent], scope: i64) -> Result<bool> {

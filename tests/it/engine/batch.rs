@@ -59,6 +59,44 @@ fn one_act_settles_them_all_each_for_its_own_reason_and_one_undo_takes_all_back(
 }
 
 #[test]
+fn cards_that_one_act_dismisses_settle_their_own_pairs_alone() {
+    let (fixture, stored, cards) = three();
+    let request =
+        ResolveManyRequest { reason: "no contradiction".into(), ..all(&fixture, &cards, CardAct::Dismiss, None) };
+    assert_eq!(settle(&fixture, &request).settled(), 3);
+    let made: Vec<ClaimId> = cards.iter().map(|card| fixture.card(*card).settled.unwrap().stored_as.unwrap()).collect();
+    for (i, one) in stored.iter().enumerate() {
+        for (j, other) in made.iter().enumerate() {
+            let settled = fixture.engine.with_reader(|reader| reader.is_settled_pair(one, other)).unwrap();
+            assert_eq!(settled, i == j, "{i} {j}");
+        }
+    }
+    assert!(!fixture.engine.with_reader(|reader| reader.is_settled_pair(&made[0], &made[1])).unwrap());
+}
+
+#[test]
+fn a_contradiction_that_is_dismissed_with_a_refused_write_says_who_did_it() {
+    let fixture = Fixture::new();
+    let old = fixture.remember(PAIRS[0].0, "it was so");
+    let retract = fixture.retract(old, "never so");
+    fixture.remember(PAIRS[0].1, "it is so now");
+    fixture.engine.undo(UndoRequest { caller: caller(), target_op: Some(retract.op_id) }).unwrap();
+    let contradiction = fixture.engine.conflicts(&ConflictsQuery::default()).unwrap().items[0].id;
+    fixture.remember(PAIRS[1].0, "it was so");
+    let refused = fixture.refuse(PAIRS[1].1, "it is so now");
+    let cards = [refused, contradiction];
+    let reason = "no contradiction".to_owned();
+    let answer = settle(&fixture, &ResolveManyRequest { reason, ..all(&fixture, &cards, CardAct::Dismiss, None) });
+    assert_eq!((answer.settled(), fixture.open_cards()), (2, 0));
+    for card in cards {
+        let settled = fixture.card(card).settled.unwrap();
+        assert_eq!((settled.act.as_str(), settled.reason.as_deref()), ("dismiss", Some("no contradiction")));
+    }
+    fixture.undo();
+    assert_eq!(fixture.open_cards(), 2);
+}
+
+#[test]
 fn what_was_there_stays_and_the_refused_writes_are_dropped() {
     let (fixture, _, cards) = three();
     let answer = settle(&fixture, &all(&fixture, &cards, CardAct::Supersede, Some(Keep::Second)));

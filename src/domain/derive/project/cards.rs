@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CardFacts, EventSet, ProjectedEvent};
 use crate::domain::{
-    CardId, ClaimId, EventId, EventKind, Hlc, ResolveAct, Scope,
+    CardId, ClaimId, EventId, EventKind, Header, Hlc, ResolveAct, Scope,
     derive::{CardKind, Contest, card_of, group_of, is_local_kind, is_unstored, local, local_note, pairs},
     guard_report::PairCheck,
 };
@@ -19,8 +19,10 @@ impl<'a> EventSet<'a> {
             if let Some(card) = card_of(*id, item.header, item.body.as_ref()) {
                 self.notes.entry(card).or_default().push(*id);
             }
-            if kind == local::SETTLED && item.header.successor.is_some() {
-                self.of_new_claims.insert((item.header.op, item.header.author));
+            if kind == local::SETTLED
+                && let Some(stored) = item.header.successor
+            {
+                self.stored.insert((item.header.op, item.header.author, stored));
             }
         }
     }
@@ -89,9 +91,7 @@ impl<'a> EventSet<'a> {
                 }
                 // The background pass reads the stories; their cards are no part of this.
                 EventKind::Resolve(_) if local_note(item.body.as_ref()).confusion.is_some() => {}
-                EventKind::Resolve(_)
-                    if several && !self.of_new_claims.contains(&(item.header.op, item.header.author)) =>
-                {
+                EventKind::Resolve(_) if several && !self.settles_a_new_claim(item.header) => {
                     let kind = if self.opposed(&members, check) { CardKind::Contradiction } else { CardKind::Found };
                     add(kind, scope, members, false, card);
                 }
@@ -106,6 +106,12 @@ impl<'a> EventSet<'a> {
             self.finish(*id, card, found.is_some());
         }
         cards
+    }
+
+    /// Whether a `resolve` names the claim as which its act stored a refused write: the card of that write shows it, and no
+    /// other is made.
+    fn settles_a_new_claim(&self, resolve: &Header) -> bool {
+        resolve.targets.iter().any(|claim| self.stored.contains(&(resolve.op, resolve.author, *claim)))
     }
 
     fn is_found_open(&self, card: CardId, members: &BTreeSet<ClaimId>, scope: &Scope) -> bool {
