@@ -405,12 +405,10 @@ impl Projector<'_> {
         Ok(organisation)
     }
 
-    /// Whether a `resolve` names the claim as which its act stored a refused write of this device: the card of that write
-    /// shows it, and no other is made.
+    /// Whether a `resolve` names the claim as which its act stored a refused write, so that the card of that write shows it.
     fn settles_a_new_claim(&self, resolve: &LoadedEvent) -> Result<bool> {
         let stored = |event: &LoadedEvent| {
-            let settled = event.effective && derive::is_local_kind(&event.kind, local::SETTLED);
-            event.header.successor.filter(|_| settled)
+            event.header.successor.filter(|_| event.effective && derive::is_local_kind(&event.kind, local::SETTLED))
         };
         Ok(self.of_act(resolve)?.iter().filter_map(stored).any(|claim| resolve.header.targets.contains(&claim)))
     }

@@ -78,6 +78,10 @@ impl Projector<'_> {
         for card in read.query_map([claim.id.0], |row| Ok(CardId(row.get(0)?)))? {
             let card = card?;
             self.dirty.rows.extend(cards::member_claims(self.db, &card)?);
+            // A circle of replacements, whose source is its card, ends without the claim.
+            self.db
+                .prepare_cached("DELETE FROM card_sources WHERE card = ?1 AND src = ?1 AND kind = ?2")?
+                .execute(params![card.0, CardKind::Contested as i64])?;
             self.dirty.cards.insert(card);
         }
         let mut read = self.db.prepare_cached("SELECT claim FROM live_acts WHERE successor = ?1")?;
