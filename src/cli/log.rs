@@ -10,6 +10,9 @@ use crate::{
     domain::text::{escape, sanitize_line},
 };
 
+/// The mark of a change that was undone, at the end of its row.
+const UNDONE: &str = " [undone]";
+
 /// List changes, newest first. Each can be undone by its id.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -75,15 +78,18 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     Ok(Exit::Ok)
 }
 
-/// Shows one event: its act's id, what it did, who did it, when and why.
+/// Shows one event: its id, what it did, who did it, when and why.
+///
+/// The id is the event's and not the act's, since the ids of all acts of an import begin with the same 12 digits.
+/// `ergo undo` finds the act by either.
 pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
-    let op = ui.paint(Style::Code, event.op_id.short());
+    let id = ui.paint(Style::Code, event.id.short());
     let verb = format!("{:<12}", event.verb());
     let mut who = author(&event.who, event.agent.as_deref());
     if let Some(device) = &event.device_name {
         who = format!("{who}, on {}", escape(device));
     }
-    let undone = if event.undone { ui.paint(Style::Warn, " [undone]") } else { SafeText::default() };
+    let undone = if event.undone { ui.paint(Style::Warn, UNDONE) } else { SafeText::default() };
     let targets: Vec<_> = event.targets.iter().take(4).map(|id| id.short()).collect();
     let mut what = event.subject().as_deref().map(sanitize_line).unwrap_or_default();
     if what.is_empty() {
@@ -93,8 +99,8 @@ pub(crate) fn row(ui: &mut Ui, event: &EventView, now: u64) {
     if let Some(verdict) = event.kind.strip_prefix("judgement.") {
         what = format!("{}: {what}", escape(verdict));
     }
-    let what = ui.fit(&what, 12 + 13);
-    ui.line(text!("{}  {} {}{}", op, verb, what, undone));
+    let what = ui.fit(&what, 12 + 13 + if event.undone { UNDONE.len() } else { 0 });
+    ui.line(text!("{}  {} {}{}", id, verb, what, undone));
     let mut rest = format!("{who}, {}", ago(event.at, now));
     if let Some(reason) = &event.reason {
         rest = format!("{rest}: {}", sanitize_line(reason));

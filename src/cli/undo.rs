@@ -16,10 +16,13 @@ use crate::{
     },
 };
 
+/// The most changes that an ambiguous id names.
+const MAX_CANDIDATES: usize = 8;
+
 /// Undo a change, by default your last one in this scope or its organisation's level. To redo it, undo the undo.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The id of the change, or of a claim that it stored, or a prefix of either; `ergo log` lists changes.
+    /// The id of the change as `ergo log` shows it, or of a claim that it stored, or a prefix of either.
     #[arg(value_name = "ACT", conflicts_with = "import")]
     act: Option<String>,
     /// Undo a whole import, by the id that it printed. All runs of an import have one id, but each import of a rule file has its own.
@@ -112,10 +115,24 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
             let none = format!("there is no change or claim “{prefix}” to undo");
             Err(CliError::usage(none).hint("`ergo log --all` lists changes; to redo a change, undo the undo"))
         }
-        many => {
-            let many: Vec<_> = many.iter().take(8).map(|op| op.to_hex()).collect();
-            Err(CliError::usage(format_args!("“{prefix}” matches {} changes", many.len()))
-                .hint(format_args!("did you mean: {}", many.join(", "))))
+        many => Err(ambiguous(&prefix, many)),
+    }
+}
+
+/// The error for a prefix of the ids of several acts.
+fn ambiguous(prefix: &str, ops: &[OpId]) -> CliError {
+    let error = CliError::usage(format_args!("“{prefix}” matches {} changes", ops.len()));
+    let mut numbers: Vec<_> = ops.iter().map(|op| op.to_hex()).collect();
+    numbers.iter_mut().for_each(|number| number.truncate(super::import::NUMBER));
+    numbers.dedup();
+    match numbers.as_slice() {
+        [number] => error
+            .hint(format_args!("they belong to one import: `ergo undo --import {number}` undoes all of it"))
+            .hint("`ergo log` shows an id of its own for each"),
+        _ => {
+            let named: Vec<_> = ops.iter().take(MAX_CANDIDATES).map(|op| op.to_hex()).collect();
+            let more = if ops.len() > MAX_CANDIDATES { ", …" } else { "" };
+            error.hint(format_args!("did you mean: {}{more}", named.join(", ")))
         }
     }
 }
@@ -168,4 +185,26 @@ async fn whole_import(cx: &mut Context, client: &Client, number: &str) -> Result
         }
     }
     Ok(if problems.is_empty() { Exit::Ok } else { Exit::Stale })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn op(first: u8, last: u8) -> OpId {
+        let mut bytes = [first; 16];
+        bytes[15] = last;
+        OpId(bytes)
+    }
+
+    #[test]
+    fn an_ambiguous_id_counts_all_changes_and_names_the_import_if_they_are_of_one() {
+        let import: Vec<_> = (0..50).map(|row| op(0xab, row)).collect();
+        let error = ambiguous("abab", &import);
+        assert!(error.to_string().contains("matches 50 changes"), "{error}");
+        assert!(error.hints[0].to_string().contains("`ergo undo --import abababababab`"), "{:?}", error.hints);
+        let others: Vec<_> = (0..9).map(|first| op(first, 0)).collect();
+        let hint = ambiguous("0000", &others).hints[0].to_string();
+        assert!(hint.starts_with("did you mean: ") && hint.ends_with(", …"), "{hint}");
+    }
 }

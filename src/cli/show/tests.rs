@@ -218,6 +218,38 @@ fn a_claim_and_its_chain_read_as_a_timeline() {
     });
 }
 
+fn undone_change(statement: &str) -> EventView {
+    EventView {
+        id: EventId([9; 32]),
+        kind: "supersede".into(),
+        op_id: OpId([0xab; 16]),
+        scope: Scope { org_id: "acme".into(), project: "api".into() },
+        who: "ada".into(),
+        agent: None,
+        device: DeviceId([0; 32]),
+        device_name: None,
+        at: NOW - 120_000,
+        targets: vec![EventId([0x22; 32])],
+        reason: Some("The cluster moved.".into()),
+        statement: Some(statement.into()),
+        about: None,
+        undone: true,
+        redo: false,
+    }
+}
+
+#[test]
+fn a_long_change_leaves_room_for_its_mark_and_a_long_label_for_its_text() {
+    let (mut ui, out, _) = ui(Some(80), false);
+    crate::cli::log::row(&mut ui, &undone_change(&"Use the new cluster. ".repeat(9)), NOW);
+    ui.field("a-long-organisation/a-long-project", &"claims of a long list ".repeat(9));
+    let text = out.text();
+    assert!(text.contains("[undone]"), "{text}");
+    for line in text.lines() {
+        assert!(unicode_width::UnicodeWidthStr::width(line) <= 80, "too wide: {line}");
+    }
+}
+
 #[test]
 fn rows_of_lists_fit_on_one_line() {
     both("rows", |ui| {
@@ -226,24 +258,7 @@ fn rows_of_lists_fit_on_one_line() {
         ui.claim_row(&claim(0x3f, "Never deploy on Fridays."), NOW);
         ui.claim_row(&long, NOW);
         ui.card_row(&card().summary, NOW);
-        let event = EventView {
-            id: EventId([9; 32]),
-            kind: "supersede".into(),
-            op_id: OpId([0xab; 16]),
-            scope: long.scope.clone(),
-            who: "ada".into(),
-            agent: None,
-            device: DeviceId([0; 32]),
-            device_name: None,
-            at: NOW - 120_000,
-            targets: vec![long.id],
-            reason: Some("The cluster moved.".into()),
-            statement: Some("Use the new cluster.".into()),
-            about: None,
-            undone: true,
-            redo: false,
-        };
-        crate::cli::log::row(ui, &event, NOW);
+        crate::cli::log::row(ui, &undone_change("Use the new cluster."), NOW);
     });
 }
 

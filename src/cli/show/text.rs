@@ -18,8 +18,9 @@ impl Ui {
     pub(crate) fn field(&mut self, label: &str, text: &str) {
         // A label that fills the column keeps one space before its text.
         let head = format!("  {label:<width$} ", width = LABEL - 3);
+        let used = layout::width(&head).max(LABEL);
         let head = self.paint(Style::Dim, head);
-        let lines = wrap(&sanitize(text), self.width.map(|width| width.saturating_sub(LABEL)));
+        let lines = wrap(&sanitize(text), self.width.map(|width| width.saturating_sub(used)));
         for (at, line) in lines.iter().enumerate() {
             let lead = if at == 0 { head.clone() } else { SafeText::line(" ".repeat(LABEL)) };
             self.line(text!("{}{}", lead, line).trimmed());

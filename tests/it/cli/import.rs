@@ -96,6 +96,29 @@ fn a_whole_import_is_taken_back_by_its_number_and_can_come_again() {
 }
 
 #[test]
+fn one_row_of_an_import_is_undone_by_the_id_that_the_log_shows() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    copy(&home, "nygard");
+    let import = home.run(["import", "adr", "nygard", "--json"]).ok().json();
+    let log = home.run(["log"]).ok().stdout;
+    let mut ids: Vec<&str> =
+        log.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next()).collect();
+    let latest = ids[0];
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 6, "five records are stored, one of them is retracted: {log}");
+    let number = import["import"].as_str().unwrap();
+    let all = home.run(["undo", number]);
+    assert_eq!(all.code, Some(2), "{all:?}");
+    assert!(all.stderr.contains("matches 6 changes"), "{all:?}");
+    assert!(all.stderr.contains(&format!("ergo undo --import {number}")), "{all:?}");
+    home.run(["undo", latest]).ok();
+    assert!(home.run(["log"]).ok().stdout.contains("[undone]"));
+    assert!(home.run(["undo", number]).stderr.contains("matches 5 changes"));
+}
+
+#[test]
 fn a_rule_that_contradicts_is_kept_on_a_card_and_the_rest_goes_on() {
     let home = TestHome::new();
     let _daemon = home.daemon();
