@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Settle every open card of this project together.
     #[arg(long, conflicts_with_all = ["cards", "interactive"])]
     all: bool,
-    /// Show what would happen to several cards; change nothing.
+    /// Show what would happen to the cards; change nothing. Only with an act that can settle several cards.
     #[arg(long)]
     dry_run: bool,
     /// The reason [default: the card's, if it has one].
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STATEMENT", requires = "narrow")]
     statement: Option<String>,
     /// Review the open conflicts of this project one by one.
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with_all = ["dry_run", "reason", "statement", "CardActArgs", "QualifierArgs"])]
     interactive: bool,
     #[command(flatten)]
     act: CardActArgs,
@@ -96,8 +96,29 @@ pub(crate) struct CardActArgs {
     snooze: Option<String>,
 }
 
+impl CardActArgs {
+    /// Returns the act that was given, if it settles one card at a time.
+    fn of_one_card(&self) -> Option<&'static str> {
+        let given = [
+            ("--supersede", self.supersede.is_some()),
+            ("--merge", self.merge.is_some()),
+            ("--retract", self.retract.is_some()),
+            ("--narrow", self.narrow.is_some()),
+            ("--exception=SIDE", self.exception.as_deref().is_some_and(|side| !side.is_empty())),
+            ("--yes", self.yes),
+            ("--no", self.no),
+        ];
+        given.into_iter().find_map(|(flag, given)| given.then_some(flag))
+    }
+}
+
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
+    let limits = args.act.narrow.is_some() || args.act.merge.is_some();
+    if let Some(flag) = args.qualifiers.first_given().filter(|_| !limits) {
+        return Err(CliError::usage(format_args!("`{flag}` works only with `--narrow` or `--merge`"))
+            .hint(format_args!("to limit a side to it: `--narrow SIDE {flag} …`")));
+    }
     let client = cx.client().await?;
     if args.interactive {
         if args.cards.len() > 1 {
@@ -174,8 +195,13 @@ fn bulk_resolution(args: &Args) -> Result<resolve_many::BulkResolution, CliError
     } else if let Some(when) = &act.snooze {
         (CardAct::Snooze, None, Some(time::moment(when, 1)?))
     } else {
-        return Err(CliError::usage("no action given").hint(
-            "say how to settle them: --keep 1, --keep 2, --keep-source, --keep-writer, --exception, --dismiss, --discard or --snooze",
+        let error = match act.of_one_card() {
+            Some(flag) if args.dry_run => format!("`{flag}` has no `--dry-run`"),
+            Some(flag) => format!("`{flag}` settles one card at a time"),
+            None => "no action given".to_owned(),
+        };
+        return Err(CliError::usage(error).hint(
+            "several cards, and `--dry-run`, take --keep 1, --keep 2, --keep-source, --keep-writer, --exception, --dismiss, --discard or --snooze",
         ));
     };
     let reason = args.reason.clone().unwrap_or_default();

@@ -6,8 +6,15 @@ use super::{
 };
 use crate::api::SupersedeRequest;
 
+/// The arguments that describe a new claim. A stored one that replaces another stays as it is.
+const OF_A_NEW_CLAIM: [&str; 8] =
+    ["statement", "source", "kind", "key", "depends_on", "force_exception", "exception_to", "QualifierArgs"];
+
 /// Replace a claim with a newer one, because something changed. The old claim stays in the history.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("kind", |arg| {
+    arg.help("decision, constraint, rejection, convention or fact [default: that of the replaced claim]")
+}))]
 #[command(after_help = "\
 Examples:
   ergo supersede 3f2a91bc04 'Deploy on any day but Friday.' --reason 'Two Fridays ended in a rollback.'
@@ -21,7 +28,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "by", value_name = "STATEMENT")]
     statement: Vec<String>,
     /// An active claim that replaces it, instead of a new statement.
-    #[arg(long, value_name = "ID", conflicts_with = "statement")]
+    #[arg(long, value_name = "ID", conflicts_with_all = OF_A_NEW_CLAIM)]
     by: Option<String>,
     /// Another claim to replace; may be given several times.
     #[arg(long = "also", value_name = "ID")]

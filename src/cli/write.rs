@@ -29,6 +29,15 @@ pub(crate) struct QualifierArgs {
     pub(crate) until: Option<String>,
 }
 
+impl QualifierArgs {
+    /// Returns the first of these options that was given.
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let Self { env, team, tenant, from, until } = self;
+        let given = [("--env", env), ("--team", team), ("--tenant", tenant), ("--from", from), ("--until", until)];
+        given.into_iter().find_map(|(flag, value)| value.is_some().then_some(flag))
+    }
+}
+
 impl From<QualifierArgs> for Qualifiers {
     fn from(qualifiers: QualifierArgs) -> Self {
         let QualifierArgs { env, team, tenant, from, until } = qualifiers;

@@ -182,6 +182,21 @@ fn a_pipe_gets_plain_text_and_whole_statements() {
 }
 
 #[test]
+fn a_stored_claim_that_replaces_another_is_not_described_again() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let old = remember(&home, "Deploys run at noon.", "Everyone is there.");
+    let new = remember(&home, "Builds run at night.", "The machines are idle.");
+    for flags in [["--env", "prod"], ["--kind", "fact"], ["--source", "a.md:1"], ["--force-exception", "x"]] {
+        let output = home.run(["supersede", &old, "--by", &new, "--reason", "x"].iter().chain(&flags));
+        assert!(output.code == Some(2) && output.stderr.contains("cannot be used with"), "{flags:?}: {output:?}");
+    }
+    home.run(["supersede", &old, "--by", &new, "--reason", "The newer one covers it."]).ok();
+    let help = home.run(["supersede", "--help"]).ok().stdout;
+    assert!(help.contains("[default: that of the replaced claim]") && !help.contains("[default: decision]"), "{help}");
+}
+
+#[test]
 fn a_quiet_write_prints_the_id_alone() {
     let home = TestHome::new();
     let _daemon = home.daemon();

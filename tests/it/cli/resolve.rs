@@ -64,6 +64,28 @@ fn what_is_missing_is_asked_for() {
 }
 
 #[test]
+fn what_an_act_would_ignore_is_refused() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let card = refused(&home);
+    for (flags, words) in [
+        (&["--keep", "1", "--env", "staging"][..], "`--env` works only with `--narrow` or `--merge`"),
+        (&["--dismiss", "--until", "2030-01-01"], "`--until` works only with"),
+        (&["--narrow", "1", "--env", "staging", "--dry-run"], "`--narrow` has no `--dry-run`"),
+        (&["ffff", "--exception=2"], "`--exception=SIDE` settles one card at a time"),
+        (&["ffff", "--no"], "`--no` settles one card at a time"),
+    ] {
+        let output = home.run(["resolve", &card, "--reason", "x"].iter().chain(flags));
+        assert!(output.code == Some(2) && output.stderr.contains(words), "{flags:?}: {output:?}");
+    }
+    for flags in [&["--dry-run"][..], &["--keep", "1"], &["--reason", "x"], &["--env", "prod"]] {
+        let output = home.run(["resolve", &card, "--interactive"].iter().chain(flags));
+        assert!(output.code == Some(2) && output.stderr.contains("cannot be used with"), "{flags:?}: {output:?}");
+    }
+    assert_eq!(home.run(["conflicts", "--json"]).json()["total"], 1, "nothing was settled");
+}
+
+#[test]
 fn what_an_agent_may_only_propose_waits_for_a_person() {
     let home = TestHome::with_config("[daemon]\ntcp = false\n[guard]\nagents_may = \"propose\"\n");
     let _daemon = home.daemon();
