@@ -68,8 +68,8 @@ pub struct ClaimView {
     /// Why it is no longer active; absent while it is active.
     #[serde(default)]
     pub closing_reason: Option<String>,
-    /// The active claims that it seems to contradict and stands beside, by an exception or a dismissal, and why. Lists
-    /// of claims include exceptions only.
+    /// The active claims that it seems to contradict and stands beside, by an exception or a dismissal, and why. In lists
+    /// of claims only if an exception is among them, or for `not_narrowed_in`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,
     /// Revision: increases with every change on this device; send it back as `expect_rev`.
@@ -264,6 +264,10 @@ pub struct ClaimsQuery {
     /// Only claims without these words, in this order, in their source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_source: Option<String>,
+    /// Only claims that this project of the organisation has not narrowed for itself; with `project=*`, whose claims then name
+    /// the exceptions that the project made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_narrowed_in: Option<String>,
     /// By the guard's verdict: `disputed` (on an open card), `warned` (stored with a warning), `clean` (neither).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,

@@ -92,6 +92,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         without: args.without.clone(),
         not_who: args.not_who.clone(),
         not_source: args.not_source.clone(),
+        not_narrowed_in: None,
         verdict: args.verdict.clone(),
         as_of,
         limit: Some(args.limit),

@@ -35,6 +35,12 @@ pub(super) fn fill_exceptions(reader: &Reader, claims: &mut [ClaimView]) -> Resu
     claims.iter_mut().filter(|claim| claim.flags.excepted).try_for_each(|claim| fill(reader, claim))
 }
 
+/// [`fill_exceptions`] as a project reads them. A claim of the organisation's level has no flag for the project's exceptions.
+pub(super) fn fill_exceptions_in(reader: &Reader, claims: &mut [ClaimView], project: &Scope) -> Result<(), ApiError> {
+    let may_have = |claim: &ClaimView| claim.flags.excepted || !claim.level.is_project();
+    claims.iter_mut().filter(|claim| may_have(claim)).try_for_each(|claim| fill_in(reader, claim, Some(project)))
+}
+
 /// The claims beside which an active claim was let stand, the latest first; of two settlements of one pair the later one.
 pub(super) fn of(reader: &Reader, claim: &ClaimId, project: Option<&Scope>) -> Result<Vec<Beside>, ApiError> {
     let mut beside: Vec<Beside> = Vec::new();

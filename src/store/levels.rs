@@ -90,6 +90,27 @@ pub(super) fn is_narrowed(db: &Connection, claim: &EventId, project: i64) -> Res
     Ok(false)
 }
 
+/// The rows of the claims of its organisation's level that a project narrowed ([`is_narrowed`]).
+pub(super) fn narrowed_in(db: &Connection, project: i64) -> Result<Vec<i64>> {
+    let Some(level) = above(db, project)? else { return Ok(Vec::new()) };
+    // From the claims of the level, which are fewer than the events of a project.
+    let mut read = db.prepare_cached(
+        "SELECT DISTINCT c.n, c.id
+         FROM lanes l CROSS JOIN claims c ON c.lane = l.n CROSS JOIN edges x ON x.dst = c.id AND x.role = 0
+             CROSS JOIN events e ON e.n = x.src
+         WHERE l.scope = ?1 AND e.scope = ?2 AND e.effective = 1 AND e.kind = 'resolve.narrow'",
+    )?;
+    let named = read.query_map([level, project], |row| Ok((row.get::<_, i64>(0)?, log::id_at(row, 1)?)))?;
+    let mut found = Vec::new();
+    for row in named {
+        let (n, claim) = row?;
+        if is_narrowed(db, &claim, project)? {
+            found.push(n);
+        }
+    }
+    Ok(found)
+}
+
 /// The claims of the organisation's level that narrowings of a project name, of those in which a claim of the project takes part.
 pub(super) fn narrowed_with(db: &Connection, claim: &EventId, project: i64) -> Result<Vec<i64>> {
     let Some(level) = above(db, project)? else { return Ok(Vec::new()) };

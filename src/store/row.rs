@@ -233,6 +233,8 @@ pub struct ClaimFilter {
     pub until: Option<u64>,
     /// With these words, in this order, in their source.
     pub source: Option<String>,
+    /// Not narrowed by this project for itself; `None` for all.
+    pub not_narrowed_in: Option<Scope>,
     /// With this outcome of the guard; `None` for all.
     pub verdict: Option<GuardOutcome>,
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::git_diff::ChangedFile;
 use crate::{
-    api::ClaimView,
+    api::{Beside, BesideRelation, ClaimView},
     domain::{
         Qualifiers,
         norm::{Modality, Norm},
@@ -30,6 +30,9 @@ pub(super) struct ConstraintViolation {
     pub(super) text: Option<String>,
     /// What was found there.
     pub(super) why: String,
+    /// The exceptions to the constraint, which allow this.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) exceptions: Vec<Beside>,
 }
 
 /// The most violations that are reported for one constraint.
@@ -69,6 +72,8 @@ pub(super) fn is_checkable(claim: &ClaimView, today: &str) -> bool {
 /// Returns where the files violate the constraint, which [`is_checkable`] allows.
 pub(super) fn violations(claim: &ClaimView, files: &[ChangedFile]) -> Vec<ConstraintViolation> {
     let exempt = exempt(&claim.statement);
+    let exceptions = claim.beside.iter().filter(|other| other.relation == BesideRelation::Exception);
+    let exceptions: Vec<Beside> = exceptions.cloned().collect();
     let mut found = Vec::new();
     for file in files.iter().filter(|file| !exempt.iter().any(|word| file.path.to_lowercase().contains(word))) {
         let violation = |line: Option<&(usize, String)>, why: String| ConstraintViolation {
@@ -79,6 +84,7 @@ pub(super) fn violations(claim: &ClaimView, files: &[ChangedFile]) -> Vec<Constr
             line: line.map(|(number, _)| *number),
             text: line.map(|(_, text)| text.clone()),
             why,
+            exceptions: exceptions.clone(),
         };
         if forbids(claim) {
             for quoted in quoted(&claim.statement) {
@@ -310,6 +316,22 @@ mod tests {
         let norm = json!({"modality": modality, "subject": "api", "attribute": "listen port", "value": port, "words": ["API"]});
         let found = violations(&claim("The API listens on this port.", norm), &change(path, line));
         assert_eq!(!found.is_empty(), broken, "{found:?}");
+    }
+
+    #[test]
+    fn a_constraint_with_an_exception_names_it() {
+        let mut claim = claim("Never use lodash.", never("lodash"));
+        let beside = |relation: &str| {
+            let value = json!({
+                "relation": relation, "claim": "cd".repeat(32), "statement": "The kiosk uses lodash.", "reason": "Old.",
+                "who": "ada", "at": 0,
+            });
+            serde_json::from_value(value).unwrap()
+        };
+        claim.beside = vec![beside("compatible"), beside("exception")];
+        let found = violations(&claim, &change("package.json", "\"lodash\": \"4\""));
+        assert_eq!((found.len(), found[0].exceptions.len()), (1, 1), "{found:?}");
+        assert_eq!(found[0].exceptions[0].relation, BesideRelation::Exception);
     }
 
     #[rstest::rstest]

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{CliError, Context, Exit, git, paging, show::text::count};
 use crate::{
-    api::{CardSummary, ClaimView, ClaimsQuery},
+    api::{CardSummary, ClaimView, ClaimsQuery, ConflictsQuery},
     client::Client,
     domain::{Level, Scope, ago::day, text::escape},
     files,
@@ -37,7 +37,7 @@ In CI:
   ergo commit-check --base origin/main
 
 It finds: a forbidden package in a manifest; a forbidden word in `backquotes` in a line of code; a change to
-a protected path; a wrong port.
+a protected path; a wrong port. What violates a constraint that has an exception is reported as allowed.
 The exit code is 1 if something was found, or 0 with --warn-only.")]
 pub(crate) struct Args {
     /// Check the changes since this commit instead of the staged ones.
@@ -61,6 +61,8 @@ struct CheckResult {
     conflicts: Vec<CardSummary>,
     /// Constraints that the diff violates.
     broken: Vec<ConstraintViolation>,
+    /// What would violate a constraint, if no exception to it stood beside it.
+    allowed: Vec<ConstraintViolation>,
 }
 
 /// Runs the verb.
@@ -68,10 +70,10 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let text = change(&args)?;
     let (client, scope) = cx.reader().await?;
     let conflicts = if args.no_conflicts { Vec::new() } else { open(&client, &scope).await? };
-    let mut constraints = constraints(&client, &scope).await?;
+    let mut constraints = constraints(&client, &scope, None).await?;
     if scope.level() == Level::Project {
-        // Those of the organisation hold in each project.
-        constraints.extend(self::constraints(&client, &scope.organisation()).await?);
+        // Those of the organisation hold in each project that has not narrowed them.
+        constraints.extend(self::constraints(&client, &scope.organisation(), Some(&scope.project)).await?);
     }
     let files = git_diff::read(&text).map_err(|git_diff::TruncatedHunk { line }| {
         CliError::usage(format_args!("the diff is truncated: line {line} should continue a hunk"))
@@ -80,9 +82,11 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let stored = constraints.len();
     let today = day(Context::now());
     constraints.retain(|claim| constraints::is_checkable(claim, &today));
-    let broken: Vec<ConstraintViolation> =
-        constraints.iter().flat_map(|claim| constraints::violations(claim, &files)).collect();
-    let found = CheckResult { conflicts, broken };
+    let (broken, allowed): (Vec<_>, Vec<_>) = constraints
+        .iter()
+        .flat_map(|claim| constraints::violations(claim, &files))
+        .partition(|violation| violation.exceptions.is_empty());
+    let found = CheckResult { conflicts, broken, allowed };
     let clean = found.conflicts.is_empty() && found.broken.is_empty();
     if cx.ui.json {
         cx.ui.value(&found);
@@ -94,16 +98,9 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
 
 /// Prints the result. `checked` of the `stored` constraints were compared with the diff.
 fn show(found: &CheckResult, scope: &Scope, (checked, stored): (usize, usize), cx: &mut Context) {
-    for ConstraintViolation { claim, statement, reason, file, line, text, why } in &found.broken {
-        let place = line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
-        cx.ui.line(text!("{}: {}", place, why));
-        if let Some(text) = text {
-            cx.ui.line(text!("  + {}", text.trim().chars().take(160).collect::<String>()));
-        }
-        cx.ui.line(text!("  violates {}: {}", claim, statement));
-        if let Some(reason) = reason {
-            cx.ui.line(text!("  because: {}", reason));
-        }
+    let allowed: &[ConstraintViolation] = if cx.ui.quiet { &[] } else { &found.allowed };
+    for violation in found.broken.iter().chain(allowed) {
+        show_violation(violation, cx);
     }
     if !found.conflicts.is_empty() {
         let many = count(found.conflicts.len(), "open conflict", "open conflicts");
@@ -129,12 +126,45 @@ fn show(found: &CheckResult, scope: &Scope, (checked, stored): (usize, usize), c
     }
 }
 
-async fn open(client: &Client, scope: &Scope) -> Result<Vec<CardSummary>, CliError> {
-    Ok(client.conflicts(&paging::cards_of(scope)).await?.items)
+/// Shows what violates a constraint, or would if there were no exceptions to it.
+fn show_violation(violation: &ConstraintViolation, cx: &mut Context) {
+    let ConstraintViolation { claim, statement, reason, file, line, text, why, exceptions } = violation;
+    let place = line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"));
+    cx.ui.line(text!("{}: {}", place, why));
+    if let Some(text) = text {
+        cx.ui.line(text!("  + {}", text.trim().chars().take(160).collect::<String>()));
+    }
+    let verb = if exceptions.is_empty() { "violates" } else { "allowed, by an exception to" };
+    cx.ui.line(text!("  {} {}: {}", verb, claim, statement));
+    if let Some(reason) = reason {
+        cx.ui.line(text!("  because: {}", reason));
+    }
+    for exception in exceptions {
+        let (label, words) = exception.words();
+        cx.ui.line(text!("  {}: {}", label, words));
+    }
 }
 
-async fn constraints(client: &Client, scope: &Scope) -> Result<Vec<ClaimView>, CliError> {
-    let query = ClaimsQuery { kind: Some("constraint".to_owned()), ..paging::claims_of(scope) };
+async fn open(client: &Client, scope: &Scope) -> Result<Vec<CardSummary>, CliError> {
+    let query = paging::cards_of(scope);
+    paging::all(async |cursor| {
+        let page = client.conflicts(&ConflictsQuery { cursor, ..query.clone() }).await?;
+        Ok((page.items, page.next))
+    })
+    .await
+}
+
+/// Returns the constraints of a scope, without those that a project narrowed for itself.
+async fn constraints(
+    client: &Client,
+    scope: &Scope,
+    not_narrowed_in: Option<&str>,
+) -> Result<Vec<ClaimView>, CliError> {
+    let query = ClaimsQuery {
+        kind: Some("constraint".to_owned()),
+        not_narrowed_in: not_narrowed_in.map(str::to_owned),
+        ..paging::claims_of(scope)
+    };
     paging::all(async |cursor| {
         let page = client.claims(&ClaimsQuery { cursor, ..query.clone() }).await?;
         Ok((page.items, page.next))

@@ -148,7 +148,11 @@ async fn session_brief(
         ..paging::claims_of(scope)
     };
     let organisation = scope.organisation();
-    let above = of(&organisation, "constraint,decision,convention,rejection", 40);
+    let above = ClaimsQuery {
+        // The claim that stands in the place of a narrowed one is among the project's own.
+        not_narrowed_in: Some(scope.project.clone()),
+        ..of(&organisation, "constraint,decision,convention,rejection", 40)
+    };
     let (constraints, decisions) = (of(scope, "constraint", 60), of(scope, "decision,convention,rejection", 40));
     let review = ClaimsQuery { needs_review: Some(true), kind: None, limit: Some(MAX_CLAIMS), ..constraints.clone() };
     let cards = ConflictsQuery { limit: Some(MAX_CLAIMS), ..paging::cards_of(scope) };

@@ -3,7 +3,7 @@
 use super::limit;
 use crate::{
     api::{ApiError, ClaimView, ClaimsPage, ClaimsQuery, MAX_PAGE},
-    domain::{ClaimId, ClaimKind, Status},
+    domain::{ClaimId, ClaimKind, Scope, Status},
     engine::{Engine, beside, find, guard_calls, past_reads::PastTime, validate, view},
     store::{ClaimFilter, ClaimRow, GuardOutcome, Page, Reader},
 };
@@ -23,7 +23,10 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
     let today = guard_calls::day(query.as_of.unwrap_or_else(|| (engine.config.clock)()));
     // What a source says is found by the text index, with words or without.
     let words = words.or_else(|| filter.source.as_ref().map(|_| ""));
-    let at = query.as_of.map(|as_of| PastTime { scope: filter.scope.clone(), as_of });
+    // The past of a project has the level above it.
+    let project = filter.not_narrowed_in.clone();
+    let scope = project.clone().or_else(|| filter.scope.clone());
+    let at = query.as_of.map(|as_of| PastTime { scope, as_of });
     let order = order(query.order.as_deref())?;
     engine.read_at(at.as_ref(), |reader| {
         let read = |limit: usize, cursor: Option<&str>| -> Result<Page<ClaimRow>, ApiError> {
@@ -37,7 +40,10 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
             order => ordered(read, order, limit, cursor)?,
         };
         let mut items = view::claims(page.items, &today);
-        beside::fill_exceptions(reader, &mut items)?;
+        match &project {
+            Some(project) => beside::fill_exceptions_in(reader, &mut items, project)?,
+            None => beside::fill_exceptions(reader, &mut items)?,
+        }
         Ok(ClaimsPage { items, total: page.total, at_least: page.at_least, next: page.next })
     })
 }
@@ -158,8 +164,22 @@ fn filter(query: &ClaimsQuery) -> Result<ClaimFilter, ApiError> {
         .filter(|word| !word.is_empty())
         .map(|word| word.parse::<ClaimKind>().map_err(|error| ApiError::field("kind", format!("`kind`: {error}"))))
         .collect::<Result<_, _>>()?;
+    let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
+    let project = name(query.not_narrowed_in.as_deref());
+    let not_narrowed_in = match (project, &scope) {
+        (None, _) => None,
+        (Some(_), None) => {
+            let message = "`not_narrowed_in` names a project of an organisation: give `org_id` and `project` too";
+            return Err(ApiError::field("not_narrowed_in", message));
+        }
+        (Some(project), Some(scope)) => Some(
+            Scope::new(&*scope.org_id, project)
+                .map_err(|error| ApiError::field("not_narrowed_in", format!("`not_narrowed_in`: {error}")))?,
+        ),
+    };
     Ok(ClaimFilter {
-        scope: validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?,
+        scope,
+        not_narrowed_in,
         status,
         kinds,
         who: name(query.who.as_deref()),

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{ListPosition, claims::claims_at_places, notices, search};
 use crate::store::{
-    ClaimFilter, ClaimRow, GuardOutcome, Page, Reader, Result, log,
+    ClaimFilter, ClaimRow, GuardOutcome, Page, Reader, Result, levels, log,
     project::{kind_of, status_code},
 };
 
@@ -175,9 +175,14 @@ pub(super) struct PickedClaims {
 }
 
 impl PickedClaims {
-    /// By the guard's outcome, and by the words that must not occur.
+    /// By the guard's outcome, by the words that must not occur, and by what a project narrowed.
     pub(super) fn of(db: &Connection, filter: &ClaimFilter) -> Result<Self> {
         let mut without = search::having(db, filter)?;
+        if let Some(project) = &filter.not_narrowed_in
+            && let Some(project) = log::known_scope(db, project)?
+        {
+            without.extend(levels::narrowed_in(db, project)?);
+        }
         let only = match filter.verdict {
             None => None,
             Some(GuardOutcome::Disputed) => Some(notices::disputed(db)?),

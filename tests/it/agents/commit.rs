@@ -103,3 +103,33 @@ fn a_protected_path_is_protected_from_changes_without_lines() {
     let output = home.run(["commit-check"]);
     assert!(output.code == Some(1) && output.stdout.contains("vendor/lib.so: change"), "{output:?}");
 }
+
+#[test]
+fn what_the_project_excepted_is_reported_as_allowed_and_what_it_narrowed_is_not_checked() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    git(&home.work(), &["init", "-q"]);
+    fs::write(home.work().join("package.json"), "{\"dependencies\": {\n\"moment\": \"4\"\n}}\n").unwrap();
+    git(&home.work(), &["add", "."]);
+    let rule = ["remember", "Never use moment.", "--kind", "constraint", "--reason", "Agreed.", "--json"];
+    let rule = home.run(rule.iter().chain(&["--scope", "claude-code/*"])).ok().json();
+    let rule = rule["claim_id"].as_str().unwrap();
+    assert_eq!(home.run(["commit-check"]).code, Some(1));
+
+    let exception = ["remember", "The kiosk uses moment.", "--reason", "It is old.", "--force-exception", "One year."];
+    home.run(exception.iter().chain(&["--exception-to", rule])).ok();
+    let allowed = home.run(["commit-check"]).ok().stdout;
+    for part in ["forbidden package moment", "allowed, by an exception to", "The kiosk uses moment.", "Passed:"] {
+        assert!(allowed.contains(part), "{part} is not in\n{allowed}");
+    }
+    let json = home.run(["commit-check", "--json"]).ok().json();
+    assert_eq!((json["broken"].as_array().unwrap().len(), json["allowed"].as_array().unwrap().len()), (0, 1), "{json}");
+    home.run(["undo"]).ok();
+    assert_eq!(home.run(["commit-check"]).code, Some(1));
+
+    let refused = home.run(["remember", "Use moment.", "--reason", "Dates.", "--json"]).json();
+    let card = refused["card_id"].as_str().unwrap();
+    home.run(["resolve", card, "--narrow", "2", "--env", "production", "--reason", "Only there."]).ok();
+    let narrowed = home.run(["commit-check"]).ok().stdout;
+    assert!(!narrowed.contains("moment"), "{narrowed}");
+}

@@ -81,6 +81,22 @@ fn a_session_is_told_what_binds_it_once_and_it_is_on_the_record() {
 }
 
 #[test]
+fn a_rule_of_the_organisation_that_the_project_narrowed_is_shown_as_the_project_has_it() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let rule = ["remember", "Never use moment.", "--kind", "constraint", "--reason", "Agreed."];
+    home.run(rule.iter().chain(&["--scope", "claude-code/*"])).ok();
+    let session = |id: &str| json!({"session_id": id, "source": "startup", "hook_event_name": "SessionStart"});
+    let brief = context(&home, "session-start", &session("s-1"));
+    assert!(brief.contains("Rules of all projects of claude-code") && brief.contains("Never use moment."), "{brief}");
+    let refused = home.run(["remember", "Use moment.", "--reason", "Dates.", "--json"]).json();
+    let card = refused["card_id"].as_str().unwrap();
+    home.run(["resolve", card, "--narrow", "2", "--env", "production", "--reason", "Only there."]).ok();
+    let brief = context(&home, "session-start", &session("s-2"));
+    assert!(!brief.contains("Rules of all projects") && brief.contains("only env production"), "{brief}");
+}
+
+#[test]
 fn who_stops_without_having_stored_anything_is_asked_once() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -44,6 +44,20 @@ fn open_card(fixture: &Fixture, project: &str) -> Vec<CardId> {
     fixture.engine.conflicts(&query).unwrap().items.into_iter().map(|card| card.id).collect()
 }
 
+/// The claims of the level as a project reads them, each with how many others stand beside it. Also found by their words.
+fn rules_in(fixture: &Fixture, project: &str) -> Vec<(ClaimId, usize)> {
+    let query = ergo::api::ClaimsQuery {
+        org_id: Some("acme".into()),
+        project: Some("*".into()),
+        not_narrowed_in: Some(project.into()),
+        ..ergo::api::ClaimsQuery::default()
+    };
+    let found = fixture.engine.claims(&query).unwrap();
+    let by_words = fixture.engine.claims(&ergo::api::ClaimsQuery { q: Some("signed".into()), ..query }).unwrap();
+    assert_eq!((found.total, by_words.total), (found.items.len(), found.items.len()));
+    found.items.iter().map(|claim| (claim.id, claim.beside.len())).collect()
+}
+
 #[test]
 fn what_holds_in_the_organisation_answers_in_its_projects_alone() {
     let fixture = Fixture::new();
@@ -130,6 +144,7 @@ fn a_project_cannot_contradict_its_organisation_unnoticed_and_may_except_it_for_
     // The rule stays in force, without a mark, and guards the others.
     let there = fixture.claim(rule);
     assert!(there.status == Status::Active && !there.flags.excepted && there.beside.is_empty());
+    assert_eq!((rules_in(&fixture, "api"), rules_in(&fixture, "web")), (vec![(rule, 1)], vec![(rule, 0)]));
     assert_eq!(open_card(&fixture, "api"), []);
     refused(fixture.engine.remember(write("web", AGAINST)).unwrap());
     assert!(fixture.engine.check_store().unwrap().problems.is_empty());
@@ -174,6 +189,9 @@ fn a_project_narrows_a_rule_of_the_organisation_for_itself() {
     assert!(here.iter().any(|(statement, _)| statement == RULE));
     assert_eq!(recall(&fixture, "acme", "web", "are releases signed?"), [(RULE.to_owned(), Level::Organisation)]);
     assert_eq!(open_card(&fixture, "api"), []);
+    // Lists of the level leave it out for that project alone.
+    assert_eq!(rules_in(&fixture, "api"), []);
+    assert_eq!(rules_in(&fixture, "web"), [(rule, 0)]);
     // Compared is what the project made of it.
     let staging = RememberRequest { qualifiers: in_env("staging"), ..write("api", "Releases must never be signed.") };
     assert!(matches!(fixture.engine.remember(staging).unwrap(), WriteOutcome::Stored(_)));
@@ -238,6 +256,8 @@ fn the_level_is_a_name_and_no_pattern() {
     };
     remember(&fixture, "api", "The API listens on port 4242.");
     assert_eq!(fixture.engine.claims(&query).unwrap().total, 2);
+    let of_none = ergo::api::ClaimsQuery { org_id: None, project: None, not_narrowed_in: Some("api".into()), ..query };
+    assert_eq!(fixture.engine.claims(&of_none).unwrap_err().field.as_deref(), Some("not_narrowed_in"));
 }
 
 fn promote(fixture: &Fixture, claim: ClaimId) -> WriteOutcome {
