@@ -1,6 +1,8 @@
 //! `ergo setup`: connects coding agents to ergo, or removes ergo from their files. What it does is in [`crate::setup`].
 
 use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::json;
 
 use super::{CliError, Context, Exit, ask, scope::top_of, show::text::count, ui::SafeText};
 use crate::setup::{AgentFiles, CodingAgent, SetupError, SetupPlan};
@@ -9,10 +11,11 @@ use crate::setup::{AgentFiles, CodingAgent, SetupError, SetupPlan};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  ergo setup                       all agents that are installed here, for all your projects
-  ergo setup claude-code --project this repository only, in files that the team shares
-  ergo setup --dry-run             only show what would change
-  ergo setup --remove              remove it all again")]
+  ergo setup                        all agents that are installed here, for all your projects
+  ergo setup claude-code --project  this repository only, in files that the team shares
+  ergo setup --dry-run              only show what would change
+  ergo setup --remove               remove it from your own files again
+  ergo setup --remove --project     remove it from the files of this repository")]
 pub(crate) struct Args {
     /// Only these: claude-code, codex, cursor, gemini, opencode, vscode.
     #[arg(value_name = "AGENT", hide_possible_values = true)]
@@ -26,7 +29,7 @@ pub(crate) struct Args {
     /// Show what would change, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Remove what setup wrote.
+    /// Remove what setup wrote: for all your projects, or with --project in this repository.
     #[arg(long)]
     remove: bool,
     /// Do not ask.
@@ -41,28 +44,71 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
     let project = (!args.user && cx.globals.project.is_some()).then(|| top_of(&here));
     let place = AgentFiles::from_environment(project)?;
     let plan = SetupPlan::new(chosen(&args, &place)?, &place, &cx.paths()?.state, args.remove)?;
-    carry_out(cx, &plan, args.dry_run, args.yes)?;
-    Ok(Exit::Ok)
+    let outcome = carry_out(cx, &plan, args.dry_run, args.yes)?;
+    if cx.ui.json {
+        let files: Vec<_> = plan.files().collect();
+        cx.ui.value(&json!({
+            "result": outcome, "files": files, "diff": plan.diff(), "in_repositories": plan.in_repositories(),
+        }));
+    } else if !plan.in_repositories().is_empty() {
+        cx.ui.line(
+            "These files of repositories still name ergo. In each repository: `ergo setup --remove --all --project`.",
+        );
+        for file in plan.in_repositories() {
+            cx.ui.line(text!("  {}", file.display()));
+        }
+    }
+    Ok(if outcome == SetupOutcome::Declined { Exit::Refused } else { Exit::Ok })
 }
 
-/// Shows what a plan changes, asks, and changes it. Returns whether something was written.
-pub(super) fn carry_out(cx: &mut Context, plan: &SetupPlan, dry_run: bool, yes: bool) -> Result<bool, CliError> {
-    if plan.is_empty() {
-        cx.ui.line(SafeText::line(plan.summary()));
-        return Ok(false);
+/// What came of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SetupOutcome {
+    /// The files were written.
+    Written,
+    /// All files are as the plan would make them.
+    Unchanged,
+    /// With `--dry-run` nothing was written.
+    DryRun,
+    /// The person said no.
+    Declined,
+}
+
+/// Shows what a plan changes, asks, and changes it. With `--json` it shows nothing.
+pub(super) fn carry_out(
+    cx: &mut Context,
+    plan: &SetupPlan,
+    dry_run: bool,
+    yes: bool,
+) -> Result<SetupOutcome, CliError> {
+    let shown = !cx.ui.json;
+    if plan.is_empty() || dry_run {
+        if shown {
+            show_diff(cx, plan);
+            cx.ui.line(SafeText::line(plan.summary()));
+        }
+        return Ok(if plan.is_empty() { SetupOutcome::Unchanged } else { SetupOutcome::DryRun });
     }
-    cx.ui.line(SafeText::lines(plan.diff().trim_end()));
-    cx.ui.line("");
-    if dry_run {
-        cx.ui.line(SafeText::line(plan.summary()));
-        return Ok(false);
+    if shown {
+        show_diff(cx, plan);
     }
     if !ask::confirm(cx, yes, text!("Write {}?", count(plan.len(), "file", "files")))? {
         cx.ui.line("Nothing was written.");
-        return Ok(false);
+        return Ok(SetupOutcome::Declined);
     }
-    cx.ui.line(SafeText::line(plan.apply()?));
-    Ok(true)
+    let done = plan.apply()?;
+    if shown {
+        cx.ui.line(SafeText::line(done));
+    }
+    Ok(SetupOutcome::Written)
+}
+
+fn show_diff(cx: &mut Context, plan: &SetupPlan) {
+    if !plan.is_empty() {
+        cx.ui.line(SafeText::lines(plan.diff().trim_end()));
+        cx.ui.line("");
+    }
 }
 
 impl From<SetupError> for CliError {

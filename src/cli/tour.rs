@@ -211,7 +211,7 @@ impl Tour {
             }
         }
         let plan = SetupPlan::new(agents, &place, &cx.paths()?.state, false)?;
-        if setup::carry_out(cx, &plan, self.dry_run, self.yes)? {
+        if setup::carry_out(cx, &plan, self.dry_run, self.yes)? == setup::SetupOutcome::Written {
             note(cx, &self.top, |acts| acts.agents.extend(names))?;
         }
         Ok(())

@@ -76,6 +76,18 @@ impl Backups {
         files::write_private(&file, text.as_bytes()).map_err(failed)
     }
 
+    /// The files of which there are backups, in alphabetical order: those that setup wrote and has not restored.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut paths: Vec<PathBuf> = files
+            .filter_map(|file| serde_json::from_str(&files::text(&file, 4 * files::MAX_SETTINGS).ok()?).ok())
+            .map(|backup: Backup| backup.path)
+            .filter(|path| path.is_file())
+            .collect();
+        paths.sort_unstable();
+        paths
+    }
+
     /// Removes the backup of a file that setup has restored.
     pub(super) fn forget(&self, path: &Path) {
         // A backup that stays does no harm: it counts only for a file with the text that setup wrote.

@@ -94,6 +94,10 @@ pub struct SetupPlan {
     changes: Vec<FileChange>,
     backups: Backups,
     remove: bool,
+    /// Whether the files are those of a repository.
+    project: bool,
+    /// What setup wrote into repositories, if ergo is removed from the person's own files.
+    in_repositories: Vec<PathBuf>,
 }
 
 impl SetupPlan {
@@ -111,7 +115,19 @@ impl SetupPlan {
             }
             changes.extend(change(target, place.project.as_deref(), remove, &backups)?);
         }
-        Ok(Self { agents, changes, backups, remove })
+        let project = place.project.is_some();
+        let in_repositories = if remove && !project { in_repositories(place, &backups) } else { Vec::new() };
+        Ok(Self { agents, changes, backups, remove, project, in_repositories })
+    }
+
+    /// The files that would change, or were changed.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.changes.iter().map(|change| change.target.path.as_path())
+    }
+
+    /// The files of repositories that setup wrote and that this plan leaves, as it removes ergo from the person's own files only.
+    pub fn in_repositories(&self) -> &[PathBuf] {
+        &self.in_repositories
     }
 
     /// Returns how many files would change.
@@ -157,9 +173,10 @@ impl SetupPlan {
         } else {
             format!(
                 "ergo is set up for {}: start a new session there. The original files are in {}; `ergo setup \
-                    --remove` restores them.",
+                    --remove{}` restores them.",
                 self.titles(),
-                self.backups.folder().display()
+                self.backups.folder().display(),
+                if self.project { " --project" } else { "" }
             )
         })
     }
@@ -196,6 +213,13 @@ fn is_needed(target: &Target, removed: &[CodingAgent], place: &AgentFiles) -> bo
     target.edits == [Edit::Instructions]
         // One whose settings cannot be read may be connected.
         && others.any(|agent| reads(agent) && is_connected(*agent, place).unwrap_or(true))
+}
+
+/// The files with a backup that are none of the person's own settings of an agent.
+fn in_repositories(place: &AgentFiles, backups: &Backups) -> Vec<PathBuf> {
+    let own = agents::targets(CodingAgent::value_variants(), place, "ergo");
+    let own: Vec<PathBuf> = own.iter().filter_map(|target| real_path(&target.path).ok()).collect();
+    backups.paths().into_iter().filter(|path| !own.contains(path)).collect()
 }
 
 /// The name under which agents find this program: `ergo` if the shell finds it by that name or others read the file, else its path.

@@ -47,7 +47,8 @@ fn a_project_gets_files_that_a_team_can_share() {
     let home = TestHome::new();
     fs::create_dir(home.work().join(".git")).unwrap();
     fs::write(home.work().join("AGENTS.md"), "# Rules\n\nBe kind.").unwrap();
-    setup(&home, &["--all", "--project"]).ok();
+    let written = setup(&home, &["--all", "--project"]).ok().stdout;
+    assert!(written.contains("`ergo setup --remove --project` restores them"), "{written}");
     let read = |name: &str| fs::read_to_string(home.work().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
     for name in [
         ".mcp.json",
@@ -61,11 +62,15 @@ fn a_project_gets_files_that_a_team_can_share() {
         assert!(text.contains("ergo") && text.contains("mcp") && !text.contains("/target/"), "{name}: {text}");
     }
     assert!(read("AGENTS.md").starts_with("# Rules\n\nBe kind.\n<!-- ergo:begin"));
+    let own = setup(&home, &["claude-code", "--remove"]).ok().stdout;
+    assert!(own.contains("ergo setup --remove --all --project") && own.contains("work/.mcp.json"), "{own}");
     let document: toml::Table = read(".codex/config.toml").parse().unwrap();
     assert_eq!(document["mcp_servers"]["ergo"]["command"].as_str(), Some("ergo"));
     setup(&home, &["--all", "--project", "--remove"]).ok();
     assert_eq!(read("AGENTS.md"), "# Rules\n\nBe kind.");
     assert!(!home.work().join(".mcp.json").exists());
+    let own = setup(&home, &["claude-code", "--remove", "--json"]).ok().json();
+    assert_eq!((&own["result"], &own["in_repositories"]), (&"unchanged".into(), &serde_json::json!([])), "{own}");
     let wrong = setup(&home, &["--project", "nonsense"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     let both = setup(&home, &["--user", "--project"]);
