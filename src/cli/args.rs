@@ -32,7 +32,7 @@ const AFTER: &str = "\
 A claim is a stored statement: a decision, a rule or a fact, with its source and its reason. The guard is the check that runs on
 every new decision or rule: it refuses one that contradicts an active claim, and opens a conflict card for a person to settle.
 
-Exit codes: 0 done; 1 refused by the guard, or a person must decide; 2 invalid usage, or not found; 3 the daemon or another
+Exit codes: 0 done; 1 refused by the guard or declined by you, or a person must decide; 2 invalid usage, or not found; 3 the daemon or another
 server cannot be reached, or the daemon must be stopped first; 4 a bug or a disk error; 5 the claim or card changed after it
 was read.
 

@@ -96,8 +96,12 @@ pub(super) fn confirm(cx: &mut Context, yes: bool, question: impl Into<SafeText>
         return Ok(true);
     }
     let question = question.into();
-    let answers = if cx.ui.json { None } else { Asker::new() };
-    match answers {
+    if cx.ui.json {
+        return Err(
+            CliError::usage(text!("not confirmed: with `--json` nobody is asked “{}”", question)).hint("add `--yes`")
+        );
+    }
+    match Asker::new() {
         Some(mut asker) => asker.yes(cx, question),
         None => Err(CliError::usage(text!("not confirmed: there is no terminal to answer “{}” on", question))
             .hint("add `--yes`")),

@@ -19,7 +19,8 @@ use crate::{
 pub(crate) enum Exit {
     /// Done.
     Ok = 0,
-    /// The guard refused it, or a person must decide. Not an error: the answer says why and what to do.
+    /// The guard refused it, the person who was asked declined it, or a person must decide. Not an error: the answer says
+    /// why and what to do.
     Refused = 1,
     /// Wrong usage, or not found.
     Usage = 2,

@@ -99,7 +99,7 @@ enum What {
     /// For each domain, fit the similarity from which claims count as equal, using judged pairs. Asks before it applies the result.
     Calibrate {
         /// Apply the result without asking.
-        #[arg(long, conflicts_with = "reset")]
+        #[arg(short, long, conflicts_with = "reset")]
         yes: bool,
         /// Return to the threshold of the settings in all domains.
         #[arg(long)]
@@ -294,7 +294,14 @@ async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError
     }
     let path = path.as_deref().map(absolute).transpose()?;
     let (client, caller) = writer(cx).await?;
-    let answer = client.notes_check(&NotesCheckRequest { caller, path }).await?;
+    let answer = client.notes_check(&NotesCheckRequest { caller, path: path.clone() }).await?;
+    if answer.files == 0 {
+        let error = CliError::usage(match path {
+            Some(path) => format!("nothing was checked: no rule file could be read in {path}"),
+            None => "nothing was checked: no followed file could be read".to_owned(),
+        });
+        return Err(answer.problems.iter().fold(error, CliError::hint));
+    }
     let agrees = answer.conflicts.is_empty();
     if cx.ui.json {
         cx.ui.value(&answer);
@@ -318,8 +325,7 @@ async fn check(cx: &mut Context, path: Option<PathBuf>) -> Result<Exit, CliError
         ));
     }
     // What could not be compared may conflict, too.
-    let is_checked = answer.files > 0 && answer.problems.is_empty();
-    Ok(match (agrees, is_checked) {
+    Ok(match (agrees, answer.problems.is_empty()) {
         (false, _) => Exit::Refused,
         (true, false) => Exit::Usage,
         (true, true) => Exit::Ok,

@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     } else {
         show(cx, &answer);
     }
-    Ok(if answer.hits.is_empty() && answer.references.is_empty() { Exit::Usage } else { Exit::Ok })
+    Ok(if answer.verdict == RecallVerdict::Nothing { Exit::Usage } else { Exit::Ok })
 }
 
 fn show(cx: &mut Context, answer: &RecallAnswer) {

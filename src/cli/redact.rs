@@ -15,7 +15,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    if !args.yes {
+    if !args.yes && !cx.ui.json {
         let client = cx.client().await?;
         // The id may also name the card of a refused write: then there is nothing to show.
         if let Ok(claim) = client.claim(args.act.target()).await {
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     if !ask::confirm(cx, args.yes, "Remove its text everywhere? This cannot be undone.")? {
         cx.ui.line("Nothing was removed.");
-        return Ok(Exit::Ok);
+        return Ok(Exit::Refused);
     }
     act::run(args.act, cx, async |client, request| client.redact(request).await).await
 }

@@ -164,6 +164,10 @@ fn projects_that_contradict_each_other_have_one_card_and_those_that_agree_one_in
         let odd = home.run(["notes", "clusters", "--similarity", odd]);
         assert!(odd.code == Some(2) && odd.stderr.contains("expected 1 to 100"), "{odd:?}");
     }
+    fs::create_dir(home.work().join("empty")).unwrap();
+    let nothing = home.run(["notes", "check", "empty"]);
+    assert!(nothing.code == Some(2) && nothing.stdout.is_empty(), "{nothing:?}");
+    assert!(nothing.stderr.contains("no rule file could be read in "), "{nothing:?}");
     let missing = home.run(["notes", "check", "nowhere.md"]);
     assert!(missing.code == Some(2) && missing.stderr.contains("nowhere.md does not exist"), "{missing:?}");
 }

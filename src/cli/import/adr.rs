@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    How, MAX_FILE,
+    How, ImportEnd, MAX_FILE,
     agree::agreed,
     read,
     report::{SkippedRow, preview},
@@ -42,22 +42,21 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
-    import(&args, cx).await?;
-    Ok(Exit::Ok)
+    Ok(import(&args, cx).await?.exit())
 }
 
-/// Imports the records. Returns the import's number if it changed anything.
-pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<String>, CliError> {
+/// Imports the records.
+pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, CliError> {
     let (records, left) = records(args)?;
     let steps = plan(&records);
     let rows: Vec<ImportRow> = records.iter().map(row).collect();
     if args.how.dry_run {
         let ordered: Vec<ImportRow> = steps.iter().filter_map(|step| rows.get(step.record).cloned()).collect();
         preview(cx, &ordered, &left, None, args.how.details);
-        return Ok(None);
+        return Ok(ImportEnd::Done(None));
     }
     if !agreed(cx, &rows, &left, args.how)? {
-        return Ok(None);
+        return Ok(ImportEnd::Declined);
     }
     let mut sender = Sender::new(cx, "adr", &args.paths, &left).await?;
     let mut claims = BTreeMap::new();
@@ -81,7 +80,7 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<Strin
     if records.is_empty() {
         cx.ui.note("No records found: a record has a section “Decision” or “Decision Outcome”.");
     }
-    Ok(sender.report.undo_number())
+    Ok(ImportEnd::Done(sender.report.undo_number()))
 }
 
 /// Converts a record to a claim.

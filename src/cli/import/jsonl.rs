@@ -60,7 +60,7 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         return Ok(Exit::Ok);
     }
     if !agreed(cx, &rows, &left, args.how)? {
-        return Ok(Exit::Ok);
+        return Ok(Exit::Refused);
     }
     let mut sender = Sender::new(cx, "jsonl", std::slice::from_ref(&args.file), &left).await?;
     let mut new_ids: BTreeMap<ClaimId, ClaimId> = BTreeMap::new();

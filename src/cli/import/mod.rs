@@ -78,6 +78,30 @@ pub(crate) enum ImportSource {
     Rules(Vec<PathBuf>),
 }
 
+/// How an import ended.
+pub(super) enum ImportEnd {
+    /// The person said no.
+    Declined,
+    /// It was done or previewed; with its number, by which it can be undone, if it changed anything.
+    Done(Option<String>),
+}
+
+impl ImportEnd {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Declined => Exit::Refused,
+            Self::Done(_) => Exit::Ok,
+        }
+    }
+
+    fn number(self) -> Option<String> {
+        match self {
+            Self::Declined => None,
+            Self::Done(number) => number,
+        }
+    }
+}
+
 /// Shows what an import would store, asks unless `yes`, and imports it. Returns the import's number, by which it can be undone,
 /// if it changed anything.
 pub(crate) async fn take_in(
@@ -87,10 +111,11 @@ pub(crate) async fn take_in(
     yes: bool,
 ) -> Result<Option<String>, CliError> {
     let how = How { dry_run, yes, details: false, shown: true };
-    match what {
-        ImportSource::Records(paths) => adr::import(&adr::Args { paths, proposed: false, how }, cx).await,
-        ImportSource::Rules(files) => rules::import(&rules::Args { files, history: None, how }, cx).await,
-    }
+    let end = match what {
+        ImportSource::Records(paths) => adr::import(&adr::Args { paths, proposed: false, how }, cx).await?,
+        ImportSource::Rules(files) => rules::import(&rules::Args { files, history: None, how }, cx).await?,
+    };
+    Ok(end.number())
 }
 
 /// Runs the verb.

@@ -87,7 +87,7 @@ pub(super) async fn run(file: &Path, how: How, cx: &mut Context) -> Result<Exit,
     }
     let all: Vec<ImportRow> = versions.iter().flat_map(|version| rows(&path, version)).collect();
     if !agreed(cx, &all, &[], how)? {
-        return Ok(Exit::Ok);
+        return Ok(Exit::Refused);
     }
     let mut sender = Sender::new(cx, "rule history", &[file.to_owned()], &[]).await?;
     let (mut standing, mut done): (Vec<Standing>, usize) = (Vec::new(), 0);

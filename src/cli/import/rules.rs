@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{
-    How, MAX_FILE,
+    How, ImportEnd, MAX_FILE,
     agree::agreed,
     read,
     reimport::{self, Reimport},
@@ -36,12 +36,11 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if let Some(file) = &args.history {
         return super::rule_history::run(file, args.how, cx).await;
     }
-    import(&args, cx).await?;
-    Ok(Exit::Ok)
+    Ok(import(&args, cx).await?.exit())
 }
 
-/// Imports the files. Returns the import's number if it changed anything.
-pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<String>, CliError> {
+/// Imports the files.
+pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<ImportEnd, CliError> {
     let mut files = Vec::new();
     for file in &args.files {
         let text = read(file, MAX_FILE)?;
@@ -74,11 +73,11 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<Strin
     if args.how.dry_run {
         let checks = reimport.check(cx).await?;
         reimport.show(cx, &checks, args.how.details);
-        return Ok(None);
+        return Ok(ImportEnd::Done(None));
     }
     let (rows, left) = (reimport.to_store(), reimport.skipped());
     if !agreed(cx, &rows, &left, args.how)? {
-        return Ok(None);
+        return Ok(ImportEnd::Declined);
     }
     let mut sender = Sender::unique(cx, "rules", &args.files, &left).await?;
     let sent = reimport.send(cx, &mut sender).await;
@@ -88,5 +87,5 @@ pub(super) async fn import(args: &Args, cx: &mut Context) -> Result<Option<Strin
     if empty {
         cx.ui.note("No rules found. Rules are list items or sentences that demand something; `ergo import rules` with --details lists what was skipped.");
     }
-    Ok(sender.report.undo_number())
+    Ok(ImportEnd::Done(sender.report.undo_number()))
 }

@@ -50,7 +50,7 @@ pub(super) async fn send_all(
         return Ok(Exit::Ok);
     }
     if !agreed(cx, rows, left, how)? {
-        return Ok(Exit::Ok);
+        return Ok(Exit::Refused);
     }
     let mut sender = Sender::new(cx, form, files, left).await?;
     sender.all(cx, rows).await?;

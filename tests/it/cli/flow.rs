@@ -142,6 +142,36 @@ fn a_redacted_text_is_gone_from_every_answer() {
 }
 
 #[test]
+fn what_a_person_declines_ends_with_1_and_nothing_is_changed() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let claim = remember(&home, "The password is hunter2.", "It was pasted.");
+    for (args, words) in [
+        (&["redact", &claim, "--reason", "A secret."][..], "Nothing was removed."),
+        (&["setup", "claude-code"], "Nothing was written."),
+    ] {
+        let output = super::run_with_stdin(&home, args, "n\n");
+        assert!(output.code == Some(1) && output.stdout.contains(words), "{output:?}");
+        // Nobody is asked where the answer is for a program, which gets nothing but the error.
+        let output = home.run(args.iter().chain(&["--json"]));
+        assert!(output.code == Some(2) && output.stdout.is_empty(), "{output:?}");
+        assert!(output.stderr.contains("with `--json` nobody is asked"), "{output:?}");
+    }
+    assert!(home.run(["claims"]).ok().stdout.contains("hunter2"));
+}
+
+#[test]
+fn a_question_without_an_answer_ends_with_2_as_with_why() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    remember(&home, "Deploys run at noon.", "Everyone is there.");
+    for verb in ["recall", "why"] {
+        assert_eq!(home.run([verb, "which zebra paints the moon?"]).code, Some(2), "{verb}");
+    }
+    home.run(["recall", "when do deploys run?"]).ok();
+}
+
+#[test]
 fn every_answer_is_json_when_asked_for() {
     let home = TestHome::new();
     let _daemon = home.daemon();
