@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Also have a language model read all claims of the project by date.
     #[arg(long)]
     deep: bool,
-    /// Have the pairs about which the guard is unsure judged without asking first, even if [judge] in config.toml sends them to an endpoint or a command.
+    /// Have the pairs about which the guard is unsure judged without asking first, and with --deep the claims read, even if [judge] in config.toml sends them to an endpoint or a command.
     #[arg(long, conflicts_with = "dry_run")]
     judge: bool,
 }
@@ -67,6 +67,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         judged = Some(judge(cx, &client, caller.clone(), &estimate).await?);
     } else if estimate.left > 0 && !cx.ui.json {
         cx.ui.line(text!("{} in doubt can be judged: {}.", pairs, pair_cost(&estimate)));
+        cx.ui.commands(&[(cx.in_scope("ergo audit --judge"), "have them judged".to_owned())]);
     }
     let story =
         if args.deep { Some(deep_audit::run(cx, &client, &caller, args.dry_run, args.judge).await?) } else { None };
@@ -168,7 +169,7 @@ async fn judge(
         let pairs = count(sum.judged, "pair", "pairs");
         cx.ui.line(text!("{} judged, {} opened; {} left.", pairs, cards, sum.left));
         if stopped {
-            cx.ui.commands(&[("ergo audit".to_owned(), "continue".to_owned())]);
+            cx.ui.commands(&[(cx.in_scope("ergo audit"), "continue".to_owned())]);
         }
     }
     Ok(sum)

@@ -96,7 +96,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         verdict: args.verdict.clone(),
         as_of,
         limit: Some(args.limit),
-        cursor: args.cursor,
+        cursor: args.cursor.clone(),
     };
     let page = client.claims(&query).await?;
     if cx.ui.json {
@@ -109,23 +109,39 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         || [&query.kind, &query.who, &query.source, &query.without, &query.not_who, &query.not_source, &query.verdict]
             .into_iter()
             .any(Option::is_some);
-    show(cx, &page, &place, narrowed, as_of.is_some());
-    Ok(Exit::Ok)
-}
-
-fn show(cx: &mut Context, page: &ClaimsPage, place: &str, narrowed: bool, earlier: bool) {
-    let now = Context::now();
+    let now = as_of.unwrap_or_else(Context::now);
     for claim in &page.items {
         cx.ui.claim_row(claim, now);
     }
+    if page.items.is_empty() && (narrowed || !matches!(args.status.as_str(), "active" | "all")) {
+        nothing_matches(cx, &args, narrowed, &place);
+    } else {
+        show_rest(cx, &page, &place, as_of.is_some());
+    }
+    Ok(Exit::Ok)
+}
+
+/// Says that no claim has the given status or passes the filters, and how to find more.
+fn nothing_matches(cx: &mut Context, args: &Args, filtered: bool, place: &str) {
+    if filtered {
+        cx.ui.line(text!("No claim in {} matches.", place));
+    } else {
+        cx.ui.line(text!("No {} claims in {}.", args.status, place));
+    }
+    let mut ways = Vec::new();
+    if args.status != "all" {
+        ways.push((paging::with_status("all"), "include claims of any status".to_owned()));
+    }
+    if !args.all {
+        ways.push((paging::in_all_scopes(), "search all scopes".to_owned()));
+    }
+    cx.ui.commands(&ways);
+}
+
+/// Shows what stands below the rows: that there are no claims at all, or how to go on.
+fn show_rest(cx: &mut Context, page: &ClaimsPage, place: &str, earlier: bool) {
     if page.items.is_empty() {
-        if narrowed {
-            cx.ui.line(text!("No claim in {} matches.", place));
-            cx.ui.commands(&[
-                ("ergo claims --status all".to_owned(), "include superseded and retracted claims".to_owned()),
-                ("ergo claims --all".to_owned(), "search all scopes".to_owned()),
-            ]);
-        } else if earlier {
+        if earlier {
             cx.ui.line(text!("There were no claims in {} at that time.", place));
             cx.ui.commands(&[("ergo log --all".to_owned(), "show what was stored when".to_owned())]);
         } else {

@@ -58,7 +58,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let query = ConflictsQuery {
         org_id,
         project,
-        status: Some(args.status),
+        status: Some(args.status.clone()),
         kind: None,
         as_of,
         limit: Some(args.limit),
@@ -72,14 +72,18 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     for card in &page.items {
         cx.ui.card_row(card, now);
     }
-    if page.items.is_empty() && as_of.is_some() {
-        cx.ui.line(text!("No conflicts were open in {} at that time.", place));
-    } else if page.items.is_empty() {
-        cx.ui.line(text!("No open conflicts in {}.", place));
-        cx.ui.commands(&[
-            ("ergo audit".to_owned(), "compare all active claims".to_owned()),
-            ("ergo conflicts --status all".to_owned(), "include settled conflicts".to_owned()),
-        ]);
+    if page.items.is_empty() {
+        let status = if args.status == "all" { String::new() } else { format!("{} ", args.status) };
+        let then = if as_of.is_some() { " at that time" } else { "" };
+        cx.ui.line(text!("No {}conflicts in {}{}.", status, place, then));
+        let mut ways = Vec::new();
+        if as_of.is_none() && !args.all {
+            ways.push((cx.in_scope("ergo audit"), "compare all active claims".to_owned()));
+        }
+        if args.status != "all" {
+            ways.push((paging::with_status("all"), "list those of any status".to_owned()));
+        }
+        cx.ui.commands(&ways);
     } else if let Some(next) = &page.next {
         let (shown, total) = (page.items.len(), count(page.total, "conflict", "conflicts"));
         cx.ui.note(text!("{} of {} shown. More: {}", shown, total, paging::next_page(next)));

@@ -19,7 +19,7 @@ use crate::{
     domain::{
         Scope,
         scope::{InvalidScope, ORGANISATION},
-        text::escape,
+        text::{escape, quote},
     },
 };
 
@@ -179,6 +179,18 @@ impl Context {
     pub(crate) fn names_scope(&self) -> bool {
         let Globals { scope, org, project, .. } = &self.globals;
         scope.is_some() || org.is_some() || project.is_some()
+    }
+
+    /// Returns a command with the flags by which this one names its scope.
+    pub(crate) fn in_scope(&self, command: &str) -> String {
+        let Globals { scope, org, project, .. } = &self.globals;
+        let mut command = command.to_owned();
+        for (flag, value) in [("--scope", scope), ("--org", org), ("--project", project)] {
+            if let Some(value) = value {
+                command = format!("{command} {flag} {}", quote(value));
+            }
+        }
+        command
     }
 
     /// Returns a client and the scope to read. Reports an invalid scope before any daemon is started.

@@ -33,6 +33,7 @@ pub(super) async fn run(
     if estimate.left == 0 || dry_run || !agreed(cx, &estimate.judges, judge, begin, question)? {
         if estimate.left > 0 && !cx.ui.json {
             cx.ui.line(text!("The story can be read, {}: {}.", claims, price));
+            cx.ui.commands(&[(cx.in_scope("ergo audit --deep --judge"), "have it read".to_owned())]);
         }
         return Ok(estimate);
     }
@@ -60,7 +61,7 @@ pub(super) async fn run(
         };
         cx.ui.line(text!("{} opened{}; {} left to read.", questions, dropped, count(sum.left, "claim", "claims")));
         if stopped {
-            cx.ui.commands(&[("ergo audit --deep".to_owned(), "continue".to_owned())]);
+            cx.ui.commands(&[(cx.in_scope("ergo audit --deep"), "continue".to_owned())]);
         } else if sum.cards > 0 {
             cx.ui.commands(&[("ergo story --marks".to_owned(), "show them".to_owned())]);
         }

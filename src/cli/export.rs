@@ -117,6 +117,10 @@ async fn write_block(
         ..NotesWriteRequest::default()
     };
     let answer = client.notes_write(&request).await?;
+    if cx.ui.json {
+        cx.ui.value(&answer);
+        return Ok(Exit::Ok);
+    }
     if !answer.written {
         cx.ui.line(text!("{} is up to date.", file.display()));
         return Ok(Exit::Ok);
@@ -184,7 +188,7 @@ async fn events(cx: &mut Context, client: &Client, scope: &Scope) -> Result<Vec<
     let events = paging::all(async |cursor| {
         let page = client.log(&LogQuery { cursor, ..query.clone() }).await?;
         count += page.items.len();
-        cx.ui.progress(text!("reading acts: {}", count));
+        cx.ui.progress(text!("reading changes: {}", count));
         Ok((page.items, page.next))
     })
     .await;

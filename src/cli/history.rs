@@ -22,7 +22,7 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         cx.ui.value(&history);
         return Ok(Exit::Ok);
     }
-    let now = Context::now();
+    let now = as_of.unwrap_or_else(Context::now);
     let heading = |cx: &mut Context, title: &str| {
         let title = cx.ui.paint(Style::Strong, title);
         cx.ui.line(text!("\n{}", title));

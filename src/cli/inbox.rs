@@ -20,7 +20,7 @@ use crate::{
 /// List what needs attention: conflicts, reviews, warnings, agents' proposals, events that the team does not accept (quarantine), join requests.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Without a flag it lists all scopes, as the app does; `--here`, `--project` or `--scope` selects one. `ergo tui` opens the same list."
+    after_help = "Without a flag it lists all scopes; `--here`, `--project` or `--scope` selects one. The app opens on the project of the repository, and `S` there shows all scopes."
 )]
 pub(crate) struct Args {
     /// Only this project.
@@ -98,13 +98,15 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
     if inbox.doubts > 0 {
         let title = cx.ui.paint(Style::Strong, "To judge");
         cx.ui.line(text!("{}: {} that may contradict each other", title, count(inbox.doubts, "pair", "pairs")));
-        besides.push(("ergo judge".to_owned(), "judge them, one by one".to_owned()));
+        let judge = if scope.is_some() { cx.in_scope("ergo judge") } else { "ergo judge --all".to_owned() };
+        besides.push((judge, "judge them, one by one".to_owned()));
     }
     if inbox.promotions > 0 {
         let title = cx.ui.paint(Style::Strong, "To promote");
         let rules = count(inbox.promotions, "rule", "rules");
         cx.ui.line(text!("{}: {} that several projects of an organisation state", title, rules));
-        besides.push(("ergo promote".to_owned(), "list them".to_owned()));
+        let what = if scope.is_some() { "list them" } else { "list those of your organisation; --org names another" };
+        besides.push((cx.in_scope("ergo promote"), what.to_owned()));
     }
     if inbox.total == 0 {
         return cx.ui.commands(&besides);
@@ -113,7 +115,8 @@ pub(super) fn show(cx: &mut Context, inbox: &Inbox, scope: Option<&Scope>) {
     cx.ui.line(text!("{} attention. Next:", count(inbox.total, "item needs", "items need")));
     let mut commands = first_ways(inbox);
     commands.extend(besides);
-    commands.push(("ergo tui".to_owned(), "review all of it".to_owned()));
+    let what = if scope.is_some() { "review it" } else { "review it: `S` shows all scopes" };
+    commands.push((cx.in_scope("ergo tui"), what.to_owned()));
     cx.ui.commands(&commands);
 }
 
@@ -122,7 +125,7 @@ pub(super) fn nothing(cx: &mut Context, scope: Option<&Scope>) {
     let place = scope.map_or_else(|| "any scope".to_owned(), |scope| escape(&scope.to_string()));
     cx.ui.line(text!("Nothing needs attention in {}.", place));
     cx.ui.commands(&[
-        ("ergo audit".to_owned(), "compare all active claims of this project".to_owned()),
+        (cx.in_scope("ergo audit"), "compare all active claims of this project".to_owned()),
         ("ergo log --all".to_owned(), "show recent changes".to_owned()),
     ]);
 }

@@ -11,11 +11,14 @@ use super::{
 };
 use crate::{
     api::{
-        Caller, ClaimView, Doubts, DoubtsQuery, ErrorCode, JudgePairsRequest, JudgedPair, JudgedPairs, PairEffect,
-        PairInDoubt, VerdictOnPair,
+        Caller, ClaimView, Doubts, DoubtsQuery, ErrorCode, JudgePairsRequest, JudgedPair, JudgedPairs, MAX_PAIRS,
+        PairEffect, PairInDoubt, VerdictOnPair,
     },
     client::{Client, ClientError},
-    domain::{PairVerdict, Scope, text::sanitize_line},
+    domain::{
+        PairVerdict, Scope,
+        text::{escape, sanitize_line},
+    },
 };
 
 /// Judge pairs of stored claims that may contradict each other.
@@ -32,7 +35,7 @@ pub(crate) struct Args {
     #[arg(value_name = "VERDICT")]
     verdict: Option<PairVerdict>,
     /// The reason, in one sentence. It stays on the record.
-    #[arg(short, long, alias = "because", value_name = "WHY")]
+    #[arg(short, long, alias = "because", value_name = "WHY", requires = "pair")]
     reason: Option<String>,
     /// In all scopes.
     #[arg(long, conflicts_with = "pair")]
@@ -55,14 +58,19 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     }
     let (client, scope) = cx.reader().await?;
     let scope = (!args.all).then_some(scope);
-    let doubts = client.doubts(&query(scope.as_ref(), 50)).await?;
+    let doubts = client.doubts(&query(scope.as_ref(), MAX_PAIRS)).await?;
     if cx.ui.json {
         cx.ui.value(&doubts);
         return Ok(Exit::Ok);
     }
     if doubts.total == 0 {
-        cx.ui.line("No pairs to judge.");
-        cx.ui.commands(&[("ergo audit".to_owned(), "compare all active claims".to_owned())]);
+        let place = scope.as_ref().map_or_else(|| "any scope".to_owned(), |scope| escape(&scope.to_string()));
+        cx.ui.line(text!("No pairs to judge in {}.", place));
+        let mut ways = vec![(cx.in_scope("ergo audit"), "compare all active claims".to_owned())];
+        if scope.is_some() {
+            ways.push(("ergo judge --all".to_owned(), "judge those of all scopes".to_owned()));
+        }
+        cx.ui.commands(&ways);
         return Ok(Exit::Ok);
     }
     let caller = cx.anyone()?;
@@ -108,9 +116,13 @@ pub(super) async fn review(
     let mut judged = 0;
     loop {
         // Each verdict may settle other pairs, so the queue is read again.
-        let doubts = client.doubts(&query(scope, 50)).await?;
+        let doubts = client.doubts(&query(scope, MAX_PAIRS)).await?;
         let Some(pair) = doubts.items.iter().find(|pair| !skipped.contains(&pair.id.to_hex())) else {
-            let left = if doubts.total > 0 { format!("; {} left", doubts.total) } else { String::new() };
+            let left = match doubts.total {
+                0 => String::new(),
+                all if all > skipped.len() => format!("; {all} left, of which {} were shown", skipped.len()),
+                all => format!("; {all} left"),
+            };
             cx.ui.line(text!("{} judged{}.", count(judged, "pair", "pairs"), left));
             return Ok(Exit::Ok);
         };

@@ -161,8 +161,16 @@ fn usage(error: &clap::Error) -> ExitCode {
         let _gone = error.print();
         return Exit::Ok.into();
     }
-    // clap quotes arguments unescaped.
-    Ui::new(&Globals::default()).usage_error(&SafeText::lines(error.render()));
+    // Nothing was parsed, so that the flag is looked for as it was typed.
+    let json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
+    let mut ui = Ui::new(&Globals { json, ..Globals::default() });
+    if json {
+        let text = error.render().to_string();
+        ui.error(&CliError::usage(text.trim_end().trim_start_matches("error: ")));
+    } else {
+        // clap quotes arguments unescaped.
+        ui.usage_error(&SafeText::lines(error.render()));
+    }
     Exit::Usage.into()
 }
 

@@ -33,17 +33,33 @@ pub(super) fn next_page(cursor: &str) -> String {
 }
 
 fn next_page_of(words: impl Iterator<Item = String>, cursor: &str) -> String {
+    format!("{} --cursor {}", without(words, &["--cursor"]), text::quote(cursor))
+}
+
+/// Returns this command, with its filters, from the first page on and with another status.
+pub(super) fn with_status(status: &str) -> String {
+    let words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    format!("{} --status {status}", without(words, &["--cursor", "--status"]))
+}
+
+/// Returns this command, with its filters, from the first page on and for all scopes.
+pub(super) fn in_all_scopes() -> String {
+    let words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    format!("{} --all", without(words, &["--cursor", "--scope", "--org", "--project"]))
+}
+
+/// Returns a command of these arguments without some options, which have a value.
+fn without(mut words: impl Iterator<Item = String>, options: &[&str]) -> String {
     let mut command = "ergo".to_owned();
-    let mut words = words.peekable();
     while let Some(word) = words.next() {
-        if word == "--cursor" {
+        if options.contains(&word.as_str()) {
             words.next();
-        } else if !word.starts_with("--cursor=") {
+        } else if !word.split_once('=').is_some_and(|(option, _)| options.contains(&option)) {
             command.push(' ');
             command.push_str(&text::quote(&word));
         }
     }
-    format!("{command} --cursor {}", text::quote(cursor))
+    command
 }
 
 /// Reads all pages of a list. `fetch` takes a cursor and returns the items and the next cursor.
@@ -70,5 +86,8 @@ mod tests {
         let words = ["claims", "--kind", "constraint", "--cursor", "a1", "free text", "--cursor=b2", "-n", "2"];
         let command = next_page_of(words.into_iter().map(str::to_owned), "c3");
         assert_eq!(command, "ergo claims --kind constraint 'free text' -n 2 --cursor c3");
+        let words = ["claims", "deploy", "--status", "active", "--scope=acme/api", "--kind", "decision"];
+        let command = without(words.into_iter().map(str::to_owned), &["--status", "--scope"]);
+        assert_eq!(command, "ergo claims deploy --kind decision");
     }
 }

@@ -58,13 +58,12 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     if cx.ui.json {
         cx.ui.value(&answer);
     } else {
-        show(cx, &answer);
+        show(cx, &answer, as_of.unwrap_or_else(Context::now));
     }
     Ok(if answer.verdict == RecallVerdict::Nothing { Exit::Usage } else { Exit::Ok })
 }
 
-fn show(cx: &mut Context, answer: &RecallAnswer) {
-    let now = Context::now();
+fn show(cx: &mut Context, answer: &RecallAnswer, now: u64) {
     for note in &answer.notes {
         let note = cx.ui.paint(Style::Dim, note);
         cx.ui.line(note);

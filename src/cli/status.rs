@@ -6,7 +6,7 @@ use super::{
     ui::Style,
 };
 use crate::{
-    api::{Diagnose, SizeByKind, SizeQuery},
+    api::{Diagnose, ScopeView, SizeByKind, SizeQuery},
     domain::text::{escape, sanitize_line},
 };
 
@@ -24,6 +24,8 @@ struct StatusView<'a> {
     #[serde(flatten)]
     diagnose: &'a Diagnose,
     size: &'a SizeByKind,
+    /// The scope of the working directory, or that the flags name; absent before its first claim.
+    this_scope: Option<&'a ScopeView>,
 }
 
 /// Runs the verb.
@@ -33,13 +35,13 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
     let diagnose = client.diagnose().await?;
     let old_before = cx.config()?.store.old_before(Context::now());
     let size = client.size_by_kind(&SizeQuery { before: Some(old_before), by_kind: args.sizes }).await?;
-    if cx.ui.json {
-        cx.ui.value(&StatusView { diagnose: &diagnose, size: &size });
-        return Ok(Exit::Ok);
-    }
     let scope = cx.known_scope(&client).await?;
     let scopes = client.scopes().await?.items;
     let here = scopes.into_iter().find(|view| view.scope == scope);
+    if cx.ui.json {
+        cx.ui.value(&StatusView { diagnose: &diagnose, size: &size, this_scope: here.as_ref() });
+        return Ok(Exit::Ok);
+    }
     let ui = &mut cx.ui;
     let health = &diagnose.health;
     let up = lasting(health.uptime_s);

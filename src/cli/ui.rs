@@ -185,6 +185,19 @@ impl Ui {
         self.progress("");
     }
 
+    /// Shows something on stderr instead of stdout.
+    pub(crate) fn on_stderr_alone(&mut self, show: impl FnOnce(&mut Self)) {
+        let swap = |ui: &mut Self| {
+            std::mem::swap(&mut ui.out, &mut ui.err);
+            std::mem::swap(&mut ui.color, &mut ui.color_err);
+        };
+        // Output so far comes first.
+        let _gone = self.out.flush();
+        swap(self);
+        show(self);
+        swap(self);
+    }
+
     /// Returns `text` in a style if stdout has colour.
     pub(crate) fn paint(&self, style: Style, text: impl Printable) -> SafeText {
         let text = text.to_line();

@@ -36,32 +36,35 @@ pub(crate) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
         ..WhyRequest::default()
     };
     let answer = client.why(&request).await?;
+    let now = as_of.unwrap_or_else(Context::now);
     let drift = answer.answer.as_ref().filter(|_| cx.is_in_project()).and_then(drift_of);
+    let mut judged = Vec::new();
+    if let Some(claim) = &answer.answer {
+        judged = client.history_at(&claim.id.to_hex(), &AsOf { as_of }).await?.events;
+        judged.retain(|event| event.kind.starts_with("judgement."));
+    }
     if cx.ui.json {
         let mut value = serde_json::to_value(&answer).map_err(CliError::internal)?;
-        if let (Some(drift), Some(fields)) = (drift, value.as_object_mut()) {
-            fields.insert("drift".to_owned(), words(drift).into());
+        if let Some(fields) = value.as_object_mut() {
+            fields.extend(drift.map(|drift| ("drift".to_owned(), words(drift).into())));
+            fields.insert("judgements".to_owned(), serde_json::to_value(&judged).map_err(CliError::internal)?);
         }
         cx.ui.value(&value);
     } else {
-        show(cx, &answer, drift, &format!("Nothing in {} answers “{question}”.", escape(&scope.to_string())));
-        if let Some(claim) = &answer.answer {
-            let history = client.history_at(&claim.id.to_hex(), &AsOf { as_of }).await?;
-            judgements(cx, &history.events);
-        }
+        show(cx, &answer, drift, &format!("Nothing in {} answers “{question}”.", escape(&scope.to_string())), now);
+        judgements(cx, &judged, now);
     }
     Ok(if answer.answer.is_some() { Exit::Ok } else { Exit::Usage })
 }
 
 /// Lists what judges said of a claim and others.
-fn judgements(cx: &mut Context, events: &[EventView]) {
-    let judged: Vec<_> = events.iter().filter(|event| event.kind.starts_with("judgement.")).collect();
+fn judgements(cx: &mut Context, judged: &[EventView], now: u64) {
     if judged.is_empty() {
         return;
     }
     heading(cx, "Judgements");
     for event in judged {
-        log::row(&mut cx.ui, event, Context::now());
+        log::row(&mut cx.ui, event, now);
     }
 }
 
@@ -87,8 +90,7 @@ pub(super) fn words(drift: Drift) -> String {
     }
 }
 
-fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &str) {
-    let now = Context::now();
+fn show(cx: &mut Context, answer: &WhyAnswer, drift: Option<Drift>, nothing: &str, now: u64) {
     let ui = &mut cx.ui;
     let Some(claim) = &answer.answer else {
         let nothing = answer.note.as_deref().unwrap_or(nothing);

@@ -50,12 +50,20 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> {
         CliError::usage(format_args!("{path}: {error}")).hint("the export's file is called conversations.json")
     })?;
     if proposals.is_empty() {
+        if cx.ui.json {
+            cx.ui.value(&serde_json::json!({ "list": null, "proposals": 0 }));
+            return Ok(Exit::Ok);
+        }
         cx.ui.line("No decisions found in these chats; no list was written.");
         return Ok(Exit::Ok);
     }
     let text = chat::list(&proposals);
     let written = fs::File::create_new(&args.to).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| CliError::file("create", &args.to, &error).hint("name another list with --to"))?;
+    if cx.ui.json {
+        cx.ui.value(&serde_json::json!({ "list": args.to, "proposals": proposals.len() }));
+        return Ok(Exit::Ok);
+    }
     let many = count(proposals.len(), "proposal", "proposals");
     let list = args.to.display();
     cx.ui.line(text!(

@@ -76,6 +76,16 @@ pub(super) async fn run(file: &Path, how: How, cx: &mut Context) -> Result<Exit,
         past = Some(without_plain_imports(cx, &rule_file).await?);
     }
     let steps: usize = versions.iter().map(|version| version.rules.len()).sum();
+    if how.dry_run && cx.ui.json {
+        let of = |version: &Version| {
+            let Commit { id, day, author, subject } = &version.commit;
+            let rules: Vec<_> = version.rules.iter().map(|rule| &rule.statement).collect();
+            serde_json::json!({ "commit": id, "day": day, "author": author, "subject": subject, "rules": rules })
+        };
+        let versions: Vec<_> = versions.iter().map(of).collect();
+        cx.ui.value(&serde_json::json!({ "dry_run": true, "versions": versions }));
+        return Ok(Exit::Ok);
+    }
     if how.dry_run {
         for version in &versions {
             let Commit { id, day, subject, .. } = &version.commit;
@@ -83,6 +93,7 @@ pub(super) async fn run(file: &Path, how: How, cx: &mut Context) -> Result<Exit,
             let id = id.get(..SHORT_ID).unwrap_or(id);
             cx.ui.line(text!("{}  {}  {}: {}", day, id, rules, text::sanitize_line(subject)));
         }
+        cx.ui.line("The guard checks the rules when they are imported. Nothing was stored.");
         return Ok(Exit::Ok);
     }
     let all: Vec<ImportRow> = versions.iter().flat_map(|version| rows(&path, version)).collect();

@@ -2,7 +2,7 @@
 
 use super::{
     claim::{state, statement, writer},
-    text::{count, quote},
+    text::count,
     time::ago,
 };
 use crate::{
@@ -54,7 +54,10 @@ impl Ui {
         let id = self.paint(Style::Code, stored.claim_id.short());
         let scope = escape(&stored.scope.to_string());
         if self.quiet {
-            self.line(text!("{}", stored.claim_id.short()));
+            // A dry run has no id.
+            if !stored.dry_run {
+                self.line(text!("{}", stored.claim_id.short()));
+            }
         } else if stored.dry_run {
             let clean = stored.warnings.is_empty() && stored.doubts.is_empty();
             let found = if clean { "The guard found no contradiction: it" } else { "It" };
@@ -70,7 +73,7 @@ impl Ui {
             };
             self.line(text!("{} {} in {}{}.", done, id, scope, replaced));
         }
-        self.warnings(&stored.warnings);
+        self.warnings_of_write(&stored.warnings);
         self.doubts(&stored.doubts, &stored.warnings);
     }
 
@@ -105,7 +108,16 @@ impl Ui {
                 self.line("  ergo claims --needs-review");
             }
         }
-        self.warnings(&done.warnings);
+        self.warnings_of_write(&done.warnings);
+    }
+
+    /// Shows the warnings of a write; on stderr if stdout is for the id alone.
+    fn warnings_of_write(&mut self, warnings: &[Warning]) {
+        if self.quiet {
+            self.on_stderr_alone(|ui| ui.warnings(warnings));
+        } else {
+            self.warnings(warnings);
+        }
     }
 
     /// Shows a proposal of an agent, which changed nothing yet.
@@ -143,13 +155,16 @@ impl Ui {
         let label = self.paint(Style::Bad, "Refused:");
         let scope = escape(&refused.scope.to_string());
         self.line(text!("{} this contradicts an active claim in {}.", label, scope));
+        // The numbers of the sides on the card, by which the commands below name them.
+        let sides = if refused.card_id.is_some() { ("[1] written", "[2] against") } else { ("you wrote", "against") };
         if let Some(written) = written {
             self.line("");
-            self.field("you wrote", written);
+            self.field(sides.0, written);
         }
+        let against = if refused.conflicts.len() == 1 { sides.1 } else { "against" };
         for conflict in &refused.conflicts {
             self.line("");
-            self.conflict(conflict, now);
+            self.conflict(against, conflict, now);
         }
         self.line("");
         match refused.card_id {
@@ -159,10 +174,9 @@ impl Ui {
                 self.line("");
                 let card = card.short();
                 let old = refused.conflicts.first().map(|conflict| conflict.claim.id.short()).unwrap_or_default();
-                let why = quote("what changed");
                 self.commands(&[
                     (
-                        format!("ergo resolve {card} --keep 1 --reason {why}"),
+                        format!("ergo resolve {card} --keep 1 --reason '…'"),
                         "something changed: supersede the existing claim".into(),
                     ),
                     (
@@ -187,9 +201,9 @@ impl Ui {
         }
     }
 
-    fn conflict(&mut self, conflict: &Conflict, now: u64) {
+    fn conflict(&mut self, label: &str, conflict: &Conflict, now: u64) {
         let claim = &conflict.claim;
-        self.field("against", statement(claim));
+        self.field(label, statement(claim));
         let author = writer(claim);
         let state = state(claim);
         let line = format!("{} {} · {state} · {} · {author}", claim.kind, claim.id.short(), ago(claim.at, now));

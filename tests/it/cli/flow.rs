@@ -172,6 +172,33 @@ fn a_question_without_an_answer_ends_with_2_as_with_why() {
 }
 
 #[test]
+fn an_empty_list_names_its_status_and_keeps_the_filters_in_what_it_suggests() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    refused(&home);
+    let settled = home.run(["conflicts", "--status", "settled"]).ok().stdout;
+    assert!(settled.contains("No settled conflicts in claude-code/work."), "{settled}");
+    let gone = home.run(["claims", "--status", "retracted"]).ok().stdout;
+    assert!(gone.contains("No retracted claims in claude-code/work."), "{gone}");
+    let filtered = home.run(["claims", "zebra", "--kind", "decision"]).ok().stdout;
+    assert!(filtered.contains("ergo claims zebra --kind decision --status all"), "{filtered}");
+    assert!(filtered.contains("ergo claims zebra --kind decision --all"), "{filtered}");
+    let elsewhere = home.run(["conflicts", "--scope", "acme/web"]).ok().stdout;
+    assert!(elsewhere.contains("ergo audit --scope acme/web"), "{elsewhere}");
+    let judged = home.run(["judge", "--scope", "acme/web"]).ok().stdout;
+    assert!(judged.contains("No pairs to judge in acme/web.") && judged.contains("ergo judge --all"), "{judged}");
+}
+
+#[test]
+fn wrong_arguments_are_reported_as_json_when_asked_for() {
+    let home = TestHome::new();
+    let output = home.run(["claims", "--frob", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&output.stderr).unwrap();
+    assert_eq!((output.code, &error["kind"]), (Some(2), &"usage".into()), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("--frob"), "{error}");
+}
+
+#[test]
 fn every_answer_is_json_when_asked_for() {
     let home = TestHome::new();
     let _daemon = home.daemon();
@@ -190,12 +217,17 @@ fn every_answer_is_json_when_asked_for() {
         &["tui", "--plain"],
         &["remember", "The canary must be blue.", "--reason", "Red is for alarms."],
         &["undo"],
+        &["judge"],
+        &["export", "agents", "AGENTS.md"],
+        &["setup", "claude-code", "--dry-run"],
     ] {
         let output = home.run(args.iter().chain(&["--json"])).ok();
         output.json();
         assert_eq!(output.stdout.lines().count(), 1, "in a pipe it is one line: {args:?}");
         assert!(output.stderr.is_empty(), "{args:?}: {output:?}");
     }
+    assert_eq!(home.run(["status", "--json"]).json()["this_scope"]["scope"]["project"], "work");
+    assert!(home.run(["why", "canary", "--json"]).json()["judgements"].is_array());
 }
 
 #[test]
@@ -232,6 +264,11 @@ fn a_quiet_write_prints_the_id_alone() {
     let _daemon = home.daemon();
     let output = home.run(["remember", "Deploys run at noon.", "--reason", "Everyone is there.", "-q"]).ok();
     assert_eq!(redacted(&output.stdout), "####__id__\n");
+    let warned = home.run(["remember", "Is the port 8080?", "--reason", "Nobody knows.", "-q"]).ok();
+    assert_eq!(redacted(&warned.stdout), "####__id__\n");
+    assert!(warned.stderr.contains("Warning:"), "{warned:?}");
+    let tried = home.run(["remember", "Builds run at night.", "--reason", "Idle machines.", "-q", "--dry-run"]).ok();
+    assert_eq!(tried.stdout, "", "nothing was stored that has an id");
 }
 
 #[test]
