@@ -4,6 +4,7 @@
 
 mod agents;
 pub mod batch;
+mod beside;
 pub mod bundle;
 pub mod calibrate;
 pub mod claim_limits;
@@ -33,6 +34,7 @@ use request::request;
 
 pub use agents::*;
 pub use batch::*;
+pub use beside::*;
 pub use bundle::*;
 pub use calibrate::*;
 pub use claim_limits::limits;

@@ -14,6 +14,7 @@ const SHARED_FILES: &[(&str, &str)] = &[
     ("agents", "agents that are connected, and what they did"),
     ("audit", "the search for contradictions among what is stored"),
     ("backup", "the copy of the store"),
+    ("beside", "claims that stand beside what they seem to contradict"),
     ("bundle", "files of events for devices without a network"),
     ("calibrate", "fitting the floor to a scope"),
     ("card", "the record of one contradiction"),
