@@ -18,7 +18,7 @@ use crate::domain::{
 const STRUCTURAL: Stages = Stages { structural: true, aligned: false };
 
 /// The version of the comparison.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The most terms of a statement that are indexed.
 const MAX_TERMS: usize = 64;
@@ -129,7 +129,7 @@ mod tests {
              weights = {aligned = 1.7521, found = 3.1416, intercept = -4.4613, structural_contradiction = 1.7381}",
         )
         .unwrap();
-        assert_eq!((VERSION, &weights::built_in().rules), (2, &rules));
+        assert_eq!((VERSION, &weights::built_in().rules), (3, &rules));
     }
 
     #[test]
