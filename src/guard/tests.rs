@@ -37,6 +37,13 @@ fn judged(first: &str, second: &str) -> GuardReport {
     judge(&Guard::default(), &new_claim(second), &[new_claim(first)], under("2026-01-01"))
 }
 
+/// Returns whether the rules neither refuse the second claim nor call the two compatible, so that the models decide.
+fn is_left_open(first: &str, second: &str) -> bool {
+    let (first, second) = (parse(&new_claim(first)), parse(&new_claim(second)));
+    let ruling = Guard::default().weigh_stored(&second, &first, under("2026-01-01"));
+    ruling.is_some_and(|ruling| !ruling.compatible && ruling.tier != Tier::Block)
+}
+
 #[test]
 fn the_written_pairs() {
     let mut wrong = Vec::new();
@@ -51,6 +58,7 @@ fn the_written_pairs() {
         let right = match label {
             "contradiction" => report.tier == Tier::Block,
             "known miss" => true,
+            "open" => is_left_open(first, second) && is_left_open(second, first),
             _ => report.tier != Tier::Block,
         };
         if !right {
