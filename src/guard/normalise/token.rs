@@ -52,9 +52,12 @@ pub(crate) fn tokenise(text: &str) -> Vec<Token> {
     let mut tokens = Vec::with_capacity(text.len() / 5 + 1);
     let mut chars = text.char_indices().peekable();
     let mut in_code = false;
+    // A backtick without a second one, as in "Don`t", begins no code.
+    let mut backticks_left = text.matches('`').count();
     while let Some(&(start, c)) = chars.peek() {
         if c == '`' {
-            in_code = !in_code;
+            backticks_left -= 1;
+            in_code = !in_code && backticks_left > 0;
             chars.next();
         } else if let Some((length, compared)) =
             begins_value(text, start, c).then(|| super::value::read(&text[start..], is_versioned(&tokens))).flatten()
@@ -217,6 +220,12 @@ mod tests {
             words("team’s src/.env c++ C# 5% --no-spawn"),
             ["team", "src/.env", "c++", "c#", "5%", "--no-spawn"]
         );
+    }
+
+    #[test]
+    fn a_single_backtick_begins_no_code() {
+        let code = |text: &str| tokenise(text).iter().filter(|token| token.kind == TokenKind::Code).count();
+        assert_eq!((code("Don`t use Redis"), code("use `bd` or `dolt push`"), code("a `b` c ` d")), (0, 3, 1));
     }
 
     #[test]
