@@ -120,9 +120,10 @@ pub(crate) fn reject(norms: &mut [Norm]) {
     }
 }
 
-/// Returns whether the statement contains the words of a norm, so that a normaliser cannot make up a contradiction.
-fn is_grounded(norm: &Norm, statement: &str) -> bool {
-    let statement = statement.to_lowercase();
+/// Returns whether the statement contains the words of a norm, so that a normaliser cannot make up a contradiction. Both are in
+/// composed form (NFC), however the statement was written.
+fn is_grounded(norm: &Norm, statement: &Parsed) -> bool {
+    let statement = statement.text.to_lowercase();
     norm.words.iter().all(|words| statement.contains(&words.to_lowercase()))
 }
 
@@ -167,8 +168,8 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
         let (norm, their_norm) = (&ours.norms[i], &theirs.norms[j]);
         let held = comparison.relation == Relation::Contradiction
             && !labels_differ
-            && is_grounded(norm, &ours.claim.statement)
-            && is_grounded(their_norm, &theirs.claim.statement);
+            && is_grounded(norm, &ours.parsed)
+            && is_grounded(their_norm, &theirs.parsed);
         ruling.evidence = Evidence {
             stage: if norm.subject_kind == SubjectKind::Missing || their_norm.subject_kind == SubjectKind::Missing {
                 Stage::Normalise

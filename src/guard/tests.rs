@@ -149,6 +149,12 @@ fn qualifiers_override_the_text() {
 }
 
 #[test]
+fn a_statement_in_decomposed_form_keeps_its_contradictions() {
+    let decomposed = "The owner of the cafe\u{301} service is Zoe\u{308}.";
+    assert_eq!(judged(decomposed, "The owner of the café service is Ada.").tier, Tier::Block);
+}
+
+#[test]
 fn questions_are_missing_and_prose_is_not() {
     let kind = |statement: &str| new_claim(statement).norms[0].subject_kind;
     assert_eq!(kind("Should we use Postgres?"), SubjectKind::Missing);
