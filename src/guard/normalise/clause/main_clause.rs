@@ -165,6 +165,8 @@ pub(super) fn main_clause(items: &[Item], from: usize, to: usize) -> Clause {
             Cue::Should => preferred = true,
             Cue::May => allowed = true,
             Cue::MayNot => released = true,
+            // "Neither X nor Y": one negation.
+            Cue::Not if items[at].lower == "nor" && negations > 0 => {}
             Cue::Not => negations += 1,
             Cue::Prohibit => negations += 1,
             Cue::Only => clause.only = true,
