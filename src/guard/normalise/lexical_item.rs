@@ -108,8 +108,14 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
             at += 1;
             continue;
         }
-        let word_at =
-            |offset: usize| tokens.get(at + 1 + offset).filter(|t| t.kind == TokenKind::Word).map(|t| t.lower.as_str());
+        // "are not only" contains no "are not".
+        let word_at = |offset: usize| {
+            let ahead = at + 1 + offset;
+            tokens
+                .get(ahead)
+                .filter(|t| t.kind == TokenKind::Word && !is_not_only(tokens, ahead))
+                .map(|t| t.lower.as_str())
+        };
         let stem_at = |offset: usize| {
             tokens
                 .get(at + 1 + offset)
@@ -119,9 +125,13 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
         // Words in code are names: `edit` is a command, not a way to change something.
         let quoted = token.kind == TokenKind::Code && !token.capital;
         let phrase = if quoted { None } else { lexicon.phrase(&stems[at], stem_at) };
-        let cue = (token.kind == TokenKind::Word)
-            .then(|| lexicon.cues(&token.lower, word_at).find(|(cue, length)| cue_holds(*cue, tokens, at, *length)))
-            .flatten();
+        let cue = if is_not_only(tokens, at) {
+            Some((Cue::NotOnly, 2))
+        } else {
+            (token.kind == TokenKind::Word)
+                .then(|| lexicon.cues(&token.lower, word_at).find(|(cue, length)| cue_holds(*cue, tokens, at, *length)))
+                .flatten()
+        };
         // An IP address is not an amount.
         let number = (phrase.is_none() && token.kind != TokenKind::Code)
             .then(|| {
@@ -188,6 +198,12 @@ fn lift_parentheses(items: Vec<Item>) -> Vec<Item> {
     }
     out.append(&mut lifted);
     out
+}
+
+/// Returns whether "not only", "don't just" or the like begins at `at`: a "not" that negates nothing.
+fn is_not_only(tokens: &[Token], at: usize) -> bool {
+    let word = |at: usize| tokens.get(at).filter(|t| t.kind == TokenKind::Word).map_or("", |t| t.lower.as_str());
+    (word(at) == "not" || word(at).ends_with("n't")) && matches!(word(at + 1), "only" | "just" | "merely")
 }
 
 /// Returns whether a phrase that looks like a cue is one here.
