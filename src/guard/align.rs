@@ -49,6 +49,10 @@ pub(crate) fn relation(x: &Item, y: &Item) -> Option<WordRelation> {
             Some(WordRelation::Amount)
         };
     }
+    if x.kind == ItemKind::Number && y.kind == ItemKind::Number {
+        // The days of two events: different ones prove nothing.
+        return (x.id == y.id).then_some(WordRelation::Same);
+    }
     if x.kind != ItemKind::Content || y.kind != ItemKind::Content {
         return None;
     }

@@ -72,6 +72,15 @@ pub(crate) fn disjoint_time(a: &Norm, b: &Norm) -> bool {
     before(&a.valid_until, &b.valid_from) || before(&b.valid_until, &a.valid_from)
 }
 
+/// Returns the result for two norms that ask for the same: they say the same if they hold at the same times.
+fn same_norm(ours: &Norm, theirs: &Norm, field: &'static str) -> Comparison {
+    if (&ours.valid_from, &ours.valid_until) == (&theirs.valid_from, &theirs.valid_until) {
+        comparison(Relation::Consistent, Confidence::High, RuleId::SameNorm, field)
+    } else {
+        comparison(Relation::Uncertain, Confidence::Med, RuleId::Undecided, "time")
+    }
+}
+
 /// Returns whether exactly one of two norms is limited in scope or time.
 fn one_sided(a: &Norm, b: &Norm) -> bool {
     a.scope.env.is_some() != b.scope.env.is_some()
@@ -120,8 +129,8 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
     use Relation::{Coexist, Consistent, Contradiction, Incomparable, Uncertain, Unknown};
     use RuleId::{
         DisjointLimits, DisjointScope, DisjointTime, DoubleOpposition, FuzzySubject, MissingSubject, NarrowerScope,
-        OpposingModality, OpposingObject, OtherAspect, OtherLimit, OtherObject, OtherSubject, OtherValue, SameNorm,
-        Undecided, ValueConflict,
+        OpposingModality, OpposingObject, OtherAspect, OtherLimit, OtherObject, OtherSubject, OtherValue, Undecided,
+        ValueConflict,
     };
 
     if ours.subject_kind == SubjectKind::Missing || theirs.subject_kind == SubjectKind::Missing {
@@ -175,19 +184,19 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
                 return if disjoint && demanded {
                     comparison(Contradiction, High, DisjointLimits, "limit")
                 } else if ours.limit == theirs.limit {
-                    comparison(Consistent, High, SameNorm, "limit")
+                    same_norm(ours, theirs, "limit")
                 } else {
                     comparison(Uncertain, Med, OtherLimit, "limit")
                 };
             }
             return match (&ours.value, &theirs.value) {
-                (Some(a), Some(b)) if a == b => comparison(Consistent, High, SameNorm, "value"),
+                (Some(a), Some(b)) if a == b => same_norm(ours, theirs, "value"),
                 // A value that is limited in scope or time may be an exception to one that is not.
                 (Some(_), Some(_)) if one_sided(ours, theirs) => comparison(Uncertain, Med, NarrowerScope, "scope"),
                 (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
                     comparison(Contradiction, High, ValueConflict, "value")
                 }
-                (None, None) if ours.limit == theirs.limit => comparison(Consistent, High, SameNorm, "modality"),
+                (None, None) if ours.limit == theirs.limit => same_norm(ours, theirs, "modality"),
                 _ => comparison(Uncertain, Med, Undecided, "value"),
             };
         }
@@ -304,6 +313,7 @@ mod tests {
     #[case(Must, "deploy.canary used =blue", Must, "deploy.canary used =blue", Consistent, High, RuleId::SameNorm)]
     #[case(Must, "deploy used", Must, "deploy used", Consistent, High, RuleId::SameNorm)]
     #[case(Must, "deploy used", Must, "deploy used =blue", Uncertain, Med, RuleId::Undecided)]
+    #[case(Must, "api.port =80 ..2026-03-31", Must, "api.port =80", Uncertain, Med, RuleId::Undecided)]
     #[case(Must, "deploy used", MustNot, "test used", Unknown, Low, RuleId::OtherSubject)]
     fn the_comparison(
         #[case] a: Modality,

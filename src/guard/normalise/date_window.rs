@@ -1,8 +1,12 @@
 //! Dates and periods: "until 31 March 2026", "between 1 January and 31 March 2026", "in Q3 2026".
+//!
+//! Only some dates say when a statement holds. In "the launch is on 31 March" or "as decided in 2024" the date is content, and two
+//! statements with different dates do not say the same.
 
 use jiff::civil::Date;
 
 use super::token::{Token, TokenKind};
+use crate::guard::lexicon::lexicon;
 
 /// A period of days, both ends inclusive; an open end is unset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +26,29 @@ impl DateWindow {
     pub(crate) fn is_open(self) -> bool {
         self.from.is_none() && self.until.is_none()
     }
+}
+
+/// What a date is for its statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DateRole {
+    /// A part of the period in which the statement holds.
+    Period,
+    /// The value of the subject: "the launch date is 2026-03-31".
+    Value,
+    /// A word like any other.
+    Content,
+}
+
+/// A date in a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StatedDate {
+    /// The index of its first token.
+    pub(crate) at: usize,
+    /// How many tokens it has.
+    pub(crate) length: usize,
+    pub(crate) role: DateRole,
+    /// The days that it names, `YYYY-MM-DD` or `YYYY-MM-DD/YYYY-MM-DD`, without a year that is unknown.
+    pub(crate) name: String,
 }
 
 /// The days that one expression names; the year may be missing.
@@ -62,8 +89,11 @@ fn last_day(month: i8) -> i8 {
     }
 }
 
+/// The years that a statement may name.
+const YEARS: std::ops::Range<i16> = 1970..2200;
+
 fn year(word: &str) -> Option<i16> {
-    (word.len() == 4).then(|| word.parse().ok()).flatten().filter(|year| (1970..2200).contains(year))
+    (word.len() == 4).then(|| word.parse().ok()).flatten().filter(|year| YEARS.contains(year))
 }
 
 fn day(word: &str) -> Option<i8> {
@@ -74,6 +104,12 @@ fn day(word: &str) -> Option<i8> {
 fn quarter(number: i8) -> Option<((i8, i8), (i8, i8))> {
     let last = number.checked_mul(3).filter(|m| (3..=12).contains(m))?;
     Some(((last - 2, 1), (last, last_day(last))))
+}
+
+/// Returns the month that the token at `at` names. "May" and "march" are verbs unless written as names.
+fn month_at(tokens: &[Token], at: usize) -> Option<i8> {
+    let token = tokens.get(at).filter(|t| t.kind == TokenKind::Word)?;
+    month(&token.lower).filter(|_| token.capital || !matches!(token.lower.as_str(), "may" | "march"))
 }
 
 /// Reads a span that starts at token `at`; returns it with the number of tokens.
@@ -92,26 +128,30 @@ fn span(tokens: &[Token], at: usize) -> Option<(Span, usize)> {
         Some((Span { year, first, last }, taken + more))
     };
     let first = word(0)?;
-    if let Ok(date) = first.parse::<Date>() {
+    // Other numbers of eight digits are no dates.
+    if let Some(date) = first.parse::<Date>().ok().filter(|date| YEARS.contains(&date.year())) {
         let day = (date.month(), date.day());
         return Some((Span { year: Some(date.year()), first: day, last: day }, 1));
     }
-    if let Some(month) = month(first) {
-        let capital = tokens[at].capital;
+    if let Some(month) = month_at(tokens, at) {
         if let Some(day) = word(1).and_then(day) {
             return with_year((month, day), (month, day), 2);
         }
         if let Some((year, more)) = year_at(1) {
             return Some((Span { year: Some(year), first: (month, 1), last: (month, last_day(month)) }, 1 + more));
         }
-        // "may" and "march" are verbs unless written as names.
-        return (capital && at > 0)
-            .then_some((Span { year: None, first: (month, 1), last: (month, last_day(month)) }, 1));
+        // "The owner is April": a name.
+        let named = tokens[at].capital && (is_introduced(tokens, at) || at > 0 && tokens[at - 1].lower == "between");
+        return named.then_some((Span { year: None, first: (month, 1), last: (month, last_day(month)) }, 1));
     }
-    if let (Some(day), Some(month)) = (day(first), word(1).and_then(month)) {
+    // "Phase 2 may run": only before a year is the small "may" a month.
+    let month_after = |offset: usize| {
+        month_at(tokens, at + offset).or_else(|| year_at(offset + 1).and_then(|_| word(offset).and_then(month)))
+    };
+    if let (Some(day), Some(month)) = (day(first), month_after(1)) {
         return with_year((month, day), (month, day), 2);
     }
-    if let (Some(day), Some("of"), Some(month)) = (day(first), word(1), word(2).and_then(month)) {
+    if let (Some(day), Some("of"), Some(month)) = (day(first), word(1), month_after(2)) {
         return with_year((month, day), (month, day), 3);
     }
     if let Some((first, last)) = first.strip_prefix('q').and_then(|n| n.parse().ok()).and_then(quarter) {
@@ -129,7 +169,56 @@ fn span(tokens: &[Token], at: usize) -> Option<(Span, usize)> {
         let skip = if word(2) == Some("of") { 3 } else { 2 };
         return with_year(from, to, skip);
     }
-    year(first).map(|year| (Span { year: Some(year), first: (1, 1), last: (12, 31) }, 1))
+    let bare = year(first).filter(|_| is_introduced(tokens, at) && !is_counted(tokens, at))?;
+    Some((Span { year: Some(bare), first: (1, 1), last: (12, 31) }, 1))
+}
+
+/// Returns whether a word before the token at `at` introduces a date.
+fn is_introduced(tokens: &[Token], at: usize) -> bool {
+    at > 0
+        && matches!(
+            tokens[at - 1].lower.as_str(),
+            "in" | "during"
+                | "since"
+                | "until"
+                | "till"
+                | "from"
+                | "before"
+                | "after"
+                | "through"
+                | "throughout"
+                | "of"
+                | "by"
+                | "for"
+        )
+}
+
+/// Returns whether the number at `at` is an amount, not a year: "for 2000 connections", "in 2000 ms".
+fn is_counted(tokens: &[Token], at: usize) -> bool {
+    let Some(next) = tokens.get(at + 1).filter(|t| t.kind == TokenKind::Word) else { return false };
+    let (lexicon, word) = (lexicon(), next.lower.as_str());
+    // "From 2000 to 3000 connections".
+    let other = tokens.get(at + 2).filter(|t| t.kind == TokenKind::Number && matches!(word, "to" | "and" | "or"));
+    if other.is_some_and(|other| year(&other.lower).is_none() && day(&other.lower).is_none()) {
+        return true;
+    }
+    // "In 2026 deploys are frozen" begins with a year.
+    lexicon.unit(word).is_some()
+        || !(is_opening(tokens, at - 1) || lexicon.is_stop(word) || lexicon.cues(word, |_| None).next().is_some())
+}
+
+/// Returns whether the token at `at` begins a statement, or a part of it between marks.
+fn is_opening(tokens: &[Token], at: usize) -> bool {
+    at.checked_sub(1).is_none_or(|before| matches!(tokens[before].kind, TokenKind::Punct(_)))
+}
+
+/// Returns whether the token at `at` is in a part of the sentence that tells of something else: "which is supported until 2026".
+fn is_aside(tokens: &[Token], at: usize) -> bool {
+    tokens[..at]
+        .iter()
+        .rev()
+        .take_while(|t| !matches!(t.kind, TokenKind::Punct(_)))
+        .any(|t| matches!(t.lower.as_str(), "which" | "who" | "whose" | "because"))
 }
 
 fn date(year: Option<i16>, (month, day): (i8, i8)) -> Option<Date> {
@@ -138,67 +227,67 @@ fn date(year: Option<i16>, (month, day): (i8, i8)) -> Option<Date> {
     date(day).or_else(|| date(28).filter(|_| (month, day) == (2, 29)))
 }
 
-/// Returns the period that the dates of a statement define, and the indexes of their tokens.
-pub(crate) fn date_window(tokens: &[Token]) -> (DateWindow, Vec<usize>) {
+/// Returns the period in which a statement holds, and its dates.
+pub(crate) fn date_window(tokens: &[Token]) -> (DateWindow, Vec<StatedDate>) {
     let mut found: Vec<(Span, usize, usize)> = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        let bare_year = year(&tokens[at].lower).is_some();
-        let introduced = at > 0
-            && matches!(
-                tokens[at - 1].lower.as_str(),
-                "in" | "during"
-                    | "since"
-                    | "until"
-                    | "till"
-                    | "from"
-                    | "before"
-                    | "after"
-                    | "through"
-                    | "throughout"
-                    | "of"
-                    | "by"
-                    | "for"
-            );
         match span(tokens, at) {
-            Some((span, taken)) if !bare_year || introduced => {
+            Some((span, taken)) => {
                 found.push((span, at, taken));
                 at += taken;
             }
-            _ => at += 1,
+            None => at += 1,
         }
     }
     let known = found.iter().rev().find_map(|(span, ..)| span.year);
     let mut window = DateWindow::default();
-    let mut taken = Vec::new();
-    for (index, (span, at, length)) in found.iter().enumerate() {
-        taken.extend(*at..at + length);
+    let mut dates: Vec<StatedDate> = Vec::new();
+    for (span, at, length) in &found {
         let year = span.year.or(known);
         let (first, last) = (date(year, span.first), date(year, span.last));
         let back = |offset: usize| at.checked_sub(offset).map_or("", |i| tokens[i].lower.as_str());
-        let before = match back(1) {
-            "the" | "end" | "start" | "beginning" => back(2),
-            "of" => back(4),
-            word => word,
+        let introduced_by = match back(1) {
+            "the" | "end" | "start" | "beginning" => 2,
+            "of" if back(2) != "as" => 4,
+            _ => 1,
         };
-        match before {
-            "until" | "till" | "through" | "by" | "to" | "til" => window.until = last,
-            "before" => window.until = first.and_then(|d| d.yesterday().ok()),
+        let preposition = at.checked_sub(introduced_by);
+        let opens = preposition.is_some_and(|at| is_opening(tokens, at));
+        let follows = dates.last().is_some_and(|before| *at <= before.at + before.length + 2);
+        let mut role = DateRole::Period;
+        match back(introduced_by) {
+            _ if is_aside(tokens, *at) => role = DateRole::Content,
+            "until" | "till" | "through" | "til" => window.until = last,
+            // Elsewhere it is a deadline.
+            "before" if opens => window.until = first.and_then(|d| d.yesterday().ok()),
             "from" | "since" | "starting" | "beginning" | "between" => window.from = first,
             "after" => window.from = last.and_then(|d| d.tomorrow().ok()),
-            "and" if index > 0 => window.until = last,
-            "on" | "in" | "during" | "for" | "throughout" | "within" if window.is_open() => {
+            // "In 2026, …"; elsewhere it may be the day of an event.
+            "on" | "in" | "for" | "within" if opens && window.is_open() => {
                 window = DateWindow { from: first, until: last }
             }
-            "of" if back(1) == "as" || back(2) == "as" => window.from = first,
-            _ if index > 0 && window.from.is_some() && window.until.is_none() => window.until = last,
-            _ => {}
+            "during" | "throughout" if window.is_open() => window = DateWindow { from: first, until: last },
+            "of" if back(introduced_by + 1) == "as" => window.from = first,
+            "is" | "are" | "was" | "were" | "be" => role = DateRole::Value,
+            // "From 1 January to 31 March".
+            _ if follows && window.from.is_some() && window.until.is_none() => window.until = last,
+            _ => role = DateRole::Content,
         }
+        dates.push(StatedDate { at: *at, length: *length, role, name: name(year, span) });
     }
     if window.from.zip(window.until).is_some_and(|(from, until)| from > until) {
         window = DateWindow::default();
     }
-    (window, taken)
+    (window, dates)
+}
+
+/// Returns the name of the days of a span.
+fn name(year: Option<i16>, span: &Span) -> String {
+    let day = |(month, day): (i8, i8)| {
+        year.map_or_else(|| format!("{month:02}-{day:02}"), |year| format!("{year}-{month:02}-{day:02}"))
+    };
+    if span.first == span.last { day(span.first) } else { format!("{}/{}", day(span.first), day(span.last)) }
 }
 
 #[cfg(test)]
@@ -218,9 +307,41 @@ mod tests {
     #[case("In February 2027 nobody deploys.", Some("2027-02-01"), Some("2027-02-28"))]
     #[case("During 2025 the port is 80.", Some("2025-01-01"), Some("2025-12-31"))]
     #[case("You may use port 2026.", None, None)]
+    #[case("We freeze deploys until 2 may 2026.", None, Some("2026-05-02"))]
+    #[case("As of 2026-01-01 the port is 80.", Some("2026-01-01"), None)]
+    #[case("In 2026 deploys are frozen.", Some("2026-01-01"), Some("2026-12-31"))]
+    // Amounts.
+    #[case("The pool is sized for 2000 connections.", None, None)]
+    #[case("Requests time out in 2000 ms.", None, None)]
+    #[case("Sessions expire after 2000 seconds.", None, None)]
+    // Days of events.
+    #[case("The migration must be finished by 2027-03-31.", None, None)]
+    #[case("The release must be out before 2027-01-01.", None, None)]
+    #[case("Support for Node 16 ends in 2027.", None, None)]
+    #[case("Sessions are kept in Redis, as decided in 2024.", None, None)]
+    #[case("Do not use Redis which was chosen in 2019.", None, None)]
+    #[case("Use Node 18, which is supported until 2025-04-30.", None, None)]
+    #[case("The launch moved to 2026-04-15.", None, None)]
+    // Verbs and names.
+    #[case("Phase 2 may run in parallel until 2026-03-31.", None, Some("2026-03-31"))]
+    #[case("The owner is April.", None, None)]
     fn windows(#[case] text: &str, #[case] from: Option<&str>, #[case] until: Option<&str>) {
         let (window, _) = date_window(&super::super::token::tokenise(text));
         let text = |d: Option<Date>| d.map(|d| d.to_string());
         assert_eq!((text(window.from).as_deref(), text(window.until).as_deref()), (from, until));
+    }
+
+    #[rstest]
+    #[case("The launch date is 31 March 2026.", Some((DateRole::Value, "2026-03-31")))]
+    #[case("The migration must be finished by 2027-03-31.", Some((DateRole::Content, "2027-03-31")))]
+    #[case("Support ends in February 2027.", Some((DateRole::Content, "2027-02-01/2027-02-29")))]
+    #[case("In Q3 2026 we use the old API.", Some((DateRole::Period, "2026-07-01/2026-09-30")))]
+    #[case("Phase 2 may run in parallel.", None)]
+    #[case("The owner of the billing service is June.", None)]
+    #[case("Retry in 2000 ms.", None)]
+    #[case("The account is 02020202.", None)]
+    fn dates_have_a_role(#[case] text: &str, #[case] expected: Option<(DateRole, &str)>) {
+        let (_, dates) = date_window(&super::super::token::tokenise(text));
+        assert_eq!(dates.first().map(|date| (date.role, date.name.as_str())), expected);
     }
 }

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{
     cue::Cue,
+    date_window::{DateRole, StatedDate},
     quantity::{self, Quantity},
     token::{self, Token, TokenKind},
 };
@@ -14,7 +15,7 @@ use crate::guard::lexicon::{Lexeme, WordClass, lexicon};
 pub(crate) enum ItemKind {
     /// A word or phrase with content.
     Content,
-    /// A number with or without a unit.
+    /// A number with or without a unit; also a date that is no value, which has no quantity.
     Number,
     /// A stop word.
     Stop,
@@ -74,8 +75,8 @@ pub(crate) fn hash(key: &str) -> u64 {
     hasher.finish()
 }
 
-/// Groups tokens into items. The tokens in `dated` are parts of dates and become stop words.
-pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
+/// Groups tokens into items. A date that is no part of the period in which the statement holds becomes one number.
+pub(crate) fn items(tokens: &[Token], dates: &[StatedDate]) -> Vec<Item> {
     let lexicon = lexicon();
     let stems: Vec<String> = tokens
         .iter()
@@ -94,9 +95,9 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
             at += 1;
             continue;
         }
-        if dated.contains(&at) {
-            items.push(item(ItemKind::Stop, tokens, at, 1, "", None));
-            at += 1;
+        if let Some(date) = dates.iter().find(|date| date.at == at) {
+            items.push(dated(tokens, date));
+            at += date.length;
             continue;
         }
         if token.lower == token::FREE_OF
@@ -143,7 +144,7 @@ pub(crate) fn items(tokens: &[Token], dated: &[usize]) -> Vec<Item> {
             .flatten();
         if let Some((cue, length)) = cue
             && phrase.is_none_or(|(_, words)| words <= length)
-            && !dated.contains(&(at + length))
+            && !dates.iter().any(|date| date.at == at + length)
         {
             items.push(item(ItemKind::Cue(cue), tokens, at, length, "", None));
             at += length;
@@ -256,6 +257,23 @@ fn is_purpose(tokens: &[Token], at: usize) -> bool {
     match before.kind {
         TokenKind::Punct(_) => true,
         _ => !about && !lexicon().class(WordClass::TakesInfinitive).contains(before.lower.as_str()),
+    }
+}
+
+/// Returns the item of a date.
+fn dated(tokens: &[Token], date: &StatedDate) -> Item {
+    if date.role == DateRole::Period {
+        return item(ItemKind::Stop, tokens, date.at, date.length, "", None);
+    }
+    let value = (date.role == DateRole::Value).then(|| Quantity { value: date.name.clone(), base: "date" });
+    let key = value.as_ref().map_or_else(|| date.name.clone(), |value| format!("{} {}", value.value, value.base));
+    Item {
+        lower: date.name.clone(),
+        weight: 0.5,
+        quantity: value,
+        code: false,
+        capital: false,
+        ..item(ItemKind::Number, tokens, date.at, date.length, &key, None)
     }
 }
 

@@ -82,16 +82,16 @@ pub fn names(text: &str) -> Vec<String> {
 pub(crate) fn lex(statement: &str) -> Vec<Item> {
     let text = token::prepare(statement);
     let tokens = token::tokenise(&text);
-    let (_, dated) = date_window::date_window(&tokens);
-    lexical_item::items(&tokens, &dated)
+    let (_, dates) = date_window::date_window(&tokens);
+    lexical_item::items(&tokens, &dates)
 }
 
 /// Parses a statement.
 pub(crate) fn parse(statement: &str) -> Parsed {
     let text = token::prepare(statement);
     let tokens = token::tokenise(&text);
-    let (window, dated) = date_window::date_window(&tokens);
-    let items = lexical_item::items(&tokens, &dated);
+    let (window, dates) = date_window::date_window(&tokens);
+    let items = lexical_item::items(&tokens, &dates);
     let clauses = clause::clauses(&items);
     let label = clause::label(&items);
     let subjects: Vec<usize> = clauses.iter().flat_map(|c| c.subject.iter().copied()).collect();

@@ -128,6 +128,11 @@ pub(crate) fn is_attribute(key: &str) -> bool {
     lexicon().class(WordClass::Attribute).contains(key)
 }
 
+/// Returns whether it is the day of an event, which is no value.
+fn is_day(item: &Item) -> bool {
+    item.kind == ItemKind::Number && item.quantity.is_none()
+}
+
 fn slice(parsed: &Parsed, at: usize) -> String {
     let item = &parsed.items[at];
     parsed.text.get(item.start..item.end).unwrap_or_default().to_owned()
@@ -140,7 +145,7 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
     out.words = clause.stance.iter().map(|&at| slice(parsed, at)).collect();
     let mut used = vec![false; items.len()];
 
-    let head = choice.head.or(clause.head);
+    let head = choice.head.or(clause.head).filter(|head| !is_day(&items[*head]));
     let verb = clause.verb.filter(|verb| clause.core.contains(verb) && head != Some(*verb));
     if let Some(verb) = verb
         && let Some(state) = lexicon().state(&items[verb].key, items[verb].opposite)
@@ -178,7 +183,7 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
         if number { head - 1 } else { head }
     });
     if head.is_none() {
-        head = clause.subject.iter().chain(&clause.core).copied().find(|at| !used[*at]);
+        head = clause.subject.iter().chain(&clause.core).copied().find(|at| !used[*at] && !is_day(&items[*at]));
     }
     // "the port of Postgres", "the Postgres port": Postgres is the subject, its port the attribute.
     if let Some(at) = head
@@ -339,12 +344,14 @@ fn name(parsed: &Parsed, clause: &Clause) -> Option<Vec<usize>> {
         .iter()
         .any(|i| matches!(i.kind, ItemKind::Punct(_)) || matches!(i.lower.as_str(), "and" | "or"));
     let named = run.iter().all(|i| items[*i].capital || items[*i].code);
-    if run.is_empty() || listed && !named {
+    // The day of an event is no name: "deploys are frozen in March".
+    if run.is_empty() || listed && !named || run.iter().any(|i| is_day(&items[*i])) {
         return None;
     }
     // A plain "X is V" is a description, not a value.
     let copular =
         items[start].kind == ItemKind::Stop && matches!(items[start].lower.as_str(), "is" | "are" | "was" | "were");
-    let described = copular && !(clause.subject.len() > 1 || named);
+    let words = clause.subject.iter().filter(|at| !is_day(&items[**at])).count();
+    let described = copular && !(words > 1 || named);
     (!described && (named && run.len() <= 6 || run.len() <= 2)).then_some(run)
 }
