@@ -159,6 +159,9 @@ fn questions_are_missing_and_prose_is_not() {
     let kind = |statement: &str| new_claim(statement).norms[0].subject_kind;
     assert_eq!(kind("Should we use Postgres?"), SubjectKind::Missing);
     assert_eq!(kind("What if we used Postgres"), SubjectKind::Missing);
+    assert_eq!(kind("“Should we use Postgres?”"), SubjectKind::Missing);
+    assert_eq!(kind("Check `ready` before asking \"what is next?\""), SubjectKind::Present);
+    assert_eq!(kind("Use Postgres. Any objections?"), SubjectKind::Present);
     assert_eq!(kind("Things."), SubjectKind::Fuzzy);
     assert_eq!(kind("Use Postgres."), SubjectKind::Present);
 }

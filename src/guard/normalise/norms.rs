@@ -111,11 +111,24 @@ pub(crate) fn canonical_env(name: &str) -> String {
     lexicon().environment(&name).map_or(name, str::to_owned)
 }
 
-/// Returns whether a text states nothing: a question, a hypothetical, or no content words.
+/// Returns whether a text states nothing: only questions, a hypothetical, or no content words.
 pub(super) fn is_no_statement(parsed: &Parsed) -> bool {
-    let text = parsed.text.trim_end_matches([')', '"', '”', ' ', '\n']);
     let lower: String = parsed.text.trim_start().chars().take(24).collect::<String>().to_lowercase();
-    text.ends_with('?') || begins_hypothetically(&lower) || !parsed.items.iter().any(Item::is_content)
+    begins_hypothetically(&lower) || only_asks(parsed) || !parsed.items.iter().any(Item::is_content)
+}
+
+/// Returns whether a text ends with a question, and each of its sentences is one. A quoted question at the end of a statement ("answers
+/// “why?”") belongs to the statement.
+fn only_asks(parsed: &Parsed) -> bool {
+    let quotes = ['"', '“', '”'];
+    let quoted = parsed.text.trim_start().starts_with(quotes);
+    let end = parsed.text.trim_end_matches(|c: char| matches!(c, ')' | ' ' | '\n') || quoted && quotes.contains(&c));
+    let mut sentences = parsed.items.split_inclusive(|i| matches!(i.kind, ItemKind::Punct('.' | '!' | '?' | '\n')));
+    end.ends_with('?')
+        && !sentences.any(|sentence| {
+            sentence.iter().any(Item::is_content)
+                && sentence.last().is_some_and(|end| matches!(end.kind, ItemKind::Punct('.' | '!' | '\n')))
+        })
 }
 
 fn begins_hypothetically(lower: &str) -> bool {

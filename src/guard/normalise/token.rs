@@ -96,6 +96,8 @@ pub(crate) fn tokenise(text: &str) -> Vec<Token> {
             chars.next();
             let mark = match c {
                 ':' if chars.peek().is_some_and(|(_, n)| !n.is_whitespace()) => None,
+                // A quoted question ends no sentence: "answers “why?” in a comment".
+                '?' if chars.peek().is_some_and(|(_, n)| matches!(n, '"' | '”')) => None,
                 '.' | '!' | '?' | ';' | ':' | ',' | '(' | ')' | '—' | '–' | '\n' => Some(c),
                 '…' => Some('.'),
                 '-' if text[start + 1..].starts_with(' ') && text[..start].ends_with(' ') => Some('—'),

@@ -111,11 +111,12 @@ fn is_contrast(items: &[Item], from: usize, at: usize) -> bool {
             })
 }
 
-/// Returns the segments of a statement, in order.
+/// Returns the segments of a statement, in order, without questions after what it states ("Use Postgres. Any objections?").
 pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
     let mut out = Vec::new();
     let (mut from, mut sentence) = (0, 0);
     let mut lead = None;
+    let mut questions = Vec::new();
     let close = |from: usize, to: usize, lead: Option<Cue>, sentence: usize, out: &mut Vec<Segment>| {
         if items[from..to].iter().any(|i| !matches!(i.kind, ItemKind::Punct(_))) {
             let mut role = role(lead);
@@ -139,6 +140,9 @@ pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
         match item.kind {
             ItemKind::Punct(mark) if is_hard(mark) => {
                 close(from, at, lead, sentence, &mut out);
+                if mark == '?' {
+                    questions.push(sentence);
+                }
                 if matches!(mark, '.' | '!' | '?' | '\n') {
                     sentence += 1;
                 }
@@ -171,5 +175,8 @@ pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
         }
     }
     close(from, items.len(), lead, sentence, &mut out);
+    if let Some(stated) = out.iter().rposition(|segment| !questions.contains(&segment.sentence)) {
+        out.truncate(stated + 1);
+    }
     out
 }
