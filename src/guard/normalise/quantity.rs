@@ -87,6 +87,7 @@ pub(crate) fn read(word: &str, next: Option<&str>) -> Option<(Quantity, usize)> 
         }
         return Some((Quantity { value: decimal(number), base: "" }, 1));
     }
+    let (sign, word) = word.strip_prefix('-').map_or(("", word), |rest| ("-", rest));
     if !word.as_bytes().first().is_some_and(u8::is_ascii_digit) {
         return None;
     }
@@ -105,13 +106,14 @@ pub(crate) fn read(word: &str, next: Option<&str>) -> Option<(Quantity, usize)> 
     if suffix.starts_with('-') {
         return Some((Quantity { value: text.clone(), base: "date" }, 1));
     }
+    let number = format!("{sign}{number}");
     let parsed: f64 = number.parse().ok()?;
     if suffix.is_empty() {
         if let Some(quantity) = next.and_then(|unit| unit_of(parsed, unit)) {
             return Some((quantity, 2));
         }
         // A version such as 1.10 is not the number 1.1.
-        let value = if number.contains('.') { number.to_owned() } else { decimal(parsed) };
+        let value = if number.contains('.') { number } else { decimal(parsed) };
         return Some((Quantity { value, base: "" }, 1));
     }
     match suffix {
@@ -137,6 +139,8 @@ mod tests {
     #[case("five", Some("minutes"), "300", "s", 2)]
     #[case("two", Some("hundred"), "200", "", 2)]
     #[case("02:00", None, "2:00", "time", 1)]
+    #[case("-10", None, "-10", "", 1)]
+    #[case("-2.5", Some("h"), "-9000", "s", 2)]
     #[case("5%", None, "5", "percent", 1)]
     #[case("1.2.3", None, "1.2.3", "version", 1)]
     fn numbers_become_base_units(

@@ -59,6 +59,11 @@ pub(crate) fn tokenise(text: &str) -> Vec<Token> {
             backticks_left -= 1;
             in_code = !in_code && backticks_left > 0;
             chars.next();
+        } else if let Some((length, bound)) = bound_sign(text, start).filter(|_| !in_code) {
+            let surface = text[start..start + length].to_owned();
+            let (end, lower) = (start + length, bound.to_owned());
+            tokens.push(Token { kind: TokenKind::Word, start, end, lower, capital: false, surface });
+            while chars.next_if(|(at, _)| *at < end).is_some() {}
         } else if let Some((length, compared)) =
             begins_value(text, start, c).then(|| super::value::read(&text[start..], is_versioned(&tokens))).flatten()
         {
@@ -119,6 +124,19 @@ pub(crate) fn tokenise(text: &str) -> Vec<Token> {
     tokens
 }
 
+/// Reads a sign such as `<=` before a number: returns its length in bytes, and the word that says the same.
+fn bound_sign(text: &str, start: usize) -> Option<(usize, &'static str)> {
+    const SIGNS: [(&str, &str); 6] =
+        [("<=", "below"), ("≤", "below"), (">=", "above"), ("≥", "above"), ("<", "below"), (">", "above")];
+    let (sign, word) = SIGNS.into_iter().find(|(sign, _)| text[start..].starts_with(sign))?;
+    let number = text[start + sign.len()..].trim_start_matches(' ').trim_start_matches(['-', '−']);
+    let before = text[..start].chars().next_back();
+    // `->`, `=>`, `Vec<3>` and the mark of a quotation at the beginning of a line bound nothing.
+    let apart = before.is_some_and(|c| c == ' ' || c == '(')
+        || matches!(sign, "<=" | "≤" | ">=" | "≥") && before.is_none_or(|c| c.is_alphanumeric() || c == '\n');
+    (apart && number.starts_with(|c: char| c.is_ascii_digit())).then_some((sign.len(), word))
+}
+
 /// Returns whether a value may begin here: with a letter, a digit or `#`, after white space or an opening mark.
 fn begins_value(text: &str, start: usize, c: char) -> bool {
     let outside =
@@ -131,14 +149,17 @@ fn is_versioned(tokens: &[Token]) -> bool {
     tokens.last().is_some_and(|last| matches!(last.lower.as_str(), "version" | "versions" | "release" | "v"))
 }
 
-/// Returns whether a mark begins a word: a dotted file name, a path, a flag, a variable.
+/// Returns whether a mark begins a word: a dotted file name, a path, a flag, a variable, a negative number.
 fn leads_word(text: &str, start: usize, c: char) -> bool {
     let mut next = text[start + c.len_utf8()..].chars();
     let before = text[..start].chars().next_back().is_none_or(|p| p.is_whitespace() || matches!(p, '(' | '"' | '“'));
     before
         && match c {
             '.' | '/' | '$' | '@' | '#' | '_' | '~' | '%' | ':' => next.next().is_some_and(char::is_alphabetic),
-            '-' => next.next() == Some('-') && next.next().is_some_and(char::is_alphabetic),
+            '-' | '−' => match next.next() {
+                Some('-') => next.next().is_some_and(char::is_alphabetic),
+                next => next.is_some_and(|n| n.is_ascii_digit()),
+            },
             _ => false,
         }
 }
@@ -166,7 +187,7 @@ fn push_word(tokens: &mut Vec<Token>, text: &str, start: usize, end: usize, in_c
     let word = if in_code || whole.starts_with(':') { whole.trim_matches(marks) } else { whole };
     let word = if word.is_empty() { whole } else { word };
     let word = word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).filter(|w| !w.is_empty()).unwrap_or(word);
-    let digits = word.bytes().next().is_some_and(|b| b.is_ascii_digit());
+    let digits = word.trim_start_matches(['-', '−']).bytes().next().is_some_and(|b| b.is_ascii_digit());
     let identifier = in_code
         || word.contains(['_', '/', '$', '@', '\\', '=', '*'])
         || (word.contains('.') && !digits)
@@ -180,7 +201,7 @@ fn push_word(tokens: &mut Vec<Token>, text: &str, start: usize, end: usize, in_c
         TokenKind::Word
     };
     let capital = !in_code && word.chars().next().is_some_and(char::is_uppercase);
-    let mut lower = word.to_lowercase().replace('’', "'");
+    let mut lower = word.to_lowercase().replace('’', "'").replace('−', "-");
     // "lock-free" negates the word before the hyphen.
     if lower == "free" && tokens.last().is_some_and(|last| last.end + 1 == start) && text[..start].ends_with('-') {
         FREE_OF.clone_into(&mut lower);
@@ -222,6 +243,16 @@ mod tests {
             words("team’s src/.env c++ C# 5% --no-spawn"),
             ["team", "src/.env", "c++", "c#", "5%", "--no-spawn"]
         );
+    }
+
+    #[test]
+    fn a_sign_before_a_number_is_a_word_or_a_part_of_the_number() {
+        assert_eq!(
+            words("Node >= 18, p ≤0.5, x>=3 (< 5 ms)"),
+            ["node", "above", "18", "p", "below", "0.5", "x", "above", "3", "below", "5", "ms"]
+        );
+        assert_eq!(words("from -10 to −5"), ["from", "-10", "to", "-5"]);
+        assert_eq!(words("> 5 lines\n> 3 lines, a -> 5, Vec<3>"), ["5", "lines", "3", "lines", "a", "5", "vec", "3"]);
     }
 
     #[test]
