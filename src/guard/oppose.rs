@@ -7,6 +7,7 @@ use super::{
         clause::Clause,
         cue::Cue,
         lexical_item::{Item, ItemKind},
+        norms::bound,
     },
 };
 use crate::domain::{guard_report::RuleId, norm::Modality};
@@ -391,6 +392,26 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
     Some(from_pairs(RuleId::ExclusiveAlternative, score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
 }
 
+/// Returns the least and the greatest number that an amount allows: both are the number itself if it is no bound.
+fn allowed(items: &[Item], at: usize) -> Option<(f64, f64)> {
+    let number = items[at].quantity.as_ref()?.number()?;
+    Some(match bound(items, at) {
+        Some((true, _)) => (f64::NEG_INFINITY, number),
+        Some((false, _)) => (number, f64::INFINITY),
+        None => (number, number),
+    })
+}
+
+/// Returns whether one number can satisfy both amounts: "at least 2" and "5". Two upper or two lower bounds are different settings of
+/// one thing. Unknown bounds, such as "1.2.3 or newer", may allow the same.
+fn allow_the_same(ours: &[Item], x: usize, theirs: &[Item], y: usize) -> bool {
+    let Some((a, b)) = allowed(ours, x).zip(allowed(theirs, y)) else {
+        return bound(ours, x).is_some() || bound(theirs, y).is_some();
+    };
+    let open = |(least, greatest): (f64, f64)| (least.is_infinite(), greatest.is_infinite());
+    open(a) != open(b) && a.0 <= b.1 && b.0 <= a.1
+}
+
 /// Finds that the clauses give different amounts of the same thing.
 fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Option<Opposition> {
     let differing: Vec<&Pair> = alignment.of(|l| l == WordRelation::Amount).collect();
@@ -402,6 +423,11 @@ fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &A
         return None;
     }
     let pair = differing[0];
+    // "The limit is 1,000" is a bound, too.
+    let limits = |parsed: &Parsed, clause: &Clause| clause.all().any(|at| parsed.items[at].key == "limit");
+    if !limits(ours, a) && !limits(theirs, b) && allow_the_same(&ours.items, pair.ours, &theirs.items, pair.theirs) {
+        return None;
+    }
     let unit = ours.items[pair.ours].quantity.as_ref().is_some_and(|q| !q.base.is_empty());
     let anchored = measures_the_same(ours, pair.ours, theirs, pair.theirs);
     if !unit && !anchored {

@@ -319,7 +319,7 @@ fn before(items: &[Item], at: usize) -> Option<&'static str> {
 }
 
 /// Returns whether a number is an upper bound, and the index of the cue that says so; `None` if it is no bound.
-fn bound(items: &[Item], at: usize) -> Option<(bool, usize)> {
+pub(crate) fn bound(items: &[Item], at: usize) -> Option<(bool, usize)> {
     let near = at.saturating_sub(3)..(at + 3).min(items.len());
     near.filter(|i| *i != at).find_map(|i| match items[i].cue() {
         Some(Cue::AtMost) => Some((true, i)),
