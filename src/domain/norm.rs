@@ -171,7 +171,10 @@ impl Norm {
         Some(match (min, max) {
             (Some(min), None) => format!("at least {}", amount(min)),
             (None, Some(max)) => format!("at most {}", amount(max)),
-            (Some(min), Some(max)) => format!("{min} to {max} {unit}").trim().to_owned(),
+            // A range has no cue: its words stand last.
+            (Some(min), Some(max)) => {
+                own.last().cloned().unwrap_or_else(|| format!("{min} to {max} {unit}").trim().to_owned())
+            }
             (None, None) => return None,
         })
     }
@@ -213,6 +216,10 @@ mod tests {
         let valued = Norm { value: Some("28800 s".into()), ..norm.clone() };
         assert_eq!(valued.written_value().as_deref(), Some("28800 s"));
         let limit = Some(Limit { max: Some("3".into()), ..Limit::default() });
-        assert_eq!(Norm { limit, ..norm }.written_value().as_deref(), Some("at most 3"));
+        assert_eq!(Norm { limit, ..norm.clone() }.written_value().as_deref(), Some("at most 3"));
+        let limit = Some(Limit { min: Some("5".into()), max: Some("10".into()), unit: "s".into() });
+        assert_eq!(Norm { limit: limit.clone(), ..norm.clone() }.written_value().as_deref(), Some("5 to 10 s"));
+        let words = vec!["session".into(), "5–10 seconds".into()];
+        assert_eq!(Norm { limit, words, ..norm }.written_value().as_deref(), Some("5–10 seconds"));
     }
 }

@@ -45,6 +45,9 @@ pub(crate) fn relation(x: &Item, y: &Item) -> Option<WordRelation> {
             None
         } else if a.value == b.value {
             Some(WordRelation::Same)
+        } else if a.number().zip(b.number()).is_some_and(|(a, b)| a.total_cmp(&b).is_eq()) {
+            // "0.5" and "0.50" are one number, but two versions.
+            None
         } else {
             Some(WordRelation::Amount)
         };

@@ -392,9 +392,13 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
     Some(from_pairs(RuleId::ExclusiveAlternative, score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
 }
 
-/// Returns the least and the greatest number that an amount allows: both are the number itself if it is no bound.
+/// Returns the least and the greatest number that an amount allows: both are the number itself if it is neither range nor bound.
 fn allowed(items: &[Item], at: usize) -> Option<(f64, f64)> {
-    let number = items[at].quantity.as_ref()?.number()?;
+    let quantity = items[at].quantity.as_ref()?;
+    if let Some((least, greatest)) = quantity.range() {
+        return least.parse().ok().zip(greatest.parse().ok());
+    }
+    let number = quantity.number()?;
     Some(match bound(items, at) {
         Some((true, _)) => (f64::NEG_INFINITY, number),
         Some((false, _)) => (number, f64::INFINITY),
@@ -409,7 +413,7 @@ fn allow_the_same(ours: &[Item], x: usize, theirs: &[Item], y: usize) -> bool {
         return bound(ours, x).is_some() || bound(theirs, y).is_some();
     };
     let open = |(least, greatest): (f64, f64)| (least.is_infinite(), greatest.is_infinite());
-    open(a) != open(b) && a.0 <= b.1 && b.0 <= a.1
+    (open(a) != open(b) || open(a) == (false, false)) && a.0 <= b.1 && b.0 <= a.1
 }
 
 /// Finds that the clauses give different amounts of the same thing.

@@ -98,6 +98,12 @@ fn is_atomic(norm: &Norm, value: &str) -> bool {
         })
 }
 
+/// Returns whether two values are one number that is written in two ways.
+fn are_one_number(a: &str, b: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok();
+    number(a).zip(number(b)).is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
+}
+
 /// Returns whether two ranges have no number in common, or `None` if their units differ.
 fn disjoint_ranges(a: &Limit, b: &Limit) -> Option<bool> {
     if a.unit != b.unit {
@@ -191,6 +197,8 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
             }
             return match (&ours.value, &theirs.value) {
                 (Some(a), Some(b)) if a == b => same_norm(ours, theirs, "value"),
+                // "0.5" and "0.50": one number, or two versions.
+                (Some(a), Some(b)) if are_one_number(a, b) => comparison(Uncertain, Med, Undecided, "value"),
                 // A value that is limited in scope or time may be an exception to one that is not.
                 (Some(_), Some(_)) if one_sided(ours, theirs) => comparison(Uncertain, Med, NarrowerScope, "scope"),
                 (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
@@ -294,6 +302,7 @@ mod tests {
     #[case(Must, "upload <=5", Must, "upload <=10", Uncertain, Med, RuleId::OtherLimit)]
     #[case(Must, "upload <=5", Must, "upload <=5", Consistent, High, RuleId::SameNorm)]
     #[case(Must, "upload <=5", Must, "upload =7", Contradiction, High, RuleId::DisjointLimits)]
+    #[case(Must, "rate =0.5", Must, "rate =0.50", Uncertain, Med, RuleId::Undecided)]
     #[case(Must, "upload <=5", Must, "upload =3", Uncertain, Med, RuleId::OtherLimit)]
     // Disjoint places and times coexist, on principle.
     #[case(Must, "deploy used =blue @prod", Must, "deploy used =red @dev", Coexist, High, RuleId::DisjointScope)]

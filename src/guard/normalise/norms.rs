@@ -183,7 +183,7 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
             parsed.text.get(items[*first].start..items[*last].end).unwrap_or_default().to_owned()
         }));
         if let Some((limit, words)) = limit {
-            out.words.push(words);
+            out.words.extend(words);
             out.limit = Some(limit);
         } else {
             out.value = Some(text);
@@ -245,8 +245,8 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
     out
 }
 
-/// The value of a clause with the indexes of its items, and the limit that it is, with its words.
-type Value = (Option<(Vec<usize>, String)>, Option<(Limit, String)>);
+/// The value of a clause with the indexes of its items, and the limit that it is, with the words that say so.
+type Value = (Option<(Vec<usize>, String)>, Option<(Limit, Option<String>)>);
 
 fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
     let items = &parsed.items;
@@ -273,9 +273,13 @@ fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
             let unit = quantity.base.to_owned();
             let limit =
                 if upper { Limit { max: number, min: None, unit } } else { Limit { min: number, max: None, unit } };
-            (limit, slice(parsed, cue))
+            (limit, Some(slice(parsed, cue)))
         });
-        return (Some((vec![at], text)), bound);
+        let range = quantity.range().map(|(least, greatest)| {
+            let unit = quantity.base.to_owned();
+            (Limit { min: Some(least.to_owned()), max: Some(greatest.to_owned()), unit }, None)
+        });
+        return (Some((vec![at], text)), bound.or(range));
     }
     let set_member = |at: &&usize| items[**at].alternative.is_some() && Some(**at) != clause.head && Some(**at) != verb;
     let members: Vec<usize> = clause.core.iter().filter(set_member).copied().collect();

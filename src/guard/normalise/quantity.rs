@@ -5,7 +5,8 @@ use super::super::lexicon::lexicon;
 /// A number in the base unit of its dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Quantity {
-    /// The number in the base unit, as a short decimal; a version or a time of day as written.
+    /// The number in the base unit, as a short decimal; a range as two of them joined by an en dash; a time of day as `14:00`; a
+    /// version as written.
     pub(crate) value: String,
     /// The base unit; `time`, `version` or `date` if it is not an amount; empty for a number without a unit.
     pub(crate) base: &'static str,
@@ -15,6 +16,11 @@ impl Quantity {
     /// Returns the number, if it is one.
     pub(crate) fn number(&self) -> Option<f64> {
         self.value.parse().ok()
+    }
+
+    /// Returns the ends of a range, inclusive, if it is one.
+    pub(crate) fn range(&self) -> Option<(&str, &str)> {
+        self.value.split_once('–')
     }
 }
 
@@ -71,6 +77,51 @@ pub(crate) fn decimal(number: f64) -> String {
     text
 }
 
+/// Reads a time of day such as `09:00`, `9am` or `9 pm`, given the number that begins it and what follows.
+fn time_of_day(number: &str, suffix: &str, next: Option<&str>) -> Option<(Quantity, usize)> {
+    let half = |text: &str| matches!(text, "am" | "pm").then(|| text == "pm");
+    let (clock, pm) = match suffix.len().checked_sub(2).and_then(|at| suffix.split_at_checked(at)) {
+        Some((clock, end)) if half(end).is_some() => (clock, half(end)),
+        _ => (suffix, None),
+    };
+    let (pm, words) = match next.and_then(half) {
+        Some(afternoon) if pm.is_none() => (Some(afternoon), 2),
+        _ => (pm, 1),
+    };
+    let stated = match clock.strip_prefix(':') {
+        Some(rest) => rest.len() >= 2 && rest.bytes().all(|b| b.is_ascii_digit() || b == b':'),
+        None => clock.is_empty() && pm.is_some(),
+    };
+    let hour: u32 = number.parse().ok().filter(|_| stated)?;
+    let hour = match pm {
+        Some(true) if hour < 12 => hour + 12,
+        Some(false) if hour == 12 => 0,
+        _ => hour,
+    };
+    let minutes = if clock.is_empty() { ":00" } else { clock };
+    Some((Quantity { value: format!("{hour}{minutes}"), base: "time" }, words))
+}
+
+/// Reads a range such as `5-10 seconds`, given its first number and what follows the hyphen. `2026-01` and `01-05` are none.
+fn range(first: &str, rest: &str, next: Option<&str>) -> Option<(Quantity, usize)> {
+    let digits = rest.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+    let (last, suffix) = rest.split_at(digits);
+    let dated = |number: &str| number.starts_with('0') && number.len() > 1 && !number.contains('.');
+    let years = first.len() == 4 && last.len() == 4;
+    let (least, greatest): (f64, f64) = first.parse().ok().zip(last.parse().ok())?;
+    if dated(first) || dated(last) || years || least >= greatest {
+        return None;
+    }
+    let unit = if suffix.is_empty() { next } else { Some(suffix) };
+    let known = unit.and_then(|unit| lexicon().unit(unit));
+    if known.is_none() && !suffix.is_empty() {
+        return None;
+    }
+    let (base, factor) = known.unwrap_or(("", 1.0));
+    let words = if known.is_some() && suffix.is_empty() { 2 } else { 1 };
+    Some((Quantity { value: format!("{}–{}", decimal(least * factor), decimal(greatest * factor)), base }, words))
+}
+
 /// Reads a quantity from a word and the word after it; returns it with the number of words, 1 or 2.
 pub(crate) fn read(word: &str, next: Option<&str>) -> Option<(Quantity, usize)> {
     let unit_of = |number: f64, suffix: &str| {
@@ -98,12 +149,13 @@ pub(crate) fn read(word: &str, next: Option<&str>) -> Option<(Quantity, usize)> 
     if number.matches('.').count() > 1 {
         return Some((Quantity { value: text.clone(), base: "version" }, 1));
     }
-    if suffix.starts_with(':') && suffix.len() >= 3 && suffix[1..].bytes().all(|b| b.is_ascii_digit() || b == b':') {
-        let hour = number.trim_start_matches('0');
-        let hour = if hour.is_empty() { "0" } else { hour };
-        return Some((Quantity { value: format!("{hour}{suffix}"), base: "time" }, 1));
+    if let Some(time) = time_of_day(number, suffix, next) {
+        return Some(time);
     }
-    if suffix.starts_with('-') {
+    if let Some(rest) = suffix.strip_prefix('-') {
+        if let Some(range) = range(number, rest, next).filter(|_| sign.is_empty()) {
+            return Some(range);
+        }
         return Some((Quantity { value: text.clone(), base: "date" }, 1));
     }
     let number = format!("{sign}{number}");
@@ -119,7 +171,6 @@ pub(crate) fn read(word: &str, next: Option<&str>) -> Option<(Quantity, usize)> 
     match suffix {
         "k" => Some((Quantity { value: decimal(parsed * 1e3), base: "" }, 1)),
         "th" | "st" | "nd" | "rd" => None,
-        "am" | "pm" => Some((Quantity { value: text.clone(), base: "time" }, 1)),
         _ => unit_of(parsed, suffix).map(|quantity| (quantity, 1)),
     }
 }
@@ -139,6 +190,13 @@ mod tests {
     #[case("five", Some("minutes"), "300", "s", 2)]
     #[case("two", Some("hundred"), "200", "", 2)]
     #[case("02:00", None, "2:00", "time", 1)]
+    #[case("9am", None, "9:00", "time", 1)]
+    #[case("2", Some("pm"), "14:00", "time", 2)]
+    #[case("12:30am", None, "0:30", "time", 1)]
+    #[case("5-10", Some("seconds"), "5–10", "s", 2)]
+    #[case("5-10m", None, "5-10m", "date", 1)]
+    #[case("1-2h", None, "3600–7200", "s", 1)]
+    #[case("2026-01", None, "2026-01", "date", 1)]
     #[case("-10", None, "-10", "", 1)]
     #[case("-2.5", Some("h"), "-9000", "s", 2)]
     #[case("5%", None, "5", "percent", 1)]

@@ -87,7 +87,9 @@ pub(crate) fn tokenise(text: &str) -> Vec<Token> {
                             }) || matches!(c, '+' | '#' | '%')))
                         || (c == '-' && text[start..].starts_with("--"))
                         || (c == ',' && previous.is_ascii_digit() && thousands(&text[at..]))
-                        || (c == '-' && previous.is_ascii_digit() && next.is_some_and(|n| n.is_ascii_digit()))
+                        || (c == '-' || c == '–' && text[start..at].bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+                            && previous.is_ascii_digit()
+                            && next.is_some_and(|n| n.is_ascii_digit())
                 };
                 if !goes_on {
                     break;
@@ -201,7 +203,7 @@ fn push_word(tokens: &mut Vec<Token>, text: &str, start: usize, end: usize, in_c
         TokenKind::Word
     };
     let capital = !in_code && word.chars().next().is_some_and(char::is_uppercase);
-    let mut lower = word.to_lowercase().replace('’', "'").replace('−', "-");
+    let mut lower = word.to_lowercase().replace('’', "'").replace(['−', '–'], "-");
     // "lock-free" negates the word before the hyphen.
     if lower == "free" && tokens.last().is_some_and(|last| last.end + 1 == start) && text[..start].ends_with('-') {
         FREE_OF.clone_into(&mut lower);
