@@ -63,7 +63,7 @@ pub struct Ruling {
 #[derive(Clone, Debug)]
 pub struct ParsedClaim {
     claim: NormedClaim,
-    /// The claim's norms; those of a rejection are negated.
+    /// The claim's norms.
     pub(crate) norms: Vec<Norm>,
     pub(crate) parsed: Parsed,
 }
@@ -71,15 +71,14 @@ pub struct ParsedClaim {
 impl ParsedClaim {
     /// Parses a claim; a rejection of "use X" says "do not use X".
     pub fn new(claim: NormedClaim) -> Self {
-        let mut norms = claim.norms.clone();
+        let norms = claim.norms.clone();
         let mut parsed = normalise::parse(&claim.statement);
-        if claim.kind == ClaimKind::Rejection {
-            reject(&mut norms);
-            if parsed.clauses.iter().all(|c| !c.negative) {
-                for clause in &mut parsed.clauses {
-                    clause.negative = true;
-                    clause.modality = negated(clause.modality);
-                }
+        if claim.kind == ClaimKind::Rejection && !forbids(&parsed) {
+            parsed.clauses.retain(|clause| !clause.rejects_option());
+            for clause in &mut parsed.clauses {
+                clause.modality = negated(clause.modality);
+                clause.negative = clause.modality != Modality::Must;
+                clause.chosen = None;
             }
         }
         // The writer's qualifiers apply too.
@@ -106,14 +105,25 @@ impl ParsedClaim {
 fn negated(modality: Modality) -> Modality {
     match modality {
         Modality::Should => Modality::ShouldNot,
+        // Who rejects "reviews are optional" requires them.
+        Modality::MayNot => Modality::Must,
         _ => Modality::MustNot,
     }
 }
 
-/// Negates the norms of a rejection, unless its text is negative already.
-pub(crate) fn reject(norms: &mut [Norm]) {
-    let negative = |norm: &Norm| matches!(norm.modality, Modality::MustNot | Modality::ShouldNot | Modality::MayNot);
-    if !norms.iter().any(negative) {
+fn is_forbidden(modality: Modality) -> bool {
+    matches!(modality, Modality::MustNot | Modality::ShouldNot)
+}
+
+/// Returns whether a statement forbids something. "Use X instead of Y" does not: it asks for X.
+fn forbids(parsed: &Parsed) -> bool {
+    parsed.clauses.iter().any(|clause| !clause.rejects_option() && is_forbidden(clause.modality))
+}
+
+/// Negates the norms of a rejection, unless its text forbids something already. What "instead of" names was not rejected.
+pub(crate) fn reject(norms: &mut Vec<Norm>, parsed: &Parsed) {
+    if !forbids(parsed) && norms.iter().any(|norm| !is_forbidden(norm.modality)) {
+        norms.retain(|norm| !is_forbidden(norm.modality));
         for norm in norms {
             norm.modality = negated(norm.modality);
         }

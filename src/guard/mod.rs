@@ -49,7 +49,7 @@ pub struct NormedClaim {
     pub kind: ClaimKind,
     /// The statement as written.
     pub statement: String,
-    /// Its norms, as the event carries them.
+    /// Its norms, as the event carries them; those of a rejection are negated ([`Guard::normalise_claim`]).
     pub norms: Vec<Norm>,
     /// The name and version of that normaliser.
     pub normaliser: String,
@@ -148,7 +148,7 @@ impl Guard {
     pub fn normalise_claim(&self, kind: ClaimKind, statement: &str, qualifiers: &Qualifiers) -> Normalised {
         let mut normalised = self.normalise(statement, qualifiers);
         if kind == ClaimKind::Rejection {
-            judge::reject(&mut normalised.norms);
+            judge::reject(&mut normalised.norms, &normalise::parse(statement));
         }
         normalised
     }
@@ -162,9 +162,10 @@ impl Guard {
         reading: &normalise::llm::Reading,
         known: &dyn Fn(&str) -> bool,
     ) -> Vec<Norm> {
-        let mut norms = normalise::llm::merge_reading(&normalise::parse(statement), qualifiers, reading, known);
+        let parsed = normalise::parse(statement);
+        let mut norms = normalise::llm::merge_reading(&parsed, qualifiers, reading, known);
         if kind == ClaimKind::Rejection {
-            judge::reject(&mut norms);
+            judge::reject(&mut norms, &parsed);
         }
         norms
     }

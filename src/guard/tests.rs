@@ -110,19 +110,19 @@ fn a_block_explains_itself() {
     assert!(!finding.evidence.words.is_empty() && !finding.evidence.their_words.is_empty());
 }
 
-#[test]
-fn a_rejection_says_not() {
+#[rstest]
+#[case("Use MongoDB for sessions.", "Use MongoDB for sessions.", Tier::Block)]
+#[case("Do not use MongoDB.", "Use MongoDB.", Tier::Block)]
+#[case("Use MongoDB instead of Postgres.", "Use MongoDB.", Tier::Block)]
+#[case("Use MongoDB, not Postgres.", "Use MongoDB.", Tier::Block)]
+#[case("Use MongoDB instead of Postgres.", "Use Postgres.", Tier::Clean)]
+#[case("Code review is optional.", "Code review is required.", Tier::Clean)]
+fn a_rejection_says_not(#[case] rejected: &str, #[case] decided: &str, #[case] tier: Tier) {
     let guard = Guard::default();
-    let norms = guard.normalise_claim(ClaimKind::Rejection, "Use MongoDB for sessions.", &Qualifiers::default()).norms;
-    let rejected = NormedClaim {
-        id: Some(EventId([2; 32])),
-        kind: ClaimKind::Rejection,
-        statement: "Use MongoDB for sessions.".into(),
-        norms,
-        ..NormedClaim::default()
-    };
-    let report = judge(&guard, &new_claim("Use MongoDB for sessions."), &[rejected], under("2026-01-01"));
-    assert_eq!(report.tier, Tier::Block);
+    let normalised = guard.normalise_claim(ClaimKind::Rejection, rejected, &Qualifiers::default());
+    let rejection = NormedClaim { kind: ClaimKind::Rejection, norms: normalised.norms, ..new_claim(rejected) };
+    let report = judge(&guard, &new_claim(decided), &[rejection], under("2026-01-01"));
+    assert_eq!(report.tier, tier, "{:?}", report.findings);
 }
 
 #[test]

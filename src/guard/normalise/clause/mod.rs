@@ -84,6 +84,11 @@ impl Clause {
         self.context.extend(items.filter(|at| known.insert(*at)));
     }
 
+    /// Returns whether it only rejects what another clause of the sentence is preferred to: "use X instead of Y", "use X, not Y".
+    pub(crate) fn rejects_option(&self) -> bool {
+        self.contrast && self.chosen.is_some()
+    }
+
     /// Returns the content items of the clause and its context.
     pub(crate) fn all(&self) -> impl Iterator<Item = usize> + '_ {
         self.subject.iter().chain(&self.core).chain(&self.context).copied()
