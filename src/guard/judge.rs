@@ -164,6 +164,14 @@ pub(crate) fn strongest(ours: &[Norm], theirs: &[Norm]) -> Option<(Comparison, u
     best
 }
 
+/// Returns whether each norm of one claim says the same as one of the other, which may have more.
+fn say_the_same(ours: &[Norm], theirs: &[Norm]) -> bool {
+    let within = |a: &[Norm], b: &[Norm]| {
+        a.iter().all(|x| b.iter().any(|y| structural::compare(x, y).relation == Relation::Consistent))
+    };
+    (ours.len() > theirs.len() || within(ours, theirs)) && (theirs.len() > ours.len() || within(theirs, ours))
+}
+
 /// Applies the rules to two claims. [`weigh`] turns the result into a tier.
 pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stages) -> Ruling {
     let labels_differ =
@@ -173,8 +181,12 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
         return compatible(ours, theirs, RuleId::ToldApart, "They are about two things of one kind.");
     }
     if stages.structural
-        && let Some((comparison, i, j)) = strongest(&ours.norms, &theirs.norms)
+        && let Some((mut comparison, i, j)) = strongest(&ours.norms, &theirs.norms)
     {
+        if comparison.relation == Relation::Consistent && !say_the_same(&ours.norms, &theirs.norms) {
+            // One common sentence says nothing about the others.
+            comparison.confidence = comparison.confidence.min(Confidence::Med);
+        }
         let (norm, their_norm) = (&ours.norms[i], &theirs.norms[j]);
         let held = comparison.relation == Relation::Contradiction
             && !labels_differ
