@@ -257,6 +257,11 @@ impl Lexicon {
         }
     }
 
+    /// Returns the set of exclusive alternatives that a word or phrase is a member of.
+    pub(crate) fn alternative_set(&self, phrase: &str) -> Option<u16> {
+        self.find(&self.stems(phrase))?.alternative.map(|(set, _)| set)
+    }
+
     fn update(&mut self, phrase: &str, change: impl FnOnce(&mut Lexeme)) {
         let stems = self.stems(phrase);
         let Some((first, rest)) = stems.split_first() else { return };

@@ -98,6 +98,12 @@ fn is_atomic(norm: &Norm, value: &str) -> bool {
         })
 }
 
+/// Returns which of the sets of days and of languages a value belongs to. These can be said of anything beside its other values.
+fn day_or_language(value: &str) -> Option<&'static str> {
+    let set = lexicon().set_name(lexicon().alternative_set(value)?);
+    ["weekday", "natural language"].into_iter().find(|name| *name == set)
+}
+
 /// Returns whether two values are one number that is written in two ways.
 fn are_one_number(a: &str, b: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
@@ -202,7 +208,12 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
                 // A value that is limited in scope or time may be an exception to one that is not.
                 (Some(_), Some(_)) if one_sided(ours, theirs) => comparison(Uncertain, Med, NarrowerScope, "scope"),
                 (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
-                    comparison(Contradiction, High, ValueConflict, "value")
+                    // "On Kubernetes" and "on Fridays": answers to two questions.
+                    if day_or_language(a) == day_or_language(b) {
+                        comparison(Contradiction, High, ValueConflict, "value")
+                    } else {
+                        comparison(Uncertain, Med, Undecided, "value")
+                    }
                 }
                 (None, None) if ours.limit == theirs.limit => same_norm(ours, theirs, "modality"),
                 _ => comparison(Uncertain, Med, Undecided, "value"),
@@ -291,6 +302,16 @@ mod tests {
     #[case(MustNot, "deploy.canary used =blue", MustNot, "deploy.canary used =red", Uncertain, Med, RuleId::Undecided)]
     #[case(MustNot, "api.port =80", Must, "api.port =443", Uncertain, Med, RuleId::OtherValue)]
     #[case(Must, "api.port =80", Must, "api.port =a_b_c", Uncertain, Med, RuleId::Undecided)]
+    // Values of different kinds.
+    #[case(
+        Must,
+        "service.@on deployed =kubernetes",
+        Must,
+        "service.@on deployed =friday",
+        Uncertain,
+        Med,
+        RuleId::Undecided
+    )]
     // Values compare only within one attribute and state verb.
     #[case(Must, "postgres.port =5432", Must, "postgres.version =16", Unknown, Low, RuleId::OtherAspect)]
     #[case(Must, "cache used", Must, "cache tested", Unknown, Low, RuleId::OtherObject)]
