@@ -15,7 +15,7 @@ use crate::domain::{guard_report::RuleId, norm::Modality};
 /// Returns the oppositions that the rules find between two clauses.
 pub(crate) fn rules(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Vec<Opposition> {
     let mut out = Vec::new();
-    if conditions_differ(ours, a, theirs, b) {
+    if conditions_differ(ours, a, theirs, b) || is_excepted(ours, a, theirs, b) || is_excepted(theirs, b, ours, a) {
         return out;
     }
     if a.negative != b.negative {
@@ -108,6 +108,16 @@ fn conditions_differ(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> 
         lacking.len() * 4 > x.conditions.len() || lacking.iter().any(|&at| xs.items[at].code)
     };
     differ(ours, a, theirs, b) || differ(theirs, b, ours, a)
+}
+
+/// Returns whether a clause is about what the other one excepts: "do not use mocks except in integration tests", "use mocks in
+/// integration tests".
+fn is_excepted(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
+    let mentions = |at: &&usize| b.all().any(|other| theirs.items[other].id == ours.items[**at].id);
+    let weigh = |at: &usize| weight(&ours.items[*at]);
+    let all: f32 = a.exceptions.iter().map(weigh).sum();
+    let shared: f32 = a.exceptions.iter().filter(mentions).map(weigh).sum();
+    shared > 0.0 && shared * 2.0 >= all
 }
 
 /// Returns whether both clauses have a subject that the other does not mention.

@@ -223,11 +223,14 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
         out.subject.insert(0, '~');
     }
     let env = only(&parsed.stated_scope.envs);
+    let key = |at: usize| if items[at].opposite { format!("~{}", items[at].key) } else { items[at].key.clone() };
     let mut rest: Vec<String> = clause
         .all()
         .filter(|at| !used[*at] && (env.is_none() || lexicon().environment(&items[*at].lower).as_ref() != env))
-        .map(|at| if items[at].opposite { format!("~{}", items[at].key) } else { items[at].key.clone() })
+        .map(key)
         .collect();
+    // Rules with different exceptions are different rules.
+    rest.extend(clause.exceptions.iter().map(|at| format!("!{}", key(*at))));
     // "stored in X" and "stored with X" are different.
     if out.value.is_some()
         && let Some(word) = preposition

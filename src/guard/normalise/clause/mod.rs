@@ -133,7 +133,13 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                         }
                     }
                 }
-                for other in segments[index + 1..].iter().take_while(|s| s.role != SegmentRole::Main) {
+                // "Except in tests, use X": before the clause or after it.
+                let before = segments[..index].iter().rev().take_while(|s| s.sentence == segment.sentence);
+                let after = segments[index + 1..].iter();
+                for other in before
+                    .take_while(|s| s.role != SegmentRole::Main)
+                    .chain(after.take_while(|s| s.role != SegmentRole::Main))
+                {
                     if other.role == SegmentRole::Exception {
                         clause.exceptions.extend(content(other));
                     }
