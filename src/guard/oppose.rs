@@ -8,6 +8,7 @@ use super::{
         cue::Cue,
         lexical_item::{Item, ItemKind},
         norms::bound,
+        stated_scope::is_outside,
     },
 };
 use crate::domain::{guard_report::RuleId, norm::Modality};
@@ -16,6 +17,11 @@ use crate::domain::{guard_report::RuleId, norm::Modality};
 pub(crate) fn rules(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> Vec<Opposition> {
     let mut out = Vec::new();
     if conditions_differ(ours, a, theirs, b) || is_excepted(ours, a, theirs, b) || is_excepted(theirs, b, ours, a) {
+        return out;
+    }
+    // "Outside production" against "in production".
+    let elsewhere = |pair: &Pair| is_outside(&ours.items, pair.ours) != is_outside(&theirs.items, pair.theirs);
+    if alignment.of(|l| l == WordRelation::Same).any(elsewhere) {
         return out;
     }
     if a.negative != b.negative {

@@ -94,7 +94,6 @@ pub(crate) fn parse(statement: &str) -> Parsed {
     let items = lexical_item::items(&tokens, &dates);
     let clauses = clause::clauses(&items);
     let label = clause::label(&items);
-    let subjects: Vec<usize> = clauses.iter().flat_map(|c| c.subject.iter().copied()).collect();
-    let stated_scope = stated_scope::stated_scope(&items, &subjects);
+    let stated_scope = stated_scope::stated_scope(&items, &clauses);
     Parsed { text, items, clauses, label, stated_scope, window, abandoned: OnceLock::new() }
 }

@@ -1,6 +1,9 @@
 //! Where a statement says that it holds: environment, team or role, tenant.
 
-use super::lexical_item::{Item, ItemKind};
+use super::{
+    clause::Clause,
+    lexical_item::{Item, ItemKind},
+};
 use crate::guard::lexicon::{WordClass, lexicon};
 
 /// Where a statement says that it holds; several names of one kind are alternatives.
@@ -36,12 +39,26 @@ pub(crate) fn role(word: &str) -> Option<&'static str> {
     lexicon().class(WordClass::Role).get(singular).copied()
 }
 
-/// Returns the scope that a statement names.
-pub(crate) fn stated_scope(items: &[Item], subjects: &[usize]) -> StatedScope {
+/// Returns whether the item at `at` is a place that a statement leaves out: "outside production".
+pub(crate) fn is_outside(items: &[Item], at: usize) -> bool {
+    items[..at]
+        .iter()
+        .rev()
+        .find(|item| !(item.kind == ItemKind::Stop && matches!(item.lower.as_str(), "the" | "of" | "a" | "our")))
+        .is_some_and(|item| item.lower == "outside")
+}
+
+/// Returns the scope that a statement names, without the places that it excepts.
+pub(crate) fn stated_scope(items: &[Item], clauses: &[Clause]) -> StatedScope {
     let mut scope = StatedScope::default();
     let word = |at: usize| items.get(at).map_or("", |i| i.lower.as_str());
+    let is_subject = |at: usize| clauses.iter().any(|clause| clause.subject.contains(&at));
+    let is_excepted = |at: usize| {
+        is_outside(items, at)
+            || clauses.iter().any(|c| c.exceptions.contains(&at) || c.contrast && c.core.contains(&at))
+    };
     for (at, item) in items.iter().enumerate() {
-        if !matches!(item.kind, ItemKind::Content | ItemKind::Stop) || item.code {
+        if !matches!(item.kind, ItemKind::Content | ItemKind::Stop) || item.code || is_excepted(at) {
             continue;
         }
         let before = at.checked_sub(1).map_or("", word);
@@ -67,12 +84,12 @@ pub(crate) fn stated_scope(items: &[Item], subjects: &[usize]) -> StatedScope {
                     let earlier = if before == "the" { at.checked_sub(2).map_or("", word) } else { before };
                     // "CI environment" is one item.
                     item.end - item.start > item.lower.len()
-                        || matches!(earlier, "in" | "on" | "inside" | "outside" | "under")
+                        || matches!(earlier, "in" | "on" | "inside" | "under")
                             && !items.get(at + 1).is_some_and(Item::is_content)
                 }
                 "local" if item.lower != "local" => true,
                 "local" => false,
-                _ => matches!(before, "in" | "on" | "for" | "the" | "outside"),
+                _ => matches!(before, "in" | "on" | "for" | "the"),
             } || housed;
             if plain && next != "team" && !scope.envs.contains(&env) {
                 scope.envs.push(env);
@@ -87,7 +104,7 @@ pub(crate) fn stated_scope(items: &[Item], subjects: &[usize]) -> StatedScope {
         } else if matches!(word(at + 1), "team" | "squad") {
             continue;
         } else if let Some(role) = role(&item.lower)
-            && (subjects.contains(&at) || matches!(before, "for" | "by" | "to"))
+            && (is_subject(at) || matches!(before, "for" | "by" | "to"))
         {
             scope.roles.push(role.to_owned());
         }
@@ -116,6 +133,11 @@ mod tests {
     #[case::its_parts("Caches live in the CI configuration.", &[])]
     #[case::production("Production runs Postgres.", &["prod"])]
     #[case::a_role("Local variables are short.", &[])]
+    #[case::excepted("Debug logging is enabled everywhere except in production.", &[])]
+    #[case::left_out("Feature flags are enabled outside production.", &[])]
+    #[case::left_out_too("Feature flags are enabled outside of the CI environment.", &[])]
+    #[case::rejected("Store secrets in staging, not in production.", &["staging"])]
+    #[case::forbidden("Debug logging is forbidden in production.", &["prod"])]
     fn environments(#[case] statement: &str, #[case] expected: &[&str]) {
         assert_eq!(parse(statement).stated_scope.envs, expected, "{statement}");
     }
