@@ -5,6 +5,7 @@ use super::{
     clause::Clause,
     cue::Cue,
     lexical_item::{Item, ItemKind},
+    stated_scope,
 };
 use crate::{
     domain::{
@@ -364,8 +365,9 @@ fn name(parsed: &Parsed, clause: &Clause) -> Option<Vec<usize>> {
         .iter()
         .any(|i| matches!(i.kind, ItemKind::Punct(_)) || matches!(i.lower.as_str(), "and" | "or"));
     let named = run.iter().all(|i| items[*i].capital || items[*i].code);
-    // The day of an event is no name: "deploys are frozen in March".
-    if run.is_empty() || listed && !named || run.iter().any(|i| is_day(&items[*i])) {
+    // The day of an event is no name ("deploys are frozen in March"), and a role does not exclude others ("handled by operators").
+    let role = run.last().is_some_and(|at| stated_scope::role(&items[*at].lower).is_some());
+    if run.is_empty() || listed && !named || role || run.iter().any(|i| is_day(&items[*i])) {
         return None;
     }
     // A plain "X is V" is a description, not a value.

@@ -10,16 +10,25 @@ use crate::guard::lexicon::{WordClass, lexicon};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StatedScope {
     pub(crate) envs: Vec<&'static str>,
+    /// The teams and roles for which it holds.
     pub(crate) roles: Vec<String>,
     pub(crate) tenants: Vec<String>,
+    /// The roles that do something, or to whom something is done: what a statement says of them may exclude what another says of
+    /// others.
+    pub(crate) actors: Vec<String>,
 }
 
 impl StatedScope {
     /// Returns whether exactly one of them names an environment, a role or a tenant.
     pub(crate) fn is_one_sided(&self, other: &Self) -> bool {
         self.envs.is_empty() != other.envs.is_empty()
-            || self.roles.is_empty() != other.roles.is_empty()
+            || self.names_role() != other.names_role()
             || self.tenants.is_empty() != other.tenants.is_empty()
+    }
+
+    /// Returns whether it names a role, in whatever part.
+    pub(crate) fn names_role(&self) -> bool {
+        !self.roles.is_empty() || !self.actors.is_empty()
     }
 
     /// Returns whether both name something of one kind, and nothing in common.
@@ -103,10 +112,12 @@ pub(crate) fn stated_scope(items: &[Item], clauses: &[Clause]) -> StatedScope {
             scope.roles.push(format!("{} team", items[at - 1].key));
         } else if matches!(word(at + 1), "team" | "squad") {
             continue;
-        } else if let Some(role) = role(&item.lower)
-            && (is_subject(at) || matches!(before, "for" | "by" | "to"))
-        {
-            scope.roles.push(role.to_owned());
+        } else if let Some(role) = role(&item.lower) {
+            if before == "for" || clauses.iter().any(|clause| clause.subject.contains(&at) && !clause.only) {
+                scope.roles.push(role.to_owned());
+            } else if matches!(before, "by" | "to") || is_subject(at) {
+                scope.actors.push(role.to_owned());
+            }
         }
         if matches!(item.lower.as_str(), "tenant" | "customer" | "client")
             && items.get(at + 1).is_some_and(|i| i.is_content() && (i.capital || i.code))
@@ -140,5 +151,24 @@ mod tests {
     #[case::forbidden("Debug logging is forbidden in production.", &["prod"])]
     fn environments(#[case] statement: &str, #[case] expected: &[&str]) {
         assert_eq!(parse(statement).stated_scope.envs, expected, "{statement}");
+    }
+
+    #[rstest]
+    #[case::subject("Admins may delete users.", &["admin"], &[])]
+    #[case::beneficiary("Passwords for contractors expire monthly.", &["contractor"], &[])]
+    #[case::exclusive("Only maintainers may merge to main.", &[], &["maintainer"])]
+    #[case::agent("Incidents are handled by developers.", &[], &["developer"])]
+    #[case::target("Tickets are assigned to testers.", &[], &["tester"])]
+    fn a_role_is_a_place_only_if_it_does_not_act(
+        #[case] statement: &str,
+        #[case] roles: &[&str],
+        #[case] actors: &[&str],
+    ) {
+        let scope = parse(statement).stated_scope;
+        assert_eq!((scope.roles.as_slice(), scope.actors.as_slice()), (&owned(roles)[..], &owned(actors)[..]));
+    }
+
+    fn owned(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
     }
 }

@@ -99,7 +99,7 @@ fn narrow(parsed: &Parsed, reading: &Reading, frame: &mut Norm) -> bool {
     }
     if frame.scope.team.is_none()
         && let Some(team) = reading.team.as_deref()
-        && parsed.stated_scope.roles.is_empty()
+        && !parsed.stated_scope.names_role()
         && let Some(role) = stated_scope::role(&team.to_lowercase())
         && parsed.items.iter().any(|item| stated_scope::role(&item.lower) == Some(role))
     {
