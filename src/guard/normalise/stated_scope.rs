@@ -48,7 +48,7 @@ pub(crate) fn role(word: &str) -> Option<&'static str> {
     lexicon().class(WordClass::Role).get(singular).copied()
 }
 
-/// Returns whether the item at `at` is a place that a statement leaves out: "outside production".
+/// Returns whether the item at `at` comes after "outside": "outside production".
 pub(crate) fn is_outside(items: &[Item], at: usize) -> bool {
     items[..at]
         .iter()
@@ -57,17 +57,26 @@ pub(crate) fn is_outside(items: &[Item], at: usize) -> bool {
         .is_some_and(|item| item.lower == "outside")
 }
 
+/// Returns for each item whether a statement does not hold in the place that it names: "except in staging", "not in production".
+pub(crate) fn left_out(items: &[Item], clauses: &[Clause]) -> Vec<bool> {
+    let mut out: Vec<bool> = (0..items.len()).map(|at| is_outside(items, at)).collect();
+    for clause in clauses {
+        let rejected = if clause.rejects_option() { clause.core.as_slice() } else { &[] };
+        for at in clause.exceptions.iter().chain(rejected) {
+            out[*at] = true;
+        }
+    }
+    out
+}
+
 /// Returns the scope that a statement names, without the places that it excepts.
 pub(crate) fn stated_scope(items: &[Item], clauses: &[Clause]) -> StatedScope {
     let mut scope = StatedScope::default();
     let word = |at: usize| items.get(at).map_or("", |i| i.lower.as_str());
+    let left_out = left_out(items, clauses);
     let is_subject = |at: usize| clauses.iter().any(|clause| clause.subject.contains(&at));
-    let is_excepted = |at: usize| {
-        is_outside(items, at)
-            || clauses.iter().any(|c| c.exceptions.contains(&at) || c.contrast && c.core.contains(&at))
-    };
     for (at, item) in items.iter().enumerate() {
-        if !matches!(item.kind, ItemKind::Content | ItemKind::Stop) || item.code || is_excepted(at) {
+        if !matches!(item.kind, ItemKind::Content | ItemKind::Stop) || item.code || left_out[at] {
             continue;
         }
         let before = at.checked_sub(1).map_or("", word);

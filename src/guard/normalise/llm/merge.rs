@@ -92,7 +92,11 @@ fn narrow(parsed: &Parsed, reading: &Reading, frame: &mut Norm) -> bool {
     if frame.scope.env.is_none()
         && let Some(env) = reading.env.as_deref().map(norms::canonical_env)
         && parsed.stated_scope.envs.is_empty()
-        && parsed.items.iter().any(|item| lexicon().environment(&item.lower) == Some(env.as_str()))
+        && parsed
+            .items
+            .iter()
+            .zip(stated_scope::left_out(&parsed.items, &parsed.clauses))
+            .any(|(item, left_out)| !left_out && lexicon().environment(&item.lower) == Some(env.as_str()))
     {
         frame.scope.env = Some(env);
         narrowed = true;

@@ -255,6 +255,8 @@ fn the_writers_qualifiers_take_precedence() {
     };
     assert_eq!(refine("The index is rebuilt in staging.", &qualifiers).scope.env.as_deref(), Some("prod"));
     assert_eq!(refine("The index is rebuilt.", &Qualifiers::default()).scope.env, None, "not in the statement");
+    let excepted = refine("The index is rebuilt everywhere except in staging.", &Qualifiers::default());
+    assert_eq!(excepted.scope.env, None, "staging is where it does not hold");
 }
 
 #[test]
