@@ -11,7 +11,7 @@ pub(crate) mod stated_scope;
 pub(crate) mod token;
 pub(crate) mod value;
 
-use std::sync::OnceLock;
+use std::{collections::BTreeSet, sync::OnceLock};
 
 use super::correction;
 use crate::domain::{claim::Qualifiers, norm::Norm};
@@ -91,8 +91,12 @@ pub(crate) fn parse(statement: &str) -> Parsed {
     let text = token::prepare(statement);
     let tokens = token::tokenise(&text);
     let (window, dates) = date_window::date_window(&tokens);
-    let items = lexical_item::items(&tokens, &dates);
+    let mut items = lexical_item::items(&tokens, &dates);
     let clauses = clause::clauses(&items);
+    let lacking: BTreeSet<usize> = clauses.iter().flat_map(|clause| clause.lacking.iter().copied()).collect();
+    for at in lacking {
+        items[at].opposite = !items[at].opposite;
+    }
     let label = clause::label(&items);
     let stated_scope = stated_scope::stated_scope(&items, &clauses);
     Parsed { text, items, clauses, label, stated_scope, window, abandoned: OnceLock::new() }

@@ -31,7 +31,7 @@ fn ends_phrase(item: &Item) -> bool {
 }
 
 /// Returns the last content word of the phrase that starts at `from`.
-fn phrase_head(items: &[Item], from: usize, to: usize) -> Option<usize> {
+pub(super) fn phrase_head(items: &[Item], from: usize, to: usize) -> Option<usize> {
     let mut head = None;
     for (at, item) in items.iter().enumerate().take(to).skip(from) {
         if ends_phrase(item) {
@@ -144,6 +144,9 @@ pub(super) fn main_clause(items: &[Item], from: usize, to: usize) -> Clause {
     let (mut required, mut preferred, mut allowed, mut released, mut negations) = (false, false, false, false, 0_u32);
     let mut governor: Option<usize> = None;
     let mut predicate = false;
+    // "Requests without a token are denied."
+    let without = (from..to).filter(|at| items[*at].cue() == Some(Cue::Without));
+    clause.lacking = without.filter_map(|at| phrase_head(items, at + 1, to)).collect();
     for at in from..to {
         let Some(cue) = items[at].cue() else {
             clause.both |= items[at].lower == "both";

@@ -5,7 +5,7 @@ mod segment;
 
 use std::collections::HashSet;
 
-use main_clause::{begins_with_stance, is_participle, is_verb, main_clause};
+use main_clause::{begins_with_stance, is_participle, is_verb, main_clause, phrase_head};
 use segment::{Segment, SegmentRole, segments};
 
 use super::{
@@ -48,6 +48,8 @@ pub(crate) struct Clause {
     pub(crate) object: Option<usize>,
     /// Content of exceptions.
     pub(crate) exceptions: Vec<usize>,
+    /// The heads of what "without" names. They count as their opposites: "never X without Y" does not forbid "X with Y".
+    pub(crate) lacking: Vec<usize>,
     /// Whether it names the rejected option of a contrast: "rather than X".
     pub(crate) contrast: bool,
     /// The index of the clause with the preferred option.
@@ -72,7 +74,15 @@ impl Clause {
 
     /// Returns how many indexes the clause holds.
     fn size(&self) -> usize {
-        [&self.stance, &self.subject, &self.core, &self.context, &self.conditions, &self.exceptions]
+        [
+            &self.stance,
+            &self.subject,
+            &self.core,
+            &self.context,
+            &self.conditions,
+            &self.exceptions,
+            &self.lacking,
+        ]
             .into_iter()
             .map(Vec::len)
             .sum()
@@ -114,6 +124,7 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
     let segments = segments(items);
     let content =
         |segment: &Segment| -> Vec<usize> { (segment.from..segment.to).filter(|i| items[*i].is_content()).collect() };
+    let lacks = |segment: &Segment| segment.from.checked_sub(1).and_then(|at| items[at].cue()) == Some(Cue::Without);
     let mut out: Vec<Clause> = Vec::new();
     let mut last_main: Option<(usize, usize)> = None;
     let mut left = items.len() * MAX_INDEXES_PER_ITEM;
@@ -142,6 +153,12 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                 {
                     if other.role == SegmentRole::Exception {
                         clause.exceptions.extend(content(other));
+                    }
+                    // "Without a ticket, do not open a PR."
+                    if other.role == SegmentRole::Contrast && other.to < segment.from && lacks(other) {
+                        clause.context.extend(content(other));
+                        clause.lacking.extend(phrase_head(items, other.from, other.to));
+                        clause.conditional = true;
                     }
                 }
                 // "and cannot be pushed to": the subject is in the previous clause; "(never committed)": everything is.
@@ -205,6 +222,8 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                 if core.is_empty() || out[chosen].negative {
                     // "Do not merge without review": a restriction of what is forbidden.
                     let restricted = &mut out[chosen];
+                    let absent = phrase_head(items, segment.from, segment.to).filter(|_| lacks(segment));
+                    restricted.lacking.extend(absent);
                     restricted.core.extend(core);
                     restricted.conditional = true;
                     continue;

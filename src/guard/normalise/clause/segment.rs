@@ -111,6 +111,24 @@ fn is_contrast(items: &[Item], from: usize, at: usize) -> bool {
             })
 }
 
+/// Returns whether the "without" at `at` belongs to a subject, whose verb follows: "requests without a token are denied".
+fn is_in_subject(items: &[Item], from: usize, at: usize) -> bool {
+    let is_verb = |item: &Item| {
+        item.cue().is_some_and(Cue::is_stance) || item.kind == ItemKind::Stop && is_auxiliary(&item.lower)
+    };
+    let goes_on = |item: &Item| {
+        !matches!(
+            item.kind,
+            ItemKind::Punct(_) | ItemKind::Cue(Cue::If | Cue::Because | Cue::Except | Cue::Instead | Cue::But)
+        )
+    };
+    // "Write it without state and do not panic": another clause.
+    let verb = (at + 1..items.len()).take_while(|i| goes_on(&items[*i])).find(|i| is_verb(&items[*i]));
+    items[from..at].iter().any(Item::is_content)
+        && !items[from..at].iter().any(is_verb)
+        && verb.is_some_and(|verb| !is_and(&items[verb - 1]))
+}
+
 /// Returns the segments of a statement, in order, without questions after what it states ("Use Postgres. Any objections?").
 pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
     let mut out = Vec::new();
@@ -153,7 +171,9 @@ pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
                 (from, lead) = (at + 1, None);
             }
             ItemKind::Cue(cue @ (Cue::If | Cue::Because | Cue::Except | Cue::Instead | Cue::But | Cue::Without)) => {
-                if cue == Cue::Instead && !is_contrast(items, from, at) {
+                if cue == Cue::Instead && !is_contrast(items, from, at)
+                    || cue == Cue::Without && is_in_subject(items, from, at)
+                {
                     continue;
                 }
                 if items[from..at].iter().any(Item::is_content) || lead.is_some() {
