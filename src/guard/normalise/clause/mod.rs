@@ -119,6 +119,16 @@ pub(crate) fn label(items: &[Item]) -> Vec<u64> {
     label.iter().filter(|i| i.is_content()).map(|i| i.id ^ u64::from(i.opposite)).collect()
 }
 
+/// Returns whether a segment that looks like a reason restricts the clause before it: "libraries which need native code", and after
+/// a prohibition a purpose ("do not use cron to keep caches warm"). After a comma it is a remark.
+fn restricts(items: &[Item], segment: &Segment, forbids: bool) -> bool {
+    let Some(cue) = segment.from.checked_sub(1) else { return false };
+    let remark = cue.checked_sub(1).is_none_or(|before| matches!(items[before].kind, ItemKind::Punct(_)));
+    // "To keep", "in order to".
+    let purpose = matches!(items[cue].lower.as_str(), "to" | "in");
+    !remark && (items[cue].lower == "which" || purpose && forbids)
+}
+
 /// Returns the clauses of a statement.
 pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
     let segments = segments(items);
@@ -137,7 +147,7 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                 }
                 for other in segments.iter().filter(|s| s.sentence == segment.sentence) {
                     if matches!(other.role, SegmentRole::Condition | SegmentRole::Setting) {
-                        clause.context.extend(content(other));
+                        clause.extend_context(content(other).into_iter());
                         if other.role == SegmentRole::Condition {
                             clause.conditions.extend(content(other));
                             clause.conditional = true;
@@ -156,7 +166,7 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                     }
                     // "Without a ticket, do not open a PR."
                     if other.role == SegmentRole::Contrast && other.to < segment.from && lacks(other) {
-                        clause.context.extend(content(other));
+                        clause.extend_context(content(other).into_iter());
                         clause.lacking.extend(phrase_head(items, other.from, other.to));
                         clause.conditional = true;
                     }
@@ -208,6 +218,12 @@ pub(crate) fn clauses(items: &[Item]) -> Vec<Clause> {
                 if clause.negative && !clause.context.is_empty() {
                     clause.chosen =
                         last_main.filter(|(_, sentence)| *sentence == segment.sentence).map(|(main, _)| main);
+                }
+                let followers = segments[index + 1..].iter().take_while(|s| s.role != SegmentRole::Main);
+                for other in followers.filter(|other| other.role == SegmentRole::Reason) {
+                    if restricts(items, other, clause.negative) {
+                        clause.extend_context(content(other).into_iter());
+                    }
                 }
                 let Some(rest) = left.checked_sub(clause.size()) else { return out };
                 left = rest;
