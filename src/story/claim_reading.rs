@@ -409,7 +409,7 @@ fn versions(items: &[Item]) -> Vec<Version> {
         });
         let is_proper = noun.is_some_and(|i| items[i].capital && (items[i].code || !begins_sentence(items, i)));
         let certain = is_product || is_proper || item.lower.starts_with('v');
-        let unit = item.quantity.as_ref().is_some_and(|quantity| !quantity.base.is_empty());
+        let unit = item.quantity.as_ref().is_some_and(|quantity| !matches!(quantity.base, "" | "version"));
         let Some(numbers) =
             version(&item.lower).filter(|numbers| !unit && (numbers.len() > 1 || certain || is_capital))
         else {
