@@ -3,7 +3,7 @@
 use crate::guard::lexicon::{WordClass, lexicon};
 
 /// A word of the text, in lower case, with its byte range.
-pub(super) struct Word<'a> {
+pub(super) struct TextWord<'a> {
     pub(super) text: String,
     pub(super) start: usize,
     pub(super) end: usize,
@@ -12,7 +12,7 @@ pub(super) struct Word<'a> {
 }
 
 /// Returns the words of a text.
-pub(super) fn words(text: &str) -> Vec<Word<'_>> {
+pub(super) fn words(text: &str) -> Vec<TextWord<'_>> {
     // `@deprecated` and code are names and not English words.
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '-' | '_' | '.' | '@' | '`');
     let mut out = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn words(text: &str) -> Vec<Word<'_>> {
         let mark = text[stop..].chars().next().filter(|c| matches!(c, '.' | ',' | ';' | ':' | '(' | ')'));
         let mark = mark.map(|c| &text[stop..stop + c.len_utf8()]);
         if !trimmed.is_empty() {
-            out.push(Word { text: trimmed.to_lowercase(), start, end: stop, mark });
+            out.push(TextWord { text: trimmed.to_lowercase(), start, end: stop, mark });
         }
         at = end;
     }
@@ -33,7 +33,7 @@ pub(super) fn words(text: &str) -> Vec<Word<'_>> {
 
 /// Returns whether a clause begins with a time: "after the rewrite, …", "since May, …". "After a failure, …" says when a rule
 /// applies.
-pub(super) fn opens_with_time(words: &[Word<'_>]) -> bool {
+pub(super) fn opens_with_time(words: &[TextWord<'_>]) -> bool {
     let opens = |at: usize| at == 0 || words[at - 1].mark.is_some() || words[at - 1].text == "and";
     (0..words.len()).any(|at| {
         opens(at)
@@ -46,9 +46,9 @@ pub(super) fn opens_with_time(words: &[Word<'_>]) -> bool {
 }
 
 /// Returns whether the words after "after" tell of one event: "the rewrite", "switching to Rust", "traffic had doubled".
-fn happened(words: &[Word<'_>]) -> bool {
+fn happened(words: &[TextWord<'_>]) -> bool {
     let end = words.iter().position(|word| word.mark.is_some()).map_or(words.len(), |at| at + 1);
-    let is_definite = |word: &Word<'_>| {
+    let is_definite = |word: &TextWord<'_>| {
         matches!(word.text.as_str(), "the" | "our" | "this" | "that" | "its" | "their" | "last")
             || word.text.len() > 5 && word.text.ends_with("ing")
     };
@@ -58,7 +58,7 @@ fn happened(words: &[Word<'_>]) -> bool {
 
 /// Returns whether it says that something came back: "we went back to X", "X is back", "we returned to X". "Back up X" and
 /// "X returns 200" do not.
-pub(super) fn tells_return(words: &[Word<'_>]) -> bool {
+pub(super) fn tells_return(words: &[TextWord<'_>]) -> bool {
     let word = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
     let is_be = |at: usize| matches!(word(at), "is" | "are" | "was" | "were" | "be" | "been" | "being");
     (0..words.len()).any(|at| {
@@ -77,9 +77,10 @@ pub(super) fn tells_return(words: &[Word<'_>]) -> bool {
 }
 
 /// Returns whether it tells what people did, or a clause ends with a verb in the past and another follows: "we upgraded …", "two people joined, and …".
-pub(super) fn tells_change(words: &[Word<'_>]) -> bool {
-    let is_past = |word: &Word<'_>| word.text.len() > 4 && word.text.ends_with("ed");
-    let is_be = |word: &Word<'_>| matches!(word.text.as_str(), "is" | "are" | "be" | "been" | "being" | "was" | "were");
+pub(super) fn tells_change(words: &[TextWord<'_>]) -> bool {
+    let is_past = |word: &TextWord<'_>| word.text.len() > 4 && word.text.ends_with("ed");
+    let is_be =
+        |word: &TextWord<'_>| matches!(word.text.as_str(), "is" | "are" | "be" | "been" | "being" | "was" | "were");
     (1..words.len()).any(|at| {
         let people_act = matches!(words[at - 1].text.as_str(), "we" | "they" | "i" | "team");
         let ends = at + 1 < words.len() && words[at].mark.is_some_and(|mark| mark != "(");

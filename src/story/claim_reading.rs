@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::change_words::{Word, opens_with_time, tells_change, tells_return, words};
+use super::change_words::{TextWord, opens_with_time, tells_change, tells_return, words};
 use crate::guard::{
     ParsedClaim,
     align::names_something,
@@ -99,7 +99,7 @@ struct Amount {
 impl ClaimReading {
     pub(super) fn of(claim: &ParsedClaim) -> Self {
         let parsed = &claim.parsed;
-        let words: Vec<Word<'_>> = words(&parsed.text);
+        let words: Vec<TextWord<'_>> = words(&parsed.text);
         let has = |class| words.iter().any(|word| lexicon().class(class).contains(word.text.as_str()));
         let (ended, thought) = ended(parsed, &words);
         let gone: BTreeSet<u64> = ended.iter().flat_map(|e| e.names.iter().copied()).chain(thought).collect();
@@ -251,7 +251,7 @@ impl ClaimReading {
 
 /// Returns the things whose use a claim ends: "X was removed", "we dropped X", "moved from X to Y", "X no longer …", "X is gone"; and the words of
 /// those whose end it only plans: "we will move from X to Y".
-fn ended(parsed: &Parsed, words: &[Word<'_>]) -> (Vec<Ended>, BTreeSet<u64>) {
+fn ended(parsed: &Parsed, words: &[TextWord<'_>]) -> (Vec<Ended>, BTreeSet<u64>) {
     let mut out = Vec::new();
     let mut thought = BTreeSet::new();
     let word = |at: usize| words.get(at).map_or("", |w| w.text.as_str());
@@ -337,7 +337,7 @@ fn ended(parsed: &Parsed, words: &[Word<'_>]) -> (Vec<Ended>, BTreeSet<u64>) {
 
 /// Returns whether a passive in the present says what is done to such things and when or where, and ends the use of none:
 /// "branches are deleted after the merge", "debug logging is disabled in production".
-fn is_routine(words: &[Word<'_>], verb: usize) -> bool {
+fn is_routine(words: &[TextWord<'_>], verb: usize) -> bool {
     let word = |at: usize| words.get(at).map_or("", |w| w.text.as_str());
     let is_work =
         matches!(word(verb), "deleted" | "removed" | "disabled" | "dropped" | "killed" | "cancelled" | "canceled");

@@ -55,7 +55,7 @@ fn the_history_of_a_rule_file_in_git_is_a_story() {
     }
     let _daemon = home.daemon();
     let preview = home.run(["import", "rules", "--history", "CLAUDE.md", "--dry-run"]).ok().stdout;
-    let days: Vec<&str> = preview.lines().filter_map(|line| line.split("  ").next()).collect();
+    let days: Vec<&str> = preview.lines().take(3).filter_map(|line| line.split("  ").next()).collect();
     assert_eq!(days, ["2025-01-10", "2025-03-14", "2025-06-20"], "{preview}");
     assert!(story(&home)["claims"].as_array().unwrap().is_empty(), "a preview stores nothing");
 

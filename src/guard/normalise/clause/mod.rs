@@ -74,15 +74,7 @@ impl Clause {
 
     /// Returns how many indexes the clause holds.
     fn size(&self) -> usize {
-        [
-            &self.stance,
-            &self.subject,
-            &self.core,
-            &self.context,
-            &self.conditions,
-            &self.exceptions,
-            &self.lacking,
-        ]
+        [&self.stance, &self.subject, &self.core, &self.context, &self.conditions, &self.exceptions, &self.lacking]
             .into_iter()
             .map(Vec::len)
             .sum()

@@ -9,7 +9,7 @@ use crate::tui::{
 /// The form of the question, as if its write had just been answered.
 fn question(size: (u16, u16)) -> AppState {
     let mut state = screen(size, Screen::Claims);
-    press(&mut state, "+ a tab b");
+    press(&mut state, "+ a tab b ctrl-s");
     let ticket: RequestId = state.ticket(Slot::Act);
     let outcome = crate::api::WriteOutcome::Consider(screens::consider());
     step(&mut state, Msg::Reply(ticket, Ok(RequestAnswer::Outcome(Box::new(outcome)))));
