@@ -122,19 +122,17 @@ async fn find(client: &Client, prefix: &str) -> Result<OpId, CliError> {
 /// The error for a prefix of the ids of several acts.
 fn ambiguous(prefix: &str, ops: &[OpId]) -> CliError {
     let error = CliError::usage(format_args!("“{prefix}” matches {} changes", ops.len()));
-    let mut numbers: Vec<_> = ops.iter().map(|op| op.to_hex()).collect();
-    numbers.iter_mut().for_each(|number| number.truncate(super::import::NUMBER));
+    let ids: Vec<String> = ops.iter().map(|op| op.to_hex()).collect();
+    let mut numbers: Vec<&str> = ids.iter().filter_map(|id| id.get(..super::import::NUMBER)).collect();
     numbers.dedup();
-    match numbers.as_slice() {
-        [number] => error
+    if let [number] = numbers.as_slice() {
+        return error
             .hint(format_args!("they belong to one import: `ergo undo --import {number}` undoes all of it"))
-            .hint("`ergo log` shows an id of its own for each"),
-        _ => {
-            let named: Vec<_> = ops.iter().take(MAX_CANDIDATES).map(|op| op.to_hex()).collect();
-            let more = if ops.len() > MAX_CANDIDATES { ", …" } else { "" };
-            error.hint(format_args!("did you mean: {}{more}", named.join(", ")))
-        }
+            .hint("`ergo log` shows an id of its own for each");
     }
+    let named: Vec<&str> = ids.iter().take(MAX_CANDIDATES).map(String::as_str).collect();
+    let more = if ops.len() > MAX_CANDIDATES { ", …" } else { "" };
+    error.hint(format_args!("did you mean: {}{more}", named.join(", ")))
 }
 
 /// Returns the events whose id, or whose act's id, begins with a prefix, newest first.

@@ -214,13 +214,12 @@ struct ChangeStream {
 
 impl ChangeStream {
     async fn next(mut self) -> Result<Option<(Change, Self)>, ClientError> {
-        let mut events = match self.events.take() {
-            Some(events) => events,
-            None => {
-                let body = BodyDataStream::new(self.api.follow().await?);
-                let silent = self.api.may_die_silently();
-                if silent { sse::events(sse::while_alive(body, 3 * KEEP_ALIVE)) } else { sse::events(body) }
-            }
+        let mut events = if let Some(events) = self.events.take() {
+            events
+        } else {
+            let body = BodyDataStream::new(self.api.follow().await?);
+            let silent = self.api.may_die_silently();
+            if silent { sse::events(sse::while_alive(body, 3 * KEEP_ALIVE)) } else { sse::events(body) }
         };
         let bad = |cause: String| ClientError::BadAnswer { place: self.api.place.to_string(), cause };
         match events.next().await {

@@ -52,13 +52,11 @@ where
 {
     unfold(Some(bytes), move |bytes| async move {
         let mut bytes = bytes?;
-        match timeout(longest, bytes.next()).await {
-            Ok(next) => Some((next?.map_err(io::Error::other), Some(bytes))),
-            Err(_) => {
-                let silence = format!("nothing arrived for {} s", longest.as_secs());
-                Some((Err(io::Error::new(io::ErrorKind::TimedOut, silence)), None))
-            }
+        if let Ok(next) = timeout(longest, bytes.next()).await {
+            return Some((next?.map_err(io::Error::other), Some(bytes)));
         }
+        let silence = format!("nothing arrived for {} s", longest.as_secs());
+        Some((Err(io::Error::new(io::ErrorKind::TimedOut, silence)), None))
     })
 }
 

@@ -90,7 +90,7 @@ mod tests {
     fn a_redaction_deletes_the_copy_of_the_past() {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(AtomicU64::new(1_772_366_400_000));
-        let mut config = EngineConfig::new(&dir.path().join("ergo.db"), SigningKey::from_bytes(&[7; 32]));
+        let mut config = EngineConfig::new(dir.path().join("ergo.db"), SigningKey::from_bytes(&[7; 32]));
         let ticking = Arc::clone(&clock);
         config.clock = Arc::new(move || ticking.fetch_add(1000, Ordering::Relaxed));
         config.durable = false;

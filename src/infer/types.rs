@@ -220,7 +220,7 @@ impl fmt::Debug for EmbeddedModel {
             .field("name", &self.name)
             .field("sha256", &self.sha256)
             .field("size", &self.size)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

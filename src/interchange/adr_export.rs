@@ -163,8 +163,11 @@ fn escape(text: &str) -> String {
 fn code_span(text: &str) -> usize {
     let run = |text: &str| text.len() - text.trim_start_matches('`').len();
     let opening = run(text);
+    if opening == 0 {
+        return 0;
+    }
     let mut at = opening;
-    while opening > 0 {
+    loop {
         let rest = text.get(at..).unwrap_or_default();
         let Some(found) = rest.find('`') else { return 0 };
         let closing = run(rest.get(found..).unwrap_or_default());
@@ -173,7 +176,6 @@ fn code_span(text: &str) -> usize {
             return at;
         }
     }
-    0
 }
 
 fn slug(title: &str) -> String {

@@ -2,7 +2,7 @@
 
 use jsonc_parser::{
     ParseOptions,
-    cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode},
+    cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode},
 };
 use serde_json::{Map, Value, json};
 
@@ -186,7 +186,7 @@ pub(super) fn set_hook(text: &str, hook: &Hook) -> Result<String, String> {
     };
     let command = first.as_object().and_then(|entry| entry.get("command"));
     let wanted = updated(first, hook).map(Value::String);
-    let is_current = command.as_ref().and_then(|command| command.to_serde_value()) == wanted;
+    let is_current = command.as_ref().and_then(CstObjectProp::to_serde_value) == wanted;
     if is_current && ours.len() == 1 {
         return Ok(text.to_owned());
     }

@@ -183,7 +183,7 @@ diff --git a/made b/made
 
     #[test]
     fn files_without_changed_lines_are_read_from_their_headers() {
-        let text = r#"diff --git a/bin/run b/bin/run
+        let text = r"diff --git a/bin/run b/bin/run
 old mode 100644
 new mode 100755
 diff --git a/vendor/new b/lib.so b/vendor/new b/lib.so
@@ -203,7 +203,7 @@ diff --git a/vendor/old.c b/src/b.c
 similarity index 100%
 rename from vendor/old.c
 rename to src/b.c
-"#;
+";
         let files = read(text).unwrap();
         let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(

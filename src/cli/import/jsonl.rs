@@ -74,10 +74,10 @@ pub(super) async fn run(args: Args, cx: &mut Context) -> Result<Exit, CliError> 
             claim.replaces.iter().filter(is_target).filter(|old| new_ids.contains_key(old)).copied().collect();
         let new_id = |old: &ClaimId| new_ids.get(old).copied();
         row.targets = old.iter().filter_map(new_id).collect();
-        row.claim.depends_on = claim.premises.iter().filter_map(new_id).map(|id| id.to_hex()).collect();
+        row.claim.depends_on = claim.premises.iter().filter_map(new_id).map(ClaimId::to_hex).collect();
         let rules = claim.beside.iter().filter(|other| other.relation == BesideRelation::Rule);
         for rule in rules.filter(|rule| !replaced.contains(&rule.claim) && !old.contains(&rule.claim)) {
-            row.claim.exception_to.extend(new_id(&rule.claim).map(|id| id.to_hex()));
+            row.claim.exception_to.extend(new_id(&rule.claim).map(ClaimId::to_hex));
             row.claim.force_exception = row.claim.force_exception.or(rule.reason.clone().filter(|why| has_word(why)));
         }
         if row.claim.exception_to.is_empty() {

@@ -1,7 +1,7 @@
 //! Claims that replaced each other in a circle: two writers kept opposite sides of one card, and neither had seen the
 //! other's act.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use super::{
     Contest,
@@ -20,10 +20,10 @@ pub fn circles<L: Lineage>(from: impl IntoIterator<Item = ClaimId>, lineage: &L)
     let mut graph = Graph::new();
     let mut next: Vec<ClaimId> = from.into_iter().collect();
     while let Some(claim) = next.pop() {
-        if !graph.contains_key(&claim) {
+        if let Entry::Vacant(new) = graph.entry(claim) {
             let successors = lineage.successors(&claim)?;
             next.extend(&successors);
-            graph.insert(claim, successors);
+            new.insert(successors);
         }
     }
     let mut found = Vec::new();

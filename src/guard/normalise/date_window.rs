@@ -274,7 +274,7 @@ pub(crate) fn date_window(tokens: &[Token]) -> (DateWindow, Vec<StatedDate>) {
             _ if follows && window.from.is_some() && window.until.is_none() => window.until = last,
             _ => role = DateRole::Content,
         }
-        dates.push(StatedDate { at: *at, length: *length, role, name: name(year, span) });
+        dates.push(StatedDate { at: *at, length: *length, role, name: name(year, *span) });
     }
     if window.from.zip(window.until).is_some_and(|(from, until)| from > until) {
         window = DateWindow::default();
@@ -283,7 +283,7 @@ pub(crate) fn date_window(tokens: &[Token]) -> (DateWindow, Vec<StatedDate>) {
 }
 
 /// Returns the name of the days of a span.
-fn name(year: Option<i16>, span: &Span) -> String {
+fn name(year: Option<i16>, span: Span) -> String {
     let day = |(month, day): (i8, i8)| {
         year.map_or_else(|| format!("{month:02}-{day:02}"), |year| format!("{year}-{month:02}-{day:02}"))
     };

@@ -93,10 +93,13 @@ pub(super) fn move_next<T>(
             later.clear();
             tail = tail.filter(|_| !far);
         }
-        Some(page) => match &mut tail {
-            Some(tail) => tail.next.clone_from(&page.from),
-            None => (page.from, page.stale) = (Some(end.to_owned()), true),
-        },
+        Some(page) => {
+            if let Some(tail) = &mut tail {
+                tail.next.clone_from(&page.from);
+            } else {
+                (page.from, page.stale) = (Some(end.to_owned()), true);
+            }
+        }
         // It is read as the next page once the cursor comes near.
         None => tail = tail.filter(|_| !far),
     }
