@@ -5,7 +5,11 @@
 
 pub mod api;
 pub mod domain;
+#[allow(missing_docs, reason = "its public items are the program's own, not a published API")]
 pub mod guard;
+#[allow(missing_docs, reason = "its public items are the program's own, not a published API")]
 pub mod notes;
+#[allow(missing_docs, reason = "its public items are the program's own, not a published API")]
 pub mod recall;
+#[allow(missing_docs, reason = "its public items are the program's own, not a published API")]
 pub mod story;
