@@ -20,15 +20,15 @@ pub struct AgentsQuery {
 /// The agents that wrote something or are connected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Agents {
-    /// Those that wrote something, the one that did so last first.
+    /// Agents that wrote something, the latest writer first.
     pub items: Vec<AgentView>,
     /// Sessions that are connected over MCP now, newest first. MCP over HTTP has no sessions: an agent that called in
     /// the last five minutes is listed by name, without a project.
     pub connected: Vec<AgentSession>,
 }
 
-/// Whether `agent` is a name that the program `program` gives itself over MCP: its own, or a longer one that begins with it and a
-/// hyphen. Codex calls itself `codex-mcp-client`, Gemini CLI `gemini-cli-mcp-client`, Cursor `cursor-vscode`.
+/// Returns whether `agent` is a name that the program `program` gives itself over MCP: `program` itself, or a longer name that begins
+/// with it and a hyphen. Codex calls itself `codex-mcp-client`, Gemini CLI `gemini-cli-mcp-client`, Cursor `cursor-vscode`.
 pub fn is_name_of(program: &str, agent: &str) -> bool {
     agent.strip_prefix(program).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
@@ -38,17 +38,17 @@ pub fn is_name_of(program: &str, agent: &str) -> bool {
 pub struct AgentView {
     /// The name that it gives itself.
     pub agent: String,
-    /// How many changes it made.
+    /// The number of changes that it made.
     pub wrote: usize,
-    /// Its writes that the guard refused.
+    /// The number of its writes that the guard refused.
     pub refused: usize,
-    /// Its first event, in milliseconds since the Unix epoch.
+    /// The time of its first event, in milliseconds since the Unix epoch.
     pub first: u64,
-    /// Its last event.
+    /// The time of its last event, in milliseconds since the Unix epoch.
     pub last: u64,
     /// The people for whom it wrote.
     pub people: Vec<String>,
-    /// What it judged.
+    /// Counts of the pairs that it judged.
     #[serde(default)]
     pub judgements: AgentJudgements,
 }
@@ -61,11 +61,11 @@ pub struct AgentSession {
     /// The project in which it works, if it is in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
-    /// Since when, in milliseconds since the Unix epoch.
+    /// When the session began, in milliseconds since the Unix epoch.
     pub since: u64,
 }
 
-/// `GET /agents/present`: a session of an agent, connected for as long as it reads the answer.
+/// `GET /agents/present`: registers a session of an agent. It counts as connected for as long as the client reads the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 pub struct PresentQuery {

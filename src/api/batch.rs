@@ -1,4 +1,4 @@
-//! Settling many cards by one act: one operation, hence one undo.
+//! Settles many cards by one act, so that one undo reverses all of it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,16 +6,16 @@ use utoipa::ToSchema;
 use super::{Warning, conflicts::CardAct, request};
 use crate::domain::{CardId, ClaimId, OpId, Scope};
 
-/// The most cards that one act settles.
+/// The maximum number of cards that one act settles.
 pub const MAX_CARDS: usize = 100;
 
-/// A card as it was shown.
+/// A reference to a card in the revision that was shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CardRef {
     /// Its id or prefix.
     pub id: String,
-    /// Its `rev` as it was shown; a card that has changed since is skipped.
+    /// The `rev` that was shown; a card that has changed since is skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_rev: Option<u64>,
 }
@@ -68,9 +68,9 @@ pub struct ResolvedCard {
     pub headline: String,
     /// Whether it is settled or snoozed; with `dry_run`, whether it would be.
     pub settled: bool,
-    /// What was done, or why the card was left unchanged, in one sentence.
+    /// The effect, or why the card was left unchanged, in one sentence.
     pub summary: String,
-    /// What the guard says about claims that settling the card stores.
+    /// The guard's warnings about claims that settling the card stores.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
@@ -80,7 +80,7 @@ pub struct ResolvedCard {
 pub struct ResolvedMany {
     /// The id of this change; name it to undo all of it.
     pub op_id: OpId,
-    /// Where.
+    /// The scope.
     pub scope: Scope,
     /// What happened, in one sentence.
     pub summary: String,
@@ -89,16 +89,16 @@ pub struct ResolvedMany {
     /// Active claims that need review since this change.
     #[serde(default)]
     pub needs_review: Vec<ClaimId>,
-    /// Dry run: nothing was changed.
+    /// Whether this was a dry run, which changes nothing.
     #[serde(default)]
     pub dry_run: bool,
-    /// This is the answer to a retry; nothing new happened.
+    /// Whether this is the answer to a retry: nothing new happened.
     #[serde(default)]
     pub replayed: bool,
 }
 
 impl ResolvedMany {
-    /// How many cards are settled, or would be.
+    /// Returns the number of cards that are settled, or would be on a dry run.
     pub fn settled(&self) -> usize {
         self.items.iter().filter(|item| item.settled).count()
     }

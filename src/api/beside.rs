@@ -1,58 +1,59 @@
-//! The claims beside which a claim stands although it seems to contradict them.
+//! Active claims that a claim seems to contradict, although a person decided that both hold.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::domain::ClaimId;
 
-/// Another active claim that this one seems to contradict, where an exception or a dismissal allows both.
+/// Another active claim that this one seems to contradict, although an exception or a dismissal allows both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Beside {
-    /// What the other claim is to this one.
+    /// The relation of the other claim to this one.
     pub relation: BesideRelation,
     /// The other claim.
     pub claim: ClaimId,
-    /// What it says, shortened.
+    /// Its statement, shortened.
     pub statement: String,
-    /// Where and when it holds, in words; absent if nothing is said.
+    /// The conditions under which it holds, in words; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<String>,
     /// The reason why both may stand.
     pub reason: Option<String>,
     /// The person who decided it.
     pub who: String,
-    /// Through which agent.
+    /// The agent through which they acted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// When, in milliseconds since the Unix epoch.
+    /// The time, in milliseconds since the Unix epoch.
     pub at: u64,
 }
 
-/// The relation of a claim to the other one.
+/// The relation of another claim to this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BesideRelation {
-    /// The rule to which this claim is an exception.
+    /// It is the rule to which this claim is an exception.
     Rule,
-    /// An exception to this claim.
+    /// It is an exception to this claim.
     Exception,
-    /// The claim beside which this one was limited to conditions, so that both hold.
+    /// It is the unlimited claim: this one was limited to conditions, so that both hold.
     General,
-    /// A claim that was limited to conditions, so that it holds beside this one.
+    /// It was limited to conditions, so that both hold.
     Limited,
-    /// Someone dismissed the contradiction.
+    /// A person dismissed the contradiction.
     Compatible,
 }
 
 impl BesideRelation {
-    /// Whether the other claim is the general one: the rule of an exception, or what holds beyond this claim's conditions.
+    /// Returns whether the other claim is the broader one: the rule of an exception, or the claim that also holds outside this claim's
+    /// conditions.
     pub fn is_broader(self) -> bool {
         matches!(self, Self::Rule | Self::General)
     }
 }
 
 impl Beside {
-    /// A label, and what it says in words: “exception”, “to “Never deploy on Fridays.” (3f2a91bc04): the audit is on a Friday”.
+    /// Returns a label and a text, such as “exception” and “to “Never deploy on Fridays.” (3f2a91bc04): the audit is on a Friday”.
     pub fn words(&self) -> (&'static str, String) {
         let (label, lead) = match self.relation {
             BesideRelation::Rule => ("exception", "to "),

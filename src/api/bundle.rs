@@ -1,4 +1,4 @@
-//! Bundles: team memory as files, for laptops that share no network.
+//! Bundles: files of a team's events, for devices without a common network.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -9,10 +9,10 @@ use crate::domain::{DeviceId, EventId, Scope};
 /// The response header with the summary of a bundle, as ASCII JSON.
 pub const SUMMARY_HEADER: &str = "x-ergo-summary";
 
-/// How much of an earlier bundle or receipt `since_file` may hold, in bytes.
+/// The maximum length of `since_file` in bytes, decoded: the beginning of an earlier bundle or receipt.
 pub const MAX_SINCE_FILE: usize = 96 * 1024;
 
-/// Hexadecimal digits in one piece of `since_file`.
+/// The number of hexadecimal digits in one piece of `since_file`.
 pub const SINCE_FILE_PIECE: usize = 8 * 1024;
 
 /// `POST /sync/export`. Returns with the bundle itself, and with an [`ExportOutcome`] in the header `x-ergo-summary`.
@@ -31,14 +31,14 @@ pub struct ExportRequest {
     /// The scopes, as `org/project`; all that are shared if none is named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
-    /// The devices that it is for, by name or id; the whole team if none is named.
+    /// The devices that may decrypt it, by name or id; the whole team if none is named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
-    /// Do not encrypt it: whoever has the file can read it.
+    /// Do not encrypt it: anybody who has the file can read it.
     pub open: bool,
     /// Export only the roster: a grant for a device that was admitted.
     pub roster_only: bool,
-    /// Hold no events: confirm the arrival of the bundle with this id.
+    /// Export no events, but a receipt that confirms the arrival of the bundle with this id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt_for: Option<String>,
 }
@@ -52,16 +52,16 @@ pub struct DeviceName {
     pub name: String,
 }
 
-/// What a bundle holds of one scope.
+/// The part of a bundle that belongs to one scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExportedScope {
     /// Its name in the team.
     pub scope: Scope,
-    /// How many events.
+    /// The number of its events in the bundle.
     pub events: u64,
 }
 
-/// What was exported.
+/// The result of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExportOutcome {
     /// The bundle's id.
@@ -70,18 +70,18 @@ pub struct ExportOutcome {
     pub team: EventId,
     /// Its name.
     pub team_name: String,
-    /// Whom it is encrypted for; absent if it is not encrypted.
+    /// The devices that can decrypt it; absent if it is not encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sealed_to: Option<Vec<DeviceName>>,
     /// The events that it contains according to `since`, in words.
     pub since: String,
-    /// Events of the roster.
+    /// The number of roster events in it.
     pub roster_events: u64,
-    /// The scopes, with what it holds of each.
+    /// The scopes in it.
     pub scopes: Vec<ExportedScope>,
-    /// Shared scopes that are not in it, since nobody whom it is for may read them.
+    /// Shared scopes that were left out, because none of its recipients may read them.
     pub left_out: Vec<Scope>,
-    /// The file's bytes.
+    /// The size of the file in bytes.
     pub bytes: u64,
 }
 
@@ -98,15 +98,15 @@ pub struct ImportQuery {
 pub struct ImportedScope {
     /// Its name in the team.
     pub scope: Scope,
-    /// How many events of it the bundle should hold.
+    /// The number of its events that the bundle should contain.
     pub expected: u64,
-    /// How many could be read.
+    /// The number of events that could be read.
     pub arrived: u64,
-    /// How many were new here.
+    /// The number of events that were new on this device.
     pub stored: u64,
     /// Whether this device now has exactly the events that the sender had when the bundle was created.
     pub in_step: bool,
-    /// Events that this device has and the sender did not have.
+    /// The number of events that this device has and the sender did not have.
     pub maker_lacks: u64,
 }
 
@@ -115,22 +115,22 @@ pub struct ImportedScope {
 pub struct RefusedEvent {
     /// The event.
     pub id: EventId,
-    /// Where, by the team's name.
+    /// The scope, by its name in the team.
     pub scope: Scope,
     /// Its author, by the event's own claim.
     pub who: String,
     /// The device that signed it.
     pub author: DeviceName,
-    /// Why, as a stable word.
+    /// The reason, as a stable word.
     pub refusal: String,
-    /// Why, in words.
+    /// The reason, in words.
     pub why: String,
 }
 
 /// The result of an import, including everything that was left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ImportOutcome {
-    /// Nothing was done: this is what would be.
+    /// Whether this was a dry run: it reports what an import would do.
     pub dry_run: bool,
     /// The bundle's id.
     pub bundle: String,
@@ -138,36 +138,36 @@ pub struct ImportOutcome {
     pub team: EventId,
     /// Its name.
     pub team_name: String,
-    /// The device that made it.
+    /// The device that created it.
     pub from: DeviceName,
     /// Whether the sender belongs to the team: `active`, `left`, `revoked` or `unknown`. Each event is judged by its
     /// own author, not by the sender.
     pub from_state: String,
-    /// When it was made, by its maker's clock, in milliseconds since the Unix epoch.
+    /// When it was created, by the sender's clock, in milliseconds since the Unix epoch.
     pub created: u64,
-    /// It holds no events of scopes: a receipt or a grant.
+    /// Whether it contains no events of scopes, because it is a receipt or a grant.
     pub receipt: bool,
-    /// The file was complete and unchanged, and its signature verifies.
+    /// Whether the file is complete and its signature valid.
     pub whole: bool,
-    /// What of it could not be used, and why.
+    /// The parts that could not be used, and why.
     pub problems: Vec<String>,
-    /// Scopes in it that are encrypted for others.
+    /// The number of scopes in it that are encrypted for other devices.
     pub closed_scopes: u64,
-    /// Events that are new here.
+    /// The number of events that were new on this device.
     pub stored: u64,
-    /// Events that were here already.
+    /// The number of events that this device already had.
     pub known: u64,
     /// Events that were quarantined, the first twenty.
     pub quarantined: Vec<RefusedEvent>,
-    /// How many there are in all.
+    /// The number of events that were quarantined.
     pub quarantined_total: u64,
-    /// Events that left quarantine because the roster changed.
+    /// The number of events that left quarantine because the roster changed.
     pub readmitted: u64,
-    /// Devices of which this one had no event before.
+    /// Devices from which this one had no events before.
     pub new_authors: Vec<DeviceName>,
-    /// Claims that are new or changed.
+    /// The number of claims that are new or changed.
     pub claims: u64,
-    /// Open cards that it raised or changed.
+    /// Open cards that are new or changed.
     pub cards: Vec<CardSummary>,
     /// The scopes.
     pub scopes: Vec<ImportedScope>,

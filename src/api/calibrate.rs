@@ -1,4 +1,4 @@
-//! Calibration of recall: pairs of a plain word and a word of the scope.
+//! Calibration of recall: finds pairs of a common word and a term of the scope.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,10 +11,10 @@ pub struct CalibrateRequest {
     pub org_id: String,
     /// The project.
     pub project: String,
-    /// The person who asks for it; shown to others in the event stream.
+    /// The person who makes the request; shown to others in the event stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
-    /// The agent through which they ask.
+    /// The agent through which they make it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Dry run: report the word pairs, but do not change the stored ones.
@@ -27,12 +27,12 @@ pub struct CalibrateRequest {
 pub struct Calibrated {
     /// The number of claims that were used.
     pub claims: usize,
-    /// The word pairs: a plain word, and the project's word that it also finds.
+    /// The word pairs: a search for the common word also finds the project's term.
     pub bridges: Vec<BridgeView>,
-    /// The unrelated baseline of the scope, and by how much it raises the floor. Absent if too few claims have a vector to tell.
+    /// The unrelated baseline of the scope, and by how much it raises the floor. Absent if too few claims have a vector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrelated_baseline: Option<UnrelatedBaselineView>,
-    /// What did not work.
+    /// Problems, in sentences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -45,20 +45,20 @@ pub struct UnrelatedBaselineView {
     pub sample: usize,
     /// The 20th percentile of these cosines.
     pub cosine: f32,
-    /// By how much that raises the floor, in units of cosine; negative if it lowers it.
+    /// By how much this raises the floor, as a difference of cosines; negative if it lowers it.
     pub raise: f32,
 }
 
-/// A plain word and a term of the scope.
+/// A common word and a term of the scope.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct BridgeView {
-    /// The plain word.
+    /// The common word.
     pub from: String,
     /// The term.
     pub to: String,
-    /// The number of claims in which both occur.
+    /// The number of claims that contain both.
     pub together: usize,
-    /// How near they are in meaning, -1 to 1. Absent without an embedder.
+    /// The cosine similarity of their vectors, -1 to 1. Absent without an embedder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f32>,
     /// Whether the evidence was weak and the local language model confirmed the pair.

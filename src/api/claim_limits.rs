@@ -1,10 +1,10 @@
-//! What limits a claim, in words.
+//! Describes the conditions of a claim and its exceptions.
 
 use super::{Beside, BesideRelation};
 use crate::domain::Qualifiers;
 
-/// Returns what limits a claim, in words that fit behind its statement: “only env staging; from 2026-05-01; exception to 3f2a91bc04”;
-/// `None` if nothing does.
+/// Describes what limits a claim, in words that fit after its statement: “only env staging; from 2026-05-01; exception to 3f2a91bc04”.
+/// Returns `None` if nothing limits it.
 pub fn limits(qualifiers: &Qualifiers, beside: &[Beside]) -> Option<String> {
     let conditions = qualifiers.conditions().map(|conditions| format!("only {conditions}"));
     let from = qualifiers.valid_from.as_ref().map(|day| format!("from {day}"));

@@ -1,4 +1,4 @@
-//! Reading claims: views, lists, history, why.
+//! Reads of claims: views, lists, history, why.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -11,17 +11,17 @@ use crate::domain::{
     ClaimId, ClaimKind, DeviceId, EventId, Flags, Level, Norm, OpId, Qualifiers, Scope, Status, derive::may_be_last_act,
 };
 
-/// A claim as clients see it. Texts are as they were written: sanitise before showing.
+/// A claim as clients see it. Texts are unchanged from what was written: sanitise them before showing them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ClaimView {
     /// Its id.
     pub id: ClaimId,
-    /// Where it belongs.
+    /// Its scope.
     pub scope: Scope,
-    /// Whether it holds in its project alone, which is the default, or in each project of its organisation.
+    /// Whether it holds in its project only (the default) or in each project of its organisation.
     #[serde(default, skip_serializing_if = "Level::is_project")]
     pub level: Level,
-    /// Of a claim that was promoted to the organisation's level: in how many projects it was seen. Lists of claims leave it out.
+    /// The number of projects in which it was seen, if it was promoted to the organisation's level. Lists of claims leave it out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seen_in: usize,
     /// Its kind.
@@ -33,9 +33,9 @@ pub struct ClaimView {
     pub flags: Flags,
     /// The statement; empty once redacted.
     pub statement: String,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// Where it comes from.
+    /// Its source.
     pub source: Option<String>,
     /// The person who wrote it.
     pub who: String,
@@ -43,7 +43,7 @@ pub struct ClaimView {
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
-    /// The owner of that device, and the way by which the claim reached this device.
+    /// The owner of that device, and how the claim reached this device.
     #[serde(default)]
     pub provenance: Provenance,
     /// When it was written, in milliseconds since the Unix epoch, by the clock of the writer's device.
@@ -65,14 +65,14 @@ pub struct ClaimView {
     /// The claims that it depends on.
     #[serde(default)]
     pub premises: Vec<ClaimId>,
-    /// How many active claims depend on it.
+    /// The number of active claims that depend on it.
     #[serde(default)]
     pub dependents: usize,
     /// Why it is no longer active; absent while it is active.
     #[serde(default)]
     pub closing_reason: Option<String>,
-    /// The active claims that it seems to contradict and stands beside, by an exception or a dismissal, and why. In lists
-    /// of claims only if an exception is among them, or for `not_narrowed_in`.
+    /// The active claims that it seems to contradict although an exception or a dismissal allows both, and why. Lists of claims
+    /// include them only if one is an exception, or for `not_narrowed_in`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,
     /// Revision: increases with every change on this device; send it back as `expect_rev`.
@@ -88,13 +88,13 @@ fn is_zero(number: &usize) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Provenance {
-    /// What the team calls the device that signed it.
+    /// The name in the team of the device that signed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
-    /// Whose device it is, as the team's roster says; the writer's own name is in the claim.
+    /// The owner of that device according to the team's roster; the name that the writer stated is in the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_person: Option<String>,
-    /// The team that it was written for; absent if it is older than the team.
+    /// The team for which it was written; absent if it is older than the team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<EventId>,
     /// The peer from which it was received; absent if it was written here or imported from a file.
@@ -103,17 +103,18 @@ pub struct Provenance {
     /// The name of that peer in the team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrived_from_name: Option<String>,
-    /// The signature of the device over exactly this text is valid; other events are rejected before they are stored.
+    /// Whether the device's signature of exactly this text is valid. Events without a valid signature are rejected before they are stored.
     pub verified: bool,
 }
 
 impl ClaimView {
-    /// Returns what limits it: its conditions, and the claims to which it is an exception or that are exceptions to it. See [`super::limits`].
+    /// Describes its conditions, and the claims to which it is an exception or that are exceptions to it. See [`super::limits`].
     pub fn limits(&self) -> Option<String> {
         super::limits(&self.qualifiers, &self.beside)
     }
 
-    /// The level if it is the organisation's, and the flags that are set, in words: of two claims that stand beside each other by an exception, one is it and the other has it.
+    /// Returns words for its level if it is the organisation's, and for the flags that are set. Both claims of an exception have the flag
+    /// `excepted`; the one that is the rule is called “rule with an exception”.
     pub fn flag_words(&self) -> impl Iterator<Item = &'static str> {
         let is_rule = self.beside.iter().any(|other| other.relation == BesideRelation::Exception)
             && !self.beside.iter().any(|other| other.relation == BesideRelation::Rule);
@@ -122,8 +123,8 @@ impl ClaimView {
         level.into_iter().chain(Flags { excepted: self.flags.excepted && !is_rule, ..self.flags }.words()).chain(rule)
     }
 
-    /// The device that signed it by its name, and whose it is if the writer is called otherwise: “bob-laptop”, “bob-laptop, which is
-    /// bob's”. `None` if no team names the device.
+    /// Returns the name of the device that signed it, with its owner if that is not the writer: “bob-laptop”, “bob-laptop, which is bob's”.
+    /// Returns `None` if no team has a name for the device.
     pub fn device_words(&self) -> Option<String> {
         let Provenance { device_name, device_person, .. } = &self.provenance;
         let name = device_name.as_deref()?;
@@ -133,8 +134,8 @@ impl ClaimView {
         })
     }
 
-    /// Why, in the words of whoever decided it; `None` if the reason only tells from which file the claim was taken over. That says
-    /// where it was stated, and is no reason to change it.
+    /// Returns the reason that its author gave, or `None` if the reason only says from which file the claim was imported. The name of a
+    /// file says where it was stated, and is no reason to change it.
     pub fn own_reason(&self) -> Option<&str> {
         let reason = self.reason.as_deref()?;
         let source = self.source.as_deref().unwrap_or_default();
@@ -144,8 +145,8 @@ impl ClaimView {
         (name.is_empty() || !reason.contains(name)).then_some(reason)
     }
 
-    /// Which device signed it, that its signature is right, and who brought it here; `None` if it was written here and no team
-    /// knows of it.
+    /// Describes which device signed it, whether the signature is valid, and from which peer it was received. Returns `None` if it was
+    /// written on this device and belongs to no team.
     pub fn signed_words(&self) -> Option<String> {
         let Provenance { device_name, arrived_from, arrived_from_name, verified, .. } = &self.provenance;
         if device_name.is_none() && arrived_from.is_none() {
@@ -194,20 +195,20 @@ pub struct ClaimsQuery {
     /// Only claims written at this time or earlier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
-    /// Only claims with these words, in this order, in their source: `docs/adr`.
+    /// Only claims whose source contains these words in this order, for example `docs/adr`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Only claims without any of these words in statement, reason and source.
+    /// Only claims with none of these words in statement, reason and source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without: Option<String>,
-    /// Only claims by anybody but this person or agent.
+    /// Only claims not written by this person or agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_who: Option<String>,
-    /// Only claims without these words, in this order, in their source.
+    /// Only claims whose source does not contain these words in this order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_source: Option<String>,
-    /// Only claims that this project of the organisation has not narrowed for itself; with `project=*`, whose claims then name
-    /// the exceptions that the project made.
+    /// Only claims that this project of the organisation has not narrowed for itself; only with `project=*`. The claims then list the
+    /// exceptions that the project made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_narrowed_in: Option<String>,
     /// By the guard's verdict: `disputed` (on an open card), `warned` (stored with a warning), `clean` (neither).
@@ -222,7 +223,7 @@ pub struct ClaimsQuery {
     /// Page size, at most 200; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -241,12 +242,12 @@ pub struct AsOf {
 pub struct ClaimsPage {
     /// The claims.
     pub items: Vec<ClaimView>,
-    /// How many there are in all pages together.
+    /// The number of items in all pages.
     pub total: usize,
-    /// Whether there may be more than `total`: a search reads at most 1,000 matches. Omitted when false.
+    /// Whether there may be more than `total`, because a search reads at most 1,000 matches. Omitted when false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
-    /// Where the next page begins; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -256,18 +257,18 @@ pub struct ClaimsPage {
 pub struct ChainLink {
     /// The claim.
     pub claim: ClaimView,
-    /// How far back: 0 is the claim that was asked for, 1 what it replaced, and so on.
+    /// The number of steps back: 0 for the requested claim, 1 for the claim that it replaced, and so on.
     pub depth: usize,
     /// The claim that replaced this one, absent at depth 0.
     pub replaced_by: Option<ClaimId>,
     /// Why it was replaced.
     pub change_reason: Option<String>,
-    /// Who replaced it, and when in milliseconds since the Unix epoch.
+    /// Who replaced it: “ada”, “ada through claude-code”.
     pub changed_by: Option<String>,
-    /// What the team calls the device that did it.
+    /// The name in the team of the device on which it was replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_on: Option<String>,
-    /// When it was replaced.
+    /// When it was replaced, in milliseconds since the Unix epoch.
     pub changed_at: Option<u64>,
 }
 
@@ -279,12 +280,12 @@ pub struct WhyRequest {
     pub org_id: String,
     /// The project.
     pub project: String,
-    /// The question, in words; or a claim's id or prefix.
+    /// A question in words, or the id or prefix of a claim.
     pub question: String,
-    /// How many further claims at most, up to 50; default 5.
+    /// The maximum number of further claims, up to 50; default 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// The state at this time, in milliseconds since the Unix epoch.
+    /// Return the state at this time, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
 }
@@ -294,18 +295,18 @@ pub struct WhyRequest {
 pub struct WhyAnswer {
     /// The best active claim that has a reason.
     pub answer: Option<ClaimView>,
-    /// The answering claim and the claims that it replaced, newest first.
+    /// The answer and the claims that it replaced, newest first.
     pub chain: Vec<ChainLink>,
     /// The claims that the answer depends on.
     pub premises: Vec<ClaimView>,
     /// The claims that depend on the answer.
     pub dependents: Vec<ClaimView>,
-    /// Open cards in which the answer takes part.
+    /// Open cards that contain the answer.
     pub cards: Vec<CardSummary>,
-    /// Active claims that may be about the same thing as the answer and may agree or disagree with it; nobody has checked.
+    /// Active claims that may be about the same thing as the answer. Whether they agree with it was not checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub may_disagree: Vec<ClaimView>,
-    /// Further reasoned claims that fit the question, best first.
+    /// Further claims with a reason that match the question, best first.
     pub others: Vec<ClaimView>,
     /// A note if there is no answer: what was searched for, and what to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -317,7 +318,7 @@ pub struct WhyAnswer {
 pub struct EventView {
     /// The event's id.
     pub id: ClaimId,
-    /// What it did: `assert`, `supersede`, `retract`, …
+    /// The kind of event: `assert`, `supersede`, `retract`, …
     pub kind: String,
     /// The id of the change that it belongs to.
     pub op_id: OpId,
@@ -325,14 +326,14 @@ pub struct EventView {
     pub scope: Scope,
     /// The person who did it.
     pub who: String,
-    /// Through which agent.
+    /// The agent through which they acted.
     pub agent: Option<String>,
     /// The device that signed it.
     pub device: DeviceId,
-    /// What the team calls that device.
+    /// The name of that device in the team.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_name: Option<String>,
-    /// When, in milliseconds since the Unix epoch.
+    /// The time, in milliseconds since the Unix epoch.
     pub at: u64,
     /// The claims or cards that it changed.
     pub targets: Vec<ClaimId>,
@@ -340,7 +341,7 @@ pub struct EventView {
     pub reason: Option<String>,
     /// The statement, shortened, for events that create a claim.
     pub statement: Option<String>,
-    /// The statement of the first target, shortened, or a description of the change that an undo took back; only in lists of changes.
+    /// The statement of the first target, shortened, or a description of the change that an undo reversed; only in lists of changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
     /// Whether its effect was undone.
@@ -351,15 +352,15 @@ pub struct EventView {
 }
 
 impl EventView {
-    /// Describes what it did, as a verb in the past. To undo an undo is to redo.
+    /// Returns a verb in the past tense for what it did: “redid” for the undo of an undo.
     pub fn verb(&self) -> &'static str {
         if self.redo { "redid" } else { super::event_verb(&self.kind) }
     }
 
-    /// Whether undo can take this change back.
+    /// Checks whether this change can be undone.
     ///
     /// # Errors
-    /// Why it cannot, in a few words.
+    /// The reason why not, in a few words.
     pub fn can_undo(&self) -> Result<(), &'static str> {
         if self.undone {
             return Err("it is already undone");
@@ -374,28 +375,28 @@ impl EventView {
         }
     }
 
-    /// Whether it is what a person means by their last act: their own, in force, and no undo.
+    /// Returns whether a person may mean this change by “my last act”: it was not made by an agent, is not undone, and is not an undo.
     pub fn is_last_act(&self) -> bool {
         self.agent.is_none() && self.can_undo().is_ok() && may_be_last_act(&self.kind)
     }
 }
 
-/// `GET /claims/{id}/history`: every change that touched the claim, oldest first, and its chain both ways.
+/// `GET /claims/{id}/history`: every change of the claim, oldest first, the claims that it replaced and those that replaced it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct History {
     /// The claim.
     pub claim: ClaimView,
     /// The changes.
     pub events: Vec<EventView>,
-    /// What it replaced, newest first; begins with the claim itself.
+    /// The claim itself and the claims that it replaced, newest first.
     pub chain: Vec<ChainLink>,
-    /// What replaced it, up to the claims now active, oldest first.
+    /// The claims that replaced it, up to those that are active now, oldest first.
     pub successors: Vec<ClaimView>,
     /// The claims that it depends on.
     pub premises: Vec<ClaimView>,
     /// The claims that depend on it.
     pub dependents: Vec<ClaimView>,
-    /// Cards in which it takes part.
+    /// Cards that contain it.
     pub cards: Vec<CardSummary>,
 }
 
@@ -409,13 +410,13 @@ pub struct LogQuery {
     /// The project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Only what was done at this time or later, in milliseconds since the Unix epoch, by event clock.
+    /// Only changes made at this time or later, in milliseconds since the Unix epoch, by event clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
     /// Return one event per change instead of all its events.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub acts: bool,
-    /// Only by this person or agent.
+    /// Only changes made by this person or agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
     /// Only writes that the guard refused.
@@ -427,7 +428,7 @@ pub struct LogQuery {
     /// Page size, at most 200; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -440,7 +441,7 @@ pub struct LogPage {
     /// The total number in all pages; only counted with `since`, otherwise 0.
     #[serde(default)]
     pub total: usize,
-    /// Where the next page begins; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }

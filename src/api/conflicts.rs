@@ -11,22 +11,22 @@ use crate::domain::{CardId, ClaimId, Confusion, OpId, Qualifiers, Scope, Status,
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CardStatus {
-    /// It waits for a person.
+    /// Not settled: a person has to decide.
     #[default]
     Open,
     /// Snoozed until a time, on this device.
     Snoozed,
-    /// Settled by someone, or because its claims are no longer both active.
+    /// Settled by a person, or because its claims are no longer both active.
     Settled,
 }
 
-/// What a person can do with a card.
+/// An act on a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CardAct {
     /// Keeps `winner`, which replaces the others; with `statement`, a merged claim replaces all of them.
     Supersede,
-    /// Retracts `target`, which was never right. On the card of a refused write, the new claim is then stored.
+    /// Retracts `target`, which was wrong from the start. On the card of a refused write, the new claim is then stored.
     Retract,
     /// Limits `target` to the conditions in `qualifiers`, so that both hold.
     Narrow,
@@ -80,18 +80,18 @@ impl CardAct {
 pub struct CardSummary {
     /// Its id.
     pub id: CardId,
-    /// Where it comes from.
+    /// Its origin.
     pub kind: CardKind,
-    /// Whether it still waits.
+    /// Whether it is open, snoozed or settled.
     pub status: CardStatus,
-    /// Where.
+    /// The scope.
     pub scope: Scope,
     /// The contradiction, in one sentence.
     pub headline: String,
-    /// The first two claims on it, in words; absent if only one is left.
+    /// The statements of its first two claims; absent if only one is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<CardPair>,
-    /// Of a story card: its question.
+    /// The question of a story card; absent on other cards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub story: Option<StoryQuestion>,
     /// The id of the change that opened it. The ids of one import's changes begin with the same twelve digits.
@@ -99,39 +99,39 @@ pub struct CardSummary {
     pub op_id: Option<OpId>,
     /// The claims on it, the new claim first.
     pub members: Vec<ClaimId>,
-    /// Since when, in milliseconds since the Unix epoch.
+    /// When it was opened, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// Who caused it.
+    /// The person whose act opened it.
     pub who: String,
-    /// Through which agent.
+    /// The agent through which they acted.
     pub agent: Option<String>,
-    /// The probability that they contradict each other, 0 to 1.
+    /// The probability that its claims contradict each other, 0 to 1.
     pub score: f32,
     /// Revision: increases with every change; send it back as `expect_rev`.
     pub rev: u64,
 }
 
-/// What a story card asks, and what each answer does.
+/// The question of a story card, and the effect of each answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StoryQuestion {
-    /// Why it is unclear what holds.
+    /// Why it is unclear which claim holds.
     pub confusion: Confusion,
     /// A question that can be answered with yes or no without reading the claims.
     pub question: String,
-    /// What the answer yes does, in one sentence.
+    /// The effect of the answer yes, in one sentence.
     pub yes: String,
-    /// What the answer no does, in one sentence.
+    /// The effect of the answer no, in one sentence.
     pub no: String,
-    /// The claims concerned, in the order of the story: the oldest first.
+    /// The claims concerned, the oldest first.
     pub claims: Vec<ClaimId>,
 }
 
-/// What two claims on a card say, each on one line and shortened.
+/// The statements of two claims on a card, each on one line and shortened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CardPair {
     /// The refused write, or the newer claim.
     pub new: String,
-    /// The claim that was there before.
+    /// The existing claim.
     pub existing: String,
     /// The source of the new claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -154,13 +154,13 @@ pub struct CardSide {
 }
 
 impl CardSide {
-    /// Whether an act can be on this side: it is active, or the refused write.
+    /// Returns whether this side can be acted on, because it is active or the refused write.
     pub fn takes_acts(&self) -> bool {
         self.new_claim || self.claim.status == Status::Active
     }
 }
 
-/// A claim that depends on another, in short.
+/// A short view of a claim that depends on another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Bearing {
     /// Its id.
@@ -169,7 +169,7 @@ pub struct Bearing {
     pub statement: String,
 }
 
-/// A way to settle a card, and why it is not possible, if it is not.
+/// A way to settle a card, and the reason if it is not possible.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ActOption {
     /// Its name in `POST /conflicts/{id}/resolve`.
@@ -185,13 +185,13 @@ pub struct ActOption {
 /// How a card was settled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CardSettlement {
-    /// How; `moot` if its claims were no longer both active.
+    /// The act, or `moot` if its claims were no longer both active.
     pub act: String,
-    /// Who.
+    /// The person.
     pub who: String,
-    /// Through which agent.
+    /// The agent through which they acted.
     pub agent: Option<String>,
-    /// When, in milliseconds since the Unix epoch.
+    /// The time, in milliseconds since the Unix epoch.
     pub at: u64,
     /// Why.
     pub reason: Option<String>,
@@ -205,7 +205,7 @@ pub struct CardSettlement {
 /// A card in full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CardView {
-    /// What the list shows.
+    /// The fields of the list.
     #[serde(flatten)]
     pub summary: CardSummary,
     /// The claims on it, the new claim first.
@@ -216,7 +216,7 @@ pub struct CardView {
     pub acts: Vec<ActOption>,
     /// Advice in one or two sentences.
     pub advice: String,
-    /// How it was settled.
+    /// How it was settled; absent unless it is.
     #[serde(default)]
     pub settled: Option<CardSettlement>,
     /// When it will be shown again, in milliseconds since the Unix epoch.
@@ -224,28 +224,31 @@ pub struct CardView {
     pub snoozed_until: Option<u64>,
 }
 
-/// The most characters of a statement that a reason why not quotes.
-const QUOTED: usize = 60;
+/// The maximum length, in characters, of a statement that is quoted in the reason why an act is not possible.
+const QUOTE_LENGTH: usize = 60;
 
 impl CardView {
-    /// How many sides an act can be on.
+    /// Returns the number of sides that can be acted on.
     pub fn open_sides(&self) -> usize {
         self.sides.iter().filter(|side| side.takes_acts()).count()
     }
 
-    /// Whether an act can be on the side at this index; `supersede` keeps it. Whether the card allows the act is in `acts`.
+    /// Checks whether the act is possible on the side at this index; `supersede` keeps this side. Whether the card allows the act at all
+    /// is in `acts`.
     ///
     /// # Errors
-    /// Why it cannot, as the end of a sentence.
+    /// The reason why not, as the end of a sentence.
     pub fn can_act_on(&self, act: CardAct, index: usize) -> Result<(), String> {
         let name = if index == 0 { "the new claim" } else { "the existing claim" };
         match self.sides.get(index) {
             None => Err("this card has no existing claim".to_owned()),
             Some(side) if !side.takes_acts() => Err(match side.now.first() {
                 None => format!("{name} is no longer active"),
-                Some(now) => format!("{name} was replaced: “{}” is active now", text::cut_line(&now.statement, QUOTED)),
+                Some(now) => {
+                    format!("{name} was replaced: “{}” is active now", text::cut_line(&now.statement, QUOTE_LENGTH))
+                }
             }),
-            // The refused write gives way, and no stored claim changes.
+            // The refused write is discarded, and no stored claim changes.
             Some(side)
                 if act == CardAct::Supersede && !side.new_claim && self.sides.iter().any(|one| one.new_claim) =>
             {
@@ -259,22 +262,23 @@ impl CardView {
         }
     }
 
-    /// Whether a merged claim can replace all sides.
+    /// Checks whether a merged claim can replace all sides.
     ///
     /// # Errors
-    /// Why it cannot, as the end of a sentence.
+    /// The reason why not, as the end of a sentence.
     pub fn can_merge(&self) -> Result<(), String> {
         self.can_change(|_| true)
     }
 
-    /// Whether the active claims at these indexes belong to the card's own scope: it cannot replace or retract those of another one.
+    /// Checks that the active claims at the changed indexes belong to the card's own scope: a card cannot replace or retract claims of
+    /// another scope.
     fn can_change(&self, is_changed: impl Fn(usize) -> bool) -> Result<(), String> {
         let mut changed = self.sides.iter().enumerate().filter(|(at, side)| is_changed(*at) && side.takes_acts());
         match changed.find(|(_, side)| !side.new_claim && side.claim.scope != self.summary.scope) {
             None => Ok(()),
             Some((_, side)) => Err(format!(
                 "“{}” belongs to {}: change it there, narrow it for this project, or keep both as an exception",
-                text::cut_line(&side.claim.statement, QUOTED),
+                text::cut_line(&side.claim.statement, QUOTE_LENGTH),
                 side.claim.scope
             )),
         }
@@ -303,7 +307,7 @@ pub struct ConflictsQuery {
     /// Page size, at most 200; default 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -313,9 +317,9 @@ pub struct ConflictsQuery {
 pub struct ConflictsPage {
     /// The cards.
     pub items: Vec<CardSummary>,
-    /// How many there are in all pages together.
+    /// The number of items in all pages.
     pub total: usize,
-    /// Where the next page begins; absent on the last.
+    /// The cursor of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -325,9 +329,9 @@ request! {
     pub struct ResolveRequest {
         /// Who acts; the scope is the card's and may be left empty.
         caller,
-        /// What to do.
+        /// The act.
         pub act: CardAct,
-        /// Why; required except for `snooze`.
+        /// The reason; required except for `snooze`.
         #[serde(default)]
         pub reason: String,
         /// The claim to keep (`supersede`): an id or prefix.
@@ -340,10 +344,10 @@ request! {
         /// The merged (`supersede`) or reworded (`narrow`) text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub statement: Option<String>,
-        /// Where and when the narrowed claim holds (`narrow`).
+        /// The conditions under which the narrowed claim holds (`narrow`).
         #[serde(default)]
         pub qualifiers: Qualifiers,
-        /// When it comes back (`snooze`), in milliseconds since the Unix epoch.
+        /// When to show the card again (`snooze`), in milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub until: Option<u64>,
         /// The `rev` of the card as it was shown.

@@ -1,4 +1,4 @@
-//! The queue of doubts: pairs of stored claims that may contradict each other, and the verdicts of whoever judges them.
+//! The queue of doubts: pairs of stored claims that may contradict each other, and verdicts on them.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -6,7 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{claims::ClaimView, doubts::DoubtBand, request};
 use crate::domain::{CardId, OpId, PairVerdict, Scope};
 
-/// The most pairs of one answer, and of one request.
+/// The maximum number of pairs in one answer, and of verdicts in one request.
 pub const MAX_PAIRS: usize = 50;
 
 /// `GET /doubts`: pairs of claims in force that wait for a verdict.
@@ -14,13 +14,13 @@ pub const MAX_PAIRS: usize = 50;
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct DoubtsQuery {
-    /// Of this organisation; with `project`.
+    /// The organisation; needs `project`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub org_id: Option<String>,
-    /// Of this project; with `org_id`.
+    /// The project; needs `org_id`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The most pairs in the answer, up to 50; by default 20.
+    /// The maximum number of pairs, up to 50; default 20.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
@@ -28,42 +28,43 @@ pub struct DoubtsQuery {
 /// The answer to `GET /doubts`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Doubts {
-    /// How many pairs wait.
+    /// The number of pairs that wait for a verdict.
     pub total: usize,
-    /// How many of them in each scope; scopes without any are left out.
+    /// The number in each scope; scopes without any are left out.
     pub scopes: Vec<ScopeDoubts>,
     /// The next pairs, the newest first.
     pub items: Vec<PairInDoubt>,
 }
 
-/// How many pairs of a scope wait for a verdict.
+/// The number of pairs of a scope that wait for a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ScopeDoubts {
     /// The scope.
     pub scope: Scope,
-    /// How many pairs wait; at most 1,000 are kept.
+    /// The number of pairs; at most 1,000 of a scope are kept.
     pub pairs: usize,
 }
 
 /// Two claims in force that may contradict each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PairInDoubt {
-    /// Names the pair in `POST /doubts`; the card that the pair may get has the same id.
+    /// The id of the pair in `POST /doubts`, and of the card that a verdict may open.
     pub id: CardId,
-    /// The scope of both claims; of two levels, the project's; of two projects, that of the newer claim.
+    /// The scope of both claims. If one claim is the organisation's, the project of the other one; of two projects, that of the newer
+    /// claim.
     pub scope: Scope,
     /// How likely a contradiction is.
     pub band: DoubtBand,
-    /// The claim that was written later. A verdict says what it is to the other one.
+    /// The claim that was written later. A verdict says how it relates to the older one.
     pub newer: ClaimView,
     /// The claim that was written earlier.
     pub older: ClaimView,
 }
 
 request! {
-    /// `POST /doubts`: verdicts on pairs that wait.
+    /// `POST /doubts`: verdicts on waiting pairs.
     ///
-    /// Those of a person take effect. Those of an agent open cards that propose the same; `compatible` is recorded.
+    /// A person's verdicts take effect. An agent's verdicts open cards that propose the same, except `compatible`, which is recorded.
     #[derive(Default)]
     pub struct JudgePairsRequest {
         /// Who acts. The scope is that of the pairs.
@@ -71,7 +72,7 @@ request! {
         /// The verdicts, at most 50, on pairs of one scope.
         #[serde(default)]
         pub verdicts: Vec<VerdictOnPair>,
-        /// Why, for all verdicts without a reason of their own; an agent has to say it.
+        /// The reason of all verdicts that have none of their own; required of an agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub because: Option<String>,
         /// The language model that judged.
@@ -80,15 +81,15 @@ request! {
     }
 }
 
-/// What a judge says of one pair.
+/// A verdict on one pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VerdictOnPair {
     /// The pair's id, or its first digits.
     pub pair: String,
-    /// What the newer claim is to the older one.
+    /// How the newer claim relates to the older one.
     pub verdict: PairVerdict,
-    /// Why. It is the reason of the claim that gives way.
+    /// The reason; recorded as the reason why a claim was replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
 }
@@ -100,32 +101,32 @@ pub struct JudgedPairs {
     pub op_id: OpId,
     /// The scope.
     pub scope: Scope,
-    /// What was done, in one sentence.
+    /// A summary, in one sentence.
     pub summary: String,
-    /// What became of each pair, in the order of the request; empty if `replayed`.
+    /// The result for each pair, in the order of the request; empty if `replayed`.
     pub pairs: Vec<JudgedPair>,
-    /// How many pairs of this scope still wait.
+    /// The number of pairs of this scope that still wait.
     pub left: usize,
-    /// The answer to a retry; nothing new happened.
+    /// Whether this is the answer to a retry: nothing new happened.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
 }
 
-/// What became of one pair.
+/// The result for one pair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JudgedPair {
     /// The pair.
     pub pair: CardId,
     /// The verdict.
     pub verdict: PairVerdict,
-    /// What followed from it.
+    /// The effect of the verdict.
     pub effect: PairEffect,
     /// The card that was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card_id: Option<CardId>,
 }
 
-/// What follows from a verdict on a pair.
+/// The effect of a verdict on a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairEffect {
@@ -133,11 +134,11 @@ pub enum PairEffect {
     Kept,
     /// The newer claim superseded the older one.
     Replaced,
-    /// The newer claim gave way to the older one, which says the same.
+    /// The newer claim was replaced by the older one, which says the same.
     Merged,
     /// A card was opened for a person.
     Card,
-    /// Nothing: the pair no longer waits. Somebody judged it, or one of its claims is no longer in force.
+    /// None: the pair no longer waits, because it was judged or one of its claims is no longer in force.
     Stale,
 }
 
@@ -145,12 +146,12 @@ request! {
     /// `POST /doubts/judge`: has a language model judge the next pairs of a scope.
     #[derive(Default)]
     pub struct JudgeNextRequest {
-        /// Whose claims: the scope.
+        /// Who asks; its scope is the one whose claims are read.
         caller,
-        /// How many pairs, up to 20; by default 5.
+        /// The maximum number of pairs, up to 20; default 5.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub limit: Option<usize>,
-        /// Only estimate what it would take.
+        /// Dry run: only estimate the cost.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub dry_run: bool,
     }
@@ -159,27 +160,27 @@ request! {
 /// The answer to `POST /doubts/judge`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JudgedNext {
-    /// The judges that the settings name and that can be asked, in the order in which they are.
+    /// The available judges of the settings, in the order in which they are asked.
     pub judges: Vec<JudgeView>,
-    /// Pairs that a model judged by this request.
+    /// The number of pairs that a model judged in this request.
     pub judged: usize,
-    /// Pairs that a model was asked about by this request, those without a verdict included.
+    /// The number of pairs that a model was asked about in this request, including those without a verdict.
     pub asked: usize,
-    /// Cards that were opened.
+    /// The number of cards that were opened.
     pub cards: usize,
-    /// Pairs that still wait for a model.
+    /// The number of pairs that still wait for a model.
     pub left: usize,
-    /// About how many tokens the models read and write for these.
+    /// Estimated number of tokens that the models read and write for these.
     pub tokens: usize,
-    /// About how long that takes, in seconds.
+    /// Estimated duration, in seconds.
     pub seconds: u64,
 }
 
 /// A language model that judges pairs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JudgeView {
-    /// A model's name, or a command.
+    /// The model's name, or the command.
     pub name: String,
-    /// Whether claims leave this program for it: to an address or to a command.
+    /// Whether claims leave this program for it, because it is reached at an address or by a command.
     pub external: bool,
 }

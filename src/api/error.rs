@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A stable word for what went wrong; each has one HTTP status.
+/// A stable code of an error; each has one HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
@@ -10,13 +10,13 @@ pub enum ErrorCode {
     BadRequest,
     /// 401: no token, or a wrong one.
     Unauthorized,
-    /// 403: a `Host` or `Origin` header of another machine or a web page.
+    /// 403: a `Host` or `Origin` header that names another machine or a web page.
     Forbidden,
-    /// 403: agents may only propose this here (`guard.agents_may`); a person must do it.
+    /// 403: on this device, agents may only propose this (`guard.agents_may`); a person must do it.
     NeedsPerson,
     /// 404: no such claim, card, operation or path.
     NotFound,
-    /// 405: the path exists, the method does not.
+    /// 405: the path does not support the method.
     MethodNotAllowed,
     /// 409: a shortened id matches more than one claim, card or event; `candidates` lists them.
     Ambiguous,
@@ -28,11 +28,11 @@ pub enum ErrorCode {
     OpIdReused,
     /// 413: the body or a field is too large.
     TooLarge,
-    /// 415: the body is not declared as what is expected there.
+    /// 415: the `Content-Type` of the body is not the expected one.
     UnsupportedMediaType,
     /// 408: the request took too long.
     Timeout,
-    /// 503: the store cannot be written now (disk full, read-only, shutting down).
+    /// 503: the store cannot be written at present (disk full, read-only, shutting down).
     Unavailable,
     /// 500: the store's file is damaged; restore a backup.
     Damaged,
@@ -41,7 +41,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// The HTTP status that goes with the code.
+    /// Returns the HTTP status of the code.
     pub fn status(self) -> u16 {
         match self {
             Self::BadRequest => 400,
@@ -63,33 +63,34 @@ impl ErrorCode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, utoipa::ToSchema)]
 #[error("{message}")]
 pub struct ApiError {
-    /// What kind of error.
+    /// The kind of error.
     pub code: ErrorCode,
-    /// What happened, to which thing: one sentence.
+    /// What happened, and to which thing, in one sentence.
     pub message: String,
-    /// The request's field at fault.
+    /// The field of the request that is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// What to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The full ids that match an ambiguous prefix, or of the events that prevent an undo.
+    /// The full ids that match an ambiguous prefix, or the ids of the events that prevent an undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<String>,
 }
 
 impl ApiError {
-    /// An error with a message alone.
+    /// Creates an error that has only a message.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), field: None, hint: None, candidates: Vec::new() }
     }
 
-    /// A 400 that names the field.
+    /// Creates a 400 error that names the wrong field.
     pub fn field(field: &str, message: impl Into<String>) -> Self {
         Self { field: Some(field.to_owned()), ..Self::new(ErrorCode::BadRequest, message) }
     }
 
-    /// A 409: this device is in several teams, each given as its short id and its name, and `field` names none of them.
+    /// Creates the 409 error for a request without a team on a device that is in several. `field` is the field in which to name one, and
+    /// `teams` has the short id and the name of each.
     pub fn several_teams(field: &str, teams: Vec<String>) -> Self {
         let message = "this device is in more than one team";
         let error =
@@ -97,24 +98,24 @@ impl ApiError {
         error.hint(format!("name one with `{field}`, by its name or id"))
     }
 
-    /// A 404.
+    /// Creates a 404 error.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::NotFound, message)
     }
 
-    /// A 409 for an `op_id` under which something else was asked for before.
+    /// Creates a 409 error for an `op_id` that another request used before.
     pub fn op_id_reused(message: impl Into<String>) -> Self {
         Self { field: Some("op_id".to_owned()), ..Self::new(ErrorCode::OpIdReused, message) }
             .hint("nothing was done: use a new `op_id` for each request, and the same only to retry it")
     }
 
-    /// A 500.
+    /// Creates a 500 error.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Internal, message)
             .hint("this is a bug in ergo; the daemon's log has the details (`ergo status` shows the file)")
     }
 
-    /// Adds what to do next.
+    /// Adds advice on what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

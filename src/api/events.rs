@@ -1,4 +1,4 @@
-//! The event stream (`GET /events`, server-sent events): what changed, so that a view can follow.
+//! The event stream (`GET /events`, server-sent events): reports changes, so that clients can update their views.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,15 +15,15 @@ pub struct Change {
     pub event: String,
     /// A sequence number, one more for each event.
     pub seq: u64,
-    /// Where.
+    /// The scope.
     pub scope: Option<Scope>,
-    /// What was done: `remember`, `supersede`, `retract`, `resolve`, `refused`, `undo`, …
+    /// The act: `remember`, `supersede`, `retract`, `resolve`, `refused`, `undo`, …
     pub act: String,
     /// The id of the change.
     pub op_id: Option<OpId>,
-    /// Who.
+    /// The person.
     pub who: String,
-    /// Through which agent.
+    /// The agent through which they acted.
     pub agent: Option<String>,
     /// Claims whose state changed.
     pub claims: Vec<ClaimId>,
@@ -34,7 +34,7 @@ pub struct Change {
 }
 
 impl EventView {
-    /// Returns what the act was about, in a line: the statement that it stored, else the claim or the act that it changed.
+    /// Describes the subject of the act in one line: the statement that it stored, or else the claim or the act that it changed.
     pub fn subject(&self) -> Option<String> {
         let text = self.statement.as_deref().or(self.about.as_deref())?;
         Some(match (self.kind.as_str(), &self.statement) {
@@ -45,7 +45,7 @@ impl EventView {
     }
 }
 
-/// Describes what an event of this kind did, as a verb in the past of at most 11 characters: people read this instead of the kind.
+/// Returns a verb in the past tense, of at most 11 characters, for what an event of this kind did. People read it instead of the kind.
 pub fn event_verb(kind: &str) -> &'static str {
     match kind {
         "assert" => "stored",

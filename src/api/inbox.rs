@@ -20,13 +20,13 @@ pub struct InboxQuery {
     /// The project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The maximum number of each group, up to 200; default 50. Every group says how many there are.
+    /// The maximum number of items in each group, up to 200; default 50. `total` of a group counts all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// This group alone.
+    /// Only this group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<InboxKind>,
-    /// Go on after this place of that group.
+    /// `next` of the previous page of that group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -34,40 +34,41 @@ pub struct InboxQuery {
 /// The answer to `GET /inbox`. Groups with nothing in them are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Inbox {
-    /// The groups, what is most urgent first.
+    /// The groups, the most urgent first.
     pub groups: Vec<InboxGroup>,
-    /// How many items need attention, all groups of this answer together.
+    /// The number of items in all groups of this answer.
     pub total: usize,
-    /// How many pairs of claims wait for a verdict, besides the groups: `GET /doubts` lists them.
+    /// The number of pairs of claims that wait for a verdict. They are in no group: `GET /doubts` lists them.
     #[serde(default)]
     pub doubts: usize,
-    /// How many claims enough projects agree on to make them claims of their organisation, besides the groups: `GET /promotions` lists them.
+    /// The number of claims on which enough projects agree to make them claims of their organisation. They are in no group: `GET
+    /// /promotions` lists them.
     #[serde(default)]
     pub promotions: usize,
 }
 
-/// Things of one sort that need attention.
+/// Items of one kind that need attention.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct InboxGroup {
-    /// Of what sort.
+    /// The kind of the items.
     pub group: InboxKind,
-    /// How many there are.
+    /// The number of items, listed or not.
     pub total: usize,
-    /// There may be more than `total`: beyond some thousands they are no longer counted.
+    /// Whether there may be more than `total`: beyond some thousands, items are not counted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
-    /// The newest of them.
+    /// The newest items.
     pub items: Vec<InboxItem>,
-    /// Where the rest of the group begins; absent if this is all.
+    /// The cursor of the rest of the group; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// Why something needs attention.
+/// Why an item needs attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InboxKind {
-    /// A device waits to be let into a team.
+    /// A device waits to be admitted into a team.
     Joining,
     /// The guard refused a write.
     Refused,
@@ -75,26 +76,26 @@ pub enum InboxKind {
     Contradiction,
     /// A claim was replaced twice by writers who had not seen each other.
     Contested,
-    /// An agent may only propose, and did.
+    /// An agent proposed what it may not do alone.
     Proposed,
-    /// An audit, a scan of notes or a model found a contradiction among what is active.
+    /// An audit, a scan of notes or a model found a contradiction among active claims.
     Found,
     /// A write waits for its writer's verdicts on claims that it may contradict.
     Held,
-    /// The story of a scope leaves open what holds.
+    /// The story of a scope leaves open which claim holds.
     Story,
-    /// An agent did what it might have proposed: let stand what the guard was against, or retracted a person's claim.
+    /// An agent decided without a person: it kept claims although the guard found a contradiction, or retracted a person's claim.
     ByAgents,
     /// A premise of a claim changed.
     NeedsReview,
     /// The guard let a write pass with a warning.
     Warned,
-    /// An event came from a peer and was not let in.
+    /// An event of a peer was quarantined.
     Quarantined,
 }
 
 impl InboxKind {
-    /// The heading under which its things are listed.
+    /// Returns the heading of the group.
     pub fn title(self) -> &'static str {
         match self {
             Self::Joining => "Join requests",
@@ -121,15 +122,15 @@ pub enum InboxItem {
     Card(Box<CardSummary>),
     /// A claim whose premises changed.
     Review(Box<ReviewItem>),
-    /// Something that was done.
+    /// A notice of something that was done.
     Notice(Box<NoticeItem>),
-    /// An event that was not accepted.
+    /// An event in quarantine.
     Quarantined(Box<QuarantinedView>),
-    /// A device at the door.
+    /// A join request of a device.
     Joining(Box<PendingJoin>),
 }
 
-/// A claim whose premises changed; `POST /reviewed` says that it still holds.
+/// A claim whose premises changed; `POST /reviewed` confirms that it still holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ReviewItem {
     /// The claim.
@@ -138,56 +139,56 @@ pub struct ReviewItem {
     pub causes: Vec<EventView>,
 }
 
-/// Something that was done, and that a person should have a look at; `POST /reviewed` on the claim says that somebody did.
+/// A notice of something that was done and that a person should look at; `POST /reviewed` on the claim records that a person did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NoticeItem {
-    /// The notice.
+    /// The id of the notice.
     pub id: EventId,
     /// What was done.
     pub what: NoticeKind,
-    /// What disagrees, in one sentence.
+    /// The contradiction, in one sentence.
     #[serde(default)]
     pub sentence: String,
-    /// The claim that it is about.
+    /// The claim concerned.
     pub claim: ClaimView,
-    /// The claims that it may not fit with, or that it was stored against.
+    /// The claims that it may contradict, or that it was stored against.
     pub against: Vec<ClaimView>,
-    /// The stage of the guard that spoke.
+    /// The stage of the guard that found the contradiction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<Stage>,
-    /// The rule that fired.
+    /// The rule that matched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// How strongly they contradict, 0 to 1.
+    /// The probability of the contradiction, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f32>,
-    /// The id of the change that left it. The rows of one import begin with the same twelve digits.
+    /// The id of the change that it is about. The ids of one import's changes begin with the same twelve digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_id: Option<OpId>,
-    /// When, in milliseconds since the Unix epoch.
+    /// The time, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// Who.
+    /// The person.
     pub who: String,
-    /// Through which agent.
+    /// The agent through which they acted.
     pub agent: Option<String>,
 }
 
-/// What was done.
+/// What a notice reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeKind {
     /// A claim was stored with a warning.
     Warned,
-    /// An agent let a claim stand beside what it contradicts.
+    /// An agent stored a claim as an exception although it contradicts another.
     Forced,
-    /// An agent said of claims that they do not contradict each other, and let them stand.
+    /// An agent dismissed a contradiction, so that both claims stay active.
     Dismissed,
     /// An agent retracted a person's claim.
     Retracted,
 }
 
 impl InboxItem {
-    /// Where it belongs; `None` for what belongs to a team.
+    /// Returns the scope of the item, or `None` for an item that belongs to a team.
     pub fn scope(&self) -> Option<&Scope> {
         match self {
             Self::Card(card) => Some(&card.scope),

@@ -1,4 +1,4 @@
-//! Ingest: files ingested for reference, in pieces.
+//! Ingested files: they are stored in chunks, which recall returns as references.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -9,7 +9,7 @@ use crate::domain::EventId;
 /// The largest file that can be ingested, in bytes.
 pub const MAX_FILE: usize = 2 * 1024 * 1024;
 
-/// The longest name of a file, in bytes.
+/// The maximum length of a file's name, in bytes.
 pub const MAX_FILE_NAME: usize = 1024;
 
 /// The largest body of `POST /ingest`, in bytes: a file as JSON.
@@ -28,8 +28,8 @@ request! {
         /// Its text, at most 2 MiB; omit it to remove a deleted file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub text: Option<String>,
-        /// Share its chunks with everyone who shares the scope. Otherwise they stay on this device, and what was shared
-        /// of the file before stays shared.
+        /// Share its chunks with everyone who shares the scope. Otherwise new chunks stay on this device; chunks that were
+        /// shared before stay shared.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub share: bool,
     }
@@ -40,18 +40,18 @@ request! {
 pub struct Ingested {
     /// The file.
     pub path: String,
-    /// Its current chunks.
+    /// The number of its current chunks.
     pub chunks: usize,
-    /// Of those, how many are new.
+    /// The number of chunks that are new.
     pub added: usize,
-    /// How many were stored already.
+    /// The number of chunks that were already stored.
     pub kept: usize,
-    /// Chunks that were removed because the file no longer has them.
+    /// The number of chunks that were removed because the file no longer contains them.
     pub retired: usize,
 }
 
 request! {
-    /// `POST /add`: a text from which the sentences worth keeping are stored as facts.
+    /// `POST /add`: stores the sentences of a text that are worth keeping as facts.
     #[derive(Default)]
     pub struct AddRequest {
         /// Who acts, and where.
@@ -59,28 +59,29 @@ request! {
         /// The text; required.
         #[serde(default)]
         pub text: String,
-        /// Where it comes from.
+        /// Its source.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub source: Option<String>,
     }
 }
 
-/// The answer to `add`: what was stored, word for word.
+/// The answer to `add`: the sentences that were stored, word for word.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Added {
-    /// How many facts were stored.
+    /// The number of facts that were stored.
     pub count: usize,
     /// Their ids.
     pub stored: Vec<EventId>,
     /// Their statements: sentences of the text, word for word.
     pub memories: Vec<String>,
-    /// `extract` if the language model chose, `question` if the text only asks, else why the whole text was stored: `verbatim` or `fallback_…`.
+    /// `extract` if the language model chose the sentences, `question` if the text only asks, or why the whole text was stored: `verbatim`
+    /// or `fallback_…`.
     pub method: String,
     /// The same in words.
     pub note: String,
 }
 
-/// `GET /ingested`: files of which there are chunks.
+/// `GET /ingested`: the files with chunks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 pub struct IngestedQuery {
@@ -88,21 +89,21 @@ pub struct IngestedQuery {
     pub org_id: String,
     /// The project.
     pub project: String,
-    /// Only files whose names begin so.
+    /// Only files whose names begin with this text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub under: Option<String>,
 }
 
-/// The files of a scope of which there are chunks.
+/// The files of a scope that have chunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IngestedFiles {
     /// The files, by name.
     pub items: Vec<IngestedFile>,
-    /// Chunks of all of them together.
+    /// The number of chunks of all files.
     pub chunks: usize,
 }
 
-/// A file of which there are chunks.
+/// A file that has chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IngestedFile {
     /// Its name.

@@ -3,11 +3,11 @@
 use super::ScopeView;
 use crate::domain::Scope;
 
-/// Returns the scope under which the daemon knows a project, and the identity that matched. `named` is the scope that
-/// folder and settings give; `identities` distinguish projects of one name, best first, empty if the user named the
-/// project.
+/// Returns the scope under which the daemon knows a project, and the identity that matched. `named` is the scope according to
+/// folder and settings. `identities` tell projects of the same name apart, best first; they are empty if the user named
+/// the project.
 ///
-/// If two projects have one name, the second is `name-2`. A project that gained a remote keeps its scope.
+/// If two projects have the same name, the second is `name-2`. A project that gained a remote keeps its scope.
 pub fn known_scope(named: &Scope, identities: &[String], scopes: &[ScopeView]) -> (Scope, Option<String>) {
     let Some(best) = identities.first() else { return (named.clone(), None) };
     let ours = |known: &&ScopeView| known.scope.org_id == named.org_id;

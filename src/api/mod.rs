@@ -1,4 +1,4 @@
-//! The wire: what clients send to the daemon and what it answers, as JSON.
+//! The HTTP API: the requests of clients and the daemon's answers, as JSON.
 //!
 //! Invariant: no HTTP server, no terminal and no SQL here. The daemon and its clients share these types and nothing else.
 
@@ -58,17 +58,17 @@ pub use story::*;
 pub use sync::*;
 pub use writes::*;
 
-/// The version of this interface; a client and a daemon of different versions say so.
+/// The version of this API; client and daemon report if theirs differ.
 pub const API_VERSION: u32 = 1;
 
-/// The header in which the daemon names its program version.
+/// The response header with the version of the daemon's program.
 pub const VERSION_HEADER: &str = "x-ergo-version";
 
 /// The largest request body, in bytes.
 pub const MAX_BODY: usize = 256 * 1024;
 
-/// The longest statement, reason, justification or source, in bytes.
+/// The maximum length of a statement, reason, justification or source, in bytes.
 pub const MAX_TEXT: usize = 8 * 1024;
 
-/// The largest page of a list.
+/// The maximum number of items on one page of a list.
 pub const MAX_PAGE: usize = 200;

@@ -1,21 +1,21 @@
-//! Clusters: what the projects of an organisation say about one subject.
+//! Clusters of insights: groups about one subject, among the projects of an organisation.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::domain::ClaimId;
 
-/// `GET /notes/clusters`: what the projects of an organisation say about one subject.
+/// `GET /notes/clusters`: groups of insights about one subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct NoteClustersQuery {
     /// The organisation.
     pub org_id: String,
-    /// The least similarity of neighbours, in percent; by default 60.
+    /// The minimum similarity of neighbours, in percent; default 60.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub similarity: Option<u8>,
-    /// The most clusters in the answer; by default 20.
+    /// The maximum number of clusters; default 20.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
@@ -25,34 +25,34 @@ pub struct NoteClustersQuery {
 pub struct NoteClusters {
     /// The clusters, the largest first.
     pub items: Vec<NoteCluster>,
-    /// How many clusters there are.
+    /// The number of clusters, listed or not.
     pub total: usize,
-    /// The insights that were compared: those with a vector, at most 3,000, the highest rank first.
+    /// The number of insights that were compared: at most the 3,000 of the highest rank that have a vector.
     pub insights: usize,
 }
 
 /// Insights about one subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NoteCluster {
-    /// How near they are to their centre: the mean cosine, 0 to 1.
+    /// The mean cosine of its insights with their centre, 0 to 1.
     pub coherence: f64,
-    /// How many projects say one of them.
+    /// The number of projects that have at least one of the insights.
     pub projects: usize,
-    /// The domain of the one nearest to the centre.
+    /// The domain of the insight nearest to the centre.
     pub domain: String,
-    /// One of them stands on an open card.
+    /// Whether one of the insights is on an open card.
     pub contradicted: bool,
-    /// The insights, the one nearest to the centre first.
+    /// The insights, the nearest to the centre first.
     pub members: Vec<ClusterMember>,
 }
 
 /// An insight of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ClusterMember {
-    /// The claim whose words stand for it.
+    /// The claim that represents it.
     pub claim: ClaimId,
-    /// These words.
+    /// The statement of that claim.
     pub statement: String,
-    /// How many projects say it.
+    /// The number of projects that have it.
     pub projects: usize,
 }

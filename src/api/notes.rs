@@ -1,6 +1,6 @@
-//! Notes: the files of rules that are followed, what rises from them, and what is written back.
+//! Notes: the rule files that ergo follows, the insights derived from them, and ergo's section in them.
 //!
-//! Paths are absolute paths on the machine of the daemon.
+//! Paths are absolute, on the machine of the daemon.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -13,12 +13,12 @@ request! {
     /// `POST /notes/add`: follows files, repositories, or folders of repositories.
     #[derive(Default)]
     pub struct NotesAddRequest {
-        /// Who acts; the organisation counts for projects that have none of their own.
+        /// Who acts; its organisation is used for projects that have none of their own.
         caller,
         /// Absolute paths of files and folders.
         #[serde(default)]
         pub paths: Vec<String>,
-        /// Stop following them instead; their claims stay.
+        /// Stop following these paths instead; their claims stay.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub remove: bool,
     }
@@ -27,11 +27,11 @@ request! {
 /// The answer to `notes/add`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NotesAdded {
-    /// The files that are followed since, or no longer.
+    /// The files that are now followed, or no longer followed.
     pub files: Vec<NoteFileView>,
     /// Paths that cannot be followed, with the reason.
     pub problems: Vec<String>,
-    /// The daemon watches the files: it reads them at once, and whenever they are saved.
+    /// Whether the daemon watches the files, that is, reads them immediately and whenever they are saved.
     #[serde(default)]
     pub watching: bool,
 }
@@ -42,25 +42,25 @@ request! {
     pub struct NotesScanRequest {
         /// Who acts.
         caller,
-        /// Only this file, or the files in this folder; all if it is left out.
+        /// Only this file, or the files in this folder; all if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub path: Option<String>,
     }
 }
 
-/// A run over the files: what it read and did.
+/// One run over the followed files: what it read and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct NotesRun {
     /// When it began, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// What it was: `scan`, `write`, `watch` (a daemon that watches read files), `compare` (it compared claims).
+    /// The kind of run: `scan`, `write`, `watch` (the daemon read changed files), `compare` (it compared claims).
     pub kind: String,
-    /// How long it took, in milliseconds.
+    /// Its duration, in milliseconds.
     pub took_ms: u64,
-    /// Files that were looked at.
+    /// Files that were checked for changes.
     pub files: usize,
-    /// Of those, how many had changed.
+    /// Files that had changed.
     pub changed_files: usize,
     /// Fragments of the changed files.
     pub fragments: usize,
@@ -70,48 +70,48 @@ pub struct NotesRun {
     pub superseded: usize,
     /// Claims that were retracted, because their line is gone.
     pub retracted: usize,
-    /// Lines whose claim was stored before.
+    /// Lines whose claim was already stored.
     pub known: usize,
     /// Lines that the guard refused; each has a card.
     pub refused: usize,
-    /// Claims that were recorded as seen again.
+    /// Claims for which another sighting was recorded.
     pub observed: usize,
-    /// Pairs of claims in other words that were found to say the same.
+    /// Pairs of claims with different words that were found to say the same.
     pub merged: usize,
-    /// Cards that were opened for contradictions among claims, those of different projects included.
+    /// Cards that were opened for contradictions among claims, including claims of different projects.
     pub cards: usize,
-    /// Pairs of claims of different projects that were put into the queue of doubts, for a judge.
+    /// Pairs of claims of different projects that were added to the queue of doubts.
     #[serde(default)]
     pub doubts: usize,
-    /// Pairs that the cross-encoder was asked about.
+    /// Pairs that the cross-encoder scored.
     pub inferred: usize,
-    /// Pairs that are left for the next run, because this one's budget was used up.
+    /// Pairs left for the next run, because the budget of this one was used up.
     pub left: usize,
-    /// What went wrong, in sentences.
+    /// Problems, in sentences.
     pub problems: Vec<String>,
 }
 
-/// How a file and the memory stand to each other.
+/// The state of a file compared with the stored claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteFileState {
-    /// The file was not read yet.
+    /// The file has not been read yet.
     #[default]
     New,
-    /// Neither has changed.
+    /// Neither the file nor its claims have changed.
     InStep,
     /// The file has changed since it was read.
     ChangedHere,
     /// Claims have changed since ergo wrote its section.
     ChangedThere,
-    /// The file contradicts a claim: there is a card.
+    /// The file contradicts a claim, and there is a card.
     Conflict,
-    /// The file is not there, or cannot be read.
+    /// The file does not exist or cannot be read.
     Missing,
 }
 
 impl NoteFileState {
-    /// The words on screen.
+    /// Returns the words shown for the state.
     pub fn words(self) -> &'static str {
         match self {
             Self::New => "not read yet",
@@ -131,17 +131,17 @@ pub struct NoteFileView {
     pub path: String,
     /// The scope of its claims.
     pub scope: Option<Scope>,
-    /// How it stands.
+    /// Its state compared with the stored claims.
     pub state: NoteFileState,
-    /// Its fragments.
+    /// The number of its fragments.
     pub fragments: usize,
-    /// Its lines that are claims.
+    /// The number of its lines that are stored as claims.
     pub claims: usize,
-    /// The open cards on which it contradicts claims.
+    /// The open cards with contradictions between it and claims.
     pub cards: Vec<CardId>,
     /// When it was last read, in milliseconds since the Unix epoch.
     pub scanned_at: Option<u64>,
-    /// When ergo's section was last written.
+    /// When ergo's section was last written, in milliseconds since the Unix epoch.
     pub written_at: Option<u64>,
     /// Why it cannot be read or written.
     pub problem: Option<String>,
@@ -159,21 +159,21 @@ pub struct NotesStatus {
 }
 
 request! {
-    /// `POST /notes/write`: writes what is known into ergo's own section of a file. Nothing else in the file is changed.
+    /// `POST /notes/write`: writes claims into ergo's own section of a file. Nothing else in the file is changed.
     #[derive(Default)]
     pub struct NotesWriteRequest {
-        /// Who acts, and which project the file belongs to.
+        /// Who acts, and the project to which the file belongs.
         caller,
         /// The file; created if it does not exist.
         #[serde(default)]
         pub path: String,
-        /// The claims are those of the caller's project, whatever the file's folder.
+        /// Write the claims of the caller's project, whatever the file's folder.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub of_caller: bool,
-        /// Only show the section.
+        /// Dry run: only return the section.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub dry_run: bool,
-        /// The form of the section; by default that of the file's name.
+        /// The format of the section; by default chosen by the file's name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub format: Option<NoteFormat>,
         /// The budget of the section in tokens; by default that of the format.
@@ -189,37 +189,37 @@ pub struct NotesWritten {
     pub path: String,
     /// The scope of its claims.
     pub scope: Scope,
-    /// The form of the section.
+    /// The format of the section.
     pub format: NoteFormat,
-    /// Whether the file differs from what is, or would be, written.
+    /// Whether the file differed from what was, or would be, written.
     pub changed: bool,
     /// Whether the file was written.
     pub written: bool,
-    /// The content of the section.
+    /// The new content of the section.
     pub section: String,
-    /// The section as it was; empty if there was none.
+    /// The previous content of the section; empty if there was none.
     pub before: String,
-    /// About how many tokens the section has.
+    /// Estimated number of tokens of the section.
     pub tokens: usize,
-    /// The budget.
+    /// The budget of the section in tokens.
     pub budget: usize,
-    /// Claims in the section.
+    /// The number of claims in the section.
     pub chosen: usize,
-    /// Claims that did not fit the budget.
+    /// The number of claims that did not fit into the budget.
     pub left_out: usize,
-    /// Claims that the file says itself.
+    /// The number of claims left out because the rest of the file already says them.
     pub said: usize,
-    /// Claims that contradict the file.
+    /// Contradictions between claims and the file.
     pub conflicts: Vec<NoteConflict>,
 }
 
 request! {
-    /// `POST /notes/check`: compares files with the memory and stores nothing.
+    /// `POST /notes/check`: compares files with the stored claims and stores nothing.
     #[derive(Default)]
     pub struct NotesCheckRequest {
         /// Who acts.
         caller,
-        /// Only this file, or the files in this folder; all that are followed if it is left out.
+        /// Only this file, or the files in this folder; all that are followed if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub path: Option<String>,
     }
@@ -228,32 +228,32 @@ request! {
 /// The answer to `notes/check`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NotesCheck {
-    /// Files that were compared.
+    /// The number of files that were compared.
     pub files: usize,
-    /// Rules that were compared.
+    /// The number of rules that were compared.
     pub rules: usize,
-    /// Where a file and the memory disagree.
+    /// Contradictions between files and claims.
     pub conflicts: Vec<NoteConflict>,
     /// Files that could not be compared, with the reason.
     pub problems: Vec<String>,
 }
 
-/// A line of a file and a claim that disagree.
+/// A line of a file that disagrees with a claim.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NoteConflict {
     /// The file.
     pub path: String,
     /// The line, from 1.
     pub line: Option<usize>,
-    /// What the file says.
+    /// The text of the file.
     pub says: String,
-    /// What the claim says, or what became of it.
+    /// The statement of the claim, or what happened to it.
     pub against: String,
     /// The claim.
     pub claim: Option<ClaimId>,
-    /// The card on which both stand.
+    /// The card with both, if there is one.
     pub card: Option<CardId>,
-    /// In which way they exclude each other, if they do; else the claim was withdrawn.
+    /// The kind of contradiction; absent if the file states a claim that was withdrawn.
     pub kind: Option<ConflictKind>,
 }
 
@@ -263,16 +263,16 @@ pub struct NoteConflict {
 pub struct InsightsQuery {
     /// The organisation.
     pub org_id: String,
-    /// Only insights that this project has.
+    /// Only insights of this project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Only principles: what holds in the whole organisation.
+    /// Only principles, which hold in the whole organisation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub principles: bool,
-    /// Only what may be promoted.
+    /// Only insights that may be promoted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub candidates: bool,
-    /// With this status: `active`, `decaying`, `pruned` or `all`; by default all that are not pruned.
+    /// `active`, `decaying`, `pruned` or `all`; by default all that are not pruned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Maximum number [default: 50].
@@ -283,48 +283,48 @@ pub struct InsightsQuery {
 /// The insights of an organisation, the highest rank first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Insights {
-    /// Some of them.
+    /// The first ones, up to the limit.
     pub items: Vec<InsightView>,
-    /// How many match.
+    /// The number of insights that match.
     pub total: usize,
 }
 
-/// What projects of an organisation say alike.
+/// An insight: claims of an organisation's projects that say the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct InsightView {
-    /// The claim whose words stand for it.
+    /// The claim that represents it.
     pub claim: ClaimId,
-    /// Its statement.
+    /// The statement of that claim.
     pub statement: String,
     /// Its kind.
     pub kind: ClaimKind,
-    /// The claim of the organisation's level that says it.
+    /// The claim of the organisation's level that says the same.
     pub principle: Option<ClaimId>,
     /// Whether it may be promoted.
     pub candidate: bool,
-    /// What supports it: the claims of projects, with their weights.
+    /// The claims of projects that support it, with their weights.
     pub derivations: Vec<Derivation>,
-    /// How many projects say it.
+    /// The number of projects that have it.
     pub projects: usize,
-    /// How often it was seen.
+    /// The number of times that it was seen.
     pub sightings: usize,
     /// When it was first seen, in milliseconds since the Unix epoch.
     pub first_seen: u64,
-    /// When it was last seen.
+    /// When it was last seen, in milliseconds since the Unix epoch.
     pub last_seen: u64,
-    /// 0 to 1.
+    /// The confidence, 0 to 1.
     pub confidence: f64,
-    /// 0 to 1.
+    /// How recently it was seen, 0 to 1.
     pub recency: f64,
     /// The quality of its sources, 0 to 1.
     pub quality: f64,
-    /// 0 to 1: confidence 35 %, frequency 25 %, recency 20 %, quality 15 %, links 5 %.
+    /// The weighted sum, 0 to 1: confidence 35 %, frequency 25 %, recency 20 %, quality 15 %, links 5 %.
     pub rank: f64,
-    /// Whether it decays.
+    /// Its lifecycle: whether it is active, decays or was pruned.
     pub status: Lifecycle,
-    /// One of its claims stands on an open card.
+    /// Whether one of its claims is on an open card.
     pub contradicted: bool,
-    /// What sort of rule it is.
+    /// The category of the rule.
     pub category: NoteCategory,
     /// Its domain.
     pub domain: String,
@@ -339,13 +339,13 @@ pub struct Derivation {
     pub claim: ClaimId,
     /// Its scope.
     pub scope: Scope,
-    /// Its words.
+    /// Its statement.
     pub statement: String,
     /// Its source.
     pub source: Option<String>,
     /// Its share, 0 to 1: all shares of an insight add up to 1.
     pub weight: f64,
-    /// The claim of the organisation was made of it; else it came later, or nothing was promoted.
+    /// Whether the organisation's claim was promoted from it. False if it was added later, or if nothing was promoted.
     #[serde(default)]
     pub promoted: bool,
 }
@@ -368,13 +368,13 @@ pub struct NoteLinks {
 /// A link between two claims.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NoteLink {
-    /// The claim that bears on the other one.
+    /// The claim that is related to the other one.
     pub from: ClaimId,
     /// Its statement.
     pub from_statement: String,
-    /// How.
+    /// The relation.
     pub kind: LinkKind,
-    /// The other one.
+    /// The other claim.
     pub to: ClaimId,
     /// Its statement.
     pub to_statement: String,
@@ -388,26 +388,26 @@ pub struct InsightFiguresQuery {
     pub org_id: String,
 }
 
-/// The figures of an organisation on one page.
+/// Figures about the insights of an organisation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct InsightFigures {
     /// The organisation.
     pub org_id: String,
-    /// Its projects with claims.
+    /// The number of its projects that have claims.
     pub projects: usize,
-    /// Their active claims.
+    /// The number of active claims of these projects.
     pub claims: usize,
-    /// The insights that these amount to.
+    /// The number of insights.
     pub insights: usize,
-    /// The rules that most projects have.
+    /// The insights that most projects share.
     pub shared: Vec<InsightView>,
-    /// The subjects with most open cards.
+    /// The subjects with the most open cards.
     pub contested: Vec<ContestedSubject>,
-    /// What decays, or was pruned.
+    /// Insights that decay or were pruned.
     pub decayed: Vec<InsightView>,
     /// The principles.
     pub promoted: Vec<InsightView>,
-    /// What may be promoted.
+    /// Insights that may be promoted.
     pub candidates: Vec<InsightView>,
 }
 
@@ -416,21 +416,21 @@ pub struct InsightFigures {
 pub struct ContestedSubject {
     /// The subject, as a claim about it is worded.
     pub subject: String,
-    /// Its open cards.
+    /// The number of its open cards.
     pub cards: usize,
 }
 
 request! {
-    /// `POST /notes/calibrate`: fits the least similarity of equal claims, for each domain, to pairs that were judged. Shows it, unless one of the
-    /// flags is set.
+    /// `POST /notes/calibrate`: fits the minimum similarity of equal claims, for each domain, to judged pairs. Only shows the result unless
+    /// one of the flags is set.
     #[derive(Default)]
     pub struct NotesCalibrateRequest {
-        /// Who acts; the organisation counts.
+        /// Who acts; only the organisation is used.
         caller,
-        /// Use the thresholds that were found, on this device.
+        /// Use the fitted thresholds on this device.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub apply: bool,
-        /// Use the one of the settings again, in all domains.
+        /// Use the threshold of the settings again, in all domains.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub reset: bool,
     }
@@ -439,26 +439,26 @@ request! {
 /// The answer to `notes/calibrate`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NotesCalibrated {
-    /// The domains that have judged pairs, or a threshold of their own.
+    /// The domains that have judged pairs or a threshold of their own.
     pub domains: Vec<DomainThreshold>,
-    /// Whether other thresholds are in use since.
+    /// Whether this request changed the thresholds in use.
     #[serde(default)]
     pub changed: bool,
 }
 
-/// The least similarity of equal claims in one domain.
+/// The minimum similarity of equal claims in one domain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DomainThreshold {
     /// The domain.
     pub domain: String,
-    /// Pairs that were judged, by persons or models; not those that the comparison after a scan judged by the threshold itself.
+    /// The number of pairs judged by people or models, without those that the comparison after a scan judged by this threshold.
     pub judged: usize,
-    /// The threshold; without one, ten pairs are not there yet, or no threshold is right for 95 % of them.
+    /// The fitted threshold; absent if there are fewer than ten pairs, or if no threshold is right for 95 % of them.
     pub threshold: Option<f32>,
     /// The threshold that is in use.
     #[serde(default)]
     pub in_use: f32,
-    /// It is that of the settings.
+    /// Whether that is the threshold of the settings.
     #[serde(default)]
     pub is_default: bool,
 }

@@ -1,10 +1,10 @@
-//! What was done with the followed files, in words: the command line and the app say the same.
+//! Describes in words what was done with the followed files. The command line and the app use the same words.
 
 use super::{NotesRun, NotesWritten};
 use crate::domain::text::count;
 
 impl NotesRun {
-    /// Says in one sentence, without its full stop, what the run did: “Read 3 files, 1 changed: 2 claims stored, 1 refused”.
+    /// Summarises the run in one sentence without a period: “Read 3 files, 1 changed: 2 claims stored, 1 refused”.
     pub fn sentence(&self) -> String {
         let files = count(self.files, "file", "files");
         if self.kind == "write" {
@@ -20,7 +20,7 @@ impl NotesRun {
         let mut parts: Vec<String> =
             counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
         if let Some(first) = parts.first_mut() {
-            // The first part names what all of them count.
+            // Only the first part says “claims”; the other numbers count claims too.
             let (number, what) = first.split_once(' ').unwrap_or_default();
             *first = format!("{number} {} {what}", if number == "1" { "claim" } else { "claims" });
         }
@@ -48,7 +48,7 @@ impl NotesRun {
         }
     }
 
-    /// Says in one sentence, without its full stop, what the run left over; `None` if it left nothing.
+    /// Says in one sentence without a period what is left for the next run; `None` if nothing is.
     pub fn rest(&self) -> Option<String> {
         (self.left > 0).then(|| {
             format!("{} of similar claims will be compared by the next scan", count(self.left, "pair", "pairs"))
@@ -57,7 +57,7 @@ impl NotesRun {
 }
 
 impl NotesWritten {
-    /// Says in one sentence, without its full stop, what was written into the section, or would be: “Wrote 3 claims into ergo's section of
+    /// Says in one sentence without a period what was, or would be, written into the section: “Wrote 3 claims into ergo's section of
     /// CLAUDE.md”.
     pub fn sentence(&self) -> String {
         let verb = match (self.written, self.changed) {

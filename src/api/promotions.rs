@@ -1,4 +1,4 @@
-//! Claims that move between a project and its organisation's level.
+//! Promotion of projects' claims to the organisation's level.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -6,18 +6,19 @@ use utoipa::{IntoParams, ToSchema};
 use super::{ClaimView, request};
 
 request! {
-    /// `POST /promote`: one claim of the organisation's level, made of claims of its projects. Those stay, as sightings of it.
+    /// `POST /promote`: creates one claim of the organisation's level from claims of its projects. The projects' claims stay and count as
+    /// sightings of it.
     #[derive(Default)]
     pub struct PromoteRequest {
         /// Who acts, and where.
         caller,
-        /// The claims of projects of one organisation; at least one. Those that say the same in other projects are recorded with them.
+        /// Claims of projects of one organisation, at least one. Claims of other projects that say the same are added.
         #[serde(default)]
         pub claims: Vec<String>,
-        /// Why it holds in the whole organisation; by default the first claim's own reason.
+        /// Why it holds in the whole organisation; by default the reason of the first claim.
         #[serde(default)]
         pub reason: Option<String>,
-        /// What it says; by default what the first claim says.
+        /// Its statement; by default that of the first claim.
         #[serde(default)]
         pub statement: Option<String>,
     }
@@ -31,19 +32,19 @@ pub struct PromotionsQuery {
     pub org_id: String,
 }
 
-/// The answer to `GET /promotions`: what enough projects agree on, and nobody has decided about.
+/// The answer to `GET /promotions`: claims on which enough projects agree and about which nobody has decided.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Promotions {
-    /// The most projects first.
+    /// The claims, those of most projects first.
     pub items: Vec<Promotable>,
-    /// From how many projects on a promotion is proposed.
+    /// The number of projects from which a promotion is proposed.
     pub promote_at: usize,
 }
 
 /// Claims of different projects that say the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Promotable {
-    /// How many projects say it.
+    /// The number of projects that have such a claim.
     pub projects: usize,
     /// The claims, one of each project, the oldest first.
     pub claims: Vec<ClaimView>,

@@ -1,4 +1,4 @@
-//! Recall: what is known about a question.
+//! Recall: searches for claims that answer a question.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::ClaimView;
 use crate::domain::{ClaimKind, EventId};
 
-/// The most claims that one recall answers with.
+/// The maximum number of claims in one answer.
 pub const MAX_RECALL: usize = 50;
 
 /// `POST /recall`.
@@ -17,9 +17,9 @@ pub struct RecallRequest {
     pub org_id: String,
     /// The project.
     pub project: String,
-    /// What is asked, in words.
+    /// The question, in words.
     pub query: String,
-    /// How many claims at most, up to 50; default 10.
+    /// The maximum number of claims, up to 50; default 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// Only claims of these kinds; all if it is empty.
@@ -39,21 +39,21 @@ pub struct RecallRequest {
 /// The answer to `recall`: stored claims, word for word, the best first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecallAnswer {
-    /// How they were found: `decompose_N` for N sub-queries, `decompose_N_v` if the vocabulary added words to them. If the language model was to
-    /// choose: `filter`, or why it did not: `fallback_no_endpoint`, `fallback_unreachable`, `fallback_parse_error`, `fallback_error`.
+    /// How the claims were found: `decompose_N` for N sub-queries, `decompose_N_v` if the vocabulary added words to them. If `filter` was
+    /// requested: `filter`, or why it failed: `fallback_no_endpoint`, `fallback_unreachable`, `fallback_parse_error`, `fallback_error`.
     pub method: String,
-    /// Whether vectors were used; if not, `notes` says why.
+    /// Whether vectors were used; if not, `notes` says why not.
     pub by_meaning: bool,
-    /// Whether something answers the question.
+    /// Whether the question is answered.
     pub verdict: RecallVerdict,
     /// The probability, 0 to 1, that the best claim answers the question; 0 if no claim was found.
     pub probability: f32,
     /// The claims, active ones first.
     pub hits: Vec<RecallHit>,
-    /// Passages of ingested files, best first. They are not claims: not compared by the guard, and not used to answer `why`.
+    /// Passages of ingested files, best first. They are not claims: the guard does not compare them, and `why` does not use them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<Reference>,
-    /// What did not work, and other notes on the answer, in sentences.
+    /// Problems and other notes on the answer, in sentences.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -74,7 +74,7 @@ pub enum RecallVerdict {
 }
 
 impl RecallVerdict {
-    /// The word on the wire.
+    /// Returns the word used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Known => "known",
@@ -88,7 +88,7 @@ impl RecallVerdict {
 /// A passage of an ingested file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Reference {
-    /// The event that took it in.
+    /// The event that ingested it.
     pub id: EventId,
     /// The file.
     pub path: String,
@@ -98,7 +98,7 @@ pub struct Reference {
     pub last: usize,
     /// Its text, word for word.
     pub text: String,
-    /// Who shared it with the team. Absent if it stays on this machine.
+    /// The person who shared it with the team. Absent if it stays on this device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_by: Option<String>,
     /// Its score; comparable among the references of one answer.
@@ -108,7 +108,7 @@ pub struct Reference {
     pub cosine: Option<f32>,
 }
 
-/// One claim that was recalled, and why.
+/// A claim that was found, and why.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecallHit {
     /// The claim.
@@ -118,9 +118,9 @@ pub struct RecallHit {
     /// The cosine similarity to the question, -1 to 1. Absent without a vector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f32>,
-    /// The words of the question that the claim covers, as they were asked, including those matched by a synonym.
+    /// The words of the question that the claim contains or matches by a synonym, as they are in the question.
     pub words: Vec<String>,
-    /// What the verdict would be if this claim alone had been found: `known`, `nearest` or `nothing`. Absent if recall did not find it.
+    /// The verdict if only this claim had been found: `known`, `nearest` or `nothing`. Absent if recall did not find it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<RecallVerdict>,
 }

@@ -1,14 +1,14 @@
-//! How requests are read: from one flat JSON object, in which an unknown field is an error.
+//! Deserialises requests from one flat JSON object, in which an unknown field is an error.
 //!
-//! serde's `flatten` would accept unknown fields, and its errors have no path. So whatever has a part whose fields stand beside its
-//! own is read by way of a plain struct.
+//! serde's `flatten` would accept unknown fields, and its errors have no path. So a request that contains another struct, such as
+//! [`Caller`], is deserialised into a plain struct of all its fields first.
 
 use serde::{Deserialize, Deserializer, de::Error};
 
 use super::{Caller, RememberRequest, SupersedeRequest};
 use crate::domain::{ClaimKind, OpId, Qualifiers};
 
-/// Defines a request with the fields of a [`Caller`] beside its own.
+/// Defines a request that has the fields of a [`Caller`] and fields of its own.
 macro_rules! request {
     (
         $(#[$meta:meta])*
@@ -55,7 +55,7 @@ macro_rules! request {
 }
 pub(super) use request;
 
-/// The fields of `remember` and `supersede`.
+/// All fields of `remember` and `supersede`.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "an object")]
 struct ClaimFields {

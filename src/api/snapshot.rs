@@ -1,4 +1,4 @@
-//! The snapshot of a scope: what is in force, on one page.
+//! The snapshot of a scope: its active claims on one page.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -11,7 +11,7 @@ pub struct SnapshotQuery {
     pub org_id: String,
     /// The project.
     pub project: String,
-    /// About how many tokens it may have, 100 to 20,000; default 800.
+    /// The approximate size of the page in tokens, 100 to 20,000; default 800.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<usize>,
     /// Wait for a new page to be generated.
@@ -22,22 +22,22 @@ pub struct SnapshotQuery {
     pub as_of: Option<u64>,
 }
 
-/// A scope on one page.
+/// The active claims of a scope on one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Snapshot {
     /// Markdown: active claims by kind and subject, one per line with its id.
     pub snapshot: String,
     /// The number of active claims.
     pub claims: usize,
-    /// How many of them the page shows.
+    /// The number of claims on the page.
     pub shown: usize,
-    /// About how many tokens it has.
+    /// Estimated number of tokens of the page.
     pub tokens: usize,
     /// The number of subjects whose claims a language model ordered; in the others, the newest come first.
     #[serde(default)]
     pub led: usize,
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// When it was generated, in milliseconds since the Unix epoch.
     pub at: u64,
-    /// Whether something has changed since; a new page is then being generated.
+    /// Whether claims have changed since; a new page is then being generated.
     pub stale: bool,
 }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::domain::{DeviceId, Scope};
 
-/// `GET /health`: needs no token.
+/// `GET /health`, which needs no token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     /// `ok`.
@@ -22,34 +22,34 @@ pub struct Health {
     pub uptime_s: u64,
     /// Whether reads work.
     pub retrieval: bool,
-    /// The language-inference stage: its model's name, or `not available`.
+    /// The name of the language-inference model, or `not available`.
     pub nli: String,
-    /// The embedder: its model's name, or `not available`.
+    /// The name of the embedder, or `not available`.
     pub embedder: String,
 }
 
-/// `GET /diagnose`: counts and settings; needs a token.
+/// `GET /diagnose`, which needs a token: counts and settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Diagnose {
-    /// As `GET /health`.
+    /// The same as `GET /health`.
     pub health: Health,
     /// The store's file.
     pub store: String,
-    /// Its size in bytes, write-ahead log included.
+    /// Its size in bytes, including the write-ahead log.
     pub store_bytes: u64,
     /// The store's schema version.
     pub schema: u32,
     /// The daemon's log file.
     pub log: String,
-    /// The socket, and the TCP address where it listens.
+    /// The socket.
     pub socket: Option<String>,
     /// The TCP address, absent if the port was taken.
     pub tcp: Option<String>,
     /// This device.
     pub device: DeviceId,
-    /// Events in the log.
+    /// The number of events in the log.
     pub events: usize,
-    /// All claims.
+    /// The number of all claims.
     pub claims: usize,
     /// Active claims.
     pub active: usize,
@@ -57,12 +57,12 @@ pub struct Diagnose {
     pub open_cards: usize,
     /// Claims that need review.
     pub needs_review: usize,
-    /// Writes stored, refused, stored with a warning, and stored unchecked since the daemon started.
+    /// Counts of writes by the guard's result since the daemon started.
     pub guard: GuardCounts,
-    /// Scopes with their own refusal threshold.
+    /// Scopes that have a refusal threshold of their own.
     #[serde(default)]
     pub thresholds: Vec<ScopeThreshold>,
-    /// Scopes in which writers are asked about likelier contradictions only.
+    /// Scopes in which writers are only asked about contradictions above a higher probability.
     #[serde(default)]
     pub ask_thresholds: Vec<AskThreshold>,
     /// Requests served and refused since the daemon started.
@@ -72,28 +72,28 @@ pub struct Diagnose {
     /// The models and their processes.
     #[serde(default)]
     pub models: ModelsStatus,
-    /// How long parts of a write took since the daemon started.
+    /// Durations of the stages of a write since the daemon started.
     #[serde(default)]
     pub timings: Vec<Timing>,
-    /// Texts without a vector yet; until then they are found by words only.
+    /// Texts that have no vector yet; they are found by words only.
     #[serde(default)]
     pub unembedded: Unembedded,
 }
 
-/// The answer to `POST /reembed`: progress with the vectors of the current embedder.
+/// The answer to `POST /reembed`: progress of computing vectors with the current embedder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reembedded {
     /// The embedder's name.
     pub model: String,
-    /// Texts that are done.
+    /// The number of texts that have a vector of this model.
     pub done: usize,
-    /// Texts in all.
+    /// The number of all texts.
     pub total: usize,
     /// Whether all vectors in use are of this model; if not, call again.
     pub finished: bool,
 }
 
-/// What waits for its vector.
+/// Counts of texts that have no vector yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Unembedded {
@@ -101,24 +101,24 @@ pub struct Unembedded {
     pub claims: usize,
     /// Reference chunks.
     pub chunks: usize,
-    /// Why the vectors cannot be computed, if known; ergo tries again with the next change.
+    /// Why the vectors cannot be computed, if known; ergo tries again at the next change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Whether no embedder is selected, so that claims are found by words only.
     pub off: bool,
 }
 
-/// How long something took.
+/// The durations of one stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Timing {
-    /// What, in a few words.
+    /// The stage, in a few words.
     pub stage: String,
-    /// How often.
+    /// How often it was measured.
     pub count: u64,
-    /// The mean, in microseconds.
+    /// The mean duration, in microseconds.
     pub mean_us: u64,
-    /// The longest, in microseconds.
+    /// The longest duration, in microseconds.
     pub max_us: u64,
 }
 
@@ -128,7 +128,7 @@ pub struct Timing {
 pub struct ModelsStatus {
     /// The roles that have a model.
     pub roles: Vec<ModelStatus>,
-    /// The processes that compute.
+    /// The worker processes.
     pub workers: Vec<WorkerStatus>,
     /// Calls that failed since the daemon started, by kind: `timeout`, `crashed`, `hung`, `bad_model`, `out_of_memory`,
     /// `refused`.
@@ -145,19 +145,19 @@ pub struct ModelStatus {
     pub role: String,
     /// The model's name.
     pub name: String,
-    /// SHA-256 of its file; empty if nobody computed it.
+    /// The SHA-256 of its file; empty if not computed yet.
     pub sha256: String,
     /// Whether it is in memory.
     pub loaded: bool,
-    /// The device that runs it once it is loaded: `CPU` or the name of a GPU.
+    /// The processor that runs it once it is loaded: `CPU` or the name of a GPU.
     pub computes: Option<String>,
-    /// Layers that a GPU computes.
+    /// The number of layers that a GPU computes.
     pub gpu_layers: u32,
     /// Why it is not used.
     pub problem: Option<String>,
 }
 
-/// A process that computes.
+/// A worker process, which runs models.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct WorkerStatus {
@@ -165,13 +165,13 @@ pub struct WorkerStatus {
     pub roles: Vec<String>,
     /// Its process id, while it runs.
     pub pid: Option<u32>,
-    /// Memory that it holds, in bytes, mapped model files included.
+    /// Its resident memory in bytes, including mapped model files.
     pub rss_bytes: u64,
-    /// How often it was started again after it had died.
+    /// How often it was restarted after it had died.
     pub restarts: u64,
 }
 
-/// What the guard did since the daemon started.
+/// Counts of the guard's work since the daemon started: writes, unless a field says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GuardCounts {
     /// Stored without a warning.
@@ -193,10 +193,10 @@ pub struct GuardCounts {
     /// Statements whose norm the language model read.
     #[serde(default)]
     pub refined: u64,
-    /// Claims that wait for the language model.
+    /// Claims that currently wait for the language model.
     #[serde(default)]
     pub waiting: u64,
-    /// Answers of language models about stories that were dropped: invalid, or about something that is settled.
+    /// Answers of language models about stories that were dropped because they were invalid, or about something that is settled.
     #[serde(default)]
     pub story_dropped: u64,
     /// Stages that were skipped because a model failed; the other stages checked these writes.
@@ -204,34 +204,36 @@ pub struct GuardCounts {
     pub skipped: u64,
 }
 
-/// A scope whose refusal threshold was adjusted by people's dismissals and confirmations.
+/// A scope whose refusal threshold was adjusted because of people's dismissals and confirmations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScopeThreshold {
     /// The scope.
     pub scope: Scope,
-    /// The threshold there; a value above 1 means that inference refuses nothing, because the weights do not fit the
-    /// cross-encoder in use.
+    /// The probability from which a write is refused there. A value above 1 means that inference refuses nothing, because the weights
+    /// do not fit the cross-encoder in use.
     pub block: f32,
-    /// The probability elsewhere.
+    /// The threshold in other scopes.
     pub usual: f32,
 }
 
-/// A scope in which a writer is asked about likelier contradictions only, because earlier questions there were in vain.
+/// A scope in which a writer is only asked about contradictions above a higher probability, because earlier questions there found
+/// none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AskThreshold {
     /// The scope.
     pub scope: Scope,
-    /// The agent that is asked, because of its own answers and those of persons; `None` for those that gave no answers there.
+    /// The agent to which the threshold applies, because of its own answers and those of people; `None` for agents that have given no
+    /// answers there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The least probability from which it is asked.
+    /// The probability from which the agent is asked.
     pub ask: f32,
-    /// The same elsewhere.
+    /// The threshold in other scopes.
     pub usual: f32,
 }
 
 impl AskThreshold {
-    /// What it says, in one sentence without a period.
+    /// Describes the threshold in one sentence without a period.
     pub fn words(&self) -> String {
         let who = self.agent.as_deref().unwrap_or("a writer");
         format!(
@@ -256,7 +258,7 @@ pub struct ScopeView {
     pub needs_review: usize,
     /// The time of its latest event, in milliseconds since the Unix epoch.
     pub latest: u64,
-    /// The git remote's URL or common directory that identifies it.
+    /// The URL of the git remote, or the common directory, that identifies the project.
     pub identity: Option<String>,
 }
 
@@ -271,52 +273,52 @@ pub struct Scopes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BackupRequest {
-    /// The file to make, as an absolute path; it must not exist.
+    /// The absolute path of the file to create; it must not exist.
     pub path: String,
 }
 
 /// The answer to `POST /backup`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackupOutcome {
-    /// The file that was made.
+    /// The file that was created.
     pub path: String,
     /// Its size in bytes.
     pub bytes: u64,
 }
 
-/// The answer to `POST /shutdown`: the daemon finishes what it has begun, and ends.
+/// The answer to `POST /shutdown`: the daemon finishes the requests that it has begun, and stops.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Stopping {
     /// Its process id.
     pub pid: u32,
 }
 
-/// `POST /check`: what a look over the whole store found.
+/// The answer to `POST /check`: the result of checking the whole store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct StoreCheck {
-    /// Events that were read, and whose signatures were checked.
+    /// The number of events that were read and whose signatures were checked.
     pub events: usize,
-    /// Devices that wrote them.
+    /// The number of devices that wrote them.
     pub devices: usize,
-    /// Bodies that were redacted.
+    /// The number of redacted bodies.
     pub redacted: usize,
-    /// What is wrong, one sentence each; empty when all is well.
+    /// Problems, one sentence each.
     pub problems: Vec<String>,
-    /// What is unusual but not damaged: a gap or a fork in another device's chain, events that a team does not accept.
+    /// Observations that are no damage: a gap or a fork in another device's chain, events that a team does not accept.
     pub notes: Vec<String>,
 }
 
-/// An address that this device has contacted, or been contacted from.
+/// An address that this device has contacted, or from which it was contacted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContactView {
     /// The address.
     pub address: String,
-    /// For what: `dialled`, …
+    /// The kind of contact: `dialled`, …
     pub what: String,
-    /// When first, in milliseconds since the Unix epoch.
+    /// The first time, in milliseconds since the Unix epoch.
     pub first: u64,
-    /// When last.
+    /// The last time, in milliseconds since the Unix epoch.
     pub last: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The story of a scope: its claims in the order in which they were written, and what would confuse a newcomer.
+//! The story of a scope: its claims in the order in which they were written, with reversals, ambiguities and stale claims.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -14,7 +14,7 @@ pub struct StoryQuery {
     pub org_id: String,
     /// The project.
     pub project: String,
-    /// Only claims about this subject, and the marks that involve one of them.
+    /// Only claims about this subject, and marks that name one of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Only claims since this time, in milliseconds since the Unix epoch, and marks that name one of them.
@@ -25,21 +25,22 @@ pub struct StoryQuery {
 /// The story of a scope.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Story {
-    /// Its claims, oldest first, superseded and retracted ones among them.
+    /// Its claims, oldest first, including superseded and retracted ones.
     pub claims: Vec<ClaimView>,
-    /// Marks: places in the story that a person should settle, in order.
+    /// The marks: places in the story that a person should settle, in order.
     pub marks: Vec<StoryMark>,
-    /// Claims that were read.
+    /// The number of claims that were read.
     pub read: usize,
-    /// Whether older claims were left out, because the scope has more than are read.
+    /// Whether older claims were left out, because the scope has too many.
     pub cut: bool,
-    /// Claims that changed and that the background pass has yet to read; the marks may be incomplete.
+    /// The number of changed claims that the background pass has not read yet; the marks may be incomplete.
     #[serde(default)]
     pub waiting: usize,
-    /// Claims in force that were written in working sessions, minutes apart by one writer: those of one session are not compared.
+    /// The number of claims in force that were written in working sessions, that is, by one writer minutes apart. Claims of one session
+    /// are not compared with each other.
     #[serde(default)]
     pub in_sessions: usize,
-    /// How many sessions these are.
+    /// The number of these sessions.
     #[serde(default)]
     pub sessions: usize,
 }
@@ -47,27 +48,27 @@ pub struct Story {
 /// A place in the story where it is unclear which claim holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StoryMark {
-    /// Why.
+    /// Why it is unclear.
     pub confusion: Confusion,
     /// A question that can be answered with yes or no without reading the claims.
     pub question: String,
     /// The claims concerned, in order.
     pub claims: Vec<ClaimId>,
-    /// Whether a language model asks, and not the rules: on this device only.
+    /// Whether the mark is from a language model, not from the rules; such marks exist on this device only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_model: bool,
-    /// The card that asks about it; none if it was answered, or the background pass has not opened it yet.
+    /// The card with the question; absent if it was answered, or if the background pass has not opened it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<CardId>,
 }
 
 request! {
-    /// `POST /story/read`: has a language model read the next part of a whole story. The next request goes on from there.
+    /// `POST /story/read`: has a language model read the next part of a story. The next request continues from there.
     #[derive(Default)]
     pub struct ReadStoryRequest {
-        /// Whose claims: the scope.
+        /// Who asks; its scope is the one whose claims are read.
         caller,
-        /// Only estimate what it would take.
+        /// Dry run: only estimate the cost.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub dry_run: bool,
     }
@@ -76,18 +77,18 @@ request! {
 /// The answer to `POST /story/read`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StoryProgress {
-    /// The models that can be asked, in the order in which they are.
+    /// The available models, in the order in which they are asked.
     pub judges: Vec<JudgeView>,
-    /// Claims that were read by this request.
+    /// The number of claims that this request read.
     pub read: usize,
-    /// Cards that were opened.
+    /// The number of cards that were opened.
     pub cards: usize,
-    /// Answers that were dropped: invalid, or about something that is settled.
+    /// The number of answers that were dropped because they were invalid, or about something that is settled.
     pub dropped: usize,
-    /// Claims that are left to read; 0 without a model.
+    /// The number of claims left to read; 0 without a model.
     pub left: usize,
-    /// About how many tokens the models read and write for these.
+    /// Estimated number of tokens that the models read and write for these.
     pub tokens: usize,
-    /// About how long that takes, in seconds.
+    /// Estimated duration, in seconds.
     pub seconds: u64,
 }

@@ -1,4 +1,4 @@
-//! Writing: remember, learn, supersede, retract and the other acts on claims.
+//! Writes: remember, learn, supersede, retract and the other acts on claims.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::domain::{CardId, ClaimId, ClaimKind, OpId, Qualifiers, Scope, Tier, guard_report::Evidence};
 
-/// Who acts, where, and under which idempotency key: part of every mutation.
+/// Who acts, the scope, and the idempotency key: part of every write.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Caller {
@@ -28,8 +28,8 @@ pub struct Caller {
     /// The idempotency key: 32 hexadecimal digits. A retry with the same key answers as the first time and does nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub op_id: Option<OpId>,
-    /// What identifies the project beyond its name: the git remote's URL or the common directory. The same name with
-    /// another identity becomes `name-2`, and the answer says so.
+    /// What identifies the project besides its name: the URL of the git remote, or the common directory. A project with the
+    /// same name but another identity becomes `name-2`, and the answer says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
 }
@@ -41,15 +41,15 @@ pub struct RememberRequest {
     /// Who acts, and where.
     #[serde(flatten)]
     pub caller: Caller,
-    /// The claim in words; required.
+    /// The statement; required.
     pub statement: String,
     /// Its kind. Unless given: `decision`, or in `supersede` the kind of the first target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ClaimKind>,
-    /// Why; required unless the kind is `fact`.
+    /// The reason; required unless the kind is `fact`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Where it comes from: `path:line`, a document, an address. Required for `learn`.
+    /// The source: `path:line`, a document, an address. Required for `learn`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The key of a fact; without one, a hidden key is derived from the fact's subject.
@@ -58,19 +58,19 @@ pub struct RememberRequest {
     /// Ids of the claims that this one depends on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
-    /// Where and when it holds.
+    /// The conditions under which it holds.
     #[serde(flatten)]
     pub qualifiers: Qualifiers,
-    /// Why both may stand: stores the claim as an exception although it contradicts an active claim. Its rules are the
-    /// claims in `exception_to`, or else those that the guard finds.
+    /// Why both claims hold: stores the claim as an exception although it contradicts active claims. These are the claims in
+    /// `exception_to`, or else those that the guard finds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub force_exception: Option<String>,
-    /// Ids of the claims to which this one is an exception; the justification is `force_exception`, else `reason`.
-    /// Other contradictions still refuse the write.
+    /// Ids of the claims to which this one is an exception; the justification is `force_exception`, or else `reason`.
+    /// The write is still refused if it contradicts other claims.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exception_to: Vec<String>,
-    /// If the write may contradict active claims, do not store it but ask: the answer is `consider`, and `POST
-    /// /judge` answers it.
+    /// If the write may contradict active claims, do not store it but ask: the answer is `consider`, and `POST /judge` gives
+    /// the verdicts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub consider: bool,
     /// Dry run: check the claim, but store nothing and open no card.
@@ -84,7 +84,7 @@ pub struct RememberRequest {
 pub struct SupersedeRequest {
     /// Ids of the claims to replace; at least one.
     pub targets: Vec<String>,
-    /// The id of an active claim that takes their place; then `statement` stays empty and `reason` says why.
+    /// The id of an active claim that replaces them; then `statement` stays empty and `reason` says why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub successor: Option<String>,
     /// The `rev` of the first target as it was shown.
@@ -104,8 +104,8 @@ request! {
         /// The claim's id or prefix; required.
         #[serde(default)]
         pub target: String,
-        /// Further claims of the same scope, for `reviewed` only; all are reviewed by one change, which one undo takes
-        /// back. Claims that no longer need review are skipped.
+        /// Further claims of the same scope, for `reviewed` only; all are reviewed by one change, which one undo reverses.
+        /// Claims that no longer need review are skipped.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub also: Vec<String>,
         /// Why; required.
@@ -118,7 +118,7 @@ request! {
 }
 
 request! {
-    /// `POST /depend`: the claim depends on the premises.
+    /// `POST /depend`: records that a claim depends on premises.
     #[derive(Default)]
     pub struct DependRequest {
         /// Who acts, and where.
@@ -136,7 +136,7 @@ request! {
     /// `POST /undo`.
     #[derive(Default)]
     pub struct UndoRequest {
-        /// Who acts; if a scope is given, the last change is one of that scope or of its organisation's level.
+        /// Who acts; if a scope is given, the last change of that scope or its organisation's level is undone.
         caller,
         /// The id of the change to undo; by default the caller's own last change that is not itself an undo.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,12 +161,12 @@ pub struct UndoOutcome {
 }
 
 request! {
-    /// `POST /audit`: compares what is already active and opens cards.
+    /// `POST /audit`: compares the active claims with each other and opens cards.
     #[derive(Default)]
     pub struct AuditRequest {
         /// Who acts, and where.
         caller,
-        /// Report only, open no cards.
+        /// Dry run: report contradictions, but open no cards.
         #[serde(default)]
         pub dry_run: bool,
     }
@@ -175,55 +175,55 @@ request! {
 /// The answer to `audit`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AuditOutcome {
-    /// Active claims that were looked at.
+    /// The number of active claims that were compared.
     pub claims: usize,
-    /// Pairs that were compared.
+    /// The number of pairs that were compared.
     pub compared: usize,
-    /// Cards that were opened, or would be.
+    /// Cards that were opened, or would be on a dry run.
     pub opened: Vec<CardSummary>,
-    /// Contradictions that already had a card or a settlement.
+    /// The number of contradictions that already had a card or were settled.
     pub known: usize,
-    /// Pairs that the cross-encoder judged.
+    /// The number of pairs that the cross-encoder judged.
     #[serde(default)]
     pub inferred: usize,
     /// Why the cross-encoder did not judge all pairs; absent if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// Open questions of the story: reversals, ambiguities and stale claims.
+    /// The number of open questions of the story: reversals, ambiguities and stale claims.
     #[serde(default)]
     pub questions: usize,
 }
 
-/// Something that the writer should know about a write that was stored.
+/// A warning to the writer about a write that was stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Warning {
     /// The code: `softer_conflict`, `ungated`, `scope_renamed`, `nli_unavailable`, `exception`, `still_in_force`,
     /// `several_claims`, `question`, `expired`, …
     pub code: String,
-    /// One sentence.
+    /// The warning, in one sentence.
     pub message: String,
-    /// The conflict behind it, if there is one.
+    /// The conflict that caused it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
-    /// The claims that it is about, if any.
+    /// The claims concerned, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimView>,
 }
 
 impl Warning {
-    /// The `code` if a statement has several sentences, so that it holds several claims.
+    /// The `code` if a statement has several sentences, so that it contains several claims.
     pub const SEVERAL_CLAIMS: &str = "several_claims";
 
     /// The `code` if a statement is a question.
     pub const QUESTION: &str = "question";
 
-    /// The `code` if a claim gave way, and others that speak of the same stay in force.
+    /// The `code` if a claim was replaced, but others about the same thing stay in force.
     pub const STILL_IN_FORCE: &str = "still_in_force";
 
     /// The `code` if the last day of a claim had passed when it was stored.
     pub const EXPIRED: &str = "expired";
 
-    /// A warning that speaks of no claim.
+    /// Creates a warning without a conflict or claims.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), conflict: None, claims: Vec::new() }
     }
@@ -240,14 +240,14 @@ pub struct Conflict {
     pub score: f32,
     /// The stage that decided.
     pub stage: crate::domain::guard_report::Stage,
-    /// The rule that fired.
+    /// The rule that matched.
     pub rule: String,
-    /// The evidence: both norms and the words that oppose each other.
+    /// The evidence: both norms, and the words that contradict each other.
     pub evidence: Evidence,
 }
 
-/// The answer to a write. `stored`, `consider` and `done` are HTTP 200, `proposed` is 202; `conflict` and `stale` are
-/// 409 and no errors.
+/// The answer to a write. The HTTP status of `stored`, `consider` and `done` is 200, of `proposed` 202, of `conflict` and
+/// `stale` 409; these are not errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum WriteOutcome {
@@ -255,17 +255,17 @@ pub enum WriteOutcome {
     Stored(Stored),
     /// Nothing is stored yet: the write may contradict active claims, and waits for verdicts (`POST /judge`).
     Consider(Consider),
-    /// The change is made (`retract`, `reinstate`, `redact`, `reviewed`, `depend`, `resolve`).
+    /// The change was made (`retract`, `reinstate`, `redact`, `reviewed`, `depend`, `resolve`).
     Done(Done),
     /// An agent may only propose this (`retract` of a person's claim): nothing changed, and a card waits for a person.
     Proposed(Proposed),
-    /// The guard refused it; a card is open.
+    /// The guard refused the write and opened a card.
     Conflict(Refused),
-    /// A target is no longer active, or changed since it was shown.
+    /// A target is no longer active, or has changed since it was shown.
     Stale(Stale),
 }
 
-/// The body of an answer with HTTP 409 to a write: what became of the write, or an error such as a reused `op_id`.
+/// The body of an answer with HTTP 409 to a write: the result of the write, or an error such as a reused `op_id`.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum WriteConflict {
@@ -278,25 +278,25 @@ pub enum WriteConflict {
 /// A write that was stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Stored {
-    /// The claim, new or, with `duplicate`, the identical active one.
+    /// The new claim, or with `duplicate` the identical active one.
     pub claim_id: ClaimId,
     /// The id of this change; name it to undo.
     pub op_id: OpId,
-    /// The scope that was written to.
+    /// The scope of the claim.
     pub scope: Scope,
-    /// An identical active claim already existed; nothing was stored.
+    /// Whether an identical active claim already existed; nothing was stored.
     #[serde(default)]
     pub duplicate: bool,
-    /// The answer to a retry; nothing new happened.
+    /// Whether this is the answer to a retry: nothing new happened.
     #[serde(default)]
     pub replayed: bool,
-    /// Nothing was stored since `dry_run` was asked for.
+    /// Whether this was a dry run, which stores nothing.
     #[serde(default)]
     pub dry_run: bool,
     /// The claims that were replaced.
     #[serde(default)]
     pub superseded: Vec<ClaimId>,
-    /// What the writer should know.
+    /// Warnings to the writer.
     #[serde(default)]
     pub warnings: Vec<Warning>,
     /// Claims in force that it may contradict, the likeliest first; at most five. Supersede or retract what no longer holds.
@@ -304,19 +304,19 @@ pub struct Stored {
     pub doubts: Vec<Doubt>,
 }
 
-/// A change that is made.
+/// A change that was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Done {
     /// The id of this change; name it to undo.
     pub op_id: OpId,
     /// The scope.
     pub scope: Scope,
-    /// What was done, in one sentence: "Superseded 3f2a… by 91bc…".
+    /// A summary, in one sentence: "Superseded 3f2a… by 91bc…".
     pub summary: String,
     /// The claim that this change stored, if any.
     #[serde(default)]
     pub claim_id: Option<ClaimId>,
-    /// Claims whose state changed, those that it was about first; at most 200.
+    /// Claims whose state changed, the targets first; at most 200.
     #[serde(default)]
     pub claims: Vec<ClaimView>,
     /// Active claims that now need review.
@@ -325,10 +325,10 @@ pub struct Done {
     /// The card that it settled, if any.
     #[serde(default)]
     pub card_id: Option<CardId>,
-    /// The answer to a retry; nothing new happened.
+    /// Whether this is the answer to a retry: nothing new happened.
     #[serde(default)]
     pub replayed: bool,
-    /// What the writer should know.
+    /// Warnings to the writer.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }
@@ -342,11 +342,11 @@ pub struct Proposed {
     pub scope: Scope,
     /// The proposal and who has to decide on it, in one sentence.
     pub summary: String,
-    /// The card on which it waits.
+    /// The card with the proposal.
     pub card_id: CardId,
     /// The claim, which is still active.
     pub claim: Box<ClaimView>,
-    /// The same proposal already existed, or this is the answer to a retry; nothing new happened.
+    /// Whether the same proposal already existed, or this is the answer to a retry: nothing new happened.
     #[serde(default)]
     pub known: bool,
 }
@@ -356,7 +356,7 @@ pub struct Proposed {
 pub struct Refused {
     /// The claims that it contradicts, the most probable first.
     pub conflicts: Vec<Conflict>,
-    /// The card on which it waits; absent on a dry run.
+    /// The card that keeps the write; absent on a dry run.
     pub card_id: Option<CardId>,
     /// The scope.
     pub scope: Scope,

@@ -1,4 +1,4 @@
-//! How a device joins a team: by an invitation, or by files if there is no network.
+//! Pairing: a device joins a team by an invitation, or by files if there is no network.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,7 +12,7 @@ use crate::domain::{DeviceId, EventId, Scope};
 /// The default lifetime of an invitation, in seconds.
 pub const DEFAULT_INVITE_TTL: u64 = 15 * 60;
 
-/// The longest that an invitation may hold, in seconds: a day.
+/// The maximum lifetime of an invitation, in seconds: a day.
 pub const MAX_INVITE_TTL: u64 = 24 * 60 * 60;
 
 request! {
@@ -44,8 +44,8 @@ request! {
 pub struct InviteView {
     /// Its id: 16 hexadecimal digits.
     pub id: String,
-    /// The ticket, `ergo1…`, to be given to the other side over a channel that you trust. Shown once, when it is made: only
-    /// a hash of its secret is kept.
+    /// The ticket, `ergo1…`, to be given to the other side over a channel that you trust. Only in the answer that creates
+    /// the invitation, because only a hash of its secret is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
     /// The team.
@@ -56,7 +56,7 @@ pub struct InviteView {
     pub role: Role,
     /// The scopes that it may see; empty for all.
     pub scopes: Vec<Scope>,
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// When it was created, in milliseconds since the Unix epoch.
     pub created_at: u64,
     /// When it expires, in milliseconds since the Unix epoch.
     pub expires_at: u64,
@@ -72,7 +72,7 @@ pub struct InviteView {
 /// The answer to `GET /sync/invites`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Invites {
-    /// Those that still hold, the latest first.
+    /// The valid invitations, the latest first.
     pub items: Vec<InviteView>,
 }
 
@@ -89,17 +89,17 @@ pub struct PendingJoin {
     pub team_name: String,
     /// The device.
     pub device: DeviceId,
-    /// What it calls itself.
+    /// The name that it gives itself.
     pub name: String,
-    /// Its owner, by its own claim.
+    /// Its owner, as it states itself.
     pub person: String,
-    /// What it will be allowed.
+    /// The role that it will have.
     pub role: Role,
-    /// The scopes that it will see; empty for all.
+    /// The scopes that it may see; empty for all.
     pub scopes: Vec<Scope>,
-    /// Six words. The other screen shows the same ones, or this may be a man-in-the-middle attack.
+    /// Six words. If the other screen shows different ones, this may be a man-in-the-middle attack.
     pub words: Vec<String>,
-    /// Until when it waits, in milliseconds since the Unix epoch.
+    /// When the request expires, in milliseconds since the Unix epoch.
     pub expires_at: u64,
 }
 
@@ -126,7 +126,7 @@ request! {
 }
 
 request! {
-    /// `POST /sync/join`: with a ticket, or with a grant file.
+    /// `POST /sync/join`: joins a team with a ticket or a grant file.
     #[derive(Default)]
     pub struct JoinRequest {
         /// Who acts: the person whom the team will see.
@@ -134,25 +134,25 @@ request! {
         /// The ticket, `ergo1…`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub ticket: Option<String>,
-        /// Instead of a ticket: the absolute path of a grant file, made by `POST /sync/approve`.
+        /// The absolute path of a grant file, created by `POST /sync/approve`, instead of a ticket.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub grant: Option<String>,
         /// How the others will see this device [default: the machine's name].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub device_name: Option<String>,
-        /// Scopes of the team that get another name here.
+        /// Scopes of the team that get another name on this device.
         #[serde(default)]
         pub map: Vec<BoundScope>,
-        /// Scopes of this device to share with the team immediately, with their history, by their names here.
+        /// Scopes of this device to share with the team immediately, with their history, by their names on this device.
         #[serde(default)]
         pub bring: Vec<Scope>,
-        /// With a grant file: the words that were compared. Without them, the answer only describes the file.
+        /// The compared words of a grant file. Without them, the answer only describes the file.
         #[serde(default)]
         pub words: Vec<String>,
     }
 }
 
-/// How far a join has come.
+/// The state of a join.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JoinState {
@@ -161,42 +161,42 @@ pub enum JoinState {
     Waiting,
     /// This device is in the team.
     Joined,
-    /// It did not work; `error` says why.
+    /// The join failed; `error` says why.
     Failed,
 }
 
-/// A join by ticket, as `POST /sync/join` answers once the words are known, and `GET /sync/joins/{id}` after that.
+/// A join by ticket: the answer to `POST /sync/join` once the words are known, and to `GET /sync/joins/{id}` after that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JoinView {
     /// Its id: 16 hexadecimal digits.
     pub id: String,
-    /// How far it has come.
+    /// Its state.
     pub state: JoinState,
     /// The team's name.
     pub team_name: String,
-    /// The device that invited, by the name it gives itself.
+    /// The inviting device, by the name that it gives itself.
     pub inviter: String,
-    /// Whose that device says to be.
+    /// The owner of that device, as it states itself.
     pub person: String,
-    /// What this device will be allowed.
+    /// The role that this device will have.
     pub role: Role,
-    /// Six words. The other screen shows the same ones, or this may be a man-in-the-middle attack.
+    /// Six words. If the other screen shows different ones, this may be a man-in-the-middle attack.
     pub words: Vec<String>,
-    /// Until when the other side can answer, in milliseconds since the Unix epoch.
+    /// The deadline for the other side's answer, in milliseconds since the Unix epoch.
     pub expires_at: u64,
     /// The team, once this device is in it.
     pub team: Option<TeamView>,
-    /// Why it did not work.
+    /// Why it failed.
     pub error: Option<super::super::ApiError>,
 }
 
 request! {
-    /// `POST /sync/card`: a request file of this device, to join a team that it cannot reach over a network.
+    /// `POST /sync/card`: creates a request file, with which this device can join a team that it cannot reach over a network.
     #[derive(Default)]
     pub struct CardRequest {
         /// Who acts: the person whom the team will see.
         caller,
-        /// The file to make, as an absolute path; it must not exist.
+        /// The absolute path of the file to create; it must not exist.
         #[serde(default)]
         pub out: String,
         /// How the others will see this device [default: the machine's name].
@@ -214,10 +214,10 @@ request! {
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
-        /// The request file, as an absolute path.
+        /// The absolute path of the request file.
         #[serde(default)]
         pub card: String,
-        /// The grant file to make, as an absolute path; it must not exist. Left out: only tell what the request says.
+        /// The absolute path of the grant file to create; it must not exist. If omitted, the answer only describes the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub out: Option<String>,
         /// What the device may do.
@@ -232,28 +232,28 @@ request! {
     }
 }
 
-/// What a request file or a grant says.
+/// The content of a request file or a grant file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DeviceCard {
     /// The file.
     pub path: String,
-    /// The device that wants to come in.
+    /// The device that wants to join.
     pub device: DeviceId,
-    /// What it calls itself.
+    /// The name that it gives itself.
     pub name: String,
-    /// Its owner, by its own claim.
+    /// Its owner, as it states itself.
     pub person: String,
-    /// Six words of the request file, to be compared over the phone.
+    /// Six words computed from the request file, to be compared over the phone.
     pub words: Vec<String>,
-    /// The grant file, if one was made.
+    /// The grant file, if one was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
-    /// Six words of that file: the other side compares them before it joins.
+    /// Six words computed from the grant file; the other side compares them before it joins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grant_words: Vec<String>,
-    /// The team that it was taken into.
+    /// The team that it was admitted to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team_name: Option<String>,
-    /// What happened, for people.
+    /// What happened, in sentences for people.
     pub summary: String,
 }

@@ -10,17 +10,17 @@ use crate::domain::{DeviceId, EventId, Scope};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SyncMode {
-    /// Nothing is sent, nothing listens.
+    /// Nothing is sent, and the device does not listen.
     #[default]
     Off,
-    /// The local network alone: no relay, no port mapping, no DNS.
+    /// The local network only: no relay, no port mapping, no DNS.
     Lan,
     /// Also relays and address lookup.
     Internet,
 }
 
 impl SyncMode {
-    /// The word in settings and on screen.
+    /// Returns the word used in settings and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -29,7 +29,7 @@ impl SyncMode {
         }
     }
 
-    /// What it means, in one sentence.
+    /// Explains the mode in one sentence.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Off => "Off: nothing is sent or received",
@@ -65,7 +65,7 @@ pub struct SyncStatus {
     pub problems: Vec<String>,
     /// The teams, by name.
     pub teams: Vec<TeamStatus>,
-    /// How many wait for admission: see `GET /sync/pending`.
+    /// The number of devices that wait for admission: see `GET /sync/pending`.
     pub pending: usize,
 }
 
@@ -76,7 +76,7 @@ pub struct TeamStatus {
     pub id: EventId,
     /// Its name.
     pub name: String,
-    /// What this device may do in it; none if it left or was revoked, and then [`Self::ended`] says how.
+    /// What this device may do in it; absent if it left or was revoked, which [`Self::ended`] describes.
     pub role: Option<Role>,
     /// Its scopes that this device may read.
     pub scopes: Vec<ScopeStatus>,
@@ -84,27 +84,27 @@ pub struct TeamStatus {
     pub peers: Vec<PeerView>,
     /// The number of events in quarantine.
     pub quarantined: usize,
-    /// Open conflict cards in its scopes.
+    /// The number of open conflict cards in its scopes.
     pub open_cards: usize,
     /// The number of forks: places where a device signed two different events because its store was copied or its key stolen.
     #[serde(default)]
     pub forks: usize,
-    /// What is not as it should be in this team, each with what to do.
+    /// Problems of this team, each with advice.
     #[serde(default)]
     pub problems: Vec<String>,
-    /// Changes of this device that no peer accepts.
+    /// Local changes that no peer accepts.
     #[serde(default)]
     pub kept: Vec<UnsharedChanges>,
     /// How this device left the team; absent while it is a member.
     #[serde(default)]
     pub ended: Option<TeamEnd>,
-    /// Whether every peer that is connected has what this device has, nothing is quarantined on either side, no device forks and the
-    /// team takes what this device writes; false if none is connected.
+    /// Whether every connected peer has the same events as this device, nothing is quarantined on either side, no device has a fork,
+    /// and the team accepts what this device writes. False if no peer is connected.
     pub in_sync: bool,
 }
 
 impl TeamStatus {
-    /// A team of which nothing but its name is known.
+    /// Creates the status of a team of which only id and name are known.
     pub fn new(id: EventId, name: &str) -> Self {
         Self {
             id,
@@ -124,57 +124,57 @@ impl TeamStatus {
 }
 
 impl TeamStatus {
-    /// The number of changes of this device that no peer accepts, without those written before the scope was shared,
-    /// which may stay private.
+    /// Returns the number of local changes that no peer accepts, without those written before the scope was shared, which
+    /// may stay private.
     pub fn untaken(&self) -> usize {
         self.kept.iter().filter(|kept| !kept.before).map(|kept| kept.events).sum()
     }
 }
 
-/// Changes that this device wrote in a scope of a team, and that no other device takes.
+/// Changes by this device in a scope of a team that no other device accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UnsharedChanges {
     /// The scope's two names.
     #[serde(flatten)]
     pub bound: BoundScope,
-    /// How many there are.
+    /// The number of changes.
     pub events: usize,
-    /// Why they are not taken: `reader`, `no_grant`, `after_cut`, `not_adopted`.
+    /// Why they are not accepted: `reader`, `no_grant`, `after_cut`, `not_adopted`.
     pub reason: String,
-    /// They are from before the scope was the team's here.
+    /// Whether they were written before this device shared the scope with the team.
     pub before: bool,
-    /// All of it as sentences, with what to do.
+    /// The same as sentences, with advice.
     pub says: String,
 }
 
-/// How this device came out of a team.
+/// How this device left a team or was revoked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TeamEnd {
     /// Whether it left; otherwise it was revoked.
     pub left: bool,
-    /// Who revoked it: person and device.
+    /// The person and device that revoked it.
     pub by: Option<String>,
-    /// When, in milliseconds since the Unix epoch, by the clock of the device that did it.
+    /// When, in milliseconds since the Unix epoch, by the clock of the device that wrote the change.
     pub at: u64,
-    /// The reason that was given.
+    /// The stated reason.
     pub reason: Option<String>,
-    /// All of it as sentences, with what to do.
+    /// The same as sentences, with advice.
     pub says: String,
 }
 
 /// A scope of a team.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScopeStatus {
-    /// Its two names.
+    /// The scope's two names.
     #[serde(flatten)]
     pub bound: BoundScope,
-    /// Events of it here.
+    /// The number of its events on this device.
     pub events: usize,
     /// A digest of its events: equal on two devices only if they have the same events.
     pub digest: String,
-    /// Its events in quarantine.
+    /// The number of its events in quarantine.
     pub quarantined: usize,
-    /// Open conflict cards.
+    /// The number of its open conflict cards.
     pub open_cards: usize,
 }
 
@@ -194,7 +194,7 @@ pub enum PeerPath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerState {
-    /// It is.
+    /// It is a member.
     Active,
     /// It left.
     Left,
@@ -211,7 +211,7 @@ pub struct PeerView {
     pub team: EventId,
     /// Its name in the team.
     pub name: String,
-    /// Whose it is.
+    /// Its owner.
     pub person: String,
     /// Whether it is this device.
     pub you: bool,
@@ -219,45 +219,45 @@ pub struct PeerView {
     pub state: PeerState,
     /// What it may do.
     pub role: Role,
-    /// The team's scopes that it may read; none for all.
+    /// The team's scopes that it may read; absent for all.
     pub scopes: Option<Vec<Scope>>,
     /// Whether it is connected now.
     pub connected: bool,
-    /// By which path.
+    /// How it is reached.
     pub path: Option<PeerPath>,
     /// The round-trip time, in milliseconds.
     pub latency_ms: Option<f64>,
-    /// Bytes sent over this connection, including packet overhead; 0 if there is none.
+    /// Bytes sent over this connection, including packet overhead; 0 if not connected.
     #[serde(default)]
     pub sent_bytes: u64,
-    /// Bytes that it has received.
+    /// Bytes received over this connection; 0 if not connected.
     #[serde(default)]
     pub received_bytes: u64,
     /// The addresses at which it was last reached.
     pub addresses: Vec<String>,
-    /// When it was last heard of, in milliseconds since the Unix epoch.
+    /// When this device last heard from it, in milliseconds since the Unix epoch.
     pub last_seen: Option<u64>,
-    /// When the two were last in sync, in milliseconds since the Unix epoch.
+    /// When both devices were last in sync, in milliseconds since the Unix epoch.
     pub last_sync: Option<u64>,
-    /// Events that it has and this device lacks.
+    /// The number of events that it has and this device lacks.
     pub we_lack: u64,
-    /// Events that this device has and it lacks.
+    /// The number of events that this device has and the peer lacks.
     pub they_lack: u64,
     /// Whether both have the same events in the scopes that both may read, as of the last comparison.
     pub digests_equal: bool,
-    /// Events received from it that are in quarantine here.
+    /// The number of events received from it that are in quarantine on this device.
     #[serde(default)]
     pub quarantined: usize,
-    /// Events of this device that are in quarantine on the peer; only known while it is connected.
+    /// The number of events of this device that are in quarantine on the peer; only known while it is connected.
     #[serde(default)]
     pub not_taken: usize,
     /// How far its clock is ahead of this device's, in milliseconds; negative if it is behind. Only known while the
     /// peer is connected.
     #[serde(default)]
     pub clock_ahead_ms: Option<i64>,
-    /// What went wrong last, in words.
+    /// The latest error, in words.
     pub last_error: Option<String>,
-    /// What to do about it.
+    /// Advice about the error.
     pub advice: Option<String>,
     /// Whether a person has to act; otherwise it resolves itself, for example when the peer is online again.
     #[serde(default)]
@@ -267,7 +267,7 @@ pub struct PeerView {
 /// The answer to `GET /sync/peers`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Peers {
-    /// Every device of every team of this device, this one first in each.
+    /// All devices of all teams of this device; in each team, this device is first.
     pub items: Vec<PeerView>,
 }
 
@@ -275,10 +275,10 @@ pub struct Peers {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct SyncNowRequest {
-    /// Only this device, by name, id or prefix; all if it is left out.
+    /// Only this device, by name, id or prefix; all if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// How long to wait for the round to finish, in milliseconds, at most 600,000; omitted: answer at once.
+    /// How long to wait for the round to finish, in milliseconds, at most 600,000. If omitted, the answer comes at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
 }
@@ -309,12 +309,12 @@ pub enum RoundResult {
     NotReached,
 }
 
-/// What came of a round with one device.
+/// The result of a sync round with one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RoundPeer {
     /// How it ended.
     pub result: RoundResult,
-    /// Events that came from it in this round.
+    /// The number of events received from it in this round.
     pub received: u64,
     /// The device's current status.
     pub peer: PeerView,

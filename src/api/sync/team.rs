@@ -1,4 +1,4 @@
-//! Acts on a team: create, change and leave it, and decide about quarantined events.
+//! Acts on a team: to create, change and leave it, and to decide about quarantined events.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -12,7 +12,7 @@ request! {
     /// `POST /sync/create`.
     #[derive(Default)]
     pub struct CreateTeamRequest {
-        /// Who acts; organisation and project are not looked at.
+        /// Who acts; organisation and project are ignored.
         caller,
         /// The team's name; required.
         #[serde(default)]
@@ -29,17 +29,17 @@ request! {
 /// A team, as answered by the requests that create or join it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TeamView {
-    /// The team: the id of the event that made it.
+    /// The team's id: that of the event that created it.
     pub id: EventId,
     /// Its name.
     pub name: String,
     /// What this device may do in it.
     pub role: Role,
-    /// The scopes that this device may read, each with its name here.
+    /// The scopes that this device may read, each with its name on this device.
     pub scopes: Vec<BoundScope>,
-    /// Devices in the team, this one included.
+    /// The number of devices in the team, including this one.
     pub members: usize,
-    /// What happened, for people.
+    /// What happened, in sentences for people.
     pub summary: String,
 }
 
@@ -48,26 +48,26 @@ pub struct TeamView {
 pub struct BoundScope {
     /// The team's name for it.
     pub scope: Scope,
-    /// The name here; often the same.
+    /// The name on this device; often the same.
     pub local: Scope,
 }
 
-/// What a request about a team did.
+/// The result of an act on a team.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TeamDone {
     /// The id of the change.
     pub op_id: OpId,
     /// The team.
     pub team: EventId,
-    /// What happened, for people.
+    /// What happened, in sentences for people.
     pub summary: String,
-    /// Notes.
+    /// Warnings, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 request! {
-    /// `POST /sync/rename`: a device, or the team.
+    /// `POST /sync/rename`: renames a device or the team.
     #[derive(Default)]
     pub struct RenameRequest {
         /// Who acts.
@@ -75,7 +75,7 @@ request! {
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
-        /// The device, by name, id or prefix; the team itself if it is left out.
+        /// The device, by name, id or prefix; the team itself if omitted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub device: Option<String>,
         /// The new name; required.
@@ -85,7 +85,7 @@ request! {
 }
 
 request! {
-    /// `POST /sync/grant`: what a device may do from now on.
+    /// `POST /sync/grant`: sets the role and scopes of a device.
     #[derive(Default)]
     pub struct GrantRequest {
         /// Who acts.
@@ -144,14 +144,14 @@ request! {
         /// The team, by id, prefix or name; only needed if this device is in several teams.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub in_team: Option<String>,
-        /// The scope, by its name here; required. One that the team does not have yet becomes the team's (admins only).
+        /// The scope, by its name on this device; required. A scope that the team does not have yet is added to it (admins only).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub scope: Option<Scope>,
     }
 }
 
 request! {
-    /// `POST /sync/bind`: under which name a scope of the team is kept here.
+    /// `POST /sync/bind`: sets the name of a team's scope on this device.
     #[derive(Default)]
     pub struct BindRequest {
         /// Who acts.
@@ -162,7 +162,7 @@ request! {
         /// The team's name of the scope; required.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub scope: Option<Scope>,
-        /// The name here; required.
+        /// The name on this device; required.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub local: Option<Scope>,
     }
@@ -173,7 +173,7 @@ request! {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct QuarantinedQuery {
-    /// The team, by id, prefix or name; all if it is left out.
+    /// The team, by id, prefix or name; all if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_team: Option<String>,
     /// Also those that were discarded.
@@ -183,7 +183,7 @@ pub struct QuarantinedQuery {
     pub limit: Option<usize>,
 }
 
-/// An event that came and was not accepted.
+/// A received event that the team does not accept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QuarantinedView {
     /// The event.
@@ -192,21 +192,21 @@ pub struct QuarantinedView {
     pub team: EventId,
     /// The team's name of the scope.
     pub scope: Scope,
-    /// Its author, by the event's own claim.
+    /// Its author, as the event states.
     pub who: String,
     /// The device that signed it.
     pub author: DeviceId,
     /// That device's name, if the team knows one.
     pub author_name: Option<String>,
-    /// The peer that delivered it; none for a file.
+    /// The peer from which it was received; absent if it was imported from a file.
     pub from: Option<DeviceId>,
     /// That peer's name.
     pub from_name: Option<String>,
-    /// What kind of event it is: `assert`, `supersede`, …
+    /// The kind of event: `assert`, `supersede`, …
     pub kind: String,
     /// Its statement or reason, if it has one.
     pub text: Option<String>,
-    /// When it says that it was written, in milliseconds since the Unix epoch.
+    /// When it was written, as the event states, in milliseconds since the Unix epoch.
     pub at: u64,
     /// When it was received, in milliseconds since the Unix epoch.
     pub received_at: u64,
@@ -214,12 +214,12 @@ pub struct QuarantinedView {
     pub refusal: String,
     /// The same as a sentence.
     pub why: String,
-    /// Whether it was discarded here.
+    /// Whether it was discarded on this device.
     pub discarded: bool,
 }
 
 impl QuarantinedView {
-    /// Describes what it would do, as a verb in the past.
+    /// Returns a verb in the past tense for its kind.
     pub fn verb(&self) -> &'static str {
         crate::api::event_verb(&self.kind)
     }
@@ -228,14 +228,14 @@ impl QuarantinedView {
 /// The answer to `GET /sync/quarantined`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct QuarantinedList {
-    /// The events, the latest to come first.
+    /// The events, the last received first.
     pub items: Vec<QuarantinedView>,
-    /// How many there are in all.
+    /// The number of all such events.
     pub total: usize,
 }
 
 request! {
-    /// `POST /sync/quarantined/accept` (for the whole team, admins only) and `/discard` (here only).
+    /// `POST /sync/quarantined/accept` (for the whole team, admins only) and `/discard` (on this device only).
     #[derive(Default)]
     pub struct QuarantineRequest {
         /// Who acts.
@@ -246,10 +246,10 @@ request! {
         /// The events, by id or prefix; at least one, unless `author` or `all` is given.
         #[serde(default)]
         pub events: Vec<String>,
-        /// To discard: instead of `events`, all that this device wrote, by its name or id.
+        /// Instead of `events`, for `/discard`: all events of this device, given by name or id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub author: Option<String>,
-        /// To discard: instead of `events`, all of the team.
+        /// Instead of `events`, for `/discard`: all events of the team.
         #[serde(default)]
         pub all: bool,
         /// Why.
