@@ -1,8 +1,8 @@
-//! When something happened: its day, and how long ago, in words and for columns. Pure; times are milliseconds since the Unix epoch.
+//! Formats times as days and ages, in words and for columns. Pure; times are milliseconds since the Unix epoch.
 
 use jiff::{Timestamp, tz::TimeZone};
 
-/// The units of an age, the largest first: seconds, and the word for one.
+/// The units of an age, the largest first: length in seconds, and name.
 const UNITS: [(u64, &str); 6] = [
     (365 * 86_400, "year"),
     (30 * 86_400, "month"),
@@ -12,7 +12,7 @@ const UNITS: [(u64, &str); 6] = [
     (60, "minute"),
 ];
 
-/// Returns how long before or after `now` something happens: `just now`, `5 minutes ago`, `in 2 days`.
+/// Describes a time relative to `now`: `just now`, `5 minutes ago`, `in 2 days`.
 pub fn ago(at: u64, now: u64) -> String {
     match span(now.abs_diff(at) / 1000) {
         None => "just now".to_owned(),
@@ -21,14 +21,14 @@ pub fn ago(at: u64, now: u64) -> String {
     }
 }
 
-/// Returns a length of time in its largest whole unit; `None` if it is under a minute.
+/// Describes a duration in its largest whole unit; `None` if it is under a minute.
 pub fn span(seconds: u64) -> Option<String> {
     let (size, word) = UNITS.iter().find(|(size, _)| seconds >= *size)?;
     let count = seconds / size;
     Some(if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") })
 }
 
-/// Returns the age in at most four cells, for columns: `now`, `5m`, `3h`, `12d`, `9w`, `2y`.
+/// Formats an age in at most four characters, for columns: `now`, `5m`, `3h`, `12d`, `9w`, `2y`.
 pub fn age(at: u64, now: u64) -> String {
     let minutes = now.saturating_sub(at) / 60_000;
     match minutes {
@@ -41,7 +41,7 @@ pub fn age(at: u64, now: u64) -> String {
     }
 }
 
-/// Returns the day of a time in UTC: `2026-03-01`.
+/// Returns the UTC day of a time: `2026-03-01`.
 pub fn day(at: u64) -> String {
     let stamp = i64::try_from(at).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX);
     stamp.to_zoned(TimeZone::UTC).date().to_string()

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a chunk stands: the data of a `chunk` or `local.chunk` event.
+/// The location of a chunk: the data of a `chunk` or `local.chunk` event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ChunkPlace {
-    /// The file, as it was named when it was taken in.
+    /// The name under which the file was ingested.
     pub path: String,
     /// Its first line, from 1.
     pub first: usize,
@@ -14,7 +14,7 @@ pub struct ChunkPlace {
 }
 
 impl ChunkPlace {
-    /// As a source: `path:line`.
+    /// Formats the location as a source: `path:line`.
     pub fn source(&self) -> String {
         format!("{}:{}", self.path, self.first)
     }

@@ -1,11 +1,11 @@
-//! What a claim is: its kind, its status, what qualifies it, and what is derived about it.
+//! The kind, status, conditions and derived flags of a claim.
 
 use std::{fmt, str::FromStr};
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-/// The kind of a claim. Facts upsert by key and need no reason; the four others are *guarded*.
+/// The kind of a claim. A fact replaces the earlier fact of its key and needs no reason; the four other kinds are *guarded*.
 #[derive(
     Clone,
     Copy,
@@ -38,7 +38,7 @@ pub enum ClaimKind {
     /// Something that was considered and turned down.
     #[n(3)]
     Rejection,
-    /// The way things are done here.
+    /// A way of doing things in the project.
     #[n(4)]
     Convention,
 }
@@ -47,12 +47,12 @@ impl ClaimKind {
     /// Every kind, in the order of display.
     pub const ALL: [Self; 5] = [Self::Decision, Self::Constraint, Self::Rejection, Self::Convention, Self::Fact];
 
-    /// Whether writes of this kind need a reason, pass the guard and are append-only.
+    /// Returns whether claims of this kind need a reason and are checked by the guard.
     pub fn is_guarded(self) -> bool {
         self != Self::Fact
     }
 
-    /// The word used on the wire and on screen.
+    /// Returns the word used in JSON and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Fact => "fact",
@@ -91,14 +91,14 @@ pub enum Status {
     Active,
     /// Replaced by a later claim: "I changed my mind, and here is why".
     Superseded,
-    /// Withdrawn: it was never right.
+    /// Withdrawn, because it was wrong from the start.
     Retracted,
     /// Refused by the guard: kept only on its card, and never active.
     Refused,
 }
 
 impl Status {
-    /// The word used on the wire and on screen.
+    /// Returns the word used in JSON and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -126,16 +126,16 @@ impl FromStr for Status {
     }
 }
 
-/// What is derived about a claim besides its status.
+/// Properties of a claim that are derived besides its status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct Flags {
-    /// It was replaced, or its fact key set, more than once by writers who had not seen each other; or it and others replaced
-    /// each other.
+    /// It was replaced, or its fact key was set, more than once by writers who had not seen each other's act; or it and other
+    /// claims replaced each other.
     pub contested: bool,
     /// A premise, direct or indirect, is no longer active.
     pub needs_review: bool,
-    /// It stands beside a claim that it contradicts, by a recorded exception.
+    /// It contradicts another active claim, and an exception allows both.
     pub excepted: bool,
     /// Its `valid_until` has passed; computed when read.
     pub expired: bool,
@@ -146,17 +146,18 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// A status in the word used on screen: a claim is retracted if its own change was undone, but nobody said that it was wrong.
+    /// Returns the word shown for a status. A claim whose creation was undone has the status retracted, but is shown as undone, because
+    /// nobody said that it was wrong.
     pub fn status_word(self, status: Status) -> &'static str {
         if self.undone { "undone" } else { status.as_str() }
     }
 
-    /// What is shown instead of a reason if there is none.
+    /// Returns the text shown in place of a missing reason.
     pub fn missing_reason(self) -> &'static str {
         if self.redacted { "(redacted)" } else { "(no reason given)" }
     }
 
-    /// The flags that are set, in the words used on screen.
+    /// Returns the words shown for the flags that are set.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         let all = [
             (self.contested, "contested"),
@@ -170,8 +171,8 @@ impl Flags {
     }
 }
 
-/// The conditions under which a claim holds, as its writer gave them; unset means everywhere and always. They override
-/// what the guard reads in the statement.
+/// The conditions under which a claim holds, as its writer gave them; unset means everywhere and always. They override the
+/// conditions that the guard reads in the statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode, utoipa::ToSchema)]
 #[serde(default)]
 #[cbor(map)]
@@ -199,7 +200,7 @@ pub struct Qualifiers {
 }
 
 impl Qualifiers {
-    /// Returns where and when it holds in words, such as “env staging, from 2026-05-01, until 2027-01-01”; `None` if nothing is said.
+    /// Describes all fields that are set: “env staging, from 2026-05-01, until 2027-01-01”; `None` if none is.
     pub fn holds(&self) -> Option<String> {
         let Self { env, team, tenant, valid_from, valid_until } = self;
         let parts = [("env", env), ("team", team), ("tenant", tenant), ("from", valid_from), ("until", valid_until)];
@@ -208,14 +209,14 @@ impl Qualifiers {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns the conditions in words, such as “env staging, until 2027-01-01”; `None` if there are none. The first day is none of
-    /// them: of an imported record it is the record's date.
+    /// Describes the conditions, such as “env staging, until 2027-01-01”; `None` if there are none. The first day is left out, because that
+    /// of an imported record is only the record's date.
     pub fn conditions(&self) -> Option<String> {
         Self { valid_from: None, ..self.clone() }.holds()
     }
 
-    /// Returns when something happened that was written down at this time: the start of the first day, in UTC, if that is earlier. Both times are
-    /// in milliseconds since the Unix epoch.
+    /// Returns when a claim written at `written` was decided: at the start of its first day, in UTC, if that is earlier. Both times are in
+    /// milliseconds since the Unix epoch.
     pub fn happened(&self, written: u64) -> u64 {
         let day = self.valid_from.as_deref().and_then(|day| day.parse::<jiff::civil::Date>().ok());
         let start = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok());
@@ -223,7 +224,7 @@ impl Qualifiers {
         start.map_or(written, |start| start.min(written))
     }
 
-    /// Whether no field is set.
+    /// Returns whether no field is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

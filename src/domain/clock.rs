@@ -7,7 +7,7 @@ use std::fmt;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-/// How far a clock may be ahead of this machine's to be believed, in milliseconds: a day.
+/// The maximum time by which an event's clock may be ahead of this machine's, in milliseconds: a day.
 pub const AHEAD: u64 = 24 * 60 * 60 * 1000;
 
 /// A hybrid logical time: the largest wall clock seen, in milliseconds since the Unix epoch, and a counter within it.
@@ -16,15 +16,16 @@ pub struct Hlc {
     /// Milliseconds since 1970-01-01 UTC.
     #[n(0)]
     pub wall: u64,
-    /// Events within that millisecond.
+    /// A counter of the events within that millisecond.
     #[n(1)]
     pub count: u32,
 }
 
 impl Hlc {
-    /// The time of the next local event: never before `now` (wall milliseconds), and always after `self`, unless that lies so far ahead
-    /// that nobody would believe it: then the wall clock was wrong and has been put right, and what is written from now on must not wait
-    /// for that day at everybody else.
+    /// Returns the time of the next local event: not before `now` (wall clock, in milliseconds), and after `self`.
+    ///
+    /// If `self` is more than [`AHEAD`] after `now`, the wall clock was wrong and has been corrected. The result is then `now`, because
+    /// peers would keep events with a later time in quarantine until that day.
     #[must_use]
     pub fn tick(self, now: u64) -> Self {
         if now > self.wall || self.wall > now.saturating_add(AHEAD) {
@@ -37,7 +38,7 @@ impl Hlc {
         }
     }
 
-    /// What the clock becomes on seeing another's event: the later of the two.
+    /// Returns the clock after an event of a peer was seen: the later of both.
     #[must_use]
     pub fn merge(self, seen: Self) -> Self {
         self.max(seen)

@@ -1,16 +1,16 @@
-//! Why a newcomer who reads a story would not know what holds, and the rule by which that was found.
+//! Kinds of unclear places in a story (reversals, ambiguities, stale claims), and the rules that find them.
 
 use serde::{Deserialize, Serialize};
 
-/// A kind of confusion in a story.
+/// Why it is unclear which claim of a story holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Confusion {
-    /// An abandoned choice comes back, and no claim says so.
+    /// A claim returns to an abandoned choice without saying so.
     Reversal,
     /// Two active claims contradict each other, and nothing settles it.
     Ambiguity,
-    /// A newer claim suggests that an older one no longer holds, and nobody retired it.
+    /// A newer claim suggests that an older one no longer holds, but the older one is still active.
     Stale,
 }
 
@@ -18,7 +18,7 @@ impl Confusion {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::Reversal, Self::Ambiguity, Self::Stale];
 
-    /// Returns the word for it.
+    /// Returns the word used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reversal => "reversal",
@@ -28,30 +28,30 @@ impl Confusion {
     }
 }
 
-/// The most claims of a story that are looked up by one word: the last ones before a claim.
+/// The maximum number of a story's claims that are looked up by one word: the last ones before a claim.
 pub const STORY_WINDOW: usize = 32;
 
-/// The rule that found a confusion. What people dismiss raises the bar for the same rule in that scope.
+/// The rule that found an unclear place. Each dismissal raises the strength that a mark of the same rule needs in that scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StoryRule {
     /// The guard's rules find a contradiction.
     Contradiction,
-    /// Both choose from one set of exclusive alternatives, or oppose each other in words only.
+    /// Both choose from one set of exclusive alternatives, or contradict each other only in their words.
     Choice,
-    /// Both state an amount of the same thing.
+    /// Both state a different amount of the same thing.
     Amount,
-    /// Both give one role to different things.
+    /// Both assign one role to different things.
     Role,
     /// One states a higher version than the other.
     Version,
-    /// One ends the use of what the other depends on.
+    /// One ends the use of something that the other depends on.
     Ended,
     /// A retracted claim is stated again.
     Restated,
     /// A claim is past its last day.
     Expired,
-    /// A language model asks: a proposal, on this device only.
+    /// A language model asks; such a question is a proposal, on this device only.
     Model,
 }
 
@@ -71,19 +71,19 @@ impl StoryRule {
 }
 
 impl Confusion {
-    /// Returns the number under which the store keeps it.
+    /// Returns the number that stands for it in the store.
     pub fn number(self) -> i64 {
         self as i64
     }
 
-    /// Returns the category with this number.
+    /// Returns the confusion with this number.
     pub fn numbered(number: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|known| *known as i64 == number)
     }
 }
 
 impl StoryRule {
-    /// Returns the number under which the store keeps it.
+    /// Returns the number that stands for it in the store.
     pub fn number(self) -> i64 {
         self as i64
     }
@@ -94,17 +94,18 @@ impl StoryRule {
     }
 }
 
-/// How many answers the people of a scope gave to the marks of one category and rule.
+/// Counts of the answers that people gave to the marks of one confusion and rule in a scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkAnswers {
-    /// Answers which say that there was nothing to settle.
+    /// Answers saying that there was nothing to settle.
     pub dismissed: u32,
     /// Answers that settled something.
     pub confirmed: u32,
 }
 
 impl MarkAnswers {
-    /// Returns the least strength of a mark that gets a card, 0 to 1: two dismissals more than twice the confirmations begin to raise it.
+    /// Returns the minimum strength of a mark that gets a card, 0 to 1. It is above 0 from two dismissals more than twice the number of
+    /// confirmations.
     pub fn bar(self) -> f32 {
         match self.dismissed.saturating_sub(self.confirmed.saturating_mul(2)) {
             0 | 1 => 0.0,

@@ -1,25 +1,25 @@
-//! Whether a source still contains what a claim states: compares the words of the named line. The caller reads the file.
+//! Checks whether a source still contains a claim, by comparing the words of the named line. The caller reads the file.
 
-/// What became of a source.
+/// How a source has changed since a claim was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drift {
     /// The named line, or one close to it, still contains the statement.
     Same,
     /// Another line contains the statement now: its number, from 1.
     Moved(usize),
-    /// The file exists, and no line contains the statement any more.
+    /// The file exists, but no line contains the statement any more.
     Changed,
     /// The file is gone.
     Gone,
 }
 
-/// How many lines around the named one count as the same place: text is wrapped, and headings come and go.
-const AROUND: usize = 3;
+/// The number of lines before and after the named one that count as the same place, because text is rewrapped and headings change.
+const NEARBY_LINES: usize = 3;
 
-/// The share of a claim's words that a place must have to say the same.
-const ENOUGH: f32 = 0.7;
+/// The share of a claim's words that lines must contain to count as stating it.
+const MIN_WORD_SHARE: f32 = 0.7;
 
-/// A source that names a file of the project: its relative path, and the line from 1 where it names one.
+/// Parses a source that names a file of the project: returns its relative path, and the line (from 1) if one is named.
 pub fn named(source: &str) -> Option<(&str, Option<usize>)> {
     let source = source.trim();
     let (path, line) = match source.rsplit_once(':') {
@@ -34,11 +34,11 @@ pub fn named(source: &str) -> Option<(&str, Option<usize>)> {
         && !path.contains("://")
         && !path.contains(|c: char| c.is_control() || c.is_whitespace())
         && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
-    // A word alone is a name of something, not a file.
+    // A single word without a slash or a dot names something else than a file.
     (plain && (path.contains('/') || path.contains('.'))).then_some((path, line))
 }
 
-/// Compares a claim's statement with the text of its source, of which `line` (from 1) was named.
+/// Compares a claim's statement with the text of its source, which named `line` (from 1).
 pub fn compare(statement: &str, text: &str, line: Option<usize>) -> Drift {
     let wanted = words(statement);
     if wanted.is_empty() {
@@ -47,28 +47,28 @@ pub fn compare(statement: &str, text: &str, line: Option<usize>) -> Drift {
     let lines: Vec<Vec<String>> = text.lines().map(words).collect();
     if let Some(line) = line {
         let at = line.saturating_sub(1);
-        let to = (at + AROUND + 1).min(lines.len());
-        if says(&wanted, lines.get(at.saturating_sub(AROUND).min(to)..to).unwrap_or_default()) {
+        let to = (at + NEARBY_LINES + 1).min(lines.len());
+        if contains_enough(&wanted, lines.get(at.saturating_sub(NEARBY_LINES).min(to)..to).unwrap_or_default()) {
             return Drift::Same;
         }
     }
-    // One line, else two together, since text is wrapped.
-    let place = |height| lines.windows(height).position(|window| says(&wanted, window));
+    // One line, or else two consecutive ones, because text is wrapped.
+    let place = |height| lines.windows(height).position(|window| contains_enough(&wanted, window));
     match (place(1).or_else(|| place(2)), line) {
         (Some(at), Some(_)) => Drift::Moved(at + 1),
         (Some(_), None) => Drift::Same,
-        (None, None) if says(&wanted, &lines) => Drift::Same,
+        (None, None) if contains_enough(&wanted, &lines) => Drift::Same,
         (None, _) => Drift::Changed,
     }
 }
 
-/// Whether lines have enough of the words.
-fn says(wanted: &[String], lines: &[Vec<String>]) -> bool {
+/// Returns whether the lines contain enough of the wanted words.
+fn contains_enough(wanted: &[String], lines: &[Vec<String>]) -> bool {
     let found = wanted.iter().filter(|word| lines.iter().flatten().any(|own| own == *word)).count();
-    found as f32 >= ENOUGH * wanted.len() as f32
+    found as f32 >= MIN_WORD_SHARE * wanted.len() as f32
 }
 
-/// The words that carry meaning, in lower case: those of three letters and more, and numbers.
+/// Returns the words of at least three letters, and the numbers, in lower case, sorted and without repeats.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = text
         .split(|c: char| !c.is_alphanumeric())

@@ -1,8 +1,8 @@
-//! The signed, immutable record of one act.
+//! Events: the signed, immutable records of acts.
 //!
 //! A [`Header`] is encoded as deterministic CBOR (definite lengths, integer keys in ascending order, shortest integers);
-//! its bytes are kept verbatim and hashed to the event's id. The [`Body`] hangs on the header by a salted hash, so that it
-//! can be redacted while the header stays verifiable.
+//! its bytes are kept verbatim and hashed to the event's id. The header contains only a salted hash of the [`Body`], so
+//! that the body can be redacted while the header stays verifiable.
 
 use std::{fmt, str::FromStr};
 
@@ -22,23 +22,23 @@ use super::{
 /// The version of the event format that this program writes.
 pub const VERSION: u8 = 1;
 
-/// The largest event, header, signature, salt and body together, in bytes.
+/// The maximum size of an event in bytes: header, signature, salt and body together.
 pub const MAX_EVENT: usize = 32 * 1024;
 
-/// How a card was settled; part of the event's kind, so that it outlives a redaction of the reason.
+/// How a card was settled. It is part of the event's kind, so that a redaction of the reason does not remove it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ResolveAct {
-    /// One side (or a merged text) replaced the other.
+    /// One side, or a merged text, replaced the other.
     Supersede,
-    /// A side was never right.
+    /// A side was withdrawn, because it was wrong from the start.
     Retract,
-    /// A side was qualified in scope or time, so that both hold.
+    /// A side was limited in scope or time, so that both hold.
     Narrow,
-    /// All stay although they contradict each other; on the record. The first target is the exception, the others are its rule.
+    /// All sides stay active although they contradict each other. The first target is the exception, the others are its rule.
     Exception,
-    /// Not a contradiction: this pair never blocks again.
+    /// The sides do not contradict each other; the pair never blocks a write again.
     Dismiss,
-    /// Not a card: a claim that needed review was looked at and still holds.
+    /// Not an act on a card: a claim that needed review still holds.
     Reviewed,
 }
 
@@ -52,34 +52,34 @@ impl ResolveAct {
         (Self::Reviewed, "reviewed"),
     ];
 
-    /// The word used in the event's kind and on screen.
+    /// Returns the word used in the event's kind and on screen.
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(act, _)| *act == self).map_or("", |(_, word)| word)
     }
 }
 
-/// What an event does. Kinds that this version does not know are kept as they are.
+/// The kind of an event. Kinds that this version does not know are kept unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {
     /// A new guarded claim; the event's id is the claim's id.
     Assert,
-    /// `targets` give way to `successor`, or, where it is absent, to the claim in the body, whose id is the event's id.
+    /// `targets` are replaced by `successor`, or, if that is absent, by the claim in the body, whose id is the event's id.
     Supersede,
-    /// `targets` leave the active set: never right.
+    /// `targets` are withdrawn from the active claims.
     Retract,
-    /// `targets` return to the active set; cancels the acts named in `seen`.
+    /// `targets` become active again; cancels the acts named in `seen`.
     Reinstate,
-    /// A fact is set under its key; replaces the heads of that key named in `targets`.
+    /// A fact is set under its key. It replaces the current facts of the key, which are named in `targets`.
     FactSet,
     /// A card whose members are `targets` is settled.
     Resolve(ResolveAct),
-    /// A judge said how the first of `targets` relates to the second; of a claim that is not stored, the existing one is the only target.
+    /// A verdict on how the first of `targets` relates to the second, or how a claim that is not stored relates to the only target.
     Judgement(PairVerdict),
     /// The first of `targets` depends on the others.
     Depend,
-    /// The claims in `targets` were seen again in the files that they come from.
+    /// The claims in `targets` were seen again in the files from which they were read.
     Observe,
-    /// The first of `targets`, a claim of the organisation's level, was made of the others, which are claims of its projects, or seen again in them.
+    /// The first of `targets`, a claim of the organisation's level, was made from the others, claims of its projects, or seen again in them.
     Promote,
     /// Cancels the effect of the events in `targets`; can itself be undone.
     Undo,
@@ -87,13 +87,13 @@ pub enum EventKind {
     Redact,
     /// Changes who belongs to a team and what it shares; cannot be undone or redacted.
     Roster(RosterAct),
-    /// A piece of a file, for reference, as in [`super::derive::local::CHUNK`], but made to sync.
+    /// A chunk of an ingested file that syncs; otherwise as [`super::derive::local::CHUNK`].
     Chunk,
-    /// Shared chunks whose text is no longer in their file; `targets`.
+    /// The shared chunks in `targets` are no longer in their file.
     ChunkGone,
-    /// A kind of the local log, never synced: `refused`, `found`, `settled`, `snooze`, `discard`, `undo`, …
+    /// A kind of the local log, which never syncs: `refused`, `found`, `settled`, `snooze`, `discard`, `undo`, …
     Local(String),
-    /// Anything else: kept, and shown as “changed”.
+    /// Any other kind: kept, and shown as “changed”.
     Unknown(String),
 }
 
@@ -177,10 +177,10 @@ impl<'b, C> Decode<'b, C> for EventKind {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Header {
-    /// The format's version: [`VERSION`].
+    /// The version of the event format: [`VERSION`].
     #[n(0)]
     pub version: u8,
-    /// The team, absent until the scope is shared.
+    /// The team; absent until the scope is shared.
     #[n(1)]
     pub team: Option<EventId>,
     /// The scope.
@@ -189,37 +189,37 @@ pub struct Header {
     /// The device that wrote and signed it.
     #[n(3)]
     pub author: DeviceId,
-    /// Random, new for each installation or restored copy of a store.
+    /// A random number, new for each installation or restored copy of a store.
     #[n(4)]
     pub epoch: u64,
-    /// Position in the chain of (author, epoch, team, scope, log), from 0 without gaps.
+    /// The position in the chain of (author, epoch, team, scope, log), from 0 without gaps.
     #[n(5)]
     pub seq: u64,
-    /// The event before it in that chain.
+    /// The previous event in that chain.
     #[n(6)]
     pub prev: Option<EventId>,
-    /// When, by the author's hybrid logical clock.
+    /// The time, by the author's hybrid logical clock.
     #[n(7)]
     pub clock: Hlc,
-    /// What it does.
+    /// What the event does.
     #[n(8)]
     pub kind: EventKind,
-    /// The act that it belongs to; the events of one act share it.
+    /// The id of the act to which the event belongs.
     #[n(9)]
     pub op: OpId,
-    /// What it acts on. The order matters for `depend`, and for `resolve.exception`: the first is the exception, the others are its rule.
+    /// The events on which it acts. In `depend` and `resolve.exception` the first is the dependent or the exception.
     #[n(10)]
     pub targets: Vec<EventId>,
-    /// The existing claim that takes the place of `targets` (`supersede` without a body claim).
+    /// The existing claim that replaces `targets` (`supersede` without a claim in the body).
     #[n(11)]
     pub successor: Option<EventId>,
-    /// The acts and heads on `targets` that the writer had seen.
+    /// The acts on `targets`, and the heads, that the writer had seen.
     #[n(12)]
     pub seen: Vec<EventId>,
-    /// The kind of the claim in the body, where there is one.
+    /// The kind of the claim in the body, if there is one.
     #[n(13)]
     pub claim_kind: Option<ClaimKind>,
-    /// `blake3("ergo/fact-key/1" ‖ key)` of a fact; the readable key is in the body.
+    /// The [`key_hash`] of a fact; the readable key is in the body.
     #[n(14)]
     pub key_hash: Option<EventId>,
     /// The person who acted.
@@ -228,7 +228,7 @@ pub struct Header {
     /// The agent through which they acted, if any.
     #[n(16)]
     pub agent: Option<String>,
-    /// [`body_hash`] of salt and body.
+    /// The [`body_hash`] of salt and body.
     #[n(17)]
     pub body_hash: EventId,
 }
@@ -237,16 +237,16 @@ pub struct Header {
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 #[cbor(map)]
 pub struct Body {
-    /// The claim's statement, as written.
+    /// The claim's statement, as it was written.
     #[n(0)]
     pub statement: Option<String>,
-    /// Why.
+    /// The reason.
     #[n(1)]
     pub reason: Option<String>,
-    /// Where it comes from: a file and line, a document, an address.
+    /// The source: a file and line, a document, an address.
     #[n(2)]
     pub source: Option<String>,
-    /// What the normaliser made of the statement.
+    /// The norms that the normaliser read in the statement.
     #[n(3)]
     pub norms: Option<Vec<Norm>>,
     /// The normaliser's name and version.
@@ -255,62 +255,62 @@ pub struct Body {
     /// The readable key of a fact.
     #[n(5)]
     pub key: Option<String>,
-    /// Where and when it holds, as its writer declared.
+    /// The conditions under which it holds, as its writer gave them.
     #[n(6)]
     pub qualifiers: Option<Qualifiers>,
-    /// Data of a local event as JSON text: a verdict, a time to wake up, …
+    /// The data of a local event as JSON: a verdict, the end of a snooze, …
     #[n(7)]
     pub data: Option<String>,
-    /// What a `roster.*` event changes.
+    /// The change that a `roster.*` event makes.
     #[n(8)]
     pub roster: Option<RosterChange>,
 }
 
-/// A header with its signature, and the body unless it was redacted.
+/// An event: its header, its signature, and its body unless that was redacted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignedEvent {
     /// `blake3("ergo/event/1" ‖ header_bytes)`.
     pub id: EventId,
     /// The header, decoded.
     pub header: Header,
-    /// The header as it was signed.
+    /// The bytes of the header that were signed.
     pub header_bytes: Vec<u8>,
-    /// ed25519 over `"ergo/event-sig/1" ‖ id`.
+    /// The ed25519 signature of `"ergo/event-sig/1" ‖ id`.
     pub signature: [u8; 64],
     /// Salt and encoded body; `None` once redacted.
     pub body: Option<SealedBody>,
 }
 
-/// An encoded body and the salt that its hash is taken with.
+/// An encoded body, and the salt of its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedBody {
-    /// 16 random bytes: without them a short body could be guessed from its hash.
+    /// 16 random bytes, without which a short body could be guessed from its hash.
     pub salt: [u8; 16],
     /// The [`Body`] as CBOR.
     pub bytes: Vec<u8>,
 }
 
-/// What is wrong with an event.
+/// Why an event is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
     /// The bytes cannot be decoded as an event.
     #[error("the event cannot be decoded: {0}")]
     Malformed(String),
-    /// The bytes decode, but are not the canonical form.
+    /// The bytes can be decoded, but are not in canonical form.
     #[error("the event's header is not in canonical form")]
     NotCanonical,
-    /// Signed by someone else, or changed since.
+    /// The event was not signed by its author, or was changed afterwards.
     #[error("the signature of event {0:?} does not verify")]
     BadSignature(EventId),
-    /// The body is not the one that the header names.
+    /// The body does not match the hash in the header.
     #[error("the body of event {0:?} does not match its header")]
     BadBody(EventId),
-    /// Larger than [`MAX_EVENT`].
+    /// The event is larger than [`MAX_EVENT`].
     #[error("the event has {0} bytes; at most {MAX_EVENT} are allowed")]
     TooLarge(usize),
 }
 
-/// The hash by which a header names its body: `blake3("ergo/body/1" ‖ salt ‖ bytes)`.
+/// Computes the hash of a body that its header contains: `blake3("ergo/body/1" ‖ salt ‖ bytes)`.
 pub fn body_hash(body: &SealedBody) -> EventId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"ergo/body/1");
@@ -319,7 +319,7 @@ pub fn body_hash(body: &SealedBody) -> EventId {
     EventId(*hasher.finalize().as_bytes())
 }
 
-/// The hash under which a fact's key stands in the header.
+/// Computes the hash of a fact's key that its header contains: `blake3("ergo/fact-key/1" ‖ key)`.
 pub fn key_hash(key: &str) -> EventId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"ergo/fact-key/1");
@@ -334,7 +334,7 @@ fn signed_message(id: EventId) -> Vec<u8> {
 }
 
 impl Body {
-    /// The body as CBOR, to be sealed with `salt`.
+    /// Encodes the body as CBOR and adds the salt of its hash.
     pub fn seal(&self, salt: [u8; 16]) -> SealedBody {
         // Encoding into a vector cannot fail.
         SealedBody { salt, bytes: minicbor::to_vec(self).unwrap_or_default() }
@@ -349,7 +349,7 @@ impl SealedBody {
 }
 
 impl SignedEvent {
-    /// Signs a header; `header.body_hash` is filled in here.
+    /// Signs a header, after setting its `body_hash`.
     pub fn sign(mut header: Header, body: SealedBody, key: &SigningKey) -> Result<Self, EventError> {
         header.body_hash = body_hash(&body);
         let header_bytes = minicbor::to_vec(&header).unwrap_or_default();
@@ -362,9 +362,9 @@ impl SignedEvent {
         }
     }
 
-    /// Decodes a stored or received event and checks its form, not its signature: see [`SignedEvent::verify`].
+    /// Decodes a stored or received event and checks its form, but not its signature: see [`SignedEvent::verify`].
     ///
-    /// A header of version 1 must be canonical; of a newer version it is kept as far as it can be read.
+    /// A header of version 1 must be canonical. Of a header of a newer version, the known fields are read.
     pub fn from_parts(
         header_bytes: Vec<u8>,
         signature: [u8; 64],
@@ -393,19 +393,19 @@ impl SignedEvent {
         }
     }
 
-    /// Bytes of header, signature, salt and body together.
+    /// Returns the size of header, signature, salt and body together, in bytes.
     pub fn size(&self) -> usize {
         self.header_bytes.len() + 64 + self.body.as_ref().map_or(0, |body| 16 + body.bytes.len())
     }
 
-    /// Whether this event creates a claim, whose id is then the event's own.
+    /// Returns whether this event creates a claim, whose id is then the event's id.
     pub fn creates_claim(&self) -> bool {
         self.header.creates_claim()
     }
 }
 
 impl Header {
-    /// Whether an event with this header creates a claim.
+    /// Returns whether an event with this header creates a claim.
     pub fn creates_claim(&self) -> bool {
         match self.kind {
             EventKind::Assert | EventKind::FactSet => true,

@@ -1,13 +1,13 @@
-//! Fenced blocks of code in Markdown.
+//! Recognises fenced code blocks in Markdown.
 
-/// A fenced block of code, as it is read line by line.
+/// The state while a text is read line by line: within or outside a fenced code block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fence {
     open: Option<(char, usize)>,
 }
 
 impl Fence {
-    /// Returns whether the lines that follow are code.
+    /// Returns whether the following lines are code.
     pub(crate) fn is_open(self) -> bool {
         self.open.is_some()
     }

@@ -15,12 +15,12 @@ use super::{
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// Store.
+    /// The write is stored.
     #[default]
     Clean,
-    /// Store with a warning.
+    /// The write is stored with a warning.
     Warn,
-    /// Refuse.
+    /// The write is refused.
     Block,
 }
 
@@ -28,9 +28,9 @@ pub enum Tier {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// The statement could not be compared at all.
+    /// Parsing: the statement could not be compared.
     Normalise,
-    /// Norm against norm.
+    /// The comparison of norms by rules.
     #[default]
     Structural,
     /// Natural-language inference.
@@ -49,16 +49,16 @@ pub enum Relation {
     Consistent,
     /// They hold under different conditions: environment, team, tenant or time.
     Coexist,
-    /// The same subject, but no rule says whether they contradict.
+    /// They have the same subject, but no rule decides whether they contradict each other.
     Uncertain,
     /// One of them has no subject.
     Incomparable,
-    /// Different subjects, or not enough is known.
+    /// They have different subjects, or not enough is known.
     #[default]
     Unknown,
 }
 
-/// How sure a stage is.
+/// The confidence of a stage.
 #[derive(
     Clone,
     Copy,
@@ -93,7 +93,7 @@ pub enum Confidence {
 /// Defines [`RuleId`] with the name of each rule in events and in the API.
 macro_rules! rule_ids {
     ($($(#[$doc:meta])* $name:ident = $wire:literal,)*) => {
-        /// The rule of the guard that fired.
+        /// The rule of the guard that matched.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum RuleId {
             $($(#[$doc])* #[serde(rename = $wire)] $name,)*
@@ -115,48 +115,48 @@ macro_rules! rule_ids {
 }
 
 rule_ids! {
-    /// No rule: nothing was found.
+    /// No rule matched.
     #[default]
     None = "",
     /// One requires what the other forbids or releases.
     OpposingModality = "opposing_modality",
     /// Opposite states of the same subject.
     OpposingObject = "opposing_object",
-    /// Two values where one is set.
+    /// Different values of something that has one value.
     ValueConflict = "value_conflict",
-    /// Limits that no number meets.
+    /// Limits that no number satisfies.
     DisjointLimits = "disjoint_limits",
     /// Opposite words in clauses that otherwise agree.
     OpposedWords = "opposed_words",
-    /// Two members of a set of which only one is chosen.
+    /// Two members of a set of exclusive alternatives.
     ExclusiveAlternative = "exclusive_alternative",
     /// “A rather than B” against “B rather than A”.
     SwappedChoice = "swapped_choice",
-    /// One states that it replaces what the other relies on.
+    /// One states that it replaces something that the other relies on.
     ChangeInWords = "change_in_words",
-    /// The cross-encoder found it.
+    /// The cross-encoder found a contradiction.
     Inferred = "inferred",
-    /// The language model found it.
+    /// The language model found a contradiction.
     InferredDeeply = "inferred_deeply",
-    /// A judge said so.
+    /// A judge's verdict.
     Judged = "judged",
     /// A judge was asked and did not answer.
     Unanswered = "unanswered",
     /// They say the same.
     SameNorm = "same_norm",
-    /// Opposite states under opposite stances.
+    /// Opposite states under opposite modalities, which mean the same.
     DoubleOpposition = "double_opposition",
-    /// They hold in different places.
+    /// They hold in different environments, teams or tenants.
     DisjointScope = "disjoint_scope",
     /// They hold at different times.
     DisjointTime = "disjoint_time",
     /// They name two different things of one kind.
     ToldApart = "told_apart",
-    /// They stand next to each other in one document, under different conditions.
+    /// They are next to each other in one document, under different conditions.
     Neighbours = "neighbours",
     /// One holds in a narrower scope or time than the other.
     NarrowerScope = "narrower_scope",
-    /// One of them states nothing.
+    /// One of them has no subject.
     MissingSubject = "missing_subject",
     /// One of them has no definite subject.
     FuzzySubject = "fuzzy_subject",
@@ -166,15 +166,15 @@ rule_ids! {
     OtherAspect = "other_aspect",
     /// Different states of one subject.
     OtherObject = "other_object",
-    /// Opposite stances on different values.
+    /// Opposite modalities of different values.
     OtherValue = "other_value",
-    /// Limits that some number meets.
+    /// Limits that some number satisfies.
     OtherLimit = "other_limit",
-    /// The same subject, and nothing decides.
+    /// The same subject, but no other rule matches.
     Undecided = "undecided",
 }
 
-/// How far two claims that contradict each other exclude each other.
+/// To what extent two contradicting claims exclude each other.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -183,14 +183,14 @@ pub enum ConflictKind {
     /// One asks for what the other forbids, or for another value of the same thing.
     #[default]
     Direct,
-    /// They exclude each other in a part of what they say.
+    /// They exclude each other in part.
     Partial,
-    /// They hold under conditions that may differ: both may be right where they stand.
+    /// They hold under conditions that may differ, so that each may be right in its place.
     Contextual,
 }
 
 impl ConflictKind {
-    /// The word on the wire and on screen.
+    /// Returns the word used in JSON and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -206,52 +206,53 @@ impl ConflictKind {
 pub struct Evidence {
     /// The stage that decided.
     pub stage: Stage,
-    /// The rule that fired.
+    /// The rule that matched.
     #[schema(value_type = String)]
     pub rule: RuleId,
-    /// How the two relate.
+    /// How the two norms relate.
     pub relation: Relation,
-    /// How sure that stage is.
+    /// The confidence of that stage.
     pub confidence: Confidence,
     /// The contradiction in one sentence.
     pub sentence: String,
     /// The part of the norms that conflicts: `modality`, `value`, `object`, `limit`, …
     pub field: String,
-    /// The words of the new claim that are opposed.
+    /// The words of the new claim that contradict the existing one.
     pub words: Vec<String>,
-    /// The words of the existing claim that are opposed.
+    /// The words of the existing claim that contradict the new one.
     pub their_words: Vec<String>,
     /// The norm of the new claim.
     pub norm: Norm,
     /// The norm of the existing claim.
     pub their_norm: Norm,
-    /// The normaliser that read the new claim: name and version.
+    /// The normaliser that parsed the new claim: name and version.
     pub normaliser: String,
-    /// The normaliser that read the existing claim.
+    /// The normaliser that parsed the existing claim.
     pub their_normaliser: String,
-    /// The figures behind the score, by name: `probability`, which is the score, and `limit`, from which it refuses; cosine, overlap; `contradiction_forward` and `entailment_forward`, the log-odds
-    /// that inference gives with the stored statement first, and `…_backward` with the incoming one first.
+    /// The figures behind the score, by name: `probability`, which is the score; `limit`, from which a write is refused; cosine; overlap;
+    /// `contradiction_forward` and `entailment_forward`, the log-odds of inference with the stored statement first, and `…_backward`, with
+    /// the new one first.
     #[schema(value_type = Object)]
     pub features: std::collections::BTreeMap<String, f32>,
 }
 
 impl Evidence {
-    /// Whether a write is refused for this, although a contradiction is less likely than not: the words conflict, and a person can
-    /// check that (`assets/judge.toml`).
+    /// Returns whether a write is refused although a contradiction is less likely than not: the words themselves conflict, which a person
+    /// can check (`assets/judge.toml`).
     pub fn words_conflict(&self) -> bool {
         let share = |name: &str| self.features.get(name).copied();
         matches!((share("probability"), share("limit")), (Some(p), Some(limit)) if limit <= p && p < 0.5)
     }
 
-    /// The probability that the two contradict, and why it is enough to refuse a write or from which one it is, in words; `None` where
-    /// nothing was weighed.
+    /// Describes the probability of the contradiction, with the reason why it suffices to refuse a write, or the probability that would.
+    /// Returns `None` if none was computed.
     pub fn probability(&self) -> Option<String> {
         let share = |name: &str| self.features.get(name).map(|share| (share * 100.0).round());
         let probability = share("probability")?;
         if self.words_conflict() {
             return Some(format!("{probability:.0} % likely to contradict, but the words themselves conflict"));
         }
-        // A lower limit, which holds only for words that conflict, would need an explanation.
+        // A lower limit applies only if words conflict, and would need an explanation.
         Some(match share("limit").filter(|limit| *limit < 100.0 && (*limit >= 50.0 || *limit > probability)) {
             Some(limit) => format!("{probability:.0} % likely to contradict (refused from {limit:.0} %)"),
             None => format!("{probability:.0} % likely to contradict"),
@@ -264,31 +265,31 @@ impl Evidence {
 pub struct Finding {
     /// The stored claim.
     pub claim: ClaimId,
-    /// What follows from this pair.
+    /// The tier of this pair.
     pub tier: Tier,
-    /// The probability that the pair contradicts.
+    /// The probability of a contradiction.
     pub score: f32,
-    /// Why.
+    /// The evidence.
     pub evidence: Evidence,
 }
 
-/// What the guard found out about a write.
+/// The guard's report on a write.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct GuardReport {
     /// The strongest tier of the findings.
     pub tier: Tier,
-    /// Pairs that warn or block, the strongest first.
+    /// Pairs of the tier warn or block, the strongest first.
     pub findings: Vec<Finding>,
     /// The checks that did not run, and why, in sentences.
     pub skipped: Vec<String>,
-    /// How many stored claims were compared.
+    /// The number of stored claims that were compared.
     pub compared: usize,
-    /// How many of them a cross-encoder was asked about.
+    /// The number of them that a cross-encoder scored.
     pub inferred: usize,
 }
 
-/// What an event carries of a claim, as far as claims are compared by it.
+/// The parts of an event by which two claims are compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ComparedClaim<'a> {
     /// The claim's kind.
@@ -297,27 +298,27 @@ pub struct ComparedClaim<'a> {
     pub statement: &'a str,
     /// Its norms; none once redacted.
     pub norms: &'a [Norm],
-    /// When it was written, in milliseconds since the Unix epoch, by event clock: a claim whose window had passed by then
-    /// was not opposed.
+    /// When it was written, in milliseconds since the Unix epoch, by event clock. It does not contradict a claim whose last day
+    /// had passed by then.
     pub written: u64,
 }
 
-/// The comparison that derived conflict cards rest on: a pure function of what two events carry.
+/// The comparison from which conflict cards are derived: a pure function of two events.
 ///
-/// Cards that sync are computed from it on every machine, so an implementation with another answer for any pair must have another
+/// Every device computes the same cards from it. So an implementation with another result for any pair must have another
 /// [`PairCheck::version`]; a store that sees a new version recomputes its derived cards.
 pub trait PairCheck: Send + Sync {
-    /// The version of the comparison.
+    /// Returns the version of the comparison.
     fn version(&self) -> u32;
 
-    /// The evidence, where two claims cannot both hold; symmetric in whether there is any. Says nothing of a pair that
-    /// the guard would let pass: a write that was stored as clean must not open a card.
+    /// Returns the evidence if two claims cannot both hold. Whether there is any does not depend on their order. Returns
+    /// `None` for a pair that the guard would let pass, because a write that was stored as clean must not open a card.
     fn contradiction(&self, ours: ComparedClaim<'_>, theirs: ComparedClaim<'_>) -> Option<Evidence>;
 
-    /// What to index of a claim. Two claims that contradict share one of the [`IndexTerms::pairs`].
+    /// Returns the index terms of a claim. Two claims that contradict each other share one of the [`IndexTerms::pairs`].
     fn index_terms(&self, norms: &[Norm], statement: &str) -> IndexTerms;
 
-    /// The [`IndexTerms::pairs`] alone.
+    /// Returns only the [`IndexTerms::pairs`].
     fn pairs(&self, norms: &[Norm]) -> Vec<String> {
         self.index_terms(norms, "").pairs
     }

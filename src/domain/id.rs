@@ -8,10 +8,10 @@ use std::{fmt, str::FromStr};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 use serde::{Deserialize, Serialize};
 
-/// Hexadecimal digits of an id shown to people: 40 bits, so that two of 100,000 claims collide with probability 0.005.
+/// The number of hexadecimal digits of an id that are shown: 40 bits, so that any two of 100,000 claims collide with probability 0.005.
 pub const SHORT: usize = 10;
 
-/// The shortest prefix that is accepted where an id is asked for.
+/// The minimum number of digits of a shortened id.
 pub const MIN_PREFIX: usize = 4;
 
 /// A text that is not an identifier of the expected form.
@@ -30,24 +30,24 @@ macro_rules! hex_id {
         pub struct $name(pub [u8; $len]);
 
         impl $name {
-            /// The id as its full hexadecimal text.
+            /// Returns the full id in hexadecimal.
             pub fn to_hex(self) -> String {
                 hex::encode(self.0)
             }
 
-            /// The first [`SHORT`] hexadecimal digits, as shown to people.
+            /// Returns the first [`SHORT`] hexadecimal digits, as shown to people.
             pub fn short(self) -> String {
                 let mut text = self.to_hex();
                 text.truncate(SHORT);
                 text
             }
 
-            /// The raw bytes.
+            /// Returns the raw bytes.
             pub fn as_bytes(&self) -> &[u8] {
                 &self.0
             }
 
-            /// Reads raw bytes; `None` where the length is wrong.
+            /// Creates an id from raw bytes; `None` if the length is wrong.
             pub fn from_slice(bytes: &[u8]) -> Option<Self> {
                 bytes.try_into().ok().map(Self)
             }
@@ -117,23 +117,23 @@ hex_id!(
     EventId, 32, "an event id"
 );
 hex_id!(
-    /// The id of a conflict card: a hash of the sorted ids of what it opposes, hence the same on every machine.
+    /// The id of a conflict card: a hash of the sorted ids of its members, hence the same on every device.
     CardId, 32, "a card id"
 );
 hex_id!(
-    /// One act of a caller, possibly several events; chosen by the client, so that a retry is recognised.
+    /// The id of one act, which may consist of several events. The client chooses it, so that a retry is recognised.
     OpId, 16, "an operation id"
 );
 hex_id!(
-    /// A device: its ed25519 public key.
+    /// The id of a device: its ed25519 public key.
     DeviceId, 32, "a device id"
 );
 
-/// A claim's id is the id of the event that created it.
+/// The id of a claim: that of the event that created it.
 pub type ClaimId = EventId;
 
 impl EventId {
-    /// The id of an event with these canonical header bytes.
+    /// Computes the id of an event from its canonical header bytes.
     pub fn of_header(header: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"ergo/event/1");
@@ -143,7 +143,7 @@ impl EventId {
 }
 
 impl CardId {
-    /// The id of the card that opposes exactly these members, in whatever order they are given.
+    /// Computes the id of the card with exactly these members, given in any order.
     pub fn of_members(members: &[EventId]) -> Self {
         let mut sorted = members.to_vec();
         sorted.sort_unstable();
@@ -156,7 +156,7 @@ impl CardId {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// The id of the story card of this category about exactly these claims, in whatever order they are given.
+    /// Computes the id of the story card of this kind of confusion about exactly these claims, given in any order.
     pub fn of_story(confusion: super::Confusion, members: &[EventId]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"ergo/story-card/1");
@@ -166,7 +166,7 @@ impl CardId {
     }
 }
 
-/// Whether `text` can be a shortened id: hexadecimal, of a length between [`MIN_PREFIX`] and 64.
+/// Returns whether `text` can be a shortened id: hexadecimal, of a length between [`MIN_PREFIX`] and 64.
 pub fn is_prefix(text: &str) -> bool {
     (MIN_PREFIX..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

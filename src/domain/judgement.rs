@@ -11,13 +11,13 @@ use super::{
     id::EventId,
 };
 
-/// The agent under which models compare and judge claims.
+/// The agent name under which ergo's models judge claims.
 pub const MODEL_JUDGE: &str = "ergo";
 
-/// The agent that judges for the comparison of claims after a scan of files.
+/// The agent name under which claims are judged after a scan of files.
 pub const SCAN_JUDGE: &str = "ergo notes";
 
-/// Describes the part of ergo that writes under this name; `None` for a coding agent.
+/// Describes the part of ergo that writes under this agent name; `None` for a coding agent.
 pub fn built_in(agent: &str) -> Option<&'static str> {
     match agent {
         MODEL_JUDGE => Some("part of ergo: compares claims by models"),
@@ -26,11 +26,11 @@ pub fn built_in(agent: &str) -> Option<&'static str> {
     }
 }
 
-/// What a judge says of a new claim and an existing one.
+/// A verdict on how a new claim relates to an existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairVerdict {
-    /// Both cannot hold, and it is not said which one does.
+    /// Both cannot hold, and it is open which one does.
     Contradicts,
     /// The new claim holds in place of the existing one.
     Replaces,
@@ -44,7 +44,7 @@ impl PairVerdict {
     /// Every verdict, in the order of display.
     pub const ALL: [Self; 4] = [Self::Contradicts, Self::Replaces, Self::Same, Self::Compatible];
 
-    /// The word used on the wire, in the event's kind and on screen.
+    /// Returns the word used in JSON, in the event's kind and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Contradicts => "contradicts",
@@ -54,7 +54,7 @@ impl PairVerdict {
         }
     }
 
-    /// What a person chooses it by, as said of the new claim.
+    /// Returns the label by which a person chooses the verdict; it describes the new claim.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Contradicts => "contradicts",
@@ -71,7 +71,7 @@ impl fmt::Display for PairVerdict {
     }
 }
 
-/// The text names no verdict.
+/// The error for a text that is no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown verdict (expected contradicts, replaces, same or compatible)")]
 pub struct UnknownVerdict;
@@ -84,17 +84,17 @@ impl FromStr for PairVerdict {
     }
 }
 
-/// How likely a contradiction is, by the gate.
+/// The gate's estimate of how likely a contradiction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DoubtBand {
-    /// Worth a mention: the write is stored, and the answer names the claim.
+    /// The write is stored, and the answer mentions the claim.
     Mention,
-    /// Worth a question: with `consider` in the request, the write waits for a verdict.
+    /// The writer is asked: with `consider` in the request, the write waits for a verdict.
     Ask,
 }
 
-/// The hash of what a claim says: its kind, its statement without regard to spaces, and where and when it holds.
+/// Computes the hash of a claim's content: its kind, its statement with spaces normalised, and its conditions.
 pub fn words_hash(kind: ClaimKind, statement: &str, qualifiers: &Qualifiers) -> EventId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"ergo/words/1");
@@ -108,7 +108,7 @@ pub fn words_hash(kind: ClaimKind, statement: &str, qualifiers: &Qualifiers) -> 
     EventId(*hasher.finalize().as_bytes())
 }
 
-/// The key under which the judgements of two claims are found, by the hashes of their words in any order.
+/// Computes the key of the judgements of two claims from the hashes of their words, given in any order.
 pub fn pair_key(one: &EventId, other: &EventId) -> EventId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"ergo/judged-pair/1");
@@ -117,22 +117,22 @@ pub fn pair_key(one: &EventId, other: &EventId) -> EventId {
     EventId(*hasher.finalize().as_bytes())
 }
 
-/// How a claim bears on another one with which it agrees.
+/// How a claim is related to another one with which it agrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkKind {
-    /// It gives a ground for the other one.
+    /// It gives a reason for the other one.
     Supports,
-    /// It says more: whoever holds it holds the other one.
+    /// It is more specific and implies the other one.
     Refines,
-    /// It stands beside the other one, a rule, as its exception.
+    /// It is an exception to the other one, which is a rule.
     ExceptionTo,
-    /// It is a case of the other one.
+    /// It is an instance of the other one.
     ExampleOf,
 }
 
 impl LinkKind {
-    /// The words on screen.
+    /// Returns the words shown for the relation.
     pub fn words(self) -> &'static str {
         match self {
             Self::Supports => "supports",
@@ -143,89 +143,91 @@ impl LinkKind {
     }
 }
 
-/// What a judgement's event says besides who, when, which verdict and why: JSON in its body.
+/// The data of a judgement's event, as JSON in its body. Writer, time, verdict and reason are in other fields of the event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JudgementData {
-    /// The hash of the new claim's words.
+    /// The [`words_hash`] of the new claim.
     pub new: String,
-    /// The hash of the existing claim's words.
+    /// The [`words_hash`] of the existing claim.
     pub existing: String,
     /// The language model that judged, if it was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How the new claim bears on the existing one, if it was found that both hold.
+    /// How the new claim is related to the existing one, if the verdict is that both hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkKind>,
 }
 
 impl JudgementData {
-    /// The data of a judgement about claims with these words.
+    /// Creates the data of a judgement from the [`words_hash`] of both claims.
     pub fn new(new: EventId, existing: EventId, model: Option<String>) -> Self {
         Self { new: new.to_hex(), existing: existing.to_hex(), model, link: None }
     }
 
-    /// Reads it from the body of a judgement; `None` if it was redacted or is malformed.
+    /// Reads the data from the body of a judgement; `None` if it was redacted or is malformed.
     pub fn of(body: Option<&Body>) -> Option<Self> {
         serde_json::from_str(body?.data.as_deref()?).ok()
     }
 
-    /// The [`pair_key`] of both.
+    /// Returns the [`pair_key`] of both claims; `None` if a hash is malformed.
     pub fn key(&self) -> Option<EventId> {
         Some(pair_key(&self.new.parse().ok()?, &self.existing.parse().ok()?))
     }
 }
 
-/// The key of the pair that an event judges; `None` for other events.
+/// Returns the [`pair_key`] of the pair that an event judges; `None` for other events.
 pub fn judged_pair(header: &Header, body: Option<&Body>) -> Option<EventId> {
     matches!(super::derive::understood(header), EventKind::Judgement(_)).then(|| JudgementData::of(body)?.key())?
 }
 
-/// A judgement of a pair, as far as it decides which of several holds.
+/// The parts of a judgement that decide which of several judgements of a pair applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairJudgement {
     /// The event.
     pub event: EventId,
-    /// When.
+    /// The event's clock.
     pub clock: Hlc,
-    /// What was said.
+    /// The verdict.
     pub verdict: PairVerdict,
-    /// A person said it, without an agent.
+    /// Whether it is a person's, given without an agent.
     pub by_person: bool,
 }
 
-/// Returns the judgement that holds among the effective ones of one pair, given in any order: the latest of a person, else the latest.
+/// Returns the judgement that applies among the effective ones of one pair, given in any order: the latest of a person, or else the
+/// latest.
 pub fn standing(judgements: impl IntoIterator<Item = PairJudgement>) -> Option<PairJudgement> {
     judgements.into_iter().max_by_key(|judgement| (judgement.by_person, judgement.clock, judgement.event))
 }
 
-/// What an agent said of pairs of claims that may contradict each other.
+/// Counts of an agent's verdicts on pairs of claims that may contradict each other. Undone verdicts are included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
 pub struct AgentJudgements {
-    /// Its writes that waited for its verdicts.
+    /// The number of its writes that waited for its verdicts.
     pub asked: usize,
-    /// Its verdicts `contradicts`; those that were undone count, too, as with the others.
+    /// The number of its verdicts `contradicts`.
     pub contradicts: usize,
-    /// Its verdicts `replaces`.
+    /// The number of its verdicts `replaces`.
     pub replaces: usize,
-    /// Its verdicts `same`.
+    /// The number of its verdicts `same`.
     pub same: usize,
-    /// Its verdicts `compatible`.
+    /// The number of its verdicts `compatible`.
     pub compatible: usize,
-    /// Those of its verdicts that a person undid or decided otherwise later.
+    /// The number of its verdicts that a person later undid or decided differently.
     pub overturned: usize,
-    /// Its last fifty verdicts are all `compatible`: it may not read the claims.
+    /// Whether its last fifty verdicts are all `compatible`, so that it may not read the claims.
     pub always_compatible: bool,
 }
 
 impl AgentJudgements {
-    /// How many verdicts it gave.
+    /// Returns the number of its verdicts.
     pub fn verdicts(&self) -> usize {
         self.contradicts + self.replaces + self.same + self.compatible
     }
 
-    /// Says how often it was asked, what it said, and what a person overturned; `None` if it was never asked and judged nothing.
+    /// Summarises how often it was asked, its verdicts, and how many of them a person overturned; `None` if it was never asked and judged
+    /// nothing.
     pub fn words(&self) -> Option<String> {
         if self.asked == 0 && self.verdicts() == 0 {
             return None;

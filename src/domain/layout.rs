@@ -1,16 +1,16 @@
-//! Text in terminal columns: measured by display width, wrapped at spaces, cut between graphemes. Pure.
+//! Lays out text in terminal columns: measures its display width, wraps it at spaces, cuts it between graphemes. Pure.
 
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Returns the width in terminal cells.
+/// Returns the width of a text in terminal cells.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// Cuts a text to `columns` cells, the ellipsis included.
+/// Cuts a text to `columns` cells, including the ellipsis.
 pub fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -21,7 +21,7 @@ pub fn fit(text: &str, columns: usize) -> String {
     format!("{}…", prefix(text, columns - 1).trim_end())
 }
 
-/// The longest beginning of a text that takes at most `columns` cells.
+/// Returns the longest beginning of a text that takes at most `columns` cells.
 fn prefix(text: &str, columns: usize) -> &str {
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true) {
@@ -33,17 +33,17 @@ fn prefix(text: &str, columns: usize) -> &str {
     text
 }
 
-/// What becomes of a word that is longer than a line.
+/// How to wrap a word that is longer than a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LongWord {
-    /// It is cut between graphemes.
+    /// Cut it between graphemes.
     Cut,
-    /// It stays whole, on a line of its own: ids and paths can be copied.
+    /// Keep it whole, on a line of its own, so that ids and paths can be copied.
     Keep,
 }
 
-/// Wraps one paragraph to lines of at most `columns` cells; returns the lines as ranges of bytes, without the spaces between them. An
-/// empty text is one empty line.
+/// Wraps one paragraph to lines of at most `columns` cells, and returns the lines as ranges of bytes, without the spaces between them.
+/// An empty text is one empty line.
 pub fn wrap(text: &str, columns: usize, long: LongWord) -> Vec<Range<usize>> {
     let columns = columns.max(1);
     let (mut lines, mut current, mut start) = (Vec::new(), 0..0, 0);
@@ -58,7 +58,7 @@ pub fn wrap(text: &str, columns: usize, long: LongWord) -> Vec<Range<usize>> {
                 if long == LongWord::Cut {
                     loop {
                         let rest = &text[current.clone()];
-                        // A grapheme that is wider than the line takes one of its own.
+                        // A grapheme that is wider than the line gets a line of its own.
                         let first = rest.graphemes(true).next().map_or(0, str::len);
                         let cut = current.start + prefix(rest, columns).len().max(first);
                         if cut == end {

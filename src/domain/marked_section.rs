@@ -1,12 +1,12 @@
-//! Ergo's own sections in a file of somebody else, each between two markers.
+//! Ergo's own sections in files that it does not own, each between two markers.
 //!
-//! Markers stand at the beginning of a line; in a block of code they are text.
+//! A marker must be at the beginning of a line; in a code block it is ordinary text.
 
 use std::ops::Range;
 
 use super::fence::Fence;
 
-/// How the first and the last line of a section begin.
+/// The markers of a section: how its first and its last line begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Markers {
     /// The beginning of the line above the content.
@@ -21,13 +21,13 @@ pub const CLAIMS: Markers = Markers { begin: "<!-- ergo:claims:begin", end: "<!-
 /// The section of instructions for agents, which `ergo setup` writes.
 pub const INSTRUCTIONS: Markers = Markers { begin: "<!-- ergo:begin", end: "<!-- ergo:end -->" };
 
-/// Why it is unclear where a section is: a person has to change the file first.
+/// Why it is unclear where a section is. A person has to change the file first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SectionError {
     /// A marker without its counterpart.
     #[error("line {0} begins or ends ergo's section, and the other marker is missing: delete the line")]
     Unpaired(usize),
-    /// A second section, or one inside the other.
+    /// A second section, or one within the other.
     #[error("line {0} begins a second ergo section: delete one of the two")]
     Second(usize),
     /// A code block without an end, in a file without a section.
@@ -35,22 +35,22 @@ pub enum SectionError {
     OpenFence(usize),
 }
 
-/// Returns the bytes of the section, from its begin marker to the end of the line with its end marker; `None` without a section.
+/// Returns the byte range of the section, from its begin marker to the end of the line with its end marker; `None` if there is none.
 ///
 /// # Errors
-/// If it is unclear where the section is; without a section also if a block of code is never closed, because a section that is
+/// If it is unclear where the section is. If there is none, also if a code block is never closed, because a section that is
 /// appended to such a file would be code.
 pub fn find(text: &str, markers: Markers) -> Result<Option<Range<usize>>, SectionError> {
     let (found, error) = read(text, markers);
     error.map_or(Ok(found.into_iter().next()), Err)
 }
 
-/// Returns the bytes of every section that has both of its markers, whatever else is wrong.
+/// Returns the byte ranges of all sections that have both markers, even if other markers are wrong.
 pub fn complete(text: &str, markers: Markers) -> Vec<Range<usize>> {
     read(text, markers).0
 }
 
-/// Checks that it is clear which lines of a text ergo wrote.
+/// Checks that it is clear which lines of a text belong to ergo.
 ///
 /// # Errors
 /// A marker without its counterpart, or a second section of the same markers.
@@ -64,7 +64,7 @@ pub fn check(text: &str) -> Result<(), SectionError> {
     Ok(())
 }
 
-/// Returns the end of line of most lines outside a section; that of the section's lines if there are no others.
+/// Returns the line ending of most lines outside the section, or of the section's lines if there are no others.
 pub fn line_end(text: &str, section: Option<Range<usize>>) -> &'static str {
     let count = |text: &str| (text.matches('\n').count(), text.matches("\r\n").count());
     let section = section.unwrap_or_default();
@@ -77,7 +77,7 @@ pub fn line_end(text: &str, section: Option<Range<usize>>) -> &'static str {
     if windows * 2 > all { "\r\n" } else { "\n" }
 }
 
-/// Returns the complete sections of a text, with the first thing that is wrong with its markers.
+/// Returns the complete sections of a text, and the first error in its markers.
 fn read(text: &str, markers: Markers) -> (Vec<Range<usize>>, Option<SectionError>) {
     let lines = lines(text);
     let (mut found, mut error): (Vec<Range<usize>>, Option<SectionError>) = (Vec::new(), None);
@@ -98,7 +98,7 @@ fn read(text: &str, markers: Markers) -> (Vec<Range<usize>>, Option<SectionError
             error = error.or(Some(SectionError::Unpaired(at)));
             continue;
         }
-        // Within the section a claim cannot make a fence: its lines are ergo's.
+        // Within the section, a claim cannot open a code block: only ergo writes these lines.
         let next = (at..lines.len()).find(|next| lines.get(*next).is_some_and(|(_, line)| is_marker(line)));
         let next = next.and_then(|next| Some((next, lines.get(next)?)));
         let wrong = match next {
@@ -121,7 +121,7 @@ fn read(text: &str, markers: Markers) -> (Vec<Range<usize>>, Option<SectionError
     (found, error)
 }
 
-/// Returns the lines of a text with their ends, and where each begins; a byte order mark belongs to no line.
+/// Returns the lines of a text with their line endings, and the position of each; a byte order mark belongs to no line.
 fn lines(text: &str) -> Vec<(usize, &str)> {
     let mut end = 0;
     text.split_inclusive('\n')

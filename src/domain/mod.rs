@@ -1,7 +1,7 @@
-//! The words of ergo as plain types: ids, scopes, claims, norms, verdicts, events, and what a set of events means.
+//! The basic types of ergo: ids, scopes, claims, norms, verdicts, events; and the meaning of a set of events.
 //!
-//! Invariant: nothing here does I/O or reads a clock. Time and randomness come in as arguments, so that every function
-//! can be replayed.
+//! Invariant: nothing here does I/O or reads a clock. Time and randomness are arguments, so that every function can be
+//! replayed.
 
 pub mod ago;
 pub mod chunk;

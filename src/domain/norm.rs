@@ -1,11 +1,11 @@
-//! The norm: what the normaliser makes of a statement, so that claims can be compared without their wording.
+//! Norms: the parsed form of statements, by which claims are compared independently of their wording.
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
 use super::guard_report::Confidence;
 
-/// The stance of a norm.
+/// The modality of a norm.
 #[derive(
     Clone,
     Copy,
@@ -35,7 +35,7 @@ pub enum Modality {
     /// Allowed.
     #[n(2)]
     May,
-    /// Forbidden, or simply not so.
+    /// Forbidden, or stated not to be so.
     #[n(3)]
     MustNot,
     /// Discouraged.
@@ -73,12 +73,12 @@ pub enum SubjectKind {
     #[default]
     #[n(1)]
     Fuzzy,
-    /// No subject: a question or a hypothetical. It cannot be compared.
+    /// No subject, because it is a question or a hypothetical. It cannot be compared.
     #[n(2)]
     Missing,
 }
 
-/// Where a norm holds: unset means everywhere.
+/// Where a norm holds; an unset field means everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode, utoipa::ToSchema)]
 #[serde(default)]
 #[cbor(map)]
@@ -94,15 +94,15 @@ pub struct NormScope {
     pub tenant: Option<String>,
 }
 
-/// A bound on a number: both ends inclusive, in the unit of [`Limit::unit`]. Compared as a range, never as a value.
+/// A bound of a number: both ends inclusive, in the unit of [`Limit::unit`]. It is compared as a range, never as a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode, utoipa::ToSchema)]
 #[serde(default)]
 #[cbor(map)]
 pub struct Limit {
-    /// The least allowed, as a decimal number.
+    /// The minimum, as a decimal number.
     #[n(0)]
     pub min: Option<String>,
-    /// The most allowed, as a decimal number.
+    /// The maximum, as a decimal number.
     #[n(1)]
     pub max: Option<String>,
     /// The base unit after normalisation: `s`, `byte`, `char`, …; empty for a bare number.
@@ -110,12 +110,12 @@ pub struct Limit {
     pub unit: String,
 }
 
-/// One stance about one subject. A statement may hold several ("never X, only Y").
+/// A modality of one subject. A statement may contain several norms ("never X, only Y").
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Encode, Decode, utoipa::ToSchema)]
 #[serde(default)]
 #[cbor(map)]
 pub struct Norm {
-    /// The stance.
+    /// The modality.
     #[n(0)]
     pub modality: Modality,
     /// The canonical entity or action, lower case, singular, stemmed: `deploy`, `postgres`.
@@ -124,16 +124,16 @@ pub struct Norm {
     /// Whether the subject is definite, vague or missing.
     #[n(2)]
     pub subject_kind: SubjectKind,
-    /// The property of the subject (Postgres *port*, Postgres *version*): values are compared only within one property.
+    /// The property of the subject (Postgres *port*, Postgres *version*). Only values of the same property are compared.
     #[n(3)]
     pub attribute: Option<String>,
-    /// The canonical state verb: one of the lexicon's (`used`, `enabled`, `removed`, …).
+    /// The canonical state verb of the lexicon (`used`, `enabled`, `removed`, …).
     #[n(4)]
     pub object: Option<String>,
-    /// The atomic value, normalised, at most two tokens: a colour, a port, a version, a number with its unit.
+    /// The atomic value, normalised, of at most two tokens: a colour, a port, a version, a number with its unit.
     #[n(5)]
     pub value: Option<String>,
-    /// A bound, if the statement has “at most” or “at least”.
+    /// A bound, if the statement says “at most” or “at least”.
     #[n(6)]
     pub limit: Option<Limit>,
     /// Where it holds.
@@ -145,21 +145,21 @@ pub struct Norm {
     /// The last day on which it holds, `YYYY-MM-DD`.
     #[n(9)]
     pub valid_until: Option<String>,
-    /// The words of the statement from which subject (first), modality, value and limit were read; shown as evidence.
+    /// The words of the statement from which subject (first), modality, value and limit were read. They are shown as evidence.
     #[n(10)]
     pub words: Vec<String>,
-    /// How sure the guard is of the norm, if it is not certain: a language model read it differently from the rules, or
-    /// alone. A contradiction with such a norm alone never refuses a write.
+    /// The confidence in the norm if it is not certain, because a language model read it differently from the rules, or only
+    /// the model read it. Contradictions with such norms alone never refuse a write.
     #[n(11)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
 }
 
 impl Norm {
-    /// Returns the value or the bound in the words of the statement (“at most 8 hours”, not “28800 s”); as it is compared if the norm does not
-    /// carry these words. `None` if it has neither.
+    /// Returns the value or the bound in the words of the statement (“at most 8 hours”, not “28800 s”), or in its normalised form if the
+    /// norm does not contain these words. `None` if it has neither.
     pub fn written_value(&self) -> Option<String> {
-        // They stand last, and a bound's cue behind them; the first words are the subject's.
+        // The first words are the subject's. The value's words are last, or followed by the cue of a bound.
         let own = self.words.get(usize::from(!self.subject.is_empty())..).unwrap_or_default();
         let Some(Limit { min, max, unit }) = &self.limit else {
             let value = self.value.as_ref()?;
@@ -171,7 +171,7 @@ impl Norm {
         Some(match (min, max) {
             (Some(min), None) => format!("at least {}", amount(min)),
             (None, Some(max)) => format!("at most {}", amount(max)),
-            // A range has no cue: its words stand last.
+            // A range has no cue: its words are last.
             (Some(min), Some(max)) => {
                 own.last().cloned().unwrap_or_else(|| format!("{min} to {max} {unit}").trim().to_owned())
             }
@@ -180,23 +180,23 @@ impl Norm {
     }
 }
 
-/// What the store indexes of a claim, so that the guard's nearby claims come from an index and never from a scan.
+/// The index terms of a claim, by which the store finds the guard's nearby claims without a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexTerms {
-    /// Canonical subjects of the norms: a claim that shares one is nearby. Sorted, without repeats.
+    /// The canonical subjects of the norms. A claim that shares one is nearby. Sorted, without repeats.
     pub subjects: Vec<String>,
-    /// Keys of which two claims that contradict share one: a subject with its attribute. Sorted, without repeats.
+    /// Keys made of a subject and its attribute. Two claims that contradict each other share at least one. Sorted, without repeats.
     pub pairs: Vec<String>,
-    /// Content terms of the statement: lower-case stems, and `#name` for a set of exclusive alternatives that the
-    /// statement names a member of. Nearby claims are ranked by how many (rare) terms they share. Sorted, without repeats.
+    /// The content terms of the statement: lower-case stems, and `#name` of each set of exclusive alternatives of which the
+    /// statement names a member. Nearby claims are ranked by the number of (rare) terms that they share. Sorted, without repeats.
     pub terms: Vec<String>,
-    /// Two of these terms that stand near each other, in one order whatever the text's. Where every word is common, they
-    /// find the few claims that share many. Sorted, without repeats.
+    /// Pairs of these terms that are near each other in the text, each pair in alphabetical order. If all words are common,
+    /// phrases still find the few claims that share many of them. Sorted, without repeats.
     pub phrases: Vec<String>,
 }
 
 impl IndexTerms {
-    /// Whether the index finds one claim by something that it shares with the other one.
+    /// Returns whether the index finds one claim by a term that it shares with the other one.
     pub fn overlaps(&self, other: &Self) -> bool {
         let shared = |ours: &[String], theirs: &[String]| ours.iter().any(|one| theirs.binary_search(one).is_ok());
         shared(&self.subjects, &other.subjects)

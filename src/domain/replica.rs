@@ -1,4 +1,4 @@
-//! What two stores exchange to find their differences: the ends of chains, digests of sets, documents.
+//! The types by which two stores find their differences: ends of chains, digests of sets, documents.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::{
     scope::Scope,
 };
 
-/// Which chain of a scope: events that one device wrote in one epoch, each naming the one before it.
+/// The key of a chain within a scope. A chain is the events that one device wrote in one epoch, each of which names the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 pub struct Chain {
     /// The device.
@@ -19,36 +19,36 @@ pub struct Chain {
     /// Its epoch.
     #[n(1)]
     pub epoch: u64,
-    /// It was written before the scope belonged to the team, which adopted it.
+    /// Whether it was written before the scope belonged to the team, and was adopted by the team.
     #[n(2)]
     pub adopted: bool,
 }
 
-/// How far a chain is known.
+/// The end of the known part of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ChainEnd {
     /// The chain.
     #[n(0)]
     pub chain: Chain,
-    /// The first sequence number that is lacking.
+    /// The first missing sequence number.
     #[n(1)]
     pub next: u64,
-    /// The event before it; where the chain forks there, the one with the smallest id.
+    /// The event before it; if the chain forks there, the one with the smallest id.
     #[n(2)]
     pub head: Option<EventId>,
 }
 
-/// Numbers in a [`SetSum`].
+/// The number of numbers in a [`SetSum`].
 const LANES: usize = 1024;
 
-/// Bytes of a [`SetSum`].
+/// The size of a [`SetSum`] in bytes.
 pub const SUM_BYTES: usize = 2 * LANES;
 
-/// A sum over a set of events, whatever their order, from which one can be taken again: 1024 numbers of 16 bits, to which each
-/// event adds `blake3-xof("ergo/set/1" ‖ id)`.
+/// A sum over a set of events that does not depend on their order, and from which events can be removed again: 1024 numbers of 16
+/// bits, to which each event adds `blake3-xof("ergo/set/1" ‖ id)`.
 ///
 /// Source: Lewi, Kim, Maykov and Weis, "Securing Update Propagation with Homomorphic Hashing" (LtHash16), 2019. With shorter sums,
-/// such as an exclusive or of hashes, a member could choose events so that two different sets look alike.
+/// such as an exclusive or of hashes, a member could choose events so that two different sets have the same sum.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SetSum([u16; LANES]);
 
@@ -70,7 +70,7 @@ impl SetSum {
         self.change(id, u16::wrapping_add);
     }
 
-    /// Takes out an event that is in the set.
+    /// Removes an event that is in the set.
     pub fn remove(&mut self, id: &EventId) {
         self.change(id, u16::wrapping_sub);
     }
@@ -86,7 +86,7 @@ impl SetSum {
         }
     }
 
-    /// The digest that is sent to peers: equal if the sets are equal.
+    /// Computes the digest that is sent to peers. Equal sets have equal digests.
     pub fn digest(&self) -> SetDigest {
         if *self == Self::default() {
             return SetDigest::default();
@@ -94,12 +94,12 @@ impl SetSum {
         SetDigest(*blake3::hash(&self.to_bytes()).as_bytes())
     }
 
-    /// The sum as bytes, to be stored.
+    /// Encodes the sum for storage.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|lane| lane.to_le_bytes()).collect()
     }
 
-    /// Reads stored bytes; none is the sum of nothing. `None` where there are too many or too few.
+    /// Decodes a stored sum. No bytes are the sum of the empty set; any other wrong length gives `None`.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut sum = Self::default();
         match bytes.len() {
@@ -115,12 +115,12 @@ impl SetSum {
     }
 }
 
-/// The digest of a set of events, whatever their order: see [`SetSum`]. That of nothing is all zeros.
+/// The digest of a set of events in any order: see [`SetSum`]. That of the empty set is all zeros.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SetDigest(pub [u8; 32]);
 
 impl SetDigest {
-    /// The digest of some events, each given once.
+    /// Computes the digest of some events, each given once.
     pub fn of<'a>(ids: impl IntoIterator<Item = &'a EventId>) -> Self {
         let mut sum = SetSum::default();
         for id in ids {
@@ -130,12 +130,12 @@ impl SetDigest {
     }
 }
 
-/// The name of a document: `blake3("ergo/doc/1" ‖ team ‖ scope ‖ month ‖ part)`. It does not reveal the scope's name.
+/// The id of a document: `blake3("ergo/doc/1" ‖ team ‖ scope ‖ month ‖ part)`. It does not reveal the scope's name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentId(pub [u8; 32]);
 
 impl DocumentId {
-    /// The document of a month of a team's scope; `part` counts from 0.
+    /// Computes the id of the document of one month of a team's scope; `part` counts from 0.
     pub fn of(team: EventId, scope: &Scope, month: Month, part: u32) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"ergo/doc/1");
@@ -187,10 +187,10 @@ thirty_two_bytes!(DocumentId, "a document's id");
 pub struct Month(#[n(0)] pub u32);
 
 impl Month {
-    /// The last month with a document of its own: events with a later date share it.
+    /// The last month. Events with a later date belong to its document.
     pub const LAST: Self = Self(999_912);
 
-    /// The month of an event's clock.
+    /// Returns the month of an event's clock.
     pub fn of(clock: Hlc) -> Self {
         // Days to year and month: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
         let days = clock.wall / 86_400_000 + 719_468;
@@ -206,15 +206,15 @@ impl Month {
 }
 
 impl Month {
-    /// Whether the calendar has this month, so that events can be of it.
+    /// Returns whether the calendar has this month, so that it can have events.
     pub fn exists(self) -> bool {
         Self::of(Hlc { wall: self.bounds().0, count: 0 }) == self
     }
 
-    /// The first millisecond of the month, and that of the one after it.
+    /// Returns the first millisecond of this month and that of the next one.
     pub fn bounds(self) -> (u64, u64) {
         let first = |year: u64, month: u64| {
-            // days_from_civil, of the same source.
+            // days_from_civil, from the same source.
             let year = year - u64::from(month <= 2);
             let of_era = year % 400;
             let of_year = (153 * ((month + 9) % 12) + 2) / 5;

@@ -1,19 +1,19 @@
-//! The scope of a claim: an organisation and a project, or the organisation's level, whose claims hold in each of its projects.
+//! The scope of a claim: a project of an organisation, or the organisation's level, whose claims hold in each of its projects.
 //!
-//! Claims of one scope are never compared with another's, except a project's with those of its organisation's level.
+//! Claims of different scopes are never compared, except those of a project with those of its organisation's level.
 
 use std::{fmt, str::FromStr};
 
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-/// The longest `org_id` or `project`, in bytes.
+/// The maximum length of `org_id` or `project`, in bytes.
 pub const MAX_NAME: usize = 200;
 
-/// The project name of the organisation's level: `acme/*`. It is a name like any other in tables and files, never a pattern.
+/// The project name that stands for the organisation's level: `acme/*`. In tables and files it is an ordinary name, never a pattern.
 pub const ORGANISATION: &str = "*";
 
-/// Whether a claim belongs to a project, or to the organisation's level.
+/// Whether a claim belongs to a project or to the organisation's level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -25,13 +25,13 @@ pub enum Level {
 }
 
 impl Level {
-    /// Whether it is a project's.
+    /// Returns whether it is the level of a project.
     pub fn is_project(&self) -> bool {
         *self == Self::Project
     }
 }
 
-/// Where a claim belongs. Written as `org/project`, or as `org/*` for the organisation's level.
+/// The scope of a claim. Written as `org/project`, or as `org/*` for the organisation's level.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Encode, Decode, utoipa::ToSchema,
 )]
@@ -48,25 +48,25 @@ pub struct Scope {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` {problem}")]
 pub struct ScopeError {
-    /// The field at fault: `org_id` or `project`.
+    /// The wrong field: `org_id` or `project`.
     pub field: &'static str,
     /// What is wrong with it.
     pub problem: &'static str,
 }
 
-/// What is wrong with a name that is reserved: see [`Scope::is_reserved`].
+/// The error for a reserved name: see [`Scope::is_reserved`].
 pub const RESERVED: ScopeError =
     ScopeError { field: "org_id", problem: "begins with `@`, which is reserved for ergo: choose another name" };
 
 impl Scope {
-    /// Makes a scope of two names that are not empty, not overlong, and free of control characters.
+    /// Creates a scope from two names, which must not be empty, too long, or contain control characters.
     pub fn new(org_id: impl Into<String>, project: impl Into<String>) -> Result<Self, ScopeError> {
         let scope = Self { org_id: org_id.into(), project: project.into() };
         scope.check()?;
         Ok(scope)
     }
 
-    /// Whether both names are well formed; a scope that was decoded from elsewhere is checked here before use.
+    /// Checks that both names are well formed. A scope that was decoded from input must be checked before use.
     pub fn check(&self) -> Result<(), ScopeError> {
         for (field, name) in [("org_id", &self.org_id), ("project", &self.project)] {
             let problem = if name.trim().is_empty() {
@@ -83,18 +83,18 @@ impl Scope {
         Ok(())
     }
 
-    /// Returns the organisation's level of this scope; of such a scope the same.
+    /// Returns the organisation's level of this scope, which may be this scope itself.
     #[must_use]
     pub fn organisation(&self) -> Self {
         Self { org_id: self.org_id.clone(), project: ORGANISATION.to_owned() }
     }
 
-    /// Returns the level of the claims in this scope. What is reserved has none of an organisation.
+    /// Returns the level of the claims in this scope. A reserved organisation has only projects.
     pub fn level(&self) -> Level {
         if self.project == ORGANISATION && !self.is_reserved() { Level::Organisation } else { Level::Project }
     }
 
-    /// Returns the scopes whose claims hold in this one: itself and, of a project, its organisation's level.
+    /// Returns the scopes whose claims hold in this one: itself and, for a project, its organisation's level.
     pub fn in_force(&self) -> Vec<Self> {
         if self.level() == Level::Organisation || self.is_reserved() {
             vec![self.clone()]
@@ -103,17 +103,17 @@ impl Scope {
         }
     }
 
-    /// Whether claims of the other scope hold in this one, too: it is the same, or the organisation's level of this project.
+    /// Returns whether claims of the other scope hold in this one: it is the same, or the organisation's level of this project.
     pub fn takes(&self, other: &Self) -> bool {
         self == other || (self.org_id == other.org_id && other.level() == Level::Organisation)
     }
 
-    /// Whether claims of neither scope hold in the other one: both are projects, or of two organisations.
+    /// Returns whether claims of neither scope hold in the other: they are different projects, or of different organisations.
     pub fn is_apart_from(&self, other: &Self) -> bool {
         !self.takes(other) && !other.takes(self)
     }
 
-    /// Whether the name is kept for ergo's own use: organisations that begin with `@`.
+    /// Returns whether the scope is reserved for ergo's own use: its organisation begins with `@`.
     pub fn is_reserved(&self) -> bool {
         self.org_id.starts_with('@')
     }

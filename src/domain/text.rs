@@ -1,4 +1,4 @@
-//! Sanitises text from the store, peers and models, which is untrusted, for display; and splits text into words.
+//! Sanitises untrusted text, from the store, peers and models, for display; splits text into words and sentences.
 
 use std::fmt::Write;
 
@@ -9,13 +9,13 @@ pub fn count(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }
 
-/// Returns the pronoun for a number of things: “both”, or “all 3”.
+/// Returns “both”, or for example “all 3”, for a number of things.
 pub fn both_or_all(count: usize) -> String {
     if count > 2 { format!("all {count}") } else { "both".to_owned() }
 }
 
-/// Makes text safe for a terminal: control, bidirectional and zero-width characters are dropped (a tab becomes a space),
-/// line breaks are kept. The stored bytes stay as they were written.
+/// Makes text safe for a terminal: drops control, bidirectional and zero-width characters, replaces tabs by spaces, and
+/// keeps line breaks.
 pub fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -29,13 +29,13 @@ pub fn sanitize(text: &str) -> String {
     out
 }
 
-/// [`sanitize`] for one line: line breaks become spaces.
+/// Sanitises text for one line, as [`sanitize`] does, and replaces line breaks by spaces.
 pub fn sanitize_line(text: &str) -> String {
     sanitize(text).replace('\n', " ")
 }
 
-/// Makes the characters that [`sanitize`] drops visible, for names: `\u{202e}` stands where one was. Two names that differ only
-/// in such characters stay apart. A line break is shown so too.
+/// Escapes the characters that [`sanitize`] drops, and line breaks, as `\u{202e}`. For names, so that two that differ only in such
+/// characters can be told apart.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -44,17 +44,17 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Returns the first control, bidirectional or zero-width character of a text; a name has none.
+/// Returns the first control, bidirectional or zero-width character of a text; a name must have none.
 pub fn unprintable(text: &str) -> Option<char> {
     text.chars().find(|c| is_unprintable(*c))
 }
 
-/// Says what keeps a text from being a name: “contains U+202E, which cannot be seen”.
+/// Says why a text cannot be a name: “contains the invisible character U+202E”. `None` if it can.
 pub fn name_problem(text: &str) -> Option<String> {
     unprintable(text).map(|c| format!("contains the invisible character U+{:04X}", u32::from(c)))
 }
 
-/// Quotes a text as one word of a POSIX shell, in single quotes where it needs them. Characters that cannot be seen are dropped.
+/// Quotes a text as one word of a POSIX shell, in single quotes if it needs them. Drops invisible characters.
 pub fn quote(text: &str) -> String {
     let text = sanitize_line(text);
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':' | '=' | ',' | '@');
@@ -64,12 +64,12 @@ pub fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Escapes in a JSON document (`\u202e`) what serde_json leaves in its strings and a terminal acts on. It means the same
-/// after parsing.
+/// Escapes in a JSON document (`\u202e`) the characters that serde_json leaves unescaped but that affect a terminal. The
+/// parsed document stays the same.
 pub fn escape_json(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
     for c in document.chars() {
-        // Outside of strings JSON has none of these but line breaks, and within them line breaks are escaped already.
+        // Outside of strings, JSON contains none of these except line breaks; within strings, line breaks are escaped already.
         if c != '\n' && is_unprintable(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 // Writing to a string cannot fail.
@@ -86,12 +86,12 @@ fn is_unprintable(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }
 
-/// Whether a text has a letter or a digit of any script.
+/// Returns whether a text contains a letter or a digit of any script.
 pub fn has_word(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }
 
-/// The text, with at most `most` characters and a mark where more were left out.
+/// Cuts a text to `most` characters, and adds an ellipsis if it is longer.
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -99,13 +99,13 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// [`cut`] of [`sanitize_line`]: a text of the store's as a part of a line.
+/// Sanitises a text for one line and cuts it: [`sanitize_line`], then [`cut`].
 pub fn cut_line(text: &str, most: usize) -> String {
     cut(&sanitize_line(text), most)
 }
 
-/// Characters that change how others are shown, or show nothing: Unicode category Cf and its kin, variation selectors,
-/// tags and fillers.
+/// Returns whether a character is invisible or changes how others are shown: Unicode category Cf and similar ones,
+/// variation selectors, tags and fillers.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{070f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -114,10 +114,10 @@ fn is_invisible(c: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The words with which an import begins the sentence that says where a claim is stated: at the end of its reason, or alone.
+/// The beginning of the sentence by which an import says where a claim is stated. It is the last or only sentence of the claim's reason.
 pub const STATED: &str = "Stated in ";
 
-/// Returns a reason without that sentence, which names a place and gives no reason; `None` if nothing else is left.
+/// Returns a reason without the sentence that begins with [`STATED`], which names a place and is no reason; `None` if nothing is left.
 pub fn without_place(reason: &str) -> Option<&str> {
     let own = reason.rsplit_once(STATED).map_or(reason, |(before, place)| {
         let heading = place.contains(" under “") && place.ends_with("”.");
@@ -127,11 +127,11 @@ pub fn without_place(reason: &str) -> Option<&str> {
     Some(own.trim_end()).filter(|own| !own.is_empty())
 }
 
-/// Estimates how many tokens a text has for a language model, usually 5 to 25 % too many.
+/// Estimates the number of tokens of a text for a language model, usually 5 to 25 % too high.
 ///
-/// Runs of letters count as one token per six letters, runs of digits as one per three, other characters as one each,
-/// and spaces as none. Compared with the tokenizer o200k on 954 rules and decisions and on these docs, the estimate is
-/// 23 and 16 % too high in total, and too low for one rule in thirty.
+/// Runs of letters count as one token per six letters, runs of digits as one per three, other characters as one each, and
+/// spaces as none. Compared with the tokenizer o200k, the estimate is 23 % too high in total on 954 rules and decisions,
+/// and 16 % on this project's documentation; it is too low for one rule in thirty.
 pub fn estimated_tokens(text: &str) -> usize {
     const LETTERS: usize = 6;
     const DIGITS: usize = 3;
@@ -159,24 +159,24 @@ pub fn estimated_tokens(text: &str) -> usize {
     tokens
 }
 
-/// The words of a text in lower case, reduced to their stems, in order (Porter, "Snowball: a language for stemming algorithms",
-/// 2001). What the text index holds and what recall compares: both must divide a text alike.
+/// Returns the stems of the words of a text, in lower case and in order (Porter, "Snowball: a language for stemming algorithms",
+/// 2001). The text index and recall both use it, because they must split texts in the same way.
 pub fn stems(text: &str) -> Vec<String> {
     let stemmer = Stemmer::create(Algorithm::English);
     words(text).map(|word| stemmer.stem(&word).into_owned()).collect()
 }
 
-/// The words of a text in lower case, in order.
+/// Returns the words of a text in lower case, in order.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// Words after which a full stop ends no sentence.
+/// Abbreviations, after which a period does not end a sentence.
 const ABBREVIATIONS: [&str; 14] =
     ["e.g", "i.e", "etc", "vs", "cf", "no", "nr", "approx", "resp", "incl", "fig", "sec", "dept", "st"];
 
-/// The sentences of a text, trimmed, none of them empty. A stop ends a sentence where a space and something that can begin
-/// one follow; not within `code`, not within brackets, not after an abbreviation.
+/// Splits a text into its sentences, trimmed and not empty. A mark ends a sentence if a space and the possible beginning of another
+/// sentence follow, but not within `code` or brackets, nor after an abbreviation.
 pub fn sentences(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let (mut start, mut code, mut depth) = (0, false, 0_usize);
@@ -225,7 +225,7 @@ fn begins_sentence(rest: &str) -> bool {
 
 fn ends_in_abbreviation(before: &str) -> bool {
     let word = before.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
-    // A single letter is an initial; digits before the stop are a numbered point ("2. Use X") where nothing precedes them.
+    // A single capital letter is an initial. Digits at the beginning are the number of a list item ("2. Use X").
     let numbered = word.len() == before.trim_start().len() && word.chars().all(|c| c.is_ascii_digit());
     numbered
         || ABBREVIATIONS.contains(&word.to_ascii_lowercase().as_str())

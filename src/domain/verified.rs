@@ -1,4 +1,4 @@
-//! Events whose signature was checked: the only ones that a store accepts.
+//! Events whose signature was checked. A store accepts no others.
 
 use std::ops::Deref;
 
@@ -6,15 +6,15 @@ use ed25519_dalek::SigningKey;
 
 use super::event::{EventError, Header, SealedBody, SignedEvent};
 
-/// An event whose signature and, if present, body match its header.
+/// An event whose signature is valid, and whose body, if present, matches its header.
 ///
-/// Made by [`SignedEvent::verified`], and of events that this process signed, by nothing else: what takes this type cannot be
-/// given an event of a peer that nobody checked.
+/// Only [`SignedEvent::verified`] and [`OwnEvent::verified`] create it. So a function that takes this type cannot be given an
+/// unchecked event of a peer.
 #[derive(Clone, Copy, Debug)]
 pub struct Verified<'a>(&'a SignedEvent);
 
 impl<'a> Verified<'a> {
-    /// The event.
+    /// Returns the event.
     pub fn event(self) -> &'a SignedEvent {
         self.0
     }
@@ -29,13 +29,13 @@ impl Deref for Verified<'_> {
 }
 
 impl SignedEvent {
-    /// Checks the event as [`SignedEvent::verify`] does, and gives it as one that was checked.
+    /// Checks the event as [`SignedEvent::verify`] does.
     pub fn verified(&self) -> Result<Verified<'_>, EventError> {
         self.verify().map(|()| Verified(self))
     }
 }
 
-/// An event that this process signed itself: nobody has to check it.
+/// An event that this process signed itself, so that it needs no check.
 #[derive(Clone, Debug)]
 pub struct OwnEvent(SignedEvent);
 
@@ -47,7 +47,7 @@ impl OwnEvent {
         SignedEvent::sign(header, body, key).map(Self)
     }
 
-    /// The event as one that was checked.
+    /// Returns the event as a verified one, without a check.
     pub fn verified(&self) -> Verified<'_> {
         Verified(&self.0)
     }

@@ -1,4 +1,4 @@
-//! Conflict cards as they follow from events.
+//! Derives conflict cards from events.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,31 +9,31 @@ use crate::domain::{
     id::{CardId, EventId, OpId},
 };
 
-/// Where a card comes from. If several apply to the same members, the last of them counts.
+/// The origin of a card. If several apply to the same members, the last one in this order counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CardKind {
-    /// The guard refused a write; the new claim is kept here, on this device only.
+    /// The guard refused a write; the card keeps the new claim, on this device only.
     Refused,
-    /// Found by an audit or a model among what is active; on this device only.
+    /// An audit or a model found it among active claims; on this device only.
     Found,
-    /// Two active claims contradict each other, by the norms that they carry: the same card on every device.
+    /// Two active claims contradict each other by the norms in their events; the same card on every device.
     Contradiction,
-    /// A claim was replaced, or a fact set, more than once by writers who had not seen each other; or claims replaced each
-    /// other, so that none of them is active.
+    /// A claim was replaced, or a fact was set, more than once by writers who had not seen each other's act; or claims replaced
+    /// each other, so that none of them is active.
     Contested,
-    /// An agent proposed to retract a person's claim, which needs a person: `retract` accepts the proposal, `dismiss` keeps
-    /// the claim; on this device only.
+    /// An agent proposed to retract a person's claim, which only a person may do: `retract` accepts the proposal, `dismiss`
+    /// keeps the claim. On this device only.
     Proposed,
     /// A write waits for its writer's verdicts on claims that it may contradict; on this device only.
     Held,
-    /// The story of the scope leaves open what holds: a reversal, an ambiguity or a stale claim. Read from the claims by rules
-    /// it is the same card on every device; one that a language model proposes is on this device only.
+    /// The story of the scope leaves open which claim holds: a reversal, an ambiguity or a stale claim. If rules found it, it
+    /// is the same card on every device; if a language model proposes it, it is on this device only.
     Story,
 }
 
 impl CardKind {
-    /// Every kind, in the order of their weight.
+    /// Every kind, in the order of precedence, the lowest first.
     pub const ALL: [Self; 7] =
         [Self::Refused, Self::Found, Self::Contradiction, Self::Contested, Self::Proposed, Self::Held, Self::Story];
 }
@@ -45,15 +45,15 @@ pub struct SettledBy {
     pub event: EventId,
     /// `supersede`, `retract`, `narrow`, `exception`, `dismiss`, `discard`, …
     pub act: String,
-    /// Who.
+    /// The person.
     pub who: String,
-    /// Through which agent.
+    /// The agent through which they acted.
     pub agent: Option<String>,
-    /// When, by event clock.
+    /// The event's clock.
     pub clock: crate::domain::Hlc,
-    /// Why, unless redacted.
+    /// The reason, unless redacted.
     pub reason: Option<String>,
-    /// The act; undo it to open the card again.
+    /// The id of the act; undo it to open the card again.
     pub op: OpId,
 }
 
@@ -61,35 +61,36 @@ pub struct SettledBy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LocalNote {
-    /// The card, where it does not follow from the targets.
+    /// The card, if it does not follow from the targets.
     pub card: Option<String>,
     /// How it was settled.
     pub act: Option<String>,
-    /// Until when it is put off, in milliseconds since the Unix epoch.
+    /// The end of a snooze, in milliseconds since the Unix epoch.
     pub until: Option<u64>,
-    /// Of a narrowing: the claim of the organisation's level that the first target stands for in this project.
+    /// The claim of the organisation's level that the first target of a narrowing replaces in this project.
     pub narrows: Option<EventId>,
-    /// Of an answer to a story card, or of one that a language model proposes: its category.
+    /// The confusion of a story card that is answered, or that a language model proposes.
     pub confusion: Option<Confusion>,
-    /// Of an answer to a story card, or of one that a language model proposes: the rule that found it.
+    /// The rule that found the place, for a story card that is answered or that a language model proposes.
     pub rule: Option<StoryRule>,
 }
 
-/// The note in a local event's body; empty where there is none or it was redacted.
+/// Reads the note in an event's body; empty if there is none or it was redacted.
 pub fn local_note(body: Option<&Body>) -> LocalNote {
     body.and_then(|body| body.data.as_deref()).and_then(|data| serde_json::from_str(data).ok()).unwrap_or_default()
 }
 
-/// The new claim to which a `local.refused` event belongs: its first refusal, which later ones name as seen.
+/// Returns the id of the new claim to which a `local.refused` or `local.held` event belongs: that of its first refusal, which later ones
+/// name in `seen`.
 pub fn group_of(id: EventId, header: &Header) -> EventId {
     header.seen.first().copied().unwrap_or(id)
 }
 
-/// The card that an event creates or refers to, if any.
+/// Returns the id of the card that an event creates or refers to, if any.
 ///
-/// A refused new claim's card is named after the new claim alone, so that a retry which opposes further claims does not
-/// make another; a proposal's after the proposal, since a claim may be proposed for retraction again in other times. The
-/// card of a story is named after its category and its members; all other cards after their members.
+/// The id of a refused write's card is derived from the new claim alone, so that a retry which contradicts further claims
+/// gets no second card; that of a proposal from the proposal, because a claim may be proposed for retraction again later;
+/// that of a story card from its confusion and its members; that of any other card from its members.
 pub fn card_of(id: EventId, header: &Header, body: Option<&Body>) -> Option<CardId> {
     match super::understood(header) {
         EventKind::Resolve(act) if act != crate::domain::ResolveAct::Reviewed => match local_note(body).confusion {
@@ -101,7 +102,7 @@ pub fn card_of(id: EventId, header: &Header, body: Option<&Body>) -> Option<Card
             local::REFUSED | local::HELD => Some(CardId::of_members(&[group_of(id, header)])),
             local::PROPOSED => Some(CardId::of_members(&[id])),
             local::FOUND if header.targets.len() >= 2 => Some(CardId::of_members(&header.targets)),
-            // Without its words it asks nothing.
+            // A redacted question has no card.
             local::ASKED => local_note(body).confusion.map(|confusion| CardId::of_story(confusion, &header.targets)),
             local::SETTLED | local::DISCARD | local::SNOOZE => Some(
                 local_note(body)

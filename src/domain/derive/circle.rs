@@ -1,5 +1,5 @@
-//! Claims that replaced each other in a circle: two writers kept opposite sides of one card, and neither had seen the
-//! other's act.
+//! Finds claims that replaced each other in a circle, for example because two writers kept opposite sides of one card and
+//! neither had seen the other's act.
 
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
@@ -9,13 +9,13 @@ use super::{
 };
 use crate::domain::id::ClaimId;
 
-/// The live successors of each claim.
+/// Maps each claim to its live successors.
 type Graph = BTreeMap<ClaimId, Vec<ClaimId>>;
 
-/// Finds the circles to which replacements lead from some of `from`.
+/// Finds the circles that can be reached from `from` along replacements.
 ///
-/// A circle is a set of two or more claims that were replaced by each other, directly or through others of the set, and
-/// by no claim outside of it. None of them is active, and no other claim holds in their place.
+/// A circle is a set of two or more claims that were replaced by each other, directly or through others of the set, and by
+/// no claim outside it. So none of them is active, and no other claim has replaced them.
 pub fn circles<L: Lineage>(from: impl IntoIterator<Item = ClaimId>, lineage: &L) -> Result<Vec<Contest>, L::Error> {
     let mut graph = Graph::new();
     let mut next: Vec<ClaimId> = from.into_iter().collect();
@@ -40,7 +40,7 @@ fn successors<'a>(graph: &'a Graph, claim: &ClaimId) -> impl Iterator<Item = &'a
     graph.get(claim).into_iter().flatten()
 }
 
-/// The strongly connected components of a graph, by Kosaraju's algorithm, without recursion.
+/// Computes the strongly connected components of a graph, by Kosaraju's algorithm without recursion.
 fn strongly_connected(graph: &Graph) -> Vec<BTreeSet<ClaimId>> {
     let mut finished = Vec::with_capacity(graph.len());
     let mut visited = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! The state of one claim, from the acts on it.
+//! Derives the state of a claim from the acts on it.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use crate::domain::{
     id::{ClaimId, EventId},
 };
 
-/// What an act does to a claim.
+/// The effect of an act on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActKind {
-    /// It gives way to another.
+    /// The claim is replaced by this one.
     Supersede(ClaimId),
-    /// It was never right.
+    /// The claim is withdrawn.
     Retract,
-    /// It returns: cancels the acts that the event names as seen.
+    /// The claim becomes active again: cancels the acts in the event's `seen`.
     Reinstate,
 }
 
@@ -26,18 +26,18 @@ pub enum ActKind {
 pub struct ActOnClaim {
     /// The event.
     pub id: EventId,
-    /// When.
+    /// The event's clock.
     pub clock: Hlc,
-    /// What it does.
+    /// The effect.
     pub kind: ActKind,
     /// The acts that its writer had seen.
     pub seen: Vec<EventId>,
 }
 
 impl ActOnClaim {
-    /// What the event `id` does to the claim that `claim` created; `None` where it does not act on it.
+    /// Returns the act of the event `id` on the claim that `claim` created; `None` if it does not act on it.
     ///
-    /// A fact gives way to a later one of the same key only, and nothing gives way to itself.
+    /// A fact is only replaced by a fact of the same key, and no claim is replaced by itself.
     pub fn of(claim_id: ClaimId, claim: &Header, id: EventId, event: &Header) -> Option<Self> {
         if event.scope != claim.scope || !event.targets.contains(&claim_id) {
             return None;
@@ -58,7 +58,7 @@ impl ActOnClaim {
     }
 }
 
-/// The kind of the claim that an event creates.
+/// Returns the kind of the claim that an event creates.
 pub(super) fn claim_kind(header: &Header) -> ClaimKind {
     match header.kind {
         EventKind::FactSet => ClaimKind::Fact,
@@ -66,21 +66,21 @@ pub(super) fn claim_kind(header: &Header) -> ClaimKind {
     }
 }
 
-/// An act that keeps a claim out of the active set.
+/// An act because of which a claim is not active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveAct {
     /// The event.
     pub id: EventId,
-    /// When.
+    /// The event's clock.
     pub clock: Hlc,
-    /// What takes the claim's place; `None` for a retract.
+    /// The claim that replaces it; `None` for a retract.
     pub successor: Option<ClaimId>,
     /// The acts that its writer had seen.
     pub seen: Vec<EventId>,
 }
 
 impl LiveAct {
-    /// Whether neither writer had seen the other's act.
+    /// Returns whether neither writer had seen the other's act.
     pub fn is_concurrent_with(&self, other: &Self) -> bool {
         !self.seen.contains(&other.id) && !other.seen.contains(&self.id)
     }
@@ -91,15 +91,15 @@ impl LiveAct {
 pub struct ClaimState {
     /// Its status.
     pub status: Status,
-    /// The act that created it was undone.
+    /// Whether the act that created it was undone.
     pub undone: bool,
-    /// The acts that keep it out of the active set, earliest first; without an order of arrival.
+    /// The acts because of which it is not active, earliest first by event clock, whatever the order in which they arrived.
     pub live: Vec<LiveAct>,
 }
 
 impl ClaimState {
-    /// The causes for which what rests on this claim needs review, while it is not active: what took it out, or its own
-    /// id where its creation was undone.
+    /// Returns why the dependents of this claim need review: the acts because of which it is not active, or its own id if its
+    /// creation was undone. Empty while it is active.
     pub fn broken_by(&self, id: ClaimId) -> Vec<EventId> {
         match self.status {
             Status::Active => Vec::new(),
@@ -109,9 +109,9 @@ impl ClaimState {
     }
 }
 
-/// The state of a claim whose creation has effect or not, from the effective acts on it in any order.
+/// Computes the state of a claim from the effective acts on it, given in any order. `created` tells whether its creation has effect.
 ///
-/// A retract outweighs a supersede; a reinstate cancels exactly the acts that its writer had seen.
+/// A retract has precedence over a supersede; a reinstate cancels exactly the acts that its writer had seen.
 pub fn claim_state(created: bool, acts: &[ActOnClaim]) -> ClaimState {
     let cancelled: BTreeSet<EventId> =
         acts.iter().filter(|act| act.kind == ActKind::Reinstate).flat_map(|act| act.seen.iter().copied()).collect();

@@ -1,35 +1,37 @@
-//! Contested claims: replaced, or a fact set, more than once by writers who had not seen each other.
+//! Finds contested claims: those that were replaced, or facts that were set, more than once by writers who had not seen
+//! each other's act.
 
 use std::collections::BTreeSet;
 
 use super::{claim_state::LiveAct, pairs};
 use crate::domain::id::ClaimId;
 
-/// How claims follow one another: what a walk along successors needs to know.
+/// Access to the successors of claims, for a walk along replacements.
 pub trait Lineage {
-    /// What an answer may fail with.
+    /// The error of a read.
     type Error;
 
-    /// The claims that replaced a claim, by live acts.
+    /// Returns the claims that replaced a claim by live acts.
     fn successors(&self, claim: &ClaimId) -> Result<Vec<ClaimId>, Self::Error>;
 
-    /// Whether a claim is active; not, where it is unknown.
+    /// Returns whether a claim is active; false if it is unknown.
     fn is_active(&self, claim: &ClaimId) -> Result<bool, Self::Error>;
 
-    /// Whether an exception or a dismissal has settled this pair.
+    /// Returns whether an exception or a dismissal has settled this pair.
     fn is_settled(&self, one: &ClaimId, other: &ClaimId) -> Result<bool, Self::Error>;
 }
 
-/// Claims of which a person has to choose one, since writers replaced or withdrew them without having seen each other's act.
+/// Claims from which a person has to choose, because writers replaced or withdrew them without having seen each other's act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contest {
     /// The claims, sorted by id; at least two.
     pub members: Vec<ClaimId>,
-    /// Every pair of them was settled by an exception or a dismissal.
+    /// Whether every pair of them was settled by an exception or a dismissal.
     pub settled: bool,
 }
 
-/// The active claims that stand in the place of `from`: themselves if active, and what is reached along live successors.
+/// Returns the active claims that hold in place of `from`: those that are active themselves, and those that are reached along live
+/// successors.
 pub fn active_heads<L: Lineage>(from: &[ClaimId], lineage: &L) -> Result<BTreeSet<ClaimId>, L::Error> {
     let mut heads = BTreeSet::new();
     let mut visited: BTreeSet<ClaimId> = from.iter().copied().collect();
@@ -48,8 +50,8 @@ pub fn active_heads<L: Lineage>(from: &[ClaimId], lineage: &L) -> Result<BTreeSe
     Ok(heads)
 }
 
-/// Whether a guarded claim is contested: at least two live successors that lead to at least two active claims, or a live
-/// retract and a live supersede that had not seen each other, where the latter leads to an active claim.
+/// Returns the contest of a guarded claim, if it is contested. It is if at least two live successors lead to at least two
+/// active claims, or if a live retract and a live supersede had not seen each other and the latter leads to an active claim.
 pub fn contest<L: Lineage>(claim: ClaimId, live: &[LiveAct], lineage: &L) -> Result<Option<Contest>, L::Error> {
     if live.len() < 2 {
         return Ok(None);
@@ -80,7 +82,7 @@ pub fn contest<L: Lineage>(claim: ClaimId, live: &[LiveAct], lineage: &L) -> Res
     of_members(members, lineage)
 }
 
-/// Whether a fact's key is contested: at least two active facts carry it.
+/// Returns the contest of a fact's key, if it is contested: at least two active facts have it.
 pub fn contest_of_key<L: Lineage>(
     active: impl IntoIterator<Item = ClaimId>,
     lineage: &L,
@@ -97,7 +99,7 @@ pub(super) fn of_members<L: Lineage>(members: BTreeSet<ClaimId>, lineage: &L) ->
     Ok(Some(Contest { members, settled }))
 }
 
-/// Whether every pair of `members` was settled by an exception or a dismissal.
+/// Returns whether every pair of `members` was settled by an exception or a dismissal.
 pub fn all_settled<L: Lineage>(members: &[ClaimId], lineage: &L) -> Result<bool, L::Error> {
     for (one, other) in pairs(members) {
         if !lineage.is_settled(&one, &other)? {

@@ -1,10 +1,10 @@
-//! What a set of events means: the state of each claim, and the conflict cards.
+//! Derives the state of each claim, and the conflict cards, from a set of events.
 //!
-//! Pure functions. The store feeds them from its tables as events arrive; [`project`] feeds them from a whole set. Both
-//! give the same, in whatever order the events came and however often.
+//! Pure functions. The store calls them with data from its tables as events arrive; [`project`] calls them with a whole
+//! set. Both give the same result, whatever the order of the events and however often they arrive.
 //!
-//! An event acts only within its own scope and its own log: an `undo` never reaches the local log, a `local.undo` never
-//! the shared one. Events of a newer format version, and of unknown kinds, are kept and have no effect.
+//! An event acts only within its own scope and its own log: an `undo` never affects the local log, and a `local.undo` never
+//! the shared one. Events of a newer format version and of unknown kinds are kept, but have no effect.
 
 mod card;
 mod circle;
@@ -27,61 +27,61 @@ use super::{
     id::EventId,
 };
 
-/// The local kinds that ergo writes.
+/// The kinds of local events that ergo writes.
 pub mod local {
-    /// The guard refused a new claim: body as of a claim, targets the opposed claims.
+    /// The guard refused a new claim. The body is that of a claim; the targets are the claims that it contradicts.
     pub const REFUSED: &str = "refused";
-    /// A write that may contradict claims in force waits for verdicts: body as of a claim, targets the claims in question.
+    /// A write that may contradict active claims waits for verdicts. The body is that of a claim; the targets are the claims in question.
     pub const HELD: &str = "held";
-    /// The guard's report behind a refusal; targets the refusal, then the opposed claims.
+    /// The guard's report on a refused write. The targets are the refusal, then the claims that it contradicts.
     pub const EVIDENCE: &str = "evidence";
-    /// An audit found that `targets` contradict each other; data is the guard's report.
+    /// An audit found that `targets` contradict each other. The data is the guard's report.
     pub const FOUND: &str = "found";
-    /// A language model finds that `targets`, in the order of the story, leave open what holds; data is its question as a guard's report,
-    /// with category and rule.
+    /// A language model finds that `targets`, in the order of the story, leave open which claim holds. The data is its question as a guard's
+    /// report, with confusion and rule.
     pub const ASKED: &str = "asked";
-    /// An agent, who may only propose, wants `targets` retracted: the reason is the body's.
+    /// An agent proposes to retract `targets`, because it may only propose. The reason is in the body.
     pub const PROPOSED: &str = "proposed";
-    /// A card was settled; targets the new claim, or the members.
+    /// A card was settled. The targets are the new claim or the members.
     pub const SETTLED: &str = "settled";
-    /// A refused new claim was dropped.
+    /// A refused new claim was discarded.
     pub const DISCARD: &str = "discard";
-    /// A card was put off.
+    /// A card was snoozed.
     pub const SNOOZE: &str = "snooze";
     /// Cancels the effect of local events.
     pub const UNDO: &str = "undo";
     /// Drops the bodies of local events.
     pub const REDACT: &str = "redact";
-    /// A claim was stored although the guard warned; targets the claim, then what it may not fit with. No words in the body.
+    /// A claim was stored with a warning. The targets are the claim, then the claims that it may contradict. The body contains no text.
     pub const WARNED: &str = "warned";
-    /// An agent stored a claim past a block; targets the claim, then what blocked it.
+    /// An agent stored a claim as an exception although the guard blocked it. The targets are the claim, then those that it contradicts.
     pub const FORCED: &str = "forced";
-    /// An agent retracted a person's claim; the target.
+    /// An agent retracted a person's claim, the target.
     pub const RETRACTED: &str = "retracted";
-    /// A person has looked at notices; the targets.
+    /// A person has reviewed notices, the targets.
     pub const SEEN: &str = "seen";
-    /// A piece of a file, for reference: the text is the statement, where it stands the data (see [`crate::domain::ChunkPlace`]).
+    /// A chunk of an ingested file. Its text is the statement, and its location the data (see [`crate::domain::ChunkPlace`]).
     pub const CHUNK: &str = "chunk";
-    /// Chunks whose text is no longer in their file; the targets.
+    /// The chunks in the targets are no longer in their file.
     pub const CHUNK_GONE: &str = "chunk_gone";
-    /// What a person should have a look at although nothing waits for them: see [`super::is_notice`].
+    /// The kinds of notices: see [`super::is_notice`].
     pub const NOTICES: [&str; 3] = [WARNED, FORCED, RETRACTED];
 }
 
-/// Under this the store lists the events that are notices; the id of nothing.
+/// A constant in place of an event id, under which the store lists the notices. No event has this id.
 pub const NOTICE_LIST: EventId = EventId(*b"ergo/list/notices/1\0\0\0\0\0\0\0\0\0\0\0\0\0");
 
-/// Whether an event of this kind is a notice: something that was done, and that a person should have a look at.
+/// Returns whether an event of this kind is a notice: it reports something that was done and that a person should look at.
 pub fn is_notice(kind: &EventKind) -> bool {
     matches!(kind, EventKind::Local(kind) if local::NOTICES.contains(&kind.as_str()))
 }
 
-/// Whether an event belongs to the local log, which never syncs.
+/// Returns whether an event belongs to the local log, which never syncs.
 pub fn is_local(header: &Header) -> bool {
     matches!(header.kind, EventKind::Local(_))
 }
 
-/// What an event does, as far as this version understands it: anything of a newer format is [`EventKind::Unknown`].
+/// Returns the kind of an event as this version understands it: [`EventKind::Unknown`] for any event of a newer format.
 pub fn understood(header: &Header) -> EventKind {
     if header.version == VERSION {
         header.kind.clone()
@@ -90,23 +90,23 @@ pub fn understood(header: &Header) -> EventKind {
     }
 }
 
-/// Whether this is the local kind `name`, one of [`local`].
+/// Returns whether this is the local kind `name`, one of [`local`].
 pub fn is_local_kind(kind: &EventKind, name: &str) -> bool {
     matches!(kind, EventKind::Local(kind) if kind == name)
 }
 
-/// Whether an event of this kind keeps a write that is not stored: refused, or held until it is judged.
+/// Returns whether an event of this kind keeps a write that is not stored, because it was refused, or held until it is judged.
 pub fn is_unstored(kind: &EventKind) -> bool {
     is_local_kind(kind, local::REFUSED) || is_local_kind(kind, local::HELD)
 }
 
-/// Whether an event of this kind cancels others.
+/// Returns whether an event of this kind undoes others.
 pub fn is_undo(kind: &EventKind) -> bool {
     *kind == EventKind::Undo || is_local_kind(kind, local::UNDO)
 }
 
-/// Kinds of events that never are what somebody means by "my last act": undoing itself, and writes that were not stored, which changed nothing.
-/// A redaction is one: undo says that it cannot be undone, and does not take back the act before it in its place.
+/// Kinds of events that nobody means by "my last act": undo itself, and writes that were not stored, which changed nothing. A redaction
+/// is not among them: undo then says that it cannot be undone, instead of undoing the act before it.
 const NEVER_LAST: [&str; 9] = [
     "undo",
     "local.undo",
@@ -119,41 +119,41 @@ const NEVER_LAST: [&str; 9] = [
     "chunk_gone",
 ];
 
-/// Whether an event of this kind may be what somebody means by their last act, which `undo` takes back.
+/// Returns whether `undo` without an id may choose an event of this kind as the caller's last act.
 pub fn may_be_last_act(kind: &str) -> bool {
     !NEVER_LAST.contains(&kind) && !kind.starts_with("roster.")
 }
 
-/// Whether an event of this kind drops bodies.
+/// Returns whether an event of this kind drops the bodies of others.
 pub fn is_redact(kind: &EventKind) -> bool {
     *kind == EventKind::Redact || is_local_kind(kind, local::REDACT)
 }
 
-/// Whether an event of this kind may make claims active that are older than it.
+/// Returns whether an event of this kind may make older claims active again.
 pub fn may_revive(kind: &EventKind) -> bool {
     let revives =
         matches!(kind, EventKind::Reinstate | EventKind::Resolve(_) | EventKind::Roster(_) | EventKind::Unknown(_));
     revives || is_undo(kind)
 }
 
-/// Whether an event of this kind is a piece of a file, for reference.
+/// Returns whether an event of this kind is a chunk of an ingested file.
 pub fn is_chunk(kind: &EventKind) -> bool {
     *kind == EventKind::Chunk || is_local_kind(kind, local::CHUNK)
 }
 
-/// Whether an event of this kind takes chunks out.
+/// Returns whether an event of this kind removes chunks.
 pub fn is_chunk_gone(kind: &EventKind) -> bool {
     *kind == EventKind::ChunkGone || is_local_kind(kind, local::CHUNK_GONE)
 }
 
-/// Whether an event has effect, given whether each event that undoes it has. A redaction cannot be undone.
+/// Returns whether an event has effect, given whether each event that undoes it has. A redaction cannot be undone.
 ///
-/// Ids are content hashes, so an event is always made after what it undoes: the recursion ends.
+/// A caller's recursion ends: ids are content hashes, so an event is always created after those that it undoes.
 pub fn is_effective(kind: &EventKind, undoers: impl IntoIterator<Item = bool>) -> bool {
     is_redact(kind) || !undoers.into_iter().any(|effective| effective)
 }
 
-/// The pairs of a list, each once.
+/// Returns all pairs of a list, each once.
 pub fn pairs(members: &[EventId]) -> impl Iterator<Item = (EventId, EventId)> + '_ {
     members.iter().enumerate().flat_map(|(i, a)| members[i + 1..].iter().map(|b| (*a, *b)))
 }

@@ -1,5 +1,5 @@
-//! The projection of a whole set of events at once: the plain statement of the rules, which the store's incremental
-//! work is measured against (tests, `ergo doctor`), and which answers `as_of`.
+//! Projects a whole set of events at once. This is the reference implementation of the rules: tests and `ergo doctor` compare
+//! the store's incremental projection with it, and reads with `as_of` use it.
 
 mod cards;
 mod claims;
@@ -13,10 +13,10 @@ use crate::domain::{
     guard_report::PairCheck,
 };
 
-/// What is derived about a claim.
+/// The derived state of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimFacts {
-    /// Where it belongs.
+    /// Its scope.
     pub scope: Scope,
     /// Its kind.
     pub kind: ClaimKind,
@@ -24,7 +24,7 @@ pub struct ClaimFacts {
     pub status: Status,
     /// Its flags; `expired` is never set here.
     pub flags: Flags,
-    /// The acts that keep it out of the active set, earliest first.
+    /// The acts because of which it is not active, earliest first.
     pub live: Vec<EventId>,
     /// The claims that replaced it.
     pub replaced_by: BTreeSet<ClaimId>,
@@ -32,35 +32,35 @@ pub struct ClaimFacts {
     pub premises: BTreeSet<ClaimId>,
     /// Its active dependents.
     pub dependents: BTreeSet<ClaimId>,
-    /// Why it needs, or would need, review.
+    /// The events because of which it needs review, or would if it were active.
     pub causes: BTreeSet<EventId>,
 }
 
-/// What is derived about a card. Cards that were true once and left no event behind are not part of the projection.
+/// The derived state of a card. Cards that are no longer valid and have no event are not part of the projection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardFacts {
-    /// Where it comes from.
+    /// Its origin.
     pub kind: CardKind,
-    /// Where it belongs.
+    /// Its scope.
     pub scope: Scope,
-    /// Whether it waits.
+    /// Whether it is open.
     pub open: bool,
-    /// What it opposed is no longer active.
+    /// Whether its claims are no longer active, so that nothing is left to settle.
     pub moot: bool,
-    /// The claims on it, and the new claim.
+    /// Its claims, including the new claim of a write that was not stored.
     pub members: BTreeSet<EventId>,
     /// The event that settled it.
     pub settled: Option<EventId>,
-    /// Until when it is put off.
+    /// The end of its snooze, in milliseconds since the Unix epoch.
     pub snoozed_until: Option<u64>,
 }
 
-/// What a set of events means.
+/// The derived state of a set of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Projection {
-    /// Events without effect: they were undone.
+    /// Events without effect, because they were undone.
     pub undone: BTreeSet<EventId>,
-    /// Events without a body: it is to be dropped, or never came.
+    /// Events without a body, because it must be dropped or was never received.
     pub redacted: BTreeSet<EventId>,
     /// The claims.
     pub claims: BTreeMap<ClaimId, ClaimFacts>,
@@ -97,8 +97,8 @@ struct ProjectedEvent<'a> {
 
 struct EventSet<'a> {
     events: BTreeMap<EventId, ProjectedEvent<'a>>,
-    /// What each event is a target of.
-    pointing: HashMap<EventId, Vec<EventId>>,
+    /// The events of the same scope that have an event among their targets.
+    targeted_by: HashMap<EventId, Vec<EventId>>,
     undone: BTreeSet<EventId>,
     redacted: BTreeSet<EventId>,
     states: BTreeMap<ClaimId, ClaimState>,
@@ -107,9 +107,9 @@ struct EventSet<'a> {
     settled: HashMap<ClaimId, Vec<usize>>,
     /// The local events that refer to a card.
     notes: HashMap<CardId, Vec<EventId>>,
-    /// The narrowings that name a claim as the one for which another stands.
+    /// The narrowings of a claim of the organisation's level.
     narrowings: HashMap<ClaimId, Vec<EventId>>,
-    /// The claims as which acts stored refused writes here, each with its act.
+    /// The claims as which acts on this device stored refused writes, each with its act.
     stored: HashSet<(OpId, DeviceId, ClaimId)>,
 }
 
@@ -125,17 +125,17 @@ impl<'a> EventSet<'a> {
             });
             item.body = item.body.take().or(body);
         }
-        let mut pointing: HashMap<EventId, Vec<EventId>> = HashMap::new();
+        let mut targeted_by: HashMap<EventId, Vec<EventId>> = HashMap::new();
         for (id, item) in &items {
             for target in item.header.targets.iter().collect::<BTreeSet<_>>() {
                 if items.get(target).is_some_and(|other| other.header.scope == item.header.scope) {
-                    pointing.entry(*target).or_default().push(*id);
+                    targeted_by.entry(*target).or_default().push(*id);
                 }
             }
         }
         Self {
             events: items,
-            pointing,
+            targeted_by,
             undone: BTreeSet::new(),
             redacted: BTreeSet::new(),
             states: BTreeMap::new(),
@@ -147,8 +147,12 @@ impl<'a> EventSet<'a> {
         }
     }
 
-    fn pointing_at(&self, id: &EventId) -> impl Iterator<Item = (EventId, &ProjectedEvent<'a>)> {
-        self.pointing.get(id).into_iter().flatten().filter_map(|from| self.events.get(from).map(|item| (*from, item)))
+    fn events_targeting(&self, id: &EventId) -> impl Iterator<Item = (EventId, &ProjectedEvent<'a>)> {
+        self.targeted_by
+            .get(id)
+            .into_iter()
+            .flatten()
+            .filter_map(|from| self.events.get(from).map(|item| (*from, item)))
     }
 
     fn effective(&self, id: &EventId) -> bool {

@@ -1,15 +1,15 @@
-//! Which claims need review: those that rest, directly or through others, on a premise that is no longer active.
+//! Finds the claims that need review: those that depend, directly or indirectly, on a premise that is no longer active.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::id::{ClaimId, EventId};
 
-/// A claim on which another rests.
+/// A claim on which another depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Premise {
     /// The premise.
     pub id: ClaimId,
-    /// Empty while it is active; else the live acts that took it out, or its own id where its creation was undone.
+    /// Empty while it is active; otherwise the live acts on it, or its own id if its creation was undone.
     pub broken_by: Vec<EventId>,
 }
 
@@ -22,18 +22,18 @@ pub struct PremisesOf {
     pub acknowledged: BTreeSet<EventId>,
 }
 
-/// Why each claim needs review; empty sets for those that do not.
+/// Computes why each claim needs review: a set of events, empty for a claim that needs none.
 ///
-/// `claims` are to be computed; `known` are causes of premises that are not among them. The causes of a claim are those
-/// of its premises and what broke them, without what was acknowledged: the least solution, so that premises in a circle
-/// do not hold each other up.
+/// `known` are the causes of premises that are not among `claims`. The causes of a claim are those of its premises and the
+/// acts on these, except the acknowledged ones. The result is the least fixed point, so that premises in a circle do not
+/// keep each other's causes alive.
 pub fn causes(
     claims: &BTreeMap<ClaimId, PremisesOf>,
     known: &BTreeMap<ClaimId, BTreeSet<EventId>>,
 ) -> BTreeMap<ClaimId, BTreeSet<EventId>> {
     let mut dependents: BTreeMap<ClaimId, Vec<ClaimId>> = BTreeMap::new();
-    for (claim, rest) in claims {
-        for premise in &rest.premises {
+    for (claim, own) in claims {
+        for premise in &own.premises {
             dependents.entry(premise.id).or_default().push(*claim);
         }
     }
@@ -41,15 +41,15 @@ pub fn causes(
         claims.keys().map(|claim| (*claim, BTreeSet::new())).collect();
     let mut next: Vec<ClaimId> = claims.keys().copied().collect();
     while let Some(claim) = next.pop() {
-        let Some(rest) = claims.get(&claim) else { continue };
+        let Some(own) = claims.get(&claim) else { continue };
         let mut found = BTreeSet::new();
-        for premise in &rest.premises {
+        for premise in &own.premises {
             found.extend(premise.broken_by.iter().copied());
             if let Some(inherited) = causes.get(&premise.id).or_else(|| known.get(&premise.id)) {
                 found.extend(inherited.iter().copied());
             }
         }
-        found.retain(|cause| !rest.acknowledged.contains(cause));
+        found.retain(|cause| !own.acknowledged.contains(cause));
         if causes.get(&claim) != Some(&found) {
             causes.insert(claim, found);
             next.extend(dependents.get(&claim).into_iter().flatten());

@@ -1,11 +1,11 @@
-//! Finds the pairs of claims that have been settled and get no further card.
+//! Decides which pairs of claims are settled, so that they get no further card.
 
 use crate::domain::{
     event::ResolveAct,
     id::{ClaimId, EventId},
 };
 
-/// An effective `resolve` event, with the claims that its act created.
+/// An effective `resolve` event and the claims that its act created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settlement {
     /// The event.
@@ -14,15 +14,15 @@ pub struct Settlement {
     pub act: ResolveAct,
     /// The members of the card.
     pub targets: Vec<EventId>,
-    /// The claims that events of the same act, by the same device, created.
+    /// The claims that the same act on the same device created.
     pub created: Vec<ClaimId>,
 }
 
-/// Whether this settlement keeps two claims from being opposed again.
+/// Returns whether a settlement settles a pair of claims, so that no further card opposes them.
 ///
-/// An exception and a dismissal settle every pair of members; what they store is a member itself. One act may settle many
-/// cards, so what it created besides says nothing about this card. A narrowing settles the pairs of the claims that were
-/// stored along with it and the members. The other acts settle by taking claims away.
+/// An exception and a dismissal settle every pair of members; a claim that they store is itself a member. One act may
+/// settle many cards, so other claims that it created do not concern this card. A narrowing settles each pair of a claim
+/// that its act created and a member. The other acts settle no pair: they make claims inactive.
 pub fn settles(settlement: &Settlement, one: &ClaimId, other: &ClaimId) -> bool {
     let target = |id| settlement.targets.contains(id);
     let created = |id| settlement.created.contains(id);

@@ -1,4 +1,4 @@
-//! Which events a team accepts.
+//! Decides which events a team accepts.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
@@ -10,22 +10,22 @@ use crate::domain::{
     scope::Scope,
 };
 
-/// Why an event is not taken: it waits in quarantine, and is looked at again when the roster changes.
+/// Why an event is not accepted. It waits in quarantine, and is checked again when the roster changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Refusal {
     /// Its author never belonged to the team.
     NotAMember,
-    /// Its author may not write into that scope, or the team does not share it.
+    /// Its author may not write into its scope, or the team does not share the scope.
     NoGrant,
     /// Its author may only read.
     Reader,
     /// It was written after its author was revoked, or is on the other branch of a forked chain.
     AfterCut,
-    /// It is from before the team, and nobody took it in.
+    /// It was written before the scope was the team's, and nobody has adopted it.
     NotAdopted,
     /// It belongs to another team.
     WrongTeam,
-    /// A roster event among claims, or the reverse.
+    /// It is a roster event outside the roster's scope, or another event within it.
     Misplaced,
     /// Its clock is more than a day ahead of this machine's.
     Clock,
@@ -47,7 +47,7 @@ impl Refusal {
         (Self::Clock, "clock", "its clock is more than a day ahead of this machine's"),
     ];
 
-    /// The stable code.
+    /// Returns the stable code.
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(refusal, ..)| *refusal == self).map_or("", |(_, code, _)| code)
     }
@@ -71,17 +71,17 @@ impl FromStr for Refusal {
     }
 }
 
-/// What a team takes of one chain.
+/// Which part of a chain a team accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// Why what lies beyond `upto` is refused; `None`: all is taken.
+    /// Why the events beyond `upto` are refused; `None` if all are accepted.
     pub refusal: Option<Refusal>,
-    /// The last events that are taken nevertheless, with what comes before them.
+    /// The last events that are accepted nevertheless, as are those before them.
     pub upto: BTreeSet<(u64, EventId)>,
 }
 
 impl Admission {
-    /// Whether the event with this place in the chain is taken.
+    /// Checks whether the team accepts the event at this position of the chain.
     pub fn of(&self, seq: u64, id: &EventId) -> Result<(), Refusal> {
         let Some(refusal) = self.refusal else { return Ok(()) };
         let taken = self.upto.iter().any(|(last, event)| seq < *last || seq == *last && event == id);
@@ -98,16 +98,17 @@ impl Admission {
 }
 
 impl Roster {
-    /// Whether the team takes an event with this id and header. Depends on the roster alone: not on order, not on a clock.
+    /// Checks whether the team accepts an event with this id and header. The result depends on the roster alone, not on the
+    /// order of events or on a clock.
     ///
-    /// Where a chain that was cut forks below the cut, the side that does not lead to it is not told apart here: the
-    /// store, which has the chain, does.
+    /// If a chain forks before the point where it was cut, both branches are accepted here up to the cut. The store, which has
+    /// the chain, refuses the branch that does not lead to the cut.
     pub fn admits(&self, id: &EventId, header: &Header) -> Result<(), Refusal> {
         let misplaced = Err(Refusal::Misplaced);
         if *id == self.team {
             return Ok(());
         }
-        // No chain is that long, and stores count in signed numbers.
+        // No chain is that long, and stores use signed numbers.
         if header.seq >= i64::MAX.cast_unsigned() {
             return misplaced;
         }
@@ -137,7 +138,7 @@ impl Roster {
         self.admission(&header.scope, &chain).of(header.seq, id)
     }
 
-    /// What the team takes of a chain of one of its scopes, beside events that an admin accepted one by one.
+    /// Returns which part of a chain of one of its scopes the team accepts, besides events that an admin accepted individually.
     pub fn admission(&self, scope: &Scope, chain: &Chain) -> Admission {
         let key = (scope.clone(), chain.author, chain.epoch);
         if chain.adopted {

@@ -1,12 +1,13 @@
-//! The order in which roster events are read.
+//! Sorts roster events in causal order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::domain::{SignedEvent, id::EventId};
 
-/// The events whose causal past is here, each after what it had seen.
+/// Returns the events whose causal past is complete, each after those that its author had seen.
 ///
-/// An event waits for what it names. One that does not follow its `prev` in the chain never counts, nor does what rests on it.
+/// An event that names a missing one is left out, and so is an event that does not follow its `prev` in the chain, with all events
+/// that name either.
 pub(super) fn in_causal_order(all: &BTreeMap<EventId, &SignedEvent>) -> Vec<EventId> {
     let mut waiting: HashMap<EventId, usize> = HashMap::new();
     let mut next: HashMap<EventId, Vec<EventId>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! What roster events say.
+//! The content of roster events.
 
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
@@ -11,22 +11,22 @@ use crate::domain::{
     scope::Scope,
 };
 
-/// What a roster event does.
+/// The kind of a roster event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RosterAct {
-    /// The team begins.
+    /// Creates the team.
     Create,
     /// Admits a device, or admits it again.
     Add,
-    /// A device may do other things than before.
+    /// Changes what a device may do.
     Grant,
-    /// A device, or the team, gets another name.
+    /// Renames a device or the team.
     Rename,
     /// Revokes a device.
     Revoke,
     /// The author leaves.
     Leave,
-    /// A scope with its history is taken in.
+    /// Adopts a scope with its history.
     Adopt,
     /// Accepts refused events.
     Accept,
@@ -44,12 +44,12 @@ impl RosterAct {
         (Self::Accept, "accept"),
     ];
 
-    /// The word in the event's kind, after `roster.`.
+    /// Returns the word in the event's kind after `roster.`.
     pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(act, _)| *act == self).map_or("", |(_, word)| word)
     }
 
-    /// The act of that word.
+    /// Returns the act with this word.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == word).map(|(act, _)| *act)
     }
@@ -88,7 +88,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The word used on the wire and on screen.
+    /// Returns the word used in JSON and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reader => "reader",
@@ -115,19 +115,19 @@ impl FromStr for Role {
     }
 }
 
-/// Which scopes of a team, by their names there.
+/// A selection of a team's scopes, by their names in the team.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Granted {
-    /// All of them, those to come included.
+    /// All scopes, including future ones.
     #[n(0)]
     All,
-    /// These.
+    /// Only these scopes.
     #[n(1)]
     Only(#[n(0)] BTreeSet<Scope>),
 }
 
 impl Granted {
-    /// Whether a scope is among them.
+    /// Returns whether the selection contains a scope.
     pub fn contains(&self, scope: &Scope) -> bool {
         match self {
             Self::All => true,
@@ -135,7 +135,7 @@ impl Granted {
         }
     }
 
-    /// Whether everything in `other` is among them.
+    /// Returns whether the selection contains everything in `other`.
     pub fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::All, _) => true,
@@ -145,30 +145,31 @@ impl Granted {
     }
 }
 
-/// What a device may do, and where.
+/// The role of a device, and the scopes for which it has it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Grant {
-    /// What.
+    /// The role.
     #[n(0)]
     pub role: Role,
-    /// Where.
+    /// The scopes.
     #[n(1)]
     pub scopes: Granted,
 }
 
 impl Grant {
-    /// Whether it allows all that `other` does.
+    /// Returns whether it allows everything that `other` allows.
     pub fn covers(&self, other: &Self) -> bool {
         self.role >= other.role && self.scopes.covers(&other.scopes)
     }
 }
 
-/// The last event of a device's chain that counts: what it wrote after it is refused, whatever date it bears.
+/// The last accepted event of a device's chain. Later events of the chain are refused, whatever their date.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct ChainCut {
-    /// The scope of the chain, by its name in the team. Of the roster counts what the author of the cut had seen.
+    /// The scope of the chain, by its name in the team. Cuts of the roster's scope are not needed: there, the events count that the
+    /// author of the cut had seen.
     #[n(0)]
     pub scope: Scope,
     /// The epoch of the chain.
@@ -182,11 +183,11 @@ pub struct ChainCut {
     pub id: EventId,
 }
 
-/// The last event of a chain that was written before the team.
+/// The last event of an adopted chain, which was written before the scope was the team's.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(map)]
 pub struct ChainHead {
-    /// Who wrote the chain.
+    /// The device that wrote the chain.
     #[n(0)]
     pub author: DeviceId,
     /// Its epoch.
@@ -200,19 +201,19 @@ pub struct ChainHead {
     pub id: EventId,
 }
 
-/// The payload of a roster event, in its body.
+/// The change that a roster event makes, in its body.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum RosterChange {
-    /// The team begins, with its founder as admin.
+    /// Creates the team, with its founder as admin.
     #[n(0)]
     Create {
         /// The team's name.
         #[n(0)]
         name: String,
-        /// Whose device the founder's is.
+        /// The founder's person.
         #[n(1)]
         person: String,
-        /// What the device is called.
+        /// The name of the founder's device.
         #[n(2)]
         device_name: String,
     },
@@ -222,36 +223,36 @@ pub enum RosterChange {
         /// The device.
         #[n(0)]
         device: DeviceId,
-        /// Whose it is.
+        /// Its owner.
         #[n(1)]
         person: String,
-        /// What it is called.
+        /// Its name.
         #[n(2)]
         name: String,
         /// What it may do.
         #[n(3)]
         grant: Grant,
     },
-    /// A device may do other things.
+    /// Changes what a device may do.
     #[n(2)]
     Grant {
         /// The device.
         #[n(0)]
         device: DeviceId,
-        /// What it may do from now on.
+        /// Its new grant.
         #[n(1)]
         grant: Grant,
-        /// What it wrote until now, which stays although the new grant would not allow it.
+        /// The ends of what it wrote until now, which stays although the new grant would not allow it.
         #[n(2)]
         cuts: Vec<ChainCut>,
     },
-    /// A device, or the team where none is named, gets another name.
+    /// Renames a device or the team.
     #[n(3)]
     Rename {
-        /// The device.
+        /// The device; absent for the team.
         #[n(0)]
         device: Option<DeviceId>,
-        /// The name.
+        /// The new name.
         #[n(1)]
         name: String,
     },
@@ -261,27 +262,27 @@ pub enum RosterChange {
         /// The device.
         #[n(0)]
         device: DeviceId,
-        /// What it wrote until now, which stays.
+        /// The ends of what it wrote until now, which stays.
         #[n(1)]
         cuts: Vec<ChainCut>,
     },
     /// The author leaves.
     #[n(5)]
     Leave {
-        /// What it wrote until now, which stays.
+        /// The ends of what it wrote until now, which stays.
         #[n(0)]
         cuts: Vec<ChainCut>,
     },
-    /// A scope, or more of its history, is taken in.
+    /// Adopts a scope, or more of its history.
     #[n(6)]
     Adopt {
-        /// Its name, here and in the team.
+        /// The scope, by its name in the team.
         #[n(0)]
         scope: Scope,
-        /// The remote URL or common directory of the project, where it is known.
+        /// The URL of the project's git remote, or its common directory, if known.
         #[n(1)]
         identity: Option<String>,
-        /// The chains that are taken in, up to these events.
+        /// The last events of the chains that are adopted.
         #[n(2)]
         heads: Vec<ChainHead>,
     },
@@ -295,7 +296,7 @@ pub enum RosterChange {
 }
 
 impl RosterChange {
-    /// The act that it belongs to.
+    /// Returns the kind of event to which the change belongs.
     pub fn act(&self) -> RosterAct {
         match self {
             Self::Create { .. } => RosterAct::Create,
@@ -309,7 +310,7 @@ impl RosterChange {
         }
     }
 
-    /// Whether the names in it are not empty and not overlong; an event whose names are not has no effect.
+    /// Returns whether its names are neither empty nor too long. Otherwise the event has no effect.
     pub fn is_well_formed(&self) -> bool {
         let named = |name: &String| !name.trim().is_empty() && name.len() <= MAX_NAME;
         match self {

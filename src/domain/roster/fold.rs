@@ -1,13 +1,12 @@
 //! Computes the roster from a set of roster events.
 //!
-//! There are three steps, each a function of the set alone:
+//! There are three steps, each of which depends on the set alone:
 //!
-//! 1. An event is *valid* if its author was allowed to do it by the roster that it had seen, which is that of its
-//!    causal past.
-//! 2. A valid event *counts* if its author was let in by one that counts, unless the author was revoked by somebody who
-//!    had not seen it. Revoking and leaving always count: two admins who revoke each other without having seen the
+//! 1. An event is *valid* if the roster of its causal past, which its author had seen, allowed the author to do it.
+//! 2. A valid event *counts* if its author was admitted by an event that counts, unless the author was revoked by somebody
+//!    who had not seen it. Revoking and leaving always count: two admins who revoke each other without having seen the
 //!    other's act are both removed.
-//! 3. Of the events that count for a device, those decide that no other one has seen; among several, the latest by
+//! 3. Of the events that count for a device, the ones that no other of them has seen decide; among several, the latest by
 //!    clock and id.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,18 +23,18 @@ use crate::domain::{
 };
 
 impl Roster {
-    /// The roster of `team` that a set of verified events makes, given in any order, with or without repeats; events of
-    /// other scopes are left out. `None` where the event that founds the team is not among them.
+    /// Computes the roster of `team` from a set of verified events, given in any order, with or without repeats. Events of
+    /// other scopes are ignored. Returns `None` if the event that founds the team is not among them.
     pub fn of<'a>(team: EventId, events: impl IntoIterator<Item = &'a SignedEvent>) -> Option<Self> {
         Graph::of(team, events)?.roster()
     }
 }
 
-/// A set of events, by their places.
+/// A set of events as a bit set of their indexes in [`Graph::nodes`].
 #[derive(Clone, PartialEq)]
-struct Set(Vec<u64>);
+struct NodeSet(Vec<u64>);
 
-impl Set {
+impl NodeSet {
     fn new(len: usize) -> Self {
         Self(vec![0; len.div_ceil(64)])
     }
@@ -55,29 +54,30 @@ impl Set {
     }
 }
 
-/// An event whose causal past is known.
+/// An event whose causal past is complete.
 struct Node {
     id: EventId,
     author: DeviceId,
     clock: Hlc,
     change: Option<RosterChange>,
-    /// What its author had seen, all the way back.
-    past: Set,
-    /// Its author might do it.
+    /// Its causal past: all events that its author had seen, directly or indirectly.
+    past: NodeSet,
+    /// Whether its author was allowed to do it.
     valid: bool,
-    /// Its author was an admin in its past.
+    /// Whether its author was an admin according to its past.
     by_admin: bool,
 }
 
-/// The events of a team by place: each after what it had seen.
+/// The roster events of a team in causal order.
 struct Graph {
     team: EventId,
     scope: Scope,
     nodes: Vec<Node>,
-    places: HashMap<EventId, usize>,
-    /// The positions of the changes that concern a device.
+    /// The index of each event in `nodes`.
+    indexes: HashMap<EventId, usize>,
+    /// The indexes of the valid changes that concern a device.
     about: BTreeMap<DeviceId, Vec<usize>>,
-    /// The positions of the valid events that let a device in.
+    /// The indexes of the valid events that admit a device.
     admissions: Vec<usize>,
     heads: Vec<EventId>,
 }
@@ -101,7 +101,7 @@ impl Graph {
             team,
             scope,
             nodes: Vec::with_capacity(order.len()),
-            places: order.iter().enumerate().map(|(at, id)| (*id, at)).collect(),
+            indexes: order.iter().enumerate().map(|(at, id)| (*id, at)).collect(),
             about: BTreeMap::new(),
             admissions: Vec::new(),
             heads: Vec::new(),
@@ -119,9 +119,9 @@ impl Graph {
 
     fn push(&mut self, event: &SignedEvent, len: usize) {
         let header = &event.header;
-        let mut past = Set::new(len);
+        let mut past = NodeSet::new(len);
         for id in header.prev.iter().chain(&header.seen) {
-            if let Some(at) = self.places.get(id) {
+            if let Some(at) = self.indexes.get(id) {
                 past.add(*at);
                 past.add_all(&self.nodes[*at].past);
             }
@@ -157,17 +157,18 @@ impl Graph {
         self.about.get(device).into_iter().flatten().map(|at| (*at, &self.nodes[*at]))
     }
 
-    /// The valid events within `set` by which a device was revoked, or left.
-    fn departures<'a>(&'a self, device: &DeviceId, set: &'a Set) -> impl Iterator<Item = (usize, &'a Node)> {
+    /// Returns the valid events within `set` by which a device was revoked or left.
+    fn departures<'a>(&'a self, device: &DeviceId, set: &'a NodeSet) -> impl Iterator<Item = (usize, &'a Node)> {
         self.about(device).filter(|(at, node)| set.has(*at) && node.departs())
     }
 
-    /// Whether a departure still holds within `set`: nobody who might let the device in again after having seen it.
+    /// Returns whether a departure still holds within `set`, because nobody entitled to it has admitted the device again after having
+    /// seen the departure.
     ///
-    /// A device that was revoked by an event it had not seen cannot do that, even if it was admitted again since: otherwise two
-    /// of them could each depend on the other.
-    fn holds(&self, device: &DeviceId, at: usize, set: &Set) -> bool {
-        let let_in_again = self.about(device).any(|(add, node)| {
+    /// A device that was revoked by an event that it had not seen is not entitled to it, even if it was admitted again since. Otherwise
+    /// the readmissions of two devices could depend on each other.
+    fn holds(&self, device: &DeviceId, at: usize, set: &NodeSet) -> bool {
+        let readmitted = self.about(device).any(|(add, node)| {
             set.has(add)
                 && matches!(node.change, Some(RosterChange::Add { .. }))
                 && node.past.has(at)
@@ -175,11 +176,11 @@ impl Graph {
                     .departures(&node.author, set)
                     .all(|(gone, departure)| node.past.has(gone) || departure.past.has(add))
         });
-        !let_in_again
+        !readmitted
     }
 
-    /// The admissions that count within `set`. Each rests on earlier places alone, so one pass in order decides.
-    fn counting_admissions(&self, set: &Set) -> BTreeSet<usize> {
+    /// Returns the admissions that count within `set`. Each depends on earlier ones only, so one pass in order is enough.
+    fn counting_admissions(&self, set: &NodeSet) -> BTreeSet<usize> {
         let mut counting = BTreeSet::new();
         for at in self.admissions.iter().copied().filter(|at| set.has(*at)) {
             if self.counts(at, set, &counting) {
@@ -189,25 +190,25 @@ impl Graph {
         counting
     }
 
-    /// Whether a valid event counts within `set`, where these earlier `admissions` do.
+    /// Returns whether a valid event counts within `set`, given the earlier `admissions` that count.
     ///
-    /// Its author must have seen itself be let in by one of them. Else a revoked device could act through another one that
-    /// it let in meanwhile.
-    fn counts(&self, at: usize, set: &Set, admissions: &BTreeSet<usize>) -> bool {
+    /// Its author must have seen one of these admissions admit it. Otherwise a revoked device could act through another one
+    /// that it admitted in the meantime.
+    fn counts(&self, at: usize, set: &NodeSet, admissions: &BTreeSet<usize>) -> bool {
         let node = &self.nodes[at];
         let founds = matches!(node.change, Some(RosterChange::Create { .. }));
-        let was_let_in =
+        let was_admitted =
             || founds || self.about(&node.author).any(|(add, _)| node.past.has(add) && admissions.contains(&add));
         node.valid
             && (node.departs()
-                || was_let_in()
+                || was_admitted()
                     && self
                         .departures(&node.author, set)
                         .all(|(gone, departure)| departure.past.has(at) || !self.holds(&node.author, gone, set)))
     }
 
-    /// What a device is within `set`, where these `admissions` count; `None` where it never was in the team.
-    fn standing(&self, device: &DeviceId, set: &Set, admissions: &BTreeSet<usize>) -> Option<Standing> {
+    /// Computes the standing of a device within `set`, given the `admissions` that count; `None` if it was never in the team.
+    fn standing(&self, device: &DeviceId, set: &NodeSet, admissions: &BTreeSet<usize>) -> Option<Standing> {
         let mut granting: Vec<usize> = Vec::new();
         let mut naming: Vec<usize> = Vec::new();
         let mut added: Option<usize> = None;
@@ -237,7 +238,7 @@ impl Graph {
         {
             grant.clone_from(given);
         }
-        // Whoever decides for the team sees all of it.
+        // An admin may read all scopes of the team.
         if grant.role == Role::Admin {
             grant.scopes = Granted::All;
         }
@@ -262,14 +263,14 @@ impl Graph {
             (false, true) => MemberState::Revoked,
             (false, false) => MemberState::Left,
         };
-        // The first event that revoked the device names who did it.
-        let taken = |node: &&&Node| !revoked || matches!(node.change, Some(RosterChange::Revoke { .. }));
-        let first = gone.iter().filter(taken).min_by_key(|node| (node.clock, node.id));
+        // If the device was revoked, the first revocation is its departure, even if it also left.
+        let decides = |node: &&&Node| !revoked || matches!(node.change, Some(RosterChange::Revoke { .. }));
+        let first = gone.iter().filter(decides).min_by_key(|node| (node.clock, node.id));
         let out = first.map(|node| Departure { by: node.author, at: node.clock, event: node.id });
         Some(Standing { added, again, person, name, grant, state, out })
     }
 
-    /// Of several events, the one that decides: among those that no other has seen, the latest by clock and id.
+    /// Returns the one of several events that decides: the latest by clock and id among those that no other of them has seen.
     fn latest(&self, events: &[usize]) -> Option<usize> {
         events
             .iter()
@@ -279,7 +280,7 @@ impl Graph {
     }
 
     fn roster(self) -> Option<Roster> {
-        let mut set = Set::new(self.nodes.len());
+        let mut set = NodeSet::new(self.nodes.len());
         for at in 0..self.nodes.len() {
             set.add(at);
         }
@@ -346,7 +347,7 @@ impl Graph {
         }
     }
 
-    fn disputes(&self, set: &Set) -> Vec<Dispute> {
+    fn disputes(&self, set: &NodeSet) -> Vec<Dispute> {
         let mut found = BTreeSet::new();
         for (device, events) in &self.about {
             for at in events {
@@ -378,7 +379,7 @@ impl Roster {
         }
     }
 
-    /// Takes adoptions in, the earliest first. Only an admin makes a scope one of the team's.
+    /// Applies adoptions, given the earliest first. Only an admin's adoption adds a scope to the team.
     fn adopt(&mut self, adoptions: &[&Node]) {
         for node in adoptions {
             let Some(RosterChange::Adopt { scope, identity, .. }) = &node.change else { continue };
@@ -403,7 +404,7 @@ impl Roster {
 }
 
 impl Node {
-    /// The device that it is about.
+    /// Returns the device that the change concerns.
     fn device(&self) -> Option<DeviceId> {
         self.change.as_ref().and_then(|change| device_of(change, self.author))
     }
@@ -413,8 +414,9 @@ impl Node {
     }
 }
 
-/// What a device is, by some of the events.
+/// The standing of a device in the team, according to a set of events.
 struct Standing {
+    /// The index of the event that first admitted it.
     added: usize,
     again: Hlc,
     person: String,
@@ -438,7 +440,7 @@ impl Standing {
     }
 }
 
-/// Whether a header is that of an event which founds a team.
+/// Returns whether a header is that of an event that founds a team.
 fn founds(header: &Header) -> bool {
     header.kind == EventKind::Roster(super::RosterAct::Create)
         && header.team.is_none()
@@ -447,7 +449,7 @@ fn founds(header: &Header) -> bool {
         && is_roster_scope(&header.scope)
 }
 
-/// The roster change in an event; `None` if this version cannot decode it, or if it does not match the header.
+/// Returns the roster change in an event; `None` if this version cannot decode it, or if it does not match the header.
 fn change_of(event: &SignedEvent) -> Option<RosterChange> {
     let EventKind::Roster(act) = event.header.kind else { return None };
     if event.header.version != VERSION {
@@ -457,7 +459,7 @@ fn change_of(event: &SignedEvent) -> Option<RosterChange> {
     (change.act() == act && change.is_well_formed()).then_some(change)
 }
 
-/// The device that a change is about.
+/// Returns the device that a change concerns.
 fn device_of(change: &RosterChange, author: DeviceId) -> Option<DeviceId> {
     match change {
         RosterChange::Create { .. } | RosterChange::Leave { .. } => Some(author),

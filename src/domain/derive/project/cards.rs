@@ -1,4 +1,4 @@
-//! The cards: derived, refused, proposed and found, and what settled them.
+//! Projects the cards, of all kinds but stories, and their settlements.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +60,7 @@ impl<'a> EventSet<'a> {
             let Some(card) = card_of(*id, item.header, item.body.as_ref()) else { continue };
             let scope = &item.header.scope;
             let members: BTreeSet<ClaimId> = self.members(item.header).into_iter().collect();
-            // Of its organisation's claims alone, a project has nothing to say.
+            // A project cannot settle a pair of claims that both belong to its organisation's level.
             let several = members.len() >= 2 && members.iter().any(|id| self.events[id].header.scope == *scope);
             match &item.kind {
                 EventKind::Local(_) if is_unstored(&item.kind) => {
@@ -75,7 +75,7 @@ impl<'a> EventSet<'a> {
                     add(CardKind::Proposed, scope, members, true, card);
                 }
                 EventKind::Local(kind) if kind == local::FOUND => {
-                    // What was found between two projects stands on one card, of the scope in which it was found first.
+                    // A contradiction between two projects has one card, in the scope in which it was found first.
                     let targets = item.header.targets.iter().copied();
                     let members: BTreeSet<ClaimId> = targets.filter(|id| self.states.contains_key(id)).collect();
                     if members.len() < 2 {
@@ -89,7 +89,7 @@ impl<'a> EventSet<'a> {
                     let open = self.is_found_open(card, &members, scope);
                     add(CardKind::Found, scope, members, open, card);
                 }
-                // The background pass reads the stories; their cards are no part of this.
+                // Story cards are opened by the background pass and are not part of the projection.
                 EventKind::Resolve(_) if local_note(item.body.as_ref()).confusion.is_some() => {}
                 EventKind::Resolve(_) if several && !self.settles_a_new_claim(item.header) => {
                     let kind = if self.opposed(&members, check) { CardKind::Contradiction } else { CardKind::Found };
@@ -108,8 +108,8 @@ impl<'a> EventSet<'a> {
         cards
     }
 
-    /// Whether a `resolve` names the claim as which its act stored a refused write: the card of that write shows it, and no
-    /// other is made.
+    /// Returns whether a `resolve` names the claim as which its act stored a refused write. The card of that write shows the
+    /// settlement, and no other card is created.
     fn settles_a_new_claim(&self, resolve: &Header) -> bool {
         resolve.targets.iter().any(|claim| self.stored.contains(&(resolve.op, resolve.author, *claim)))
     }
@@ -120,7 +120,7 @@ impl<'a> EventSet<'a> {
             && !self.notes(card).any(|(_, item)| item.header.scope == *scope && is_settling(item))
     }
 
-    /// Whether any two of them cannot both hold.
+    /// Returns whether any two members cannot both hold.
     fn opposed(&self, members: &BTreeSet<ClaimId>, check: &dyn PairCheck) -> bool {
         let members: Vec<ClaimId> = members.iter().copied().collect();
         pairs(&members).any(|(one, other)| check.contradiction(self.carried(&one), self.carried(&other)).is_some())
@@ -130,7 +130,7 @@ impl<'a> EventSet<'a> {
         self.notes.get(&card).into_iter().flatten().map(|id| (*id, &self.events[id]))
     }
 
-    /// Settlement, mootness and snooze, which apply to cards of every kind.
+    /// Sets the fields of a card that all kinds have: settlement, mootness and snooze.
     fn finish(&self, id: CardId, card: &mut CardFacts, is_found: bool) {
         let notes = || self.notes(id).filter(|(_, item)| item.header.scope == card.scope);
         let key = |(event, item): (EventId, &ProjectedEvent<'_>)| (item.header.clock, event);
@@ -141,7 +141,7 @@ impl<'a> EventSet<'a> {
         } else if card.kind == CardKind::Proposed {
             card.open &= settled.is_none() && active > 0;
         } else {
-            // What was found between projects is settled by an event of any of them.
+            // An event of any of the projects settles a contradiction between them.
             let own = |id: &&EventId| self.events[*id].header.scope == card.scope;
             let speaks = |scope: &Scope| {
                 *scope == card.scope
@@ -155,9 +155,9 @@ impl<'a> EventSet<'a> {
                     && self.effective(event)
                     && card.members.iter().all(|member| item.header.targets.contains(member))
             };
-            // What was found among claims of other scopes is rare enough to look through all events.
+            // A card without a member of its own scope is rare, so a scan of all events is acceptable.
             let resolves = match card.members.iter().find(own) {
-                Some(_) => card.members.iter().flat_map(|id| self.pointing_at(id)).filter(settles).map(key).max(),
+                Some(_) => card.members.iter().flat_map(|id| self.events_targeting(id)).filter(settles).map(key).max(),
                 None => self.events.iter().map(|(event, item)| (*event, item)).filter(settles).map(key).max(),
             };
             settled = settled.max(resolves);

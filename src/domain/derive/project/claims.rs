@@ -1,4 +1,4 @@
-//! The claims: their states, what they rest on, what contests and contradicts them.
+//! Projects the claims: their states, premises, contests and contradictions.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -15,7 +15,7 @@ use crate::domain::{
     guard_report::{ComparedClaim, PairCheck},
 };
 
-/// The line of succession within one scope.
+/// The replacements among the claims of one scope.
 struct SuccessionLine<'a> {
     set: &'a EventSet<'a>,
     scope: &'a Scope,
@@ -56,7 +56,7 @@ impl EventSet<'_> {
                 continue;
             }
             let acts: Vec<ActOnClaim> = self
-                .pointing_at(id)
+                .events_targeting(id)
                 .filter(|(from, _)| self.effective(from))
                 .filter_map(|(from, by)| ActOnClaim::of(*id, item.header, from, by.header))
                 .collect();
@@ -83,7 +83,7 @@ impl EventSet<'_> {
         }
     }
 
-    /// The bodies that are redacted say nothing any more.
+    /// Collects the narrowings of claims of the organisation's level. Redacted ones are ignored, because their data is gone.
     pub(super) fn find_narrowings(&mut self) {
         for (id, item) in &self.events {
             if item.kind == EventKind::Resolve(ResolveAct::Narrow)
@@ -95,15 +95,15 @@ impl EventSet<'_> {
         }
     }
 
-    /// The targets that are claims of the same scope, or of its organisation's level.
+    /// Returns the targets that are claims of the same scope or of its organisation's level.
     pub(super) fn members(&self, header: &Header) -> Vec<ClaimId> {
         let mut members = header.targets.clone();
         members.retain(|id| self.states.contains_key(id) && header.scope.takes(&self.events[id].header.scope));
         members
     }
 
-    /// The scopes whose events speak of two claims together: the one that they share, else the project, whose organisation's level the other is,
-    /// else the two projects of one organisation; none if they are of two organisations, or unknown.
+    /// Returns the scopes whose events can settle a pair of claims: their common scope; or the project, if one claim is its organisation's;
+    /// or both projects of one organisation. Empty if they are of two organisations, or unknown.
     pub(super) fn scopes_of_pair(&self, one: &ClaimId, other: &ClaimId) -> Vec<&Scope> {
         let scope_of = |id: &ClaimId| self.states.contains_key(id).then(|| &self.events[id].header.scope);
         let (Some(one), Some(other)) = (scope_of(one), scope_of(other)) else { return Vec::new() };
@@ -115,21 +115,21 @@ impl EventSet<'_> {
         }
     }
 
-    /// The scope of a card of two claims that is derived: the one that they share, or the project, whose organisation's level the other is.
+    /// Returns the scope of a derived card of two claims: their common scope, or the project, if one claim is its organisation's.
     pub(super) fn scope_of_pair(&self, one: &ClaimId, other: &ClaimId) -> Option<&Scope> {
         let [scope]: [&Scope; 1] = self.scopes_of_pair(one, other).try_into().ok()?;
         Some(scope)
     }
 
     pub(super) fn claims(&self) -> BTreeMap<ClaimId, ClaimFacts> {
-        let rests = self.rests();
+        let premises_of = self.premises_of();
         let mut dependents: BTreeMap<ClaimId, BTreeSet<ClaimId>> = BTreeMap::new();
-        for (claim, rest) in rests.iter().filter(|(claim, _)| self.active(claim)) {
-            for premise in &rest.premises {
+        for (claim, own) in premises_of.iter().filter(|(claim, _)| self.active(claim)) {
+            for premise in &own.premises {
                 dependents.entry(premise.id).or_default().insert(*claim);
             }
         }
-        let mut causes = causes(&rests, &BTreeMap::new());
+        let mut causes = causes(&premises_of, &BTreeMap::new());
         self.states
             .iter()
             .map(|(id, state)| {
@@ -160,7 +160,7 @@ impl EventSet<'_> {
                     },
                     live: state.live.iter().map(|act| act.id).collect(),
                     replaced_by: state.live.iter().filter_map(|act| act.successor).collect(),
-                    premises: rests.get(id).into_iter().flat_map(|rest| &rest.premises).map(|p| p.id).collect(),
+                    premises: premises_of.get(id).into_iter().flat_map(|own| &own.premises).map(|p| p.id).collect(),
                     dependents: dependents.remove(id).unwrap_or_default(),
                     causes,
                 };
@@ -169,8 +169,8 @@ impl EventSet<'_> {
             .collect()
     }
 
-    fn rests(&self) -> BTreeMap<ClaimId, PremisesOf> {
-        let mut rests: BTreeMap<ClaimId, PremisesOf> = BTreeMap::new();
+    fn premises_of(&self) -> BTreeMap<ClaimId, PremisesOf> {
+        let mut premises_of: BTreeMap<ClaimId, PremisesOf> = BTreeMap::new();
         for (id, item) in &self.events {
             if !self.effective(id) {
                 continue;
@@ -184,29 +184,29 @@ impl EventSet<'_> {
                     if !claim_of(claim) {
                         continue;
                     }
-                    let rest = rests.entry(*claim).or_default();
+                    let own = premises_of.entry(*claim).or_default();
                     for premise in premises.iter().filter(|premise| *premise != claim && claim_of(premise)) {
-                        if rest.premises.iter().all(|known| known.id != *premise) {
-                            rest.premises.push(Premise { id: *premise, broken_by: self.broken_by(premise) });
+                        if own.premises.iter().all(|known| known.id != *premise) {
+                            own.premises.push(Premise { id: *premise, broken_by: self.broken_by(premise) });
                         }
                     }
                 }
                 EventKind::Resolve(ResolveAct::Reviewed) => {
                     for claim in item.header.targets.iter().filter(|target| claim_of(target)) {
-                        rests.entry(*claim).or_default().acknowledged.extend(&item.header.seen);
+                        premises_of.entry(*claim).or_default().acknowledged.extend(&item.header.seen);
                     }
                 }
                 _ => {}
             }
         }
-        rests
+        premises_of
     }
 
     fn broken_by(&self, premise: &ClaimId) -> Vec<EventId> {
         self.states.get(premise).map(|state| state.broken_by(*premise)).unwrap_or_default()
     }
 
-    /// Each contest with its origin: a claim, or `None` for a fact's key and for a circle.
+    /// Returns the contests, each with its origin: a claim, or `None` for a fact's key and for a circle.
     pub(super) fn contests(&self) -> Vec<(Option<ClaimId>, Scope, Contest)> {
         let mut found = Vec::new();
         let mut keys: BTreeMap<(&Scope, EventId), Vec<ClaimId>> = BTreeMap::new();
@@ -265,7 +265,7 @@ impl EventSet<'_> {
         found.into_iter().collect()
     }
 
-    /// Whether the project of the second claim narrowed the first, which is of its organisation's level.
+    /// Returns whether the first claim is of the organisation's level, and the project of the second one has narrowed it for itself.
     fn is_narrowed(&self, claim: &ClaimId, beside: &ClaimId) -> bool {
         let (level, project) = (&self.events[claim].header.scope, &self.events[beside].header.scope);
         level != project

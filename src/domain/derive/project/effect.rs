@@ -1,4 +1,4 @@
-//! Which events have effect, and which bodies are to be dropped.
+//! Finds the events without effect and the bodies that must be dropped.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,12 +11,12 @@ use crate::domain::{
 impl EventSet<'_> {
     pub(super) fn find_undone(&mut self) {
         let mut memo: HashMap<EventId, bool> = HashMap::new();
-        // Undo events are few: each is decided after those that undo it, without recursion.
+        // Each event is decided after those that undo it, which are few. A stack replaces recursion.
         for root in self.events.keys() {
             let mut stack = vec![*root];
             while let Some(id) = stack.last().copied() {
                 let undoers: Vec<EventId> = self
-                    .pointing_at(&id)
+                    .events_targeting(&id)
                     .filter(|(_, item)| is_undo(&item.kind) && self.same_log(&id, item))
                     .map(|(from, _)| from)
                     .collect();
@@ -40,7 +40,7 @@ impl EventSet<'_> {
     pub(super) fn find_redacted(&mut self) {
         let mut named = BTreeSet::new();
         for (id, item) in &self.events {
-            let mut redactions = self.pointing_at(id).filter(|(_, from)| is_redact(&from.kind));
+            let mut redactions = self.events_targeting(id).filter(|(_, from)| is_redact(&from.kind));
             if redactions.any(|(_, from)| is_local(from.header) == is_local(item.header)) {
                 named.insert(*id);
             }
@@ -49,13 +49,13 @@ impl EventSet<'_> {
         for (id, item) in &self.events {
             let EventKind::Local(kind) = &item.kind else { continue };
             let copies = match kind.as_str() {
-                // The guard's evidence quotes the claims that it compared.
+                // These events quote the claims in their targets.
                 local::EVIDENCE | local::FOUND | local::ASKED => {
-                    // What was found may stand between two projects.
+                    // A found contradiction may be between two projects.
                     let anywhere = kind == local::FOUND;
                     item.header.targets.iter().any(|target| self.redacts(&named, item.header, target, anywhere))
                 }
-                // A new claim that became a claim, or was refused again, has the same words.
+                // All refusals of a new claim, and the claim that it became, have the same text.
                 local::REFUSED | local::HELD => {
                     self.new_claim_redacted(&named, item.header, group_of(*id, item.header))
                 }
@@ -85,7 +85,7 @@ impl EventSet<'_> {
 
     fn new_claim_redacted(&self, named: &BTreeSet<EventId>, header: &Header, new_claim: EventId) -> bool {
         let became = self
-            .pointing_at(&new_claim)
+            .events_targeting(&new_claim)
             .filter(|(_, item)| is_local_kind(&item.kind, local::SETTLED) && item.header.scope == header.scope);
         let mut same = std::iter::once(new_claim).chain(became.filter_map(|(_, item)| item.header.successor));
         same.any(|id| named.contains(&id) && self.events.get(&id).is_some_and(|item| item.header.scope == header.scope))
