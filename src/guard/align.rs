@@ -1,4 +1,4 @@
-//! Aligns the words of two clauses: finds the shared, the opposite and the alternative ones, and the strongest opposition.
+//! Aligns the words of two clauses: finds shared, opposite and alternative words, and the strongest opposition.
 
 use std::cell::OnceCell;
 
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::domain::guard_report::RuleId;
 
-/// The most clauses of one statement that are compared.
+/// The maximum number of clauses of one statement that are compared.
 const MAX_CLAUSES: usize = 8;
 
-/// The most words of one clause that are aligned: each is compared with each of the other clause.
+/// The maximum number of words of one clause that are aligned. Each is compared with each word of the other clause.
 const MAX_WORDS: usize = 256;
 
 /// The relation between two words.
@@ -29,11 +29,11 @@ pub(crate) enum WordRelation {
     Alternative(u16),
     /// Different amounts in one unit.
     Amount,
-    /// Different things, places or times: the clauses are about different matters.
+    /// Different things, places or times, so that the clauses are about different matters.
     Contrast,
 }
 
-/// Whether `part` is the first component of the path or module `whole`: `testing` of `testing/quick`.
+/// Returns whether `part` is the first component of the path or module `whole`, as `testing` is of `testing/quick`.
 fn is_part(whole: &str, part: &str) -> bool {
     part.len() >= 4 && whole.strip_prefix(part).is_some_and(|rest| rest.starts_with('/'))
 }
@@ -53,7 +53,7 @@ pub(crate) fn relation(x: &Item, y: &Item) -> Option<WordRelation> {
         };
     }
     if x.kind == ItemKind::Number && y.kind == ItemKind::Number {
-        // The days of two events: different ones prove nothing.
+        // Days of events: that they differ proves nothing.
         return (x.id == y.id).then_some(WordRelation::Same);
     }
     if x.kind != ItemKind::Content || y.kind != ItemKind::Content {
@@ -109,15 +109,15 @@ pub(crate) fn names_in(items: &[Item], clause: &Clause, at: usize) -> bool {
         || clause.subject.contains(&at) && bare() && at.checked_sub(1).and_then(|i| items.get(i)).is_some_and(numbered)
 }
 
-/// Returns whether it is a name made of letters and digits: `s0x9`, `host3`, `k8s`.
+/// Returns whether an item is a coined name of letters and digits, such as `s0x9`, `host3` or `k8s`.
 fn is_coined(item: &Item) -> bool {
     item.kind == ItemKind::Content
         && item.lower.contains(|c: char| c.is_ascii_digit())
         && item.lower.contains(char::is_alphabetic)
 }
 
-/// Returns whether two statements are about two things with coined names: "service s0x9", "service s7x0". As a value, such a
-/// word is like any other.
+/// Returns whether both words are coined names in the subjects of their clauses, so that the statements are about different things:
+/// "service s0x9", "service s7x0". As a value, a coined name is a word like any other.
 fn name_different_things(ours: &Parsed, a: &Clause, x: usize, theirs: &Parsed, b: &Clause, y: usize) -> bool {
     let (one, other) = (&ours.items[x], &theirs.items[y]);
     one.id != other.id && a.subject.contains(&x) && b.subject.contains(&y) && is_coined(one) && is_coined(other)
@@ -181,7 +181,7 @@ fn labelled(parsed: &Parsed) -> Vec<(&Clause, Vec<usize>)> {
 
 /// Returns whether two statements are about different instances of one kind, which a number or a coined name identifies ("worker 3
 /// runs on port 9003", "worker 4 runs on port 9004"), or about different named places ("use tabs in Go files", "use spaces in Python
-/// files"). False if they say the same of both ("Node 18 is used", "Node 20 is used"): then the name is the value.
+/// files"). False if they say the same about both ("Node 18 is used", "Node 20 is used"): then the name is the value.
 pub(crate) fn are_distinct_instances(ours: &Parsed, theirs: &Parsed) -> bool {
     let rest_of = |parsed: &Parsed, clause: &Clause, labels: &[usize]| -> Vec<(u64, bool)> {
         let rest = clause.core.iter().filter(|at| !labels.contains(at));
@@ -228,8 +228,9 @@ pub(crate) struct Alignment {
     pub(crate) pairs: Vec<Pair>,
     /// The weight of the shared words.
     pub(crate) shared: f32,
-    /// The weight of our words without a counterpart, and of theirs.
+    /// The weight of our words without a counterpart.
     pub(crate) our_rest: f32,
+    /// The weight of their words without a counterpart.
     pub(crate) their_rest: f32,
 }
 
@@ -295,7 +296,7 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
     let several = figures(&ours.items, &left) > 1 || figures(&theirs.items, &right) > 1;
     for wanted in 0..5 {
         if wanted == 1 {
-            // A word that the other clause repeats is a counterpart each time.
+            // If the other clause repeats a word, each occurrence is a counterpart.
             for (j, &y) in right.iter().enumerate() {
                 if !right_done[j]
                     && let Some(&x) =
@@ -322,7 +323,7 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
                 if relation == WordRelation::Amount && (names_in(&ours.items, a, x) || names_in(&theirs.items, b, y)) {
                     relation = WordRelation::Contrast;
                 }
-                // In subjects ("small files …", "large files …") opposites identify things and do not oppose each other.
+                // Opposites in subjects ("small files …", "large files …") identify different things and are no contradiction.
                 if relation == WordRelation::Opposite && a.subject.contains(&x) && b.subject.contains(&y) {
                     relation = WordRelation::Contrast;
                 }
@@ -353,13 +354,13 @@ pub(crate) fn align(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> A
     out
 }
 
-/// A contradiction between two clauses, by one rule.
+/// A contradiction between two clauses that one rule found.
 #[derive(Clone, Debug)]
 pub(crate) struct Opposition {
     pub(crate) rule: RuleId,
-    /// How strong it is, 0 to 1.
+    /// Its strength, 0 to 1.
     pub(crate) score: f32,
-    /// Indexes of the clauses.
+    /// The indexes of both clauses.
     pub(crate) clauses: (usize, usize),
     /// The items that oppose each other.
     pub(crate) ours: Vec<usize>,
@@ -368,7 +369,7 @@ pub(crate) struct Opposition {
     pub(crate) features: Vec<(&'static str, f32)>,
 }
 
-/// Returns whether the other statement repeats a negative clause: then they do not contradict each other.
+/// Returns whether the other statement repeats a negative clause, so that the statements do not contradict each other.
 fn is_repeated_in(ours: &Parsed, clause: &Clause, theirs: &Parsed) -> bool {
     clause.negative
         && theirs.clauses.iter().take(MAX_CLAUSES).any(|other| {
@@ -382,7 +383,7 @@ fn is_repeated_in(ours: &Parsed, clause: &Clause, theirs: &Parsed) -> bool {
 /// Returns the strongest opposition between two statements.
 pub(crate) fn oppose(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
     let mut best: Option<Opposition> = None;
-    // Entries of a list of settings or cases are about their own labels.
+    // Each entry of a list of settings or cases is about its own label.
     if !ours.label.is_empty() && !theirs.label.is_empty() && ours.label != theirs.label {
         return None;
     }

@@ -1,11 +1,11 @@
-//! How far the answers in a scope raise the threshold from which writers are asked there.
+//! Computes by how much the answers in a scope raise the threshold from which writers are asked there.
 
 use crate::domain::PairVerdict;
 
-/// The most answers that count, the newest.
+/// The maximum number of answers that count: the newest.
 pub const COUNTED_ANSWERS: usize = 30;
 
-/// The most that answers add to the log-odds of the threshold.
+/// The maximum that answers add to the log-odds of the threshold.
 ///
 /// Measured on 84 generated scopes of one subject each (`python -m ergo_nli.dense` in tools/nli; features of `ergo-bench guard --only dense
 /// --examples`), with 1,745 harmless writes and 1,065 contradictions of families that no model was trained on. At a shift of 0, 0.5, 1, 1.5 and 2,
@@ -13,23 +13,24 @@ pub const COUNTED_ANSWERS: usize = 30;
 /// target is 8 % of the harmless writes.
 const MAX_SHIFT: f32 = 1.5;
 
-/// What a verdict `compatible` adds: the question was in vain. Fifteen of them in a row reach [`MAX_SHIFT`].
-const IN_VAIN: f32 = 0.1;
+/// The step that a verdict `compatible` adds, because the question was unnecessary. Fifteen of them in a row reach [`MAX_SHIFT`].
+const COMPATIBLE_STEP: f32 = 0.1;
 
-/// What any other verdict takes away.
-const WORTHWHILE: f32 = 0.5;
+/// The step that any other verdict subtracts.
+const OTHER_VERDICT_STEP: f32 = 0.5;
 
-/// What a write without an answer takes away: the threshold stays where it is if 8 of 100 writes are answered in vain, the target for questions.
-const UNASKED: f32 = IN_VAIN * 8.0 / 92.0;
+/// The step that a write without an answer subtracts. With it, the threshold stays the same if 8 of 100 writes lead to an unnecessary
+/// question, which is the target.
+const UNASKED_STEP: f32 = COMPATIBLE_STEP * 8.0 / 92.0;
 
-/// Returns what is added to the log-odds of the threshold after some answers, the oldest first, and `writes` of the same writer since the oldest
-/// of them. The sum is kept within its limits after each answer, so that one worthwhile question lowers the threshold at once, however many
-/// were in vain before. Which writes lie between which answers is not counted: they are shared out evenly.
+/// Returns the shift to add to the log-odds of the threshold after some answers, the oldest first, and `writes` by the same writer since the
+/// oldest answer. The shift is limited after each answer, so that one useful question lowers the threshold at once, however many were
+/// unnecessary before. The writes are distributed evenly among the answers, because their order is not recorded.
 pub fn ask_shift(answers: &[PairVerdict], writes: usize) -> f32 {
     let unasked = writes.saturating_sub(answers.len()) as f32 / answers.len().max(1) as f32;
     answers.iter().fold(0.0, |shift: f32, verdict| {
-        let step = if *verdict == PairVerdict::Compatible { IN_VAIN } else { -WORTHWHILE };
-        (shift + step - unasked * UNASKED).clamp(0.0, MAX_SHIFT)
+        let step = if *verdict == PairVerdict::Compatible { COMPATIBLE_STEP } else { -OTHER_VERDICT_STEP };
+        (shift + step - unasked * UNASKED_STEP).clamp(0.0, MAX_SHIFT)
     })
 }
 
@@ -57,9 +58,9 @@ mod tests {
         for verdict in [Contradicts, Replaces, Same] {
             let mut answers = [Compatible; COUNTED_ANSWERS];
             answers[COUNTED_ANSWERS - 1] = verdict;
-            assert!(is(ask_shift(&answers, COUNTED_ANSWERS), MAX_SHIFT - WORTHWHILE), "{verdict}");
+            assert!(is(ask_shift(&answers, COUNTED_ANSWERS), MAX_SHIFT - OTHER_VERDICT_STEP), "{verdict}");
             // It never falls below that of the weights.
-            assert!(is(ask_shift(&[verdict, verdict, Compatible], 3), IN_VAIN), "{verdict}");
+            assert!(is(ask_shift(&[verdict, verdict, Compatible], 3), COMPATIBLE_STEP), "{verdict}");
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
 /// A thing whose use a statement ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Abandoned {
-    /// The item that says so.
+    /// The item that says that its use ends.
     cue: usize,
     /// The content items that name the thing.
     thing: Vec<usize>,
@@ -33,14 +33,14 @@ fn ends() -> impl Iterator<Item = &'static str> {
     [WordClass::Ending, WordClass::Work].into_iter().flat_map(|class| lexicon().class(class)).copied()
 }
 
-/// Returns whether it is a form of a verb of this class: "dropped" of "dropp", and not "dropdown".
+/// Returns whether an item is a form of a verb of this class: "dropped" is one of "dropp", "dropdown" is not.
 fn begins(item: &Item, class: WordClass) -> bool {
     let form = |rest: &str| matches!(rest, "" | "e" | "es" | "ed" | "d" | "s" | "ing");
     item.kind != ItemKind::Number
         && lexicon().class(class).iter().any(|stem| item.lower.strip_prefix(stem).is_some_and(form))
 }
 
-/// Returns whether these items name a thing that can be abandoned, and not something that a program handles.
+/// Returns whether these items name a thing that can be abandoned, rather than something that a program handles.
 fn is_named(items: &[Item], thing: &[usize]) -> bool {
     thing.iter().any(|at| {
         let item = &items[*at];
@@ -52,7 +52,7 @@ fn is_word(item: &Item, words: &[&str]) -> bool {
     words.contains(&item.lower.as_str())
 }
 
-/// Returns the content items from `from` to the end of the noun phrase, with what an "of" adds.
+/// Returns the content items from `from` to the end of the noun phrase, including a phrase after "of".
 fn phrase(items: &[Item], from: usize) -> Vec<usize> {
     let mut out = Vec::new();
     for (at, item) in items.iter().enumerate().skip(from) {
@@ -154,7 +154,7 @@ fn abandoned(parsed: &Parsed) -> Vec<Abandoned> {
     out
 }
 
-/// [`abandoned`], read once of each statement.
+/// Returns the result of [`abandoned`], computed once for each statement.
 fn abandoned_once(parsed: &Parsed) -> &[Abandoned] {
     parsed.abandoned.get_or_init(|| abandoned(parsed))
 }
@@ -199,7 +199,7 @@ pub(crate) fn abandons(ours: &Parsed, theirs: &Parsed) -> Option<Correction> {
         let find = |at: usize| {
             (0..theirs.items.len()).find(|i| theirs.items[*i].is_content() && theirs.items[*i].id == ours.items[at].id)
         };
-        // A name is enough; of other things the last word, which is what they are, and half of the others ("the concept of X").
+        // A name suffices. Other things must share the last word, which says what they are, and half of the others ("the concept of X").
         let wanted = if named.is_empty() { weighty } else { named.clone() };
         let found: Vec<usize> = wanted.iter().filter_map(|at| find(*at)).collect();
         let enough = if named.is_empty() {

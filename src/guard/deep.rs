@@ -42,7 +42,7 @@ pub fn questions() -> &'static [DeepQuestion] {
     &QUESTIONS
 }
 
-/// The most characters of a statement that a language model gets: one sentence or two.
+/// The maximum length of a statement in a question, in characters: one sentence or two.
 const MAX_SHOWN: usize = 600;
 
 impl DeepQuestion {

@@ -1,7 +1,7 @@
-//! The gate: which of the claims near a write may contradict it, so that its writer is asked about them.
+//! The gate: finds the nearby claims that a write may contradict, so that its writer is asked about them.
 //!
-//! A contradiction is possible where two claims speak of the same decision. A logistic regression over a few features of the pair gives the
-//! probability. It is made to miss little, so it refuses nothing.
+//! A contradiction is possible if two claims are about the same decision. A logistic regression over a few features of the pair computes the
+//! probability. It is tuned to miss few contradictions, so it never refuses a write.
 
 use std::{
     borrow::Cow,
@@ -19,13 +19,13 @@ use super::{
 };
 use crate::domain::{ClaimKind, DoubtBand, Norm, guard_report::Relation};
 
-/// The most claims of one write that are in doubt.
+/// The maximum number of doubts of one write.
 pub const MAX_DOUBTS: usize = 5;
 
-/// The most claims that are mentioned beside those that are asked about.
+/// The maximum number of claims that are mentioned, besides those that are asked about.
 const MAX_MENTIONED: usize = 2;
 
-/// The names of the features, in their order. All lie near -1 to 1.
+/// The names of the features, in order. All are about -1 to 1.
 pub const GATE_FEATURES: [&str; 12] = [
     "rank",
     "cosine",
@@ -44,30 +44,30 @@ pub const GATE_FEATURES: [&str; 12] = [
 /// The features of one pair, by [`GATE_FEATURES`].
 pub type GateFeatures = [f32; GATE_FEATURES.len()];
 
-/// The gate's two regressions, as `assets/gate.toml` has them.
+/// The weights of the gate, from `assets/gate.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GateWeights {
-    /// Which pairs a cross-encoder is asked about for the gate.
+    /// The selection of the pairs that a cross-encoder scores for the gate.
     pub first: GateFirstStage,
-    /// If a cross-encoder scored the pair.
+    /// The regression for pairs that a cross-encoder scored.
     pub models: GateRegression,
-    /// By words alone.
+    /// The regression for pairs without a cross-encoder's score.
     pub words: GateRegression,
-    /// Where the weights come from.
+    /// How the weights were made.
     pub provenance: JudgeProvenance,
 }
 
-/// The regression that chooses the pairs for the cross-encoder: over words, ranks and cosines, since the model takes ten milliseconds
-/// for a pair.
+/// The regression that selects the pairs for the cross-encoder. It uses words, ranks and cosines, because the cross-encoder takes ten
+/// milliseconds for a pair.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GateFirstStage {
-    /// The least probability from which a pair is chosen.
+    /// The probability from which a pair is selected.
     pub least: f32,
-    /// The most pairs of one write, besides those that the judge asks about.
+    /// The maximum number of pairs of one write, besides those selected for the judge.
     pub most: usize,
-    /// The weight of each feature, by its name, and of `intercept`.
+    /// The weight of each feature by its name, and the `intercept`.
     pub weights: BTreeMap<String, f32>,
 }
 
@@ -75,23 +75,23 @@ pub struct GateFirstStage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GateRegression {
-    /// The least probability from which the writer is asked.
+    /// The probability from which the writer is asked.
     pub ask: f32,
-    /// The least probability from which a claim is mentioned.
+    /// The probability from which a claim is mentioned.
     pub mention: f32,
-    /// The weight of each feature, by its name, and of `intercept`.
+    /// The weight of each feature by its name, and the `intercept`.
     pub weights: BTreeMap<String, f32>,
 }
 
 impl Default for GateRegression {
     fn default() -> Self {
-        // Without weights nothing is in doubt.
+        // No probability reaches these thresholds: without weights, there are no doubts.
         Self { ask: 1.1, mention: 1.1, weights: BTreeMap::new() }
     }
 }
 
 impl GateRegression {
-    /// The probability that a contradiction is possible.
+    /// Returns the probability that a contradiction is possible.
     pub fn score(&self, features: &GateFeatures) -> f32 {
         score(&self.weights, features)
     }
@@ -104,13 +104,13 @@ impl GateRegression {
         }
     }
 
-    /// The least probability from which the writer is asked, after answers that raised it.
+    /// Returns the probability from which the writer is asked, raised by `shift` in log-odds.
     fn raised_ask(&self, shift: f32) -> f32 {
         if shift > 0.0 && self.ask < 1.0 { probability((self.ask / (1.0 - self.ask)).ln() + shift) } else { self.ask }
     }
 }
 
-/// The probability by a regression; 0 without weights.
+/// Returns the probability of a regression; 0 without weights.
 fn score(weights: &BTreeMap<String, f32>, features: &GateFeatures) -> f32 {
     if weights.is_empty() { 0.0 } else { probability(log_odds(weights, &GATE_FEATURES, features)) }
 }
@@ -118,38 +118,38 @@ fn score(weights: &BTreeMap<String, f32>, features: &GateFeatures) -> f32 {
 static WEIGHTS: LazyLock<GateWeights> =
     LazyLock::new(|| toml::from_str(include_str!("../../assets/gate.toml")).unwrap_or_default());
 
-/// The weights that are built in.
+/// Returns the built-in weights.
 pub fn built_in() -> &'static GateWeights {
     &WEIGHTS
 }
 
-/// A claim in doubt, by its place among those that a write was compared with.
+/// A doubt about one of the claims with which a write was compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DoubtfulPair {
-    /// Its place.
+    /// The index of the claim.
     pub at: usize,
     /// The probability that a contradiction is possible.
     pub score: f32,
-    /// What follows from it.
+    /// Whether the writer is asked about it, or it is mentioned.
     pub band: DoubtBand,
 }
 
 impl Guard {
-    /// Returns the least probability from which a writer is asked, after answers that raised it by `shift`. `infers`: a cross-encoder scored the
+    /// Returns the probability from which a writer is asked, raised by `shift` in log-odds. `infers` tells whether a cross-encoder scored the
     /// pair.
     pub fn ask_threshold(&self, infers: bool, shift: f32) -> f32 {
         if infers { &self.gate.models } else { &self.gate.words }.raised_ask(shift)
     }
 
-    /// The same guard with other weights of the gate; for measuring.
+    /// Replaces the weights of the gate; for measurements.
     #[must_use]
     pub fn with_gate(mut self, gate: GateWeights) -> Self {
         self.gate = gate;
         self
     }
 
-    /// Returns which of `against` a cross-encoder should be asked about besides those of [`Guard::select_for_inference`], so that the gate can
-    /// tell whether they are in doubt. Indexes into `against`, the likeliest first.
+    /// Returns the indexes of those of `against` that a cross-encoder should score for the gate, the likeliest first. Those in `selected`, which
+    /// [`Guard::select_for_inference`] returned, are left out.
     pub fn select_for_gate(
         &self,
         incoming: &ParsedClaim,
@@ -171,7 +171,7 @@ impl Guard {
         likely.into_iter().map(|(_, at)| at).take(first.most).collect()
     }
 
-    /// Returns which of `against`, the likeliest first, may be contradicted: those that the writer is asked about, and those that are
+    /// Returns the doubts about `against`, the likeliest contradiction first: claims that the writer is asked about, and claims that are
     /// mentioned.
     pub fn doubts(
         &self,
@@ -179,22 +179,22 @@ impl Guard {
         against: &[Arc<ParsedClaim>],
         under: JudgeContext<'_>,
     ) -> Vec<DoubtfulPair> {
-        // From a shift of 1 on the cross-encoder is not the one that the weights were fitted for.
+        // A shift of 1 or more means that the weights were fitted for another cross-encoder.
         let fitted = under.threshold_shift < 1.0;
         let scored = self.possible(incoming, against, under).filter_map(|(at, ruling)| {
             let scores = under.scores(at);
-            let heard = fitted && scores.any_inference().is_some();
-            // Norms that contradict each other need no model.
-            if fitted && under.infers && !heard && !ruling.norms_contradict {
+            let inferred = fitted && scores.any_inference().is_some();
+            // A pair that was not selected for the cross-encoder is no doubt, unless its norms contradict each other, which needs no model.
+            if fitted && under.infers && !inferred && !ruling.norms_contradict {
                 return None;
             }
             let features = gate_features(at, &ruling, incoming, &against[at], &scores);
-            Some((at, if heard { &self.gate.models } else { &self.gate.words }.score(&features), heard))
+            Some((at, if inferred { &self.gate.models } else { &self.gate.words }.score(&features), inferred))
         });
         select(scored, &self.gate, under.ask_shift)
     }
 
-    /// The features of each pair that may be in doubt, by its place in `against`. For fitting.
+    /// Returns the features of each pair that may be a doubt, with the index in `against`; for fitting the weights.
     pub fn gate_features(
         &self,
         incoming: &ParsedClaim,
@@ -207,7 +207,7 @@ impl Guard {
         self.possible(incoming, against, under).map(features).collect()
     }
 
-    /// The guarded claims that the rules leave open, with what they find.
+    /// Returns the guarded claims that the rules do not exclude from being doubts, as index and ruling.
     fn possible<'a>(
         &'a self,
         incoming: &'a ParsedClaim,
@@ -222,16 +222,16 @@ impl Guard {
                 kinds.into_iter().all(ClaimKind::is_guarded) && !has_expired(theirs.claim(), under.today)
             })
             .map(move |(at, theirs)| (at, self.ruling(incoming, theirs, under, at)))
-            .filter(|(_, ruling)| !is_harmless(ruling))
+            .filter(|(_, ruling)| !is_certainly_compatible(ruling))
     }
 }
 
-/// Whether the rules say for certain that both claims hold beside each other.
-pub(crate) fn is_harmless(ruling: &Ruling) -> bool {
+/// Returns whether the rules are certain that both claims can hold.
+pub(crate) fn is_certainly_compatible(ruling: &Ruling) -> bool {
     ruling.compatible && !ruling.hint && matches!(ruling.evidence.relation, Relation::Coexist | Relation::Consistent)
 }
 
-/// The features of a pair. `rank`: its place among the nearby claims, 0 for the likeliest.
+/// Returns the features of a pair. `rank` is its position among the nearby claims, 0 for the likeliest.
 pub(crate) fn gate_features(
     rank: usize,
     ruling: &Ruling,
@@ -260,7 +260,7 @@ pub(crate) fn gate_features(
         flag(features::negative(&ours.parsed) != features::negative(&theirs.parsed)),
         contradiction,
         entailment,
-        // Whichever of both: a contradiction or an entailment is about the same thing.
+        // A contradiction and an entailment both mean that the pair is about the same thing.
         contradiction.max(entailment),
         scores.gate().map_or(0.0, |gate| {
             let gate = gate.clamp(1e-4, 1.0 - 1e-4);
@@ -269,8 +269,8 @@ pub(crate) fn gate_features(
     ]
 }
 
-/// The pairs in doubt, the likeliest contradiction first, from the score of each pair that may be one and whether a cross-encoder was
-/// heard.
+/// Selects the doubts, the likeliest contradiction first. For each possible pair, `scored` has the index, the score, and whether a
+/// cross-encoder scored it.
 fn select(
     scored: impl IntoIterator<Item = (usize, f32, bool)>,
     weights: &GateWeights,
@@ -278,8 +278,8 @@ fn select(
 ) -> Vec<DoubtfulPair> {
     let mut found: Vec<DoubtfulPair> = scored
         .into_iter()
-        .filter_map(|(at, score, heard)| {
-            let band = if heard { &weights.models } else { &weights.words }.band(score, ask_shift)?;
+        .filter_map(|(at, score, inferred)| {
+            let band = if inferred { &weights.models } else { &weights.words }.band(score, ask_shift)?;
             Some(DoubtfulPair { at, score, band })
         })
         .collect();

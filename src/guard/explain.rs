@@ -13,7 +13,7 @@ use crate::domain::{
     norm::{Modality, Norm},
 };
 
-/// The longest quotation in a sentence, in characters.
+/// The maximum length of a quotation in a sentence, in characters.
 const MAX_QUOTE: usize = 90;
 
 /// Returns the words of some items, joined if they are next to each other in the statement.
@@ -25,7 +25,7 @@ pub(crate) fn words(parsed: &Parsed, at: &[usize]) -> Vec<String> {
     for i in at {
         let item = &parsed.items[i];
         match out.last_mut() {
-            // A short word or a mark between two words belongs to the quotation.
+            // A short word or a punctuation mark between two words belongs to the quotation.
             Some((_, end)) if item.start <= *end + 8 => *end = item.end.max(*end),
             _ => out.push((item.start, item.end)),
         }
@@ -42,7 +42,7 @@ fn quote(words: &[String]) -> String {
     format!("“{}…”", cut.trim_end())
 }
 
-/// Adds the backtick of a span of code that begins or ends outside of the words.
+/// Adds the missing backtick of a code span that begins or ends outside the words.
 fn closed(words: &str) -> Cow<'_, str> {
     if words.matches('`').count().is_multiple_of(2) {
         return words.into();

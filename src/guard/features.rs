@@ -1,4 +1,4 @@
-//! The features of one pair that the judge weighs. All are about 0 to 1, so that their weights are comparable.
+//! The features of one pair for the judge's regression. All are about 0 to 1, so that their weights are comparable.
 
 use std::collections::BTreeMap;
 
@@ -50,22 +50,22 @@ pub const FEATURE_NAMES: [&str; 30] = [
     "found",
 ];
 
-/// The features that are weighed without a cross-encoder: what the rules find.
+/// The features that are used without a cross-encoder: the findings of the rules.
 pub const RULE_FEATURES: [&str; 3] = ["structural_contradiction", "aligned", "found"];
 
 /// The features of one pair, by [`FEATURE_NAMES`].
 pub type Features = [f32; FEATURE_NAMES.len()];
 
-/// Scales a model's log-odds, whose usual range is ±5.
+/// The factor by which a model's log-odds, usually within ±5, become a feature.
 const LOGIT_SCALE: f32 = 0.2;
 
-/// The share of the shorter statement's words that two statements on one topic have in common, at least.
-const SAME_TOPIC: f32 = 0.2;
+/// The minimum share of the shorter statement's words that two statements on one topic have in common.
+const MIN_TOPIC_OVERLAP: f32 = 0.2;
 
-/// The least strength that counts as a finding of the rules.
+/// The minimum strength that counts as a finding of the rules.
 const MIN_STRENGTH: f32 = 0.01;
 
-/// A log-odds as a feature.
+/// Scales log-odds to a feature.
 pub(super) fn squash(margin: f32) -> f32 {
     (margin * LOGIT_SCALE).clamp(-1.5, 1.5)
 }
@@ -86,12 +86,12 @@ pub(crate) fn shared(ours: &Parsed, theirs: &Parsed) -> (f32, f32) {
     (both / (a + b - both).max(0.01), both / a.min(b).max(0.01))
 }
 
-/// Whether a clause forbids or denies something.
+/// Returns whether a clause of the statement forbids or denies something.
 pub(super) fn negative(parsed: &Parsed) -> bool {
     parsed.clauses.iter().any(|clause| clause.negative)
 }
 
-/// Returns whether both contain amounts, and none in common.
+/// Returns whether both contain amounts, but none in common.
 fn numbers_differ(ours: &Parsed, theirs: &Parsed) -> bool {
     let of = |parsed: &Parsed| -> Vec<(String, &'static str)> {
         let names = |at: usize| {
@@ -110,7 +110,7 @@ fn numbers_differ(ours: &Parsed, theirs: &Parsed) -> bool {
     !a.is_empty() && !b.is_empty() && a.iter().any(|x| b.iter().any(|y| x.1 == y.1)) && !a.iter().any(|x| b.contains(x))
 }
 
-/// Counts the named things (files, tools, modules) that only one statement has, and takes the smaller count of the two.
+/// Counts the named things (files, tools, modules) that only one statement contains, and returns the smaller count of the two.
 fn different_names(ours: &Parsed, theirs: &Parsed) -> f32 {
     let named = |item: &&Item| {
         item.kind == ItemKind::Content
@@ -122,12 +122,12 @@ fn different_names(ours: &Parsed, theirs: &Parsed) -> f32 {
     (only(ours, theirs).min(only(theirs, ours)) as f32 / 2.0).min(1.5)
 }
 
-/// Whether the norms decide. If they contradict each other, every machine must get the same features: those of the norms alone.
+/// Returns whether the norms decide. If they contradict each other, every device must get the same features, those of the norms alone.
 fn is_structural(ruling: &Ruling) -> bool {
     ruling.evidence.stage == Stage::Structural || ruling.norms_contradict
 }
 
-/// Returns how strongly the words oppose each other, if the norms do not decide.
+/// Returns the strength of the opposition between words, if the norms do not decide.
 fn aligned(ruling: &Ruling) -> f32 {
     if is_structural(ruling) || ruling.evidence.rule == RuleId::ChangeInWords { 0.0 } else { ruling.strength }
 }
@@ -137,8 +137,8 @@ fn found(ruling: &Ruling) -> f32 {
     flag(ruling.norms_contradict || aligned(ruling) >= MIN_STRENGTH)
 }
 
-/// Returns the features of a pair that are weighed without a cross-encoder ([`RULE_FEATURES`]); the others are 0, since to compare all words of two
-/// claims takes most of the time.
+/// Returns the features of a pair that are used without a cross-encoder ([`RULE_FEATURES`]). The others are 0, because comparing all words
+/// of two claims takes most of the time.
 pub(crate) fn by_rules(ruling: &Ruling) -> Features {
     FEATURE_NAMES.map(|name| match name {
         "structural_contradiction" => flag(ruling.norms_contradict),
@@ -169,8 +169,8 @@ pub(crate) fn extract(ruling: &Ruling, ours: &ParsedClaim, theirs: &ParsedClaim,
         (squash(inference.mean()), least(inference.contradiction()), least(inference.entailment()))
     });
     let up = mean.max(0.0);
-    // How far the two are from sharing a topic.
-    let far = (1.0 - containment / SAME_TOPIC).max(0.0);
+    // The distance of the two from sharing a topic.
+    let far = (1.0 - containment / MIN_TOPIC_OVERLAP).max(0.0);
     [
         flag(ruling.norms_contradict),
         flag(structural && evidence.relation == Relation::Consistent && evidence.confidence == Confidence::High),

@@ -16,7 +16,7 @@ use crate::domain::{
     norm::{Modality, Norm, SubjectKind},
 };
 
-/// The least strength of an opposition between aligned words that counts as a contradiction; below it is a doubt.
+/// The minimum strength of an opposition between aligned words that counts as a contradiction; a weaker one is a doubt.
 pub const CONTRADICTION_STRENGTH: f32 = 0.5;
 
 /// The strength of a doubt.
@@ -25,7 +25,7 @@ const DOUBT_STRENGTH: f32 = 0.34;
 /// The strength of a contradiction between norms.
 const NORM_STRENGTH: f32 = 0.95;
 
-/// The stages of the rules that run; for measuring them one by one.
+/// The stages of the rules that run. Measurements run them one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stages {
     /// The comparison of norms.
@@ -51,11 +51,11 @@ pub struct Ruling {
     pub evidence: Evidence,
     /// The strength of the opposition that the rules found, 0 to 1. It is a feature among others, not a probability.
     pub strength: f32,
-    /// Whether the norms contradict each other. Every machine gets the same result, and no model is asked.
+    /// Whether the norms contradict each other. Every device gets the same result, and no model is asked.
     pub norms_contradict: bool,
-    /// Whether the two can hold at the same time by the rules. Then nothing is weighed.
+    /// Whether both can hold at the same time according to the rules. Then no probability is computed.
     pub compatible: bool,
-    /// Whether to warn, however improbable a contradiction is.
+    /// Whether to warn even if a contradiction is improbable.
     pub hint: bool,
 }
 
@@ -105,7 +105,7 @@ impl ParsedClaim {
 fn negated(modality: Modality) -> Modality {
     match modality {
         Modality::Should => Modality::ShouldNot,
-        // Who rejects "reviews are optional" requires them.
+        // Rejecting "reviews are optional" requires them.
         Modality::MayNot => Modality::Must,
         _ => Modality::MustNot,
     }
@@ -120,7 +120,7 @@ fn forbids(parsed: &Parsed) -> bool {
     parsed.clauses.iter().any(|clause| !clause.rejects_option() && is_forbidden(clause.modality))
 }
 
-/// Negates the norms of a rejection, unless its text forbids something already. What "instead of" names was not rejected.
+/// Negates the norms of a rejection, unless its text already forbids something. An option named after "instead of" was not rejected.
 pub(crate) fn reject(norms: &mut Vec<Norm>, parsed: &Parsed) {
     if !forbids(parsed) && norms.iter().any(|norm| !is_forbidden(norm.modality)) {
         norms.retain(|norm| !is_forbidden(norm.modality));
@@ -184,7 +184,7 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
         && let Some((mut comparison, i, j)) = strongest(&ours.norms, &theirs.norms)
     {
         if comparison.relation == Relation::Consistent && !say_the_same(&ours.norms, &theirs.norms) {
-            // One common sentence says nothing about the others.
+            // That one sentence is the same does not mean that the others agree.
             comparison.confidence = comparison.confidence.min(Confidence::Med);
         }
         let (norm, their_norm) = (&ours.norms[i], &theirs.norms[j]);
@@ -250,7 +250,7 @@ pub(crate) fn apply_rules(ours: &ParsedClaim, theirs: &ParsedClaim, stages: Stag
     ruling
 }
 
-/// Returns the ruling that two statements are compatible, for a reason that no model is asked about.
+/// Returns the ruling that two statements are compatible for this reason. No model is asked about them.
 pub(crate) fn compatible(ours: &ParsedClaim, theirs: &ParsedClaim, rule: RuleId, sentence: &str) -> Ruling {
     let norm = |prepared: &ParsedClaim| prepared.norms.first().cloned().unwrap_or_default();
     let evidence = Evidence {
@@ -267,13 +267,13 @@ pub(crate) fn compatible(ours: &ParsedClaim, theirs: &ParsedClaim, rule: RuleId,
 }
 
 /// The share of common words from which "that was wrong" refers to the other statement.
-const SAME_TOPIC: f32 = 0.3;
+const CORRECTION_OVERLAP: f32 = 0.3;
 
-/// Warns if one statement says that it corrects the other, or that something which the other depends on is no longer used.
+/// Adds a warning if one statement corrects the other, or says that something on which the other depends is no longer used.
 fn add_correction(ruling: &mut Ruling, ours: &ParsedClaim, theirs: &ParsedClaim) {
     let (a, b) = (&ours.parsed, &theirs.parsed);
     let found = correction::abandons(a, b).or_else(|| {
-        let cue = correction::corrects(a).filter(|_| features::shared(a, b).1 >= SAME_TOPIC)?;
+        let cue = correction::corrects(a).filter(|_| features::shared(a, b).1 >= CORRECTION_OVERLAP)?;
         Some(correction::Correction { ours: vec![cue], theirs: Vec::new() })
     });
     let Some(found) = found else { return };
@@ -347,9 +347,9 @@ fn tier(probability: f32, block: f32, warn: f32) -> Tier {
     }
 }
 
-/// Combines everything known of a pair into one probability and sets the tier. `shift` is added to the threshold from which a
-/// cross-encoder's pair is blocked. A shift of 1 or more means that the weights were fitted for another cross-encoder: then it may
-/// only warn, and overrules no warning of the rules.
+/// Combines all evidence about a pair into one probability and sets the tier. `shift` is added to the threshold from which a pair with a
+/// cross-encoder's score is blocked. A shift of 1 or more means that the weights were fitted for another cross-encoder: then its score may
+/// only add a warning, and removes none of the rules' warnings.
 pub(crate) fn weigh(
     ruling: &mut Ruling,
     ours: &ParsedClaim,
@@ -382,7 +382,7 @@ pub(crate) fn weigh(
         let with = weights.score(&features);
         if shift >= 1.0 {
             if ruling.tier == Tier::Clean && with >= weights.thresholds.warn {
-                // Likely, by a model that was not measured.
+                // A contradiction is likely, but by a model that was not measured.
                 probability = probability.max(limits.1);
                 (ruling.tier, inferred) = (Tier::Warn, Some(RuleId::Inferred));
             }
@@ -400,7 +400,7 @@ pub(crate) fn weigh(
         }
         let log_odds = weights.log_odds(&features);
         if let Some(deep) = scores.deep.filter(|_| ruling.tier < Tier::Block) {
-            // It only counts if it finds a contradiction: it removes no warning.
+            // The language model only adds findings; it removes no warning.
             let with = weights.deep_score(log_odds, deep);
             ruling.evidence.features.insert("deep".into(), deep);
             let block = weights.deep.block + shift;

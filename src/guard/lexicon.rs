@@ -1,4 +1,4 @@
-//! The embedded English lexicon: see `assets/lexicon/README.md` for what each file holds and where it comes from.
+//! The built-in English lexicon. `assets/lexicon/README.md` describes the files and their sources.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -30,7 +30,7 @@ pub(crate) struct Lexeme {
     pub(crate) contrast: Option<(u16, u16)>,
 }
 
-/// A word class: one list of `word_classes.txt`, which says what each is for.
+/// A word class: one list of `word_classes.txt`, which explains its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WordClass {
@@ -59,7 +59,7 @@ pub(crate) enum WordClass {
     Excepting,
 }
 
-/// Phrases with one first word: the rest of each and its value, the longest first.
+/// Phrases with the same first word: the remaining words of each and its value, the longest first.
 type Bucket<T> = Vec<(Vec<String>, T)>;
 
 /// The lexicon, loaded once.

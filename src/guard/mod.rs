@@ -1,7 +1,7 @@
 //! The contradiction guard: normalises statements, compares norms and judges pairs of claims.
 //!
-//! Pure: no I/O and no clock, and no model is asked here: the models' scores of a pair come in as data ([`PairScores`]). Nearby claims come
-//! from the store's index, which is fed by [`Guard::index_terms`], and from the neighbours of the statement's vector.
+//! Pure: no I/O, no clock, and no calls of models. The models' scores of a pair are arguments ([`PairScores`]). The caller finds the nearby
+//! claims by the store's index, which is built from [`Guard::index_terms`], and by the statement's vector.
 
 pub(crate) mod align;
 pub mod ask_shift;
@@ -57,7 +57,7 @@ pub struct NormedClaim {
     pub source: Option<String>,
 }
 
-/// The most lines between two adjacent statements of a document: entries of one list, or two short paragraphs.
+/// The maximum distance in lines between adjacent statements of a document, such as entries of a list or two short paragraphs.
 const MAX_LINES_APART: usize = 6;
 
 impl NormedClaim {
@@ -74,7 +74,7 @@ impl NormedClaim {
             .is_some_and(|(a, b)| a.0 == b.0 && (1..=MAX_LINES_APART).contains(&a.1.abs_diff(b.1)))
     }
 
-    /// Returns whether the two are compared at all. Two facts are not: one replaces the other by its key.
+    /// Returns whether the two are compared at all. Two facts are not, because one replaces the other by its key.
     fn is_comparable_with(&self, other: &Self) -> bool {
         self.kind.is_guarded() || other.kind.is_guarded()
     }
@@ -95,13 +95,13 @@ pub struct JudgeContext<'a> {
     pub today: &'a str,
     /// The models' scores of each pair, in the order of the existing claims; missing if no model was asked.
     pub scores: &'a [PairScores],
-    /// What [`Guard::rulings`] finds of each pair, in the same order; the rules are applied anew to a pair that is missing.
+    /// The results of [`Guard::rulings`] for each pair, in the same order. If one is missing, the rules are applied again.
     pub rulings: &'a [Ruling],
-    /// A cross-encoder answers, so that a pair without its scores was not worth asking about.
+    /// Whether a cross-encoder is available. If it is, a pair without scores was not worth asking about.
     pub infers: bool,
-    /// Added to the score from which inference blocks. It follows from how people settled earlier findings in this scope.
+    /// A number added to the score from which inference blocks. It depends on how people settled earlier findings in this scope.
     pub threshold_shift: f32,
-    /// Added to the log-odds of the probability from which the writer is asked: by [`ask_shift()`], 0 or more.
+    /// A number, at least 0, added to the log-odds of the probability from which the writer is asked: see [`ask_shift()`].
     pub ask_shift: f32,
 }
 
@@ -240,8 +240,8 @@ impl Guard {
         })
     }
 
-    /// Returns the indexes of the `most` claims that `score` rates highest, the best first; it leaves out those without a score, facts
-    /// that a fact would replace, and what has expired.
+    /// Returns the indexes of at most `most` claims, those with the highest `score` first. Claims without a score, facts compared with a
+    /// fact, and expired claims are left out.
     fn best(
         &self,
         incoming: &ParsedClaim,
@@ -282,12 +282,12 @@ impl Guard {
         ruling
     }
 
-    /// Applies the rules to `incoming` and each of `against`, for [`JudgeContext::rulings`]: every stage reads the same.
+    /// Applies the rules to `incoming` and each of `against`. The result, as [`JudgeContext::rulings`], is shared by all stages.
     pub fn rulings(&self, incoming: &ParsedClaim, against: &[Arc<ParsedClaim>]) -> Vec<Ruling> {
         against.iter().map(|stored| self.apply_rules(incoming, stored)).collect()
     }
 
-    /// Returns what the rules find of the pair at `at`.
+    /// Returns the rules' ruling on the pair at `at`.
     fn ruling<'a>(
         &self,
         incoming: &ParsedClaim,
@@ -304,7 +304,7 @@ impl Guard {
     /// Applies the rules to two claims.
     fn apply_rules(&self, incoming: &ParsedClaim, stored: &ParsedClaim) -> Ruling {
         let ruling = judge::apply_rules(incoming, stored, self.stages);
-        // If the norms contradict each other, every machine must come to the same result, also one that does not know the lines.
+        // If the norms contradict each other, every device must get the same result, including one that does not know the lines.
         let beside = !ruling.norms_contradict && !ruling.compatible && incoming.claim().is_adjacent_to(stored.claim());
         if beside && align::hold_under_different_conditions(&incoming.parsed, &stored.parsed) {
             return judge::compatible(incoming, stored, RuleId::Neighbours, "They are adjacent in one document.");

@@ -1,4 +1,4 @@
-//! Scores that models give to a pair of statements. The engine asks the models, before any lock.
+//! The scores of models for a pair of statements. The engine asks the models before it takes any lock.
 
 /// A cross-encoder's raw logits of entailment, neutral and contradiction for a pair, in both orders.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -12,8 +12,9 @@ pub struct Inference {
     pub gate: Option<f32>,
 }
 
-/// From these log-odds of a contradiction in the first order the second order is asked about, too. By `ergo-bench guard --only default,gate` this
-/// refuses and warns as both orders did; of 68 contradictions one fewer is mentioned, and of 1,000 rules four fewer are asked about.
+/// The log-odds of a contradiction in the first order from which the second order is computed too. By `ergo-bench guard --only default,gate`,
+/// refusals and warnings are the same as with both orders always; of 68 contradictions one fewer is mentioned, and of 1,000 rules four fewer
+/// are asked about.
 const SECOND_ORDER_FROM: f32 = -3.0;
 
 /// Returns `ln(eᵃ + eᵇ)` without overflow.
@@ -43,12 +44,12 @@ impl Inference {
         Self { forward, backward, gate }
     }
 
-    /// Whether the first order leaves it open what both orders together say.
+    /// Returns whether the second order is needed, because the first one alone does not determine the result.
     pub fn needs_second_order(forward: [f32; 3]) -> bool {
         margin(forward, 2) >= SECOND_ORDER_FROM
     }
 
-    /// The results of one order alone: they stand for both.
+    /// Creates the result from one order, which is used for both.
     pub fn one_way(logits: [f32; 3], gate: Option<f32>) -> Self {
         Self::of(logits, logits, [gate; 2])
     }
@@ -83,20 +84,20 @@ pub struct PairScores {
     pub cosine: Option<f32>,
     /// The cross-encoder's result.
     pub inference: Option<Inference>,
-    /// The cross-encoder's result for a pair that only the gate looks at: the judge does not weigh it.
+    /// The cross-encoder's result for a pair that was selected for the gate alone; the judge ignores it.
     pub gate_inference: Option<Inference>,
     /// The language model's log-odds of a contradiction.
     pub deep: Option<f32>,
 }
 
 impl PairScores {
-    /// Returns the probability that both statements speak of the same decision, if a cross-encoder with such an
+    /// Returns the probability that both statements are about the same decision, if a cross-encoder with such an
     /// output was asked.
     pub fn gate(&self) -> Option<f32> {
         self.any_inference()?.gate
     }
 
-    /// Returns the output of the cross-encoder, that asked for by the gate included.
+    /// Returns the output of the cross-encoder, for the judge or for the gate.
     pub fn any_inference(&self) -> Option<Inference> {
         self.inference.or(self.gate_inference)
     }

@@ -1,4 +1,4 @@
-//! The rules that find oppositions between two aligned clauses. Each gives a score; the judge has the thresholds.
+//! The rules that find oppositions between two aligned clauses. Each returns a score; the thresholds are the judge's.
 
 use super::{
     align::{Alignment, Opposition, Pair, WordRelation, measures_the_same, preposition_before, weight},
@@ -73,7 +73,7 @@ pub(crate) fn swapped(ours: &Parsed, theirs: &Parsed) -> Option<Opposition> {
     None
 }
 
-/// Returns how much the shared words support a finding, 0 to 1: few common words prove little.
+/// Returns how much the shared words support a finding, 0 to 1. Few common words prove little.
 fn support(alignment: &Alignment) -> f32 {
     let enough = (alignment.shared / 2.0).min(1.0);
     // If all other words are the same, a few generic ones are enough.
@@ -81,8 +81,8 @@ fn support(alignment: &Alignment) -> f32 {
     if whole { enough.max(0.8) } else { enough }
 }
 
-/// Returns whether both have different names before the same noun ("the Kafka transport", "the Redis transport"): two things of one
-/// kind.
+/// Returns whether both have different names before the same noun ("the Kafka transport", "the Redis transport"), so that they are about
+/// two things of one kind.
 fn name_rivals(ours: &Parsed, theirs: &Parsed, alignment: &Alignment) -> bool {
     let free = |parsed: &Parsed, at: usize, paired: &dyn Fn(&Pair) -> usize| {
         let before = at.checked_sub(1).and_then(|i| parsed.items.get(i))?;
@@ -98,7 +98,7 @@ fn has_contrast(alignment: &Alignment) -> bool {
     alignment.of(|l| l == WordRelation::Contrast).next().is_some()
 }
 
-/// Returns whether both clauses have conditions, and different ones.
+/// Returns whether both clauses have conditions and these differ.
 fn conditions_differ(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
     if a.conditions.is_empty() || b.conditions.is_empty() {
         return false;
@@ -116,8 +116,8 @@ fn conditions_differ(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> 
     differ(ours, a, theirs, b) || differ(theirs, b, ours, a)
 }
 
-/// Returns whether a clause is about what the other one excepts: "do not use mocks except in integration tests", "use mocks in
-/// integration tests".
+/// Returns whether a clause is about a case that the other one excepts: "do not use mocks except in integration tests", "use mocks
+/// in integration tests".
 fn is_excepted(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bool {
     let mentions = |at: &&usize| b.all().any(|other| theirs.items[other].id == ours.items[**at].id);
     let weigh = |at: &usize| weight(&ours.items[*at]);
@@ -137,8 +137,8 @@ fn subjects_differ(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause) -> bo
     head(ours, a, theirs, b) && head(theirs, b, ours, a)
 }
 
-/// Returns whether a clause has a negative word that is no cue ("remove", "omit", "frozen") and has no counterpart in the other: then
-/// its polarity is unknown.
+/// Returns whether the polarity of a clause is unknown, because it has a negative word that is no cue ("remove", "omit", "frozen") and
+/// has no counterpart in the other clause.
 fn has_unmatched_negation(parsed: &Parsed, clause: &Clause, alignment: &Alignment, theirs: bool) -> bool {
     let last = clause.core.last().copied();
     clause.core.iter().any(|&at| {
@@ -182,7 +182,7 @@ fn is_role(parsed: &Parsed, at: usize) -> bool {
     preposition_before(parsed, at) == Some("as")
 }
 
-/// Returns the factor for a score if one clause is limited more than the other, or each in its own way.
+/// Returns the factor that lowers a score if one clause is more limited than the other, or if both are limited differently.
 fn narrowing(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &Alignment) -> f32 {
     let placed =
         if ours.stated_scope.is_one_sided(&theirs.stated_scope) || ours.window.is_open() != theirs.window.is_open() {
@@ -209,7 +209,7 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
         (Modality::MayNot, Modality::Should) => 0.6,
         (Modality::MayNot, _) => return None,
         (Modality::ShouldNot, Modality::May) => 0.7,
-        // "Humans may …" against "do not …": a permission for some.
+        // "Humans may …" against "do not …" is a permission for some.
         (_, Modality::May) if ours.stated_scope.is_one_sided(&theirs.stated_scope) => 0.45,
         _ => 1.0,
     };
@@ -240,7 +240,7 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
     }
     let coverage = covered / total;
     let (their_parsed, our_parsed) = (if flip { ours } else { theirs }, forbidding);
-    // "Not both" allows either.
+    // "Not both" allows each of the two.
     if negative.both && !positive.both {
         return None;
     }
@@ -258,9 +258,9 @@ fn polarity(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &
         }
     }
     let subject = if subject_total > 0.0 { subject / subject_total } else { 1.0 };
-    // "Rather than X" depends on its sentence, so both must have the subject in common.
+    // "Rather than X" depends on its sentence, so both must have the same subject.
     let subject = if negative.contrast { ramp(subject, 0.3, 0.7) } else { subject };
-    // "X is also forbidden" is about one more thing.
+    // "X is also forbidden" is about a further thing.
     let strength = if negative.also { 0.5 * strength } else { strength };
     let score = strength
         * if negative.contrast && subject < 0.5 { 0.5 } else { 1.0 }
@@ -306,7 +306,7 @@ fn from_pairs(
     }
 }
 
-/// Returns the words that a clause is about: its head, and its object with the word before.
+/// Returns the words that a clause is about: its head, and its object with the preceding word.
 fn heads(parsed: &Parsed, clause: &Clause) -> Vec<u64> {
     let beside = clause
         .object
@@ -408,7 +408,7 @@ fn alternatives(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignmen
     Some(from_pairs(RuleId::ExclusiveAlternative, score, alignment, &chosen, &[("head", f32::from(u8::from(head)))]))
 }
 
-/// Returns the least and the greatest number that an amount allows: both are the number itself if it is neither range nor bound.
+/// Returns the least and the greatest number that an amount allows. For an amount that is neither range nor bound, both are the number.
 fn allowed(items: &[Item], at: usize) -> Option<(f64, f64)> {
     let quantity = items[at].quantity.as_ref()?;
     if let Some((least, greatest)) = quantity.range() {
@@ -422,8 +422,8 @@ fn allowed(items: &[Item], at: usize) -> Option<(f64, f64)> {
     })
 }
 
-/// Returns whether one number can satisfy both amounts: "at least 2" and "5". Two upper or two lower bounds are different settings of
-/// one thing. Unknown bounds, such as "1.2.3 or newer", may allow the same.
+/// Returns whether one number can satisfy both amounts, such as "at least 2" and "5". Two upper or two lower bounds are different settings
+/// of one thing. Unknown bounds, such as "1.2.3 or newer", may allow the same number.
 fn allow_the_same(ours: &[Item], x: usize, theirs: &[Item], y: usize) -> bool {
     let Some((a, b)) = allowed(ours, x).zip(allowed(theirs, y)) else {
         return bound(ours, x).is_some() || bound(theirs, y).is_some();
@@ -443,7 +443,7 @@ fn amounts(ours: &Parsed, a: &Clause, theirs: &Parsed, b: &Clause, alignment: &A
         return None;
     }
     let pair = differing[0];
-    // "The limit is 1,000" is a bound, too.
+    // "The limit is 1,000" is also a bound.
     let limits = |parsed: &Parsed, clause: &Clause| clause.all().any(|at| parsed.items[at].key == "limit");
     if !limits(ours, a) && !limits(theirs, b) && allow_the_same(&ours.items, pair.ours, &theirs.items, pair.theirs) {
         return None;

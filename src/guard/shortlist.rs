@@ -1,4 +1,4 @@
-//! Selects the claims that a new one is compared with from those that the indexes found.
+//! Selects the claims with which a new one is compared from those that the indexes found.
 //!
 //! Two rankings, by words and by meaning, are fused by reciprocal ranks: Cormack, Clarke, Büttcher, "Reciprocal Rank Fusion
 //! outperforms Condorcet and individual rank learning methods", 2009.
@@ -6,16 +6,16 @@
 use super::{NormedClaim, PairScores, judge};
 use crate::domain::guard_report::Relation;
 
-/// The most claims that a new one is compared with, by rules and by models.
+/// The maximum number of claims with which a new one is compared, by rules and by models.
 pub const MAX_CANDIDATES: usize = 10;
 
-/// The most claims with common words that are ranked. The rest have few words in common.
+/// The maximum number of ranked claims with common words. The others have few words in common.
 pub const MAX_BY_WORDS: usize = 64;
 
-/// The most claims with similar vectors that are ranked.
+/// The maximum number of ranked claims with similar vectors.
 pub const MAX_BY_MEANING: usize = 10;
 
-/// The constant of reciprocal rank fusion, as in the paper: it keeps the first few from outweighing all others.
+/// The constant of reciprocal rank fusion, as in the paper. It prevents the first few from outweighing all others.
 const RANK_OFFSET: f32 = 60.0;
 
 /// Returns the indexes in `found` of the claims to compare `incoming` with, the likeliest first, at most [`MAX_CANDIDATES`]. The

@@ -12,7 +12,7 @@ use crate::domain::{
 /// The result of comparing two norms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The relation of the two.
+    /// The relation of the two norms.
     pub relation: Relation,
     /// The confidence in it.
     pub confidence: Confidence,
@@ -72,7 +72,7 @@ pub(crate) fn disjoint_time(a: &Norm, b: &Norm) -> bool {
     before(&a.valid_until, &b.valid_from) || before(&b.valid_until, &a.valid_from)
 }
 
-/// Returns the result for two norms that ask for the same: they say the same if they hold at the same times.
+/// Returns the result for two norms with the same demand: they say the same if they hold at the same times.
 fn same_norm(ours: &Norm, theirs: &Norm, field: &'static str) -> Comparison {
     if (&ours.valid_from, &ours.valid_until) == (&theirs.valid_from, &theirs.valid_until) {
         comparison(Relation::Consistent, Confidence::High, RuleId::SameNorm, field)
@@ -98,13 +98,13 @@ fn is_atomic(norm: &Norm, value: &str) -> bool {
         })
 }
 
-/// Returns which of the sets of days and of languages a value belongs to. These can be said of anything beside its other values.
+/// Returns the set of days or of languages to which a value belongs, if any. Things can have such a value besides their other ones.
 fn day_or_language(value: &str) -> Option<&'static str> {
     let set = lexicon().set_name(lexicon().alternative_set(value)?);
     ["weekday", "natural language"].into_iter().find(|name| *name == set)
 }
 
-/// Returns whether two values are one number that is written in two ways.
+/// Returns whether two values are the same number, written differently.
 fn are_one_number(a: &str, b: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok();
     number(a).zip(number(b)).is_some_and(|(a, b)| a.total_cmp(&b).is_eq())
@@ -203,12 +203,12 @@ fn compare_certain(ours: &Norm, theirs: &Norm) -> Comparison {
             }
             return match (&ours.value, &theirs.value) {
                 (Some(a), Some(b)) if a == b => same_norm(ours, theirs, "value"),
-                // "0.5" and "0.50": one number, or two versions.
+                // "0.5" and "0.50" are one number or two versions.
                 (Some(a), Some(b)) if are_one_number(a, b) => comparison(Uncertain, Med, Undecided, "value"),
                 // A value that is limited in scope or time may be an exception to one that is not.
                 (Some(_), Some(_)) if one_sided(ours, theirs) => comparison(Uncertain, Med, NarrowerScope, "scope"),
                 (Some(a), Some(b)) if demanded && is_atomic(ours, a) && is_atomic(theirs, b) => {
-                    // "On Kubernetes" and "on Fridays": answers to two questions.
+                    // "On Kubernetes" and "on Fridays" answer different questions.
                     if day_or_language(a) == day_or_language(b) {
                         comparison(Contradiction, High, ValueConflict, "value")
                     } else {

@@ -14,33 +14,34 @@ use crate::domain::{
     norm::{IndexTerms, Norm, SubjectKind},
 };
 
-/// The stage that gives the same result on every machine, from the events alone.
+/// The stage that gives the same result on every device, because it depends on the events alone.
 const STRUCTURAL: Stages = Stages { structural: true, aligned: false };
 
 /// The version of the comparison.
 const VERSION: u32 = 3;
 
-/// The most terms of a statement that are indexed.
+/// The maximum number of indexed terms of a statement.
 const MAX_TERMS: usize = 64;
 
-/// The most phrases of a statement that are indexed.
+/// The maximum number of indexed phrases of a statement.
 const MAX_PHRASES: usize = 48;
 
-/// How many of the following terms form a phrase with a term. An inserted word must not break the match.
-const NEAR: usize = 2;
+/// The number of following terms with which a term forms a phrase. It is more than one, so that an inserted word does not break the
+/// match.
+const PHRASE_REACH: usize = 2;
 
 /// The structural comparison for the store.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StructuralPairCheck;
 
 impl PairCheck for StructuralPairCheck {
-    /// Returns the version. Changing the comparison or its weights needs another one; a test compares the weights.
+    /// Returns the version, which must be raised when the comparison or its weights change. A test compares the weights.
     fn version(&self) -> u32 {
         VERSION
     }
 
     fn contradiction(&self, ours: ComparedClaim<'_>, theirs: ComparedClaim<'_>) -> Option<Evidence> {
-        // Comparing norms is fast. Only if they contradict each other are the statements parsed and judged like a write.
+        // Comparing norms is fast. The statements are parsed and judged like a write only if the norms contradict each other.
         let (comparison, ..) = judge::strongest(ours.norms, theirs.norms)?;
         if comparison.relation != Relation::Contradiction {
             return None;
@@ -104,7 +105,7 @@ fn phrases(items: &[Item]) -> Vec<String> {
             None => item.key.clone(),
         })
         .collect();
-    let near = |at: usize| names.iter().skip(at + 1).take(NEAR).map(move |other| (at, other));
+    let near = |at: usize| names.iter().skip(at + 1).take(PHRASE_REACH).map(move |other| (at, other));
     let mut phrases: Vec<String> = (0..names.len())
         .flat_map(near)
         .filter(|(at, other)| names[*at] != **other)

@@ -24,7 +24,7 @@ pub struct JudgeWeights {
     pub rules: RuleWeights,
 }
 
-/// The judge without a cross-encoder. It uses the findings of the rules alone, so that every machine gets the same probability.
+/// The judge without a cross-encoder. It uses the findings of the rules alone, so that every device gets the same probability.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RuleWeights {
@@ -46,11 +46,12 @@ impl Default for RuleWeights {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Thresholds {
-    /// Blocks if only inference finds a contradiction.
+    /// The probability from which a pair blocks if only inference finds a contradiction.
     pub block: f32,
-    /// Warns if only inference finds one.
+    /// The probability from which a pair warns if only inference finds one.
     pub warn: f32,
-    /// Blocks if the rules name the opposing words: it is lower, because a person can check them. Below it, the pair warns.
+    /// The probability from which a pair blocks if the rules name the opposing words. It is lower, because a person can check them. Below
+    /// it, such a pair warns.
     pub named: f32,
 }
 
@@ -65,9 +66,9 @@ impl Default for Thresholds {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DeepWeights {
-    /// The judge's least score of a pair that the language model is asked about.
+    /// The judge's score from which the language model is asked about a pair.
     pub gate: f32,
-    /// The most pairs of one write that it is asked about.
+    /// The maximum number of pairs of one write that it is asked about.
     pub most: usize,
     /// The intercept.
     pub intercept: f32,
@@ -95,7 +96,7 @@ pub struct InferenceGate {
     pub cosine: f32,
     /// The share of common words that suffices alone.
     pub overlap: f32,
-    /// The most pairs of one write.
+    /// The maximum number of pairs of one write.
     pub most: usize,
 }
 
@@ -109,13 +110,13 @@ impl Default for InferenceGate {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JudgeProvenance {
-    /// The command.
+    /// The command that fitted them.
     pub command: String,
-    /// The day.
+    /// The day of the fit.
     pub date: String,
-    /// SHA-256 of the cross-encoder.
+    /// The SHA-256 of the cross-encoder.
     pub nli: String,
-    /// SHA-256 of the embedder.
+    /// The SHA-256 of the embedder.
     pub embedder: String,
     /// The labelled pairs: file names and counts.
     pub pairs: String,
@@ -131,7 +132,7 @@ pub fn built_in() -> &'static JudgeWeights {
     &WEIGHTS
 }
 
-/// Returns the weighted sum of the features, which have these names, with the intercept.
+/// Returns the weighted sum of the features with these names, plus the intercept.
 pub(super) fn log_odds(weights: &BTreeMap<String, f32>, names: &[&str], features: &[f32]) -> f32 {
     let of = |name: &str| weights.get(name).copied().unwrap_or(0.0);
     of("intercept") + names.iter().zip(features).map(|(name, feature)| of(name) * feature).sum::<f32>()

@@ -1,6 +1,6 @@
 //! Dates and periods: "until 31 March 2026", "between 1 January and 31 March 2026", "in Q3 2026".
 //!
-//! Only some dates say when a statement holds. In "the launch is on 31 March" or "as decided in 2024" the date is content, and two
+//! Only some dates say when a statement holds. In "the launch is on 31 March" and "as decided in 2024", the date is content, and
 //! statements with different dates do not say the same.
 
 use jiff::civil::Date;
@@ -16,7 +16,7 @@ pub(crate) struct DateWindow {
 }
 
 impl DateWindow {
-    /// Returns whether the two have no day in common.
+    /// Returns whether two periods have no day in common.
     pub(crate) fn is_disjoint(self, other: Self) -> bool {
         let before = |a: Option<Date>, b: Option<Date>| a.zip(b).is_some_and(|(until, from)| until < from);
         before(self.until, other.from) || before(other.until, self.from)
@@ -28,7 +28,7 @@ impl DateWindow {
     }
 }
 
-/// What a date is for its statement.
+/// The role of a date in its statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DateRole {
     /// A part of the period in which the statement holds.
@@ -44,10 +44,10 @@ pub(crate) enum DateRole {
 pub(crate) struct StatedDate {
     /// The index of its first token.
     pub(crate) at: usize,
-    /// How many tokens it has.
+    /// The number of its tokens.
     pub(crate) length: usize,
     pub(crate) role: DateRole,
-    /// The days that it names, `YYYY-MM-DD` or `YYYY-MM-DD/YYYY-MM-DD`, without a year that is unknown.
+    /// The days that it names, as `YYYY-MM-DD` or `YYYY-MM-DD/YYYY-MM-DD`, without the year if that is unknown.
     pub(crate) name: String,
 }
 
@@ -80,7 +80,7 @@ fn month(word: &str) -> Option<i8> {
     i8::try_from(at + 1).ok()
 }
 
-/// The last day of a month, in whatever year.
+/// Returns the last day of a month in any year: 29 for February.
 fn last_day(month: i8) -> i8 {
     match month {
         2 => 29,
@@ -207,12 +207,12 @@ fn is_counted(tokens: &[Token], at: usize) -> bool {
         || !(is_opening(tokens, at - 1) || lexicon.is_stop(word) || lexicon.cues(word, |_| None).next().is_some())
 }
 
-/// Returns whether the token at `at` begins a statement, or a part of it between marks.
+/// Returns whether the token at `at` begins a statement, or a part of it after a punctuation mark.
 fn is_opening(tokens: &[Token], at: usize) -> bool {
     at.checked_sub(1).is_none_or(|before| matches!(tokens[before].kind, TokenKind::Punct(_)))
 }
 
-/// Returns whether the token at `at` is in a part of the sentence that tells of something else: "which is supported until 2026".
+/// Returns whether the token at `at` is in an aside about something else: "which is supported until 2026".
 fn is_aside(tokens: &[Token], at: usize) -> bool {
     tokens[..at]
         .iter()
@@ -223,7 +223,7 @@ fn is_aside(tokens: &[Token], at: usize) -> bool {
 
 fn date(year: Option<i16>, (month, day): (i8, i8)) -> Option<Date> {
     let date = |day| Date::new(year?, month, day).ok();
-    // The end of February, whose year was not known yet.
+    // 29 February as the end of the month in a year that is not a leap year.
     date(day).or_else(|| date(28).filter(|_| (month, day) == (2, 29)))
 }
 

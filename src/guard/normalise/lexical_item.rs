@@ -1,4 +1,4 @@
-//! Items, of which clauses consist: content words, numbers, cues, marks.
+//! Items, the units of clauses: content words, numbers, cues, punctuation marks.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,7 +15,7 @@ use crate::guard::lexicon::{Lexeme, WordClass, lexicon};
 pub(crate) enum ItemKind {
     /// A word or phrase with content.
     Content,
-    /// A number with or without a unit; also a date that is no value, which has no quantity.
+    /// A number with or without a unit; also a date that is not a value, which has no quantity.
     Number,
     /// A stop word.
     Stop,
@@ -46,7 +46,7 @@ pub(crate) struct Item {
     pub(crate) contrast: Option<(u16, u16)>,
     pub(crate) weight: f32,
     pub(crate) quantity: Option<Quantity>,
-    /// Written as code, or an identifier.
+    /// Whether it is written as code or is an identifier.
     pub(crate) code: bool,
     pub(crate) capital: bool,
     /// The first word as written.
@@ -201,13 +201,13 @@ fn lift_parentheses(items: Vec<Item>) -> Vec<Item> {
     out
 }
 
-/// Returns whether "not only", "don't just" or the like begins at `at`: a "not" that negates nothing.
+/// Returns whether a "not" that negates nothing begins at `at`: "not only", "don't just".
 fn is_not_only(tokens: &[Token], at: usize) -> bool {
     let word = |at: usize| tokens.get(at).filter(|t| t.kind == TokenKind::Word).map_or("", |t| t.lower.as_str());
     (word(at) == "not" || word(at).ends_with("n't")) && matches!(word(at + 1), "only" | "just" | "merely")
 }
 
-/// Returns whether a phrase that looks like a cue is one here.
+/// Returns whether a phrase that can be a cue is one in this context.
 fn cue_holds(cue: Cue, tokens: &[Token], at: usize, length: usize) -> bool {
     let next = tokens.get(at + length);
     // "Optional: `note`": a label.

@@ -24,15 +24,15 @@ pub const RULES_VERSION: &str = "rules-en/2";
 /// A normalised statement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Normalised {
-    /// One norm per stance; never empty.
+    /// One norm for each stance; never empty.
     pub norms: Vec<Norm>,
     /// The normaliser's name and version.
     pub version: String,
-    /// What was not understood, as warnings for people.
+    /// Warnings for people about the parts that were not understood.
     pub problems: Vec<String>,
 }
 
-/// Whether a norm is about a property of its subject, such as a port or a time limit, which has one value at a time.
+/// Returns whether a norm is about a property of its subject that has one value at a time, such as a port or a time limit.
 pub fn names_property(norm: &Norm) -> bool {
     norm.attribute.iter().flat_map(|attribute| attribute.split(' ')).any(norms::is_attribute)
 }
@@ -69,7 +69,7 @@ pub(crate) struct Parsed {
     pub(crate) label: Vec<u64>,
     pub(crate) stated_scope: stated_scope::StatedScope,
     pub(crate) window: date_window::DateWindow,
-    /// What [`correction::abandons`] reads of it: a claim is compared with dozens of others.
+    /// The things whose use it ends, computed once, because a claim is compared with dozens of others.
     pub(crate) abandoned: OnceLock<Vec<correction::Abandoned>>,
 }
 

@@ -15,10 +15,10 @@ use crate::{
     guard::lexicon::{WordClass, lexicon},
 };
 
-/// The most clauses of one statement that become norms.
+/// The maximum number of clauses of one statement that become norms.
 pub(super) const MAX_NORMS: usize = 6;
 
-/// The most words of a norm's attribute; a longer clause is prose.
+/// The maximum number of words of a norm's attribute. A longer clause is prose.
 const MAX_WORDS: usize = 12;
 
 /// Overrides the rules' choice of the subject and the value of a clause: indexes into its items.
@@ -47,7 +47,7 @@ pub(crate) fn norms(parsed: &Parsed, qualifiers: &Qualifiers) -> Vec<Norm> {
     out
 }
 
-/// Returns where and when the norms of a statement hold, as a norm with no other field.
+/// Returns the scope and the period in which the norms of a statement hold, as a norm without other fields.
 pub(super) fn frame(parsed: &Parsed, qualifiers: &Qualifiers) -> Norm {
     let scope = NormScope {
         env: qualifiers
@@ -77,7 +77,7 @@ pub(super) fn framed(frame: &Norm, norm: Norm) -> Norm {
     Norm { scope, valid_from, valid_until, ..norm }
 }
 
-/// Returns the clauses of a statement that become norms, one per stance.
+/// Returns the clauses of a statement that become norms, one for each stance.
 pub(super) fn stances(parsed: &Parsed) -> impl Iterator<Item = Clause> + '_ {
     parsed.clauses.iter().take(MAX_NORMS).flat_map(|clause| members(parsed, clause))
 }
@@ -101,7 +101,7 @@ fn members(parsed: &Parsed, clause: &Clause) -> Vec<Clause> {
         .collect()
 }
 
-/// Returns the element of a list of one.
+/// Returns the element of a list that has only one.
 fn only<T>(list: &[T]) -> Option<&T> {
     if let [one] = list { Some(one) } else { None }
 }
@@ -142,7 +142,7 @@ pub(crate) fn is_attribute(key: &str) -> bool {
     lexicon().class(WordClass::Attribute).contains(key)
 }
 
-/// Returns whether it is the day of an event, which is no value.
+/// Returns whether an item is the day of an event, which is not a value.
 fn is_day(item: &Item) -> bool {
     item.kind == ItemKind::Number && item.quantity.is_none()
 }
@@ -249,7 +249,7 @@ pub(super) fn norm(parsed: &Parsed, clause: &Clause, choice: &Choice) -> Norm {
     out
 }
 
-/// The value of a clause with the indexes of its items, and the limit that it is, with the words that say so.
+/// The value of a clause with the indexes of its items; and, if it is a limit, that limit with the words that express it.
 type Value = (Option<(Vec<usize>, String)>, Option<(Limit, Option<String>)>);
 
 fn value(parsed: &Parsed, clause: &Clause, verb: Option<usize>) -> Value {
@@ -326,7 +326,7 @@ fn before(items: &[Item], at: usize) -> Option<&'static str> {
     ["in", "on", "with", "by", "to", "at", "from", "for"].into_iter().find(|p| *p == word.lower)
 }
 
-/// Returns whether a number is an upper bound, and the index of the cue that says so; `None` if it is no bound.
+/// Returns whether a number is an upper bound, and the index of the cue of the bound; `None` if it is no bound.
 pub(crate) fn bound(items: &[Item], at: usize) -> Option<(bool, usize)> {
     let near = at.saturating_sub(3)..(at + 3).min(items.len());
     near.filter(|i| *i != at).find_map(|i| match items[i].cue() {
@@ -365,7 +365,7 @@ fn name(parsed: &Parsed, clause: &Clause) -> Option<Vec<usize>> {
         .iter()
         .any(|i| matches!(i.kind, ItemKind::Punct(_)) || matches!(i.lower.as_str(), "and" | "or"));
     let named = run.iter().all(|i| items[*i].capital || items[*i].code);
-    // The day of an event is no name ("deploys are frozen in March"), and a role does not exclude others ("handled by operators").
+    // The day of an event is not a name ("deploys are frozen in March"), and a role does not exclude others ("handled by operators").
     let role = run.last().is_some_and(|at| stated_scope::role(&items[*at].lower).is_some());
     if run.is_empty() || listed && !named || role || run.iter().any(|i| is_day(&items[*i])) {
         return None;

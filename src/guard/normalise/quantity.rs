@@ -77,7 +77,7 @@ pub(crate) fn decimal(number: f64) -> String {
     text
 }
 
-/// Reads a time of day such as `09:00`, `9am` or `9 pm`, given the number that begins it and what follows.
+/// Reads a time of day such as `09:00`, `9am` or `9 pm`, given its first number, the rest of the word, and the next word.
 fn time_of_day(number: &str, suffix: &str, next: Option<&str>) -> Option<(Quantity, usize)> {
     let half = |text: &str| matches!(text, "am" | "pm").then(|| text == "pm");
     let (clock, pm) = match suffix.len().checked_sub(2).and_then(|at| suffix.split_at_checked(at)) {
@@ -102,7 +102,8 @@ fn time_of_day(number: &str, suffix: &str, next: Option<&str>) -> Option<(Quanti
     Some((Quantity { value: format!("{hour}{minutes}"), base: "time" }, words))
 }
 
-/// Reads a range such as `5-10 seconds`, given its first number and what follows the hyphen. `2026-01` and `01-05` are none.
+/// Reads a range such as `5-10 seconds`, given its first number, the text after the hyphen, and the next word. `2026-01` and `01-05` are
+/// not ranges.
 fn range(first: &str, rest: &str, next: Option<&str>) -> Option<(Quantity, usize)> {
     let digits = rest.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
     let (last, suffix) = rest.split_at(digits);

@@ -1,4 +1,4 @@
-//! Where a statement says that it holds: environment, team or role, tenant.
+//! The scope that a statement states: environments, teams or roles, tenants.
 
 use super::{
     clause::Clause,
@@ -6,15 +6,14 @@ use super::{
 };
 use crate::guard::lexicon::{WordClass, lexicon};
 
-/// Where a statement says that it holds; several names of one kind are alternatives.
+/// The scope that a statement states. Several names of one kind are alternatives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StatedScope {
     pub(crate) envs: Vec<&'static str>,
     /// The teams and roles for which it holds.
     pub(crate) roles: Vec<String>,
     pub(crate) tenants: Vec<String>,
-    /// The roles that do something, or to whom something is done: what a statement says of them may exclude what another says of
-    /// others.
+    /// The roles that do something, or to whom something is done. A statement about them may contradict one about other roles.
     pub(crate) actors: Vec<String>,
 }
 
@@ -26,12 +25,12 @@ impl StatedScope {
             || self.tenants.is_empty() != other.tenants.is_empty()
     }
 
-    /// Returns whether it names a role, in whatever part.
+    /// Returns whether it names a role, as a scope or as an actor.
     pub(crate) fn names_role(&self) -> bool {
         !self.roles.is_empty() || !self.actors.is_empty()
     }
 
-    /// Returns whether both name something of one kind, and nothing in common.
+    /// Returns whether both name something of one kind, but nothing in common.
     pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
         fn disjoint<T: PartialEq>(a: &[T], b: &[T]) -> bool {
             !a.is_empty() && !b.is_empty() && !a.iter().any(|x| b.contains(x))

@@ -2,16 +2,16 @@
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// A word of prose.
     Word,
     /// A word inside backticks, or one that looks like an identifier, a path or a flag.
     Code,
-    /// A number, with or without a unit glued to it.
+    /// A number, with or without a unit attached to it.
     Number,
-    /// A mark that ends or joins clauses.
+    /// A punctuation mark that ends or joins clauses.
     Punct(char),
 }
 
@@ -22,18 +22,19 @@ pub(crate) struct Token {
     /// Byte range in the text.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Lower case, apostrophes straight, possessive `'s` cut; a name that only its capital tells from a word, by its other name.
+    /// The word in lower case, with straight apostrophes and without a possessive `'s`. A name that differs from a common word only by its
+    /// capital is replaced: see [`BY_CAPITAL`].
     pub(crate) lower: String,
     /// Whether it starts with a capital.
     pub(crate) capital: bool,
-    /// As written, without the marks around it.
+    /// The text as written, without surrounding punctuation.
     pub(crate) surface: String,
 }
 
-/// Statements longer than this are read up to here: far beyond any norm, and it bounds the work of a comparison.
+/// The maximum number of bytes of a statement that are read. It is far beyond any norm, and bounds the time of a comparison.
 pub(crate) const MAX_READ: usize = 4096;
 
-/// The text in composed form (NFC), cut at [`MAX_READ`] bytes.
+/// Returns the text in composed form (NFC), cut to [`MAX_READ`] bytes.
 pub(crate) fn prepare(text: &str) -> String {
     let mut end = text.len().min(MAX_READ);
     while !text.is_char_boundary(end) {
@@ -126,14 +127,14 @@ pub(crate) fn tokenise(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Reads a sign such as `<=` before a number: returns its length in bytes, and the word that says the same.
+/// Reads a sign such as `<=` before a number. Returns its length in bytes, and a word with the same meaning.
 fn bound_sign(text: &str, start: usize) -> Option<(usize, &'static str)> {
     const SIGNS: [(&str, &str); 6] =
         [("<=", "below"), ("≤", "below"), (">=", "above"), ("≥", "above"), ("<", "below"), (">", "above")];
     let (sign, word) = SIGNS.into_iter().find(|(sign, _)| text[start..].starts_with(sign))?;
     let number = text[start + sign.len()..].trim_start_matches(' ').trim_start_matches(['-', '−']);
     let before = text[..start].chars().next_back();
-    // `->`, `=>`, `Vec<3>` and the mark of a quotation at the beginning of a line bound nothing.
+    // `->`, `=>`, `Vec<3>` and the quotation mark `>` at the beginning of a line are not bounds.
     let apart = before.is_some_and(|c| c == ' ' || c == '(')
         || matches!(sign, "<=" | "≤" | ">=" | "≥") && before.is_none_or(|c| c.is_alphanumeric() || c == '\n');
     (apart && number.starts_with(|c: char| c.is_ascii_digit())).then_some((sign.len(), word))
@@ -151,7 +152,7 @@ fn is_versioned(tokens: &[Token]) -> bool {
     tokens.last().is_some_and(|last| matches!(last.lower.as_str(), "version" | "versions" | "release" | "v"))
 }
 
-/// Returns whether a mark begins a word: a dotted file name, a path, a flag, a variable, a negative number.
+/// Returns whether a punctuation mark begins a word: a dotted file name, a path, a flag, a variable, a negative number.
 fn leads_word(text: &str, start: usize, c: char) -> bool {
     let mut next = text[start + c.len_utf8()..].chars();
     let before = text[..start].chars().next_back().is_none_or(|p| p.is_whitespace() || matches!(p, '(' | '"' | '“'));
@@ -175,10 +176,10 @@ fn thousands(text: &str) -> bool {
 /// Names that differ from common words only by the capital inside a sentence, each with an unambiguous name.
 const BY_CAPITAL: [(&str, &str); 1] = [("go", "golang")];
 
-/// "free" after a hyphen: the word before it is absent.
+/// The token for "free" after a hyphen, which means that the thing before it is absent.
 pub(crate) const FREE_OF: &str = "-free";
 
-/// Returns whether the next word begins a sentence, where capitals mean nothing.
+/// Returns whether the next word begins a sentence, so that its capital has no meaning.
 fn begins_sentence(tokens: &[Token]) -> bool {
     tokens.last().is_none_or(|last| matches!(last.kind, TokenKind::Punct('.' | '!' | '?' | ':' | '\n')))
 }

@@ -8,14 +8,14 @@ use email_address::EmailAddress;
 use ipnet::IpNet;
 use url::{Host, Url};
 
-/// The longest value, in bytes: the longest possible host name, with room for a path.
+/// The maximum length of a value, in bytes: the longest possible host name, with room for a path.
 const MAX_VALUE: usize = 512;
 
 /// Marks that end a sentence or a quotation and are not part of the value before them.
 const TRAILING: &[char] = &['.', ',', ';', ':', '!', '?', '\'', '’', '"', '”', ')', ']', '}', '*', '_'];
 
-/// Reads a value at the beginning of `text`: returns its length in bytes and its canonical form. `versioned` means that a version
-/// number is expected: then `1.2.3.4` is not an IP address.
+/// Reads a value at the beginning of `text`. Returns its length in bytes and its canonical form. `versioned` means that a version
+/// number is expected, so that `1.2.3.4` is not an IP address.
 pub(crate) fn read(text: &str, versioned: bool) -> Option<(usize, String)> {
     let end = text.find(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '“' | '”' | '<' | '>' | '(' | '|'));
     let run = &text[..end.unwrap_or(text.len())];
@@ -88,7 +88,7 @@ fn label(part: &str) -> Option<String> {
     }
     match Host::parse(part) {
         Ok(Host::Domain(name)) => Some(name),
-        // `url` takes a number for an IP address.
+        // `url` parses a number as an IP address.
         Ok(Host::Ipv4(_) | Host::Ipv6(_)) => Some(part.to_lowercase()),
         Err(_) => None,
     }

@@ -17,9 +17,9 @@ use crate::{
     guard::lexicon::{WordClass, lexicon},
 };
 
-/// The most indexes in all clauses of a statement, per item. The clauses of a sentence share its conditions, so a sentence
-/// of many clauses would otherwise need space that grows with the square of its length. Ordinary statements stay far
-/// below; clauses beyond it are left out.
+/// The maximum number of indexes in all clauses of a statement, for each item. The clauses of a sentence share its
+/// conditions, so without a limit the space would grow with the square of the sentence's length. Ordinary statements stay
+/// far below; clauses beyond the limit are left out.
 const MAX_INDEXES_PER_ITEM: usize = 32;
 
 /// A clause with one stance. The lists are indexes into the items.
@@ -30,11 +30,11 @@ pub(crate) struct Clause {
     pub(crate) negative: bool,
     /// The cue items that gave the stance.
     pub(crate) stance: Vec<usize>,
-    /// Content before the stance or the finite verb.
+    /// The content before the stance or the finite verb.
     pub(crate) subject: Vec<usize>,
-    /// Content under the stance.
+    /// The content that the stance governs.
     pub(crate) core: Vec<usize>,
-    /// Content of the rest of the sentence: conditions, and the preferred option of a contrast.
+    /// The content of the rest of the sentence: conditions, and the preferred option of a contrast.
     pub(crate) context: Vec<usize>,
     /// The part of the context that is a condition.
     pub(crate) conditions: Vec<usize>,
@@ -86,7 +86,7 @@ impl Clause {
         self.context.extend(items.filter(|at| known.insert(*at)));
     }
 
-    /// Returns whether it only rejects what another clause of the sentence is preferred to: "use X instead of Y", "use X, not Y".
+    /// Returns whether it only rejects an option in favour of another clause of the sentence: "use X instead of Y", "use X, not Y".
     pub(crate) fn rejects_option(&self) -> bool {
         self.contrast && self.chosen.is_some()
     }
@@ -111,8 +111,8 @@ pub(crate) fn label(items: &[Item]) -> Vec<u64> {
     label.iter().filter(|i| i.is_content()).map(|i| i.id ^ u64::from(i.opposite)).collect()
 }
 
-/// Returns whether a segment that looks like a reason restricts the clause before it: "libraries which need native code", and after
-/// a prohibition a purpose ("do not use cron to keep caches warm"). After a comma it is a remark.
+/// Returns whether a segment with the form of a reason restricts the preceding clause: "libraries which need native code", or a purpose
+/// after a prohibition ("do not use cron to keep caches warm"). After a comma it is a remark.
 fn restricts(items: &[Item], segment: &Segment, forbids: bool) -> bool {
     let Some(cue) = segment.from.checked_sub(1) else { return false };
     let remark = cue.checked_sub(1).is_none_or(|before| matches!(items[before].kind, ItemKind::Punct(_)));

@@ -10,7 +10,7 @@ pub(super) enum SegmentRole {
     Reason,
     Exception,
     Contrast,
-    /// "In this project, …": where the sentence holds.
+    /// Where the sentence holds: "In this project, …".
     Setting,
     /// A parenthesis without a stance of its own.
     Aside,
@@ -129,7 +129,7 @@ fn is_in_subject(items: &[Item], from: usize, at: usize) -> bool {
         && verb.is_some_and(|verb| !is_and(&items[verb - 1]))
 }
 
-/// Returns the segments of a statement, in order, without questions after what it states ("Use Postgres. Any objections?").
+/// Returns the segments of a statement in order, without questions that follow an assertion ("Use Postgres. Any objections?").
 pub(super) fn segments(items: &[Item]) -> Vec<Segment> {
     let mut out = Vec::new();
     let (mut from, mut sentence) = (0, 0);

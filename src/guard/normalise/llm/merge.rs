@@ -1,6 +1,6 @@
 //! Merges a language model's reading with the rules' norms.
 //!
-//! Only words of the statement count. What the rules read from explicit words takes precedence: negation, permission, limits, numbers and
+//! Only words of the statement count. The rules take precedence for what explicit words say (negation, permission, limits, numbers) and for
 //! the writer's qualifiers. If the two differ otherwise, or only the model has a norm, the norm is marked as uncertain.
 
 use super::{
@@ -21,11 +21,11 @@ use crate::{
     guard::lexicon::{WordClass, lexicon},
 };
 
-/// The most words of a value; a longer one is a description.
+/// The maximum number of words of a value. A longer text is a description.
 const MAX_VALUE: usize = 2;
 
-/// Returns the norms of a statement that a language model read too. `known` tells whether claims of the scope have a canonical
-/// subject.
+/// Returns the norms of a statement, merged with a language model's reading. `known` tells whether claims of the scope have a
+/// canonical subject.
 pub(in crate::guard) fn merge_reading(
     parsed: &Parsed,
     qualifiers: &Qualifiers,

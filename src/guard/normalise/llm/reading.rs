@@ -4,10 +4,10 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{domain::norm::Modality, guard::lexicon::lexicon};
 
-/// The longest answer that is read, in bytes.
+/// The maximum length of an answer, in bytes.
 const MAX_ANSWER: usize = 1024;
 
-/// The longest text in an answer, in characters; the grammar allows 48.
+/// The maximum length of a text in an answer, in characters; the grammar allows 48.
 const MAX_TEXT: usize = 64;
 
 /// A norm that a language model read. Its words are not trusted: only those of the statement count.
@@ -38,22 +38,19 @@ fn nullable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
     Option::deserialize(deserializer)
 }
 
-/// Why an answer is invalid.
+/// The error for an invalid answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
-    /// Prose, a refusal, a truncated answer, or unknown keys and values.
+    /// It is prose, a refusal, a truncated answer, or has unknown keys or values.
     #[error("the language model did not answer with a norm")]
     NotANorm,
-    /// Longer than any norm.
+    /// It is longer than any norm.
     #[error("the language model's answer is too long to be a norm")]
     TooLong,
 }
 
 impl Reading {
-    /// Parses an answer.
-    ///
-    /// # Errors
-    /// [`ReadingError`] for anything but one norm.
+    /// Parses an answer, which must be exactly one norm.
     pub fn parse(answer: &str) -> Result<Self, ReadingError> {
         if answer.len() > MAX_ANSWER {
             return Err(ReadingError::TooLong);
