@@ -1,7 +1,7 @@
-//! The probability that a claim answers a question: a logistic regression over what recall computes anyway.
+//! The probability that a claim answers a question: a logistic regression over figures that recall has computed already.
 //!
-//! Fitted by `ergo-bench recall --fit-known` on questions that share few words with their answers, and unanswerable ones that share words with
-//! the scope. Measurements are in docs/recall.md.
+//! Fitted by `ergo-bench recall --fit-known` on questions that share few words with their answers, and on unanswerable ones that share words
+//! with the scope. Measurements are in docs/recall.md.
 
 use std::sync::LazyLock;
 
@@ -12,8 +12,8 @@ use super::{
     rerank::{Score, UNKNOWN_COSINE},
 };
 
-/// The largest lead over the next best claim that counts.
-const MOST_LEAD: f64 = 0.3;
+/// The lead over the next best claim from which a larger one adds nothing.
+const MAX_LEAD: f64 = 0.3;
 
 /// The lead that is assumed if leads do not count.
 const USUAL_LEAD: f64 = 0.1;
@@ -51,13 +51,13 @@ pub struct AnswerWeights {
 pub struct AnswerFeatures {
     /// The cosine of the question and the statement, minus the scope's shift of the floor.
     pub cosine: f64,
-    /// The same of statement and reason together.
+    /// The cosine of the question with statement and reason together, minus the scope's shift of the floor.
     pub with_reason: f64,
     /// The share of the question that the claim contains, weighted by inverse document frequency.
     pub cover: f64,
     /// The share of the question whose words, or their synonyms, no claim of the scope contains.
     pub unknown: f64,
-    /// The share of the question that consists of names which the claim lacks.
+    /// The weighted share of the question that consists of names missing in the claim.
     pub names: f64,
     /// Its lead over the next best claim.
     pub lead: f64,
@@ -67,14 +67,14 @@ pub struct AnswerFeatures {
     pub crowd: f64,
 }
 
-/// What is known about a match.
+/// The evidence that a claim answers a question.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerEvidence<'a> {
     /// Its score.
     pub score: &'a Score,
     /// The cosine of its vector and the question's; `None` if it has none.
     pub cosine: Option<f32>,
-    /// The same of statement and reason together.
+    /// The cosine for statement and reason together.
     pub with_reason: Option<f32>,
     /// The share of the question, 0 to 1, whose words no claim of the scope contains.
     pub unknown: f64,
@@ -99,7 +99,7 @@ impl AnswerFeatures {
             cover: score.cover,
             unknown,
             names: score.names_lacked,
-            lead: lead.unwrap_or(USUAL_LEAD).clamp(0.0, MOST_LEAD),
+            lead: lead.unwrap_or(USUAL_LEAD).clamp(0.0, MAX_LEAD),
             fused,
             crowd: crowd - raise,
         }
@@ -111,7 +111,7 @@ impl AnswerFeatures {
         [cosine, with_reason, cover, unknown, names, lead, fused, crowd]
     }
 
-    /// Returns the inverse of [`AnswerFeatures::array`].
+    /// Creates features from an array in the order of the fields; the inverse of [`AnswerFeatures::array`].
     pub fn from_array([cosine, with_reason, cover, unknown, names, lead, fused, crowd]: [f64; 8]) -> Self {
         Self { cosine, with_reason, cover, unknown, names, lead, fused, crowd }
     }

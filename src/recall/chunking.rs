@@ -4,7 +4,7 @@
 
 use crate::domain::fence::Fence;
 
-/// The sizes of chunks, in bytes: paragraphs of a section are joined until the first is reached; no chunk exceeds the second.
+/// The minimum and the maximum size of a chunk, in bytes. Paragraphs of a section are joined until the minimum is reached.
 const MIN_SIZE: usize = 600;
 const MAX_SIZE: usize = 2_000;
 
@@ -54,7 +54,7 @@ struct Line {
     to: usize,
 }
 
-/// The role of a line in the division.
+/// The role of a line in the division into chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineRole {
     /// An empty line.

@@ -1,18 +1,18 @@
-//! Divides a question into terms, and into up to eight sub-queries of these.
+//! Divides a question into terms and up to eight sub-queries.
 
 use std::collections::BTreeSet;
 
-use super::{Vocabulary, stop_words::is_stop_word, vocabulary::LONGEST};
+use super::{Vocabulary, stop_words::is_stop_word, vocabulary::MAX_ENTRY_WORDS};
 use crate::domain::text;
 
-/// The most sub-queries.
+/// The maximum number of sub-queries.
 pub const MAX_SUB_QUERIES: usize = 8;
 
-/// The most terms of a question.
+/// The maximum number of terms of a question.
 const MAX_TERMS: usize = 12;
 
-/// The most synonyms of all terms together.
-const MAX_OTHERS: usize = 40;
+/// The maximum number of synonyms of all terms together.
+const MAX_SYNONYMS: usize = 40;
 
 /// A word of a question, or a phrase of the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Term {
 pub struct Question {
     /// Its terms, in order and without repeats.
     pub terms: Vec<Term>,
-    /// Sub-queries as indexes into `terms`. The first is of all terms, any of which may match; the terms of the others must be adjacent.
+    /// The sub-queries, as indexes into `terms`. The first has all terms, any of which may match; the terms of the others must be adjacent.
     pub sub_queries: Vec<Vec<usize>>,
 }
 
@@ -61,15 +61,15 @@ fn terms(question: &str, vocabulary: &Vocabulary) -> Vec<Term> {
     let stems = text::stems(question);
     let names = names(question);
     let mut terms: Vec<Term> = Vec::new();
-    let (mut seen, mut room) = (BTreeSet::new(), MAX_OTHERS);
+    let (mut seen, mut room) = (BTreeSet::new(), MAX_SYNONYMS);
     let mut at = 0;
     while at < stems.len() && terms.len() < MAX_TERMS {
-        // The longest phrase that the vocabulary knows; else the word.
+        // Takes the longest phrase that the vocabulary contains, or else the word.
         let known = |many: &usize| {
             let phrase = stems.get(at..at + many);
             phrase.is_some_and(|phrase| !vocabulary.others(phrase).is_empty())
         };
-        let many = (2..=LONGEST).rev().find(known).unwrap_or(1);
+        let many = (2..=MAX_ENTRY_WORDS).rev().find(known).unwrap_or(1);
         let end = (at + many).min(stems.len());
         let (words, own) = (&asked[at..end], stems[at..end].to_vec());
         at = end;
@@ -100,7 +100,7 @@ fn names(question: &str) -> BTreeSet<String> {
     names
 }
 
-/// Returns all terms, then runs of three, of two and of one, up to the limit.
+/// Returns the sub-query of all terms, then those of three, two and one consecutive terms, up to the limit.
 fn sub_queries(terms: usize) -> Vec<Vec<usize>> {
     if terms == 0 {
         return Vec::new();
@@ -174,7 +174,7 @@ mod tests {
         fn every_question_stays_within_limits(question in "\\PC{0,400}") {
             let question = Question::new(&question, Vocabulary::built_in());
             prop_assert!(question.terms.len() <= MAX_TERMS && question.sub_queries.len() <= MAX_SUB_QUERIES);
-            prop_assert!(question.terms.iter().map(|term| term.others.len()).sum::<usize>() <= MAX_OTHERS);
+            prop_assert!(question.terms.iter().map(|term| term.others.len()).sum::<usize>() <= MAX_SYNONYMS);
             let places = question.sub_queries.iter().flatten();
             prop_assert!(places.copied().all(|place| place < question.terms.len()));
         }

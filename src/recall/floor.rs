@@ -1,30 +1,31 @@
-//! The floor: the score from which the language-model stage and references start. Whether a claim answers is decided by a probability, in the
-//! engine's read of `recall`.
+//! The floor: the score from which the language-model stage and references start. Whether a claim answers is decided by a probability, in
+//! `src/engine/reads/recall/recall_verdict.rs`.
 //!
 //! The floor depends on the scope. It rises with the share of the question's words that no claim of the scope contains, and with the similarity
-//! of the scope's unrelated claims ([`super::unrelated_baseline`]). A lead of the best claim over the next one lowers it. Measured on the corpus
-//! in tests/data/recall: see docs/recall.md.
+//! of the scope's unrelated claims ([`super::unrelated_baseline`]). A lead of the best claim over the next one lowers it. The constants were
+//! measured on the corpus in tests/data/recall: see docs/recall.md.
 
 use super::rerank::Score;
 
-/// What a question of unknown words alone subtracts from a score.
-const UNKNOWN: f64 = 0.5;
+/// The amount that is subtracted from a score if all words of the question are unknown.
+const UNKNOWN_WORDS_PENALTY: f64 = 0.5;
 
-/// The weight of a lead over the next best claim, relative to a cosine of 1; the lead that changes nothing, and the largest that counts.
-const LEAD: f64 = 0.5;
+/// The weight of a lead over the next best claim, relative to a cosine of 1; the lead that changes nothing; and the lead from which a larger
+/// one adds nothing.
+const LEAD_WEIGHT: f64 = 0.5;
 const USUAL_LEAD: f64 = 0.16;
-const MOST_LEAD: f64 = 0.3;
+const MAX_LEAD: f64 = 0.3;
 
 /// The floor for questions with a vector, and for those without.
-const WITH_MEANING: f64 = 0.37;
-const BY_WORDS: f64 = 0.05;
+const FLOOR_BY_MEANING: f64 = 0.37;
+const FLOOR_BY_WORDS: f64 = 0.05;
 
-/// The cosine from which two texts say nearly the same in a scope with a usual baseline, in which unrelated texts stay below 0.5; and the least
-/// margin of such a match.
-const SURE: f64 = 0.6;
-const SURELY: f64 = 0.5;
+/// The cosine from which two texts say nearly the same, in a scope with the usual baseline, in which unrelated texts stay below 0.5; and the
+/// minimum margin of such a match.
+const SURE_COSINE: f64 = 0.6;
+const SURE_MARGIN: f64 = 0.5;
 
-/// What is known about a match.
+/// The evidence about a match.
 #[derive(Clone, Copy, Debug)]
 pub struct FloorEvidence<'a> {
     /// Its score.
@@ -41,16 +42,16 @@ pub struct FloorEvidence<'a> {
     pub raise: f64,
 }
 
-/// Returns the margin of a match above the floor; below 0 it does not answer.
+/// Returns the margin of a match above the floor; negative if it is below.
 pub fn margin(evidence: &FloorEvidence<'_>) -> f64 {
     let &FloorEvidence { score, cosine, by_meaning, unknown, lead, raise } = evidence;
-    let matched = UNKNOWN.mul_add(-unknown, score.match_);
+    let matched = UNKNOWN_WORDS_PENALTY.mul_add(-unknown, score.match_);
     if !by_meaning {
-        return matched - BY_WORDS;
+        return matched - FLOOR_BY_WORDS;
     }
-    let lead = lead.map_or(USUAL_LEAD, |lead| lead.clamp(0.0, MOST_LEAD));
-    let above = LEAD.mul_add(lead - USUAL_LEAD, matched) - WITH_MEANING - raise;
-    if cosine.is_some_and(|cosine| f64::from(cosine) - raise >= SURE) { above.max(SURELY) } else { above }
+    let lead = lead.map_or(USUAL_LEAD, |lead| lead.clamp(0.0, MAX_LEAD));
+    let above = LEAD_WEIGHT.mul_add(lead - USUAL_LEAD, matched) - FLOOR_BY_MEANING - raise;
+    if cosine.is_some_and(|cosine| f64::from(cosine) - raise >= SURE_COSINE) { above.max(SURE_MARGIN) } else { above }
 }
 
 #[cfg(test)]
@@ -87,7 +88,7 @@ mod tests {
         let evidence =
             FloorEvidence { score: &score, cosine: Some(0.62), by_meaning: true, unknown: 0.0, lead: None, raise: 0.0 };
         let raised = FloorEvidence { raise: 0.1, ..evidence };
-        assert!(margin(&evidence) >= SURELY && margin(&raised) < 0.0);
+        assert!(margin(&evidence) >= SURE_MARGIN && margin(&raised) < 0.0);
         let by_words = |raise| margin(&FloorEvidence { by_meaning: false, raise, ..evidence });
         assert!((by_words(0.1) - by_words(0.0)).abs() < f64::EPSILON);
     }

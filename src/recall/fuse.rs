@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// The constant of reciprocal rank fusion, as its authors chose it.
-const K: f64 = 60.0;
+/// The constant of reciprocal rank fusion, as in the paper.
+const RANK_OFFSET: f64 = 60.0;
 
 /// Returns the inverse document frequency of a word that `df` of `claims` claims contain.
 pub fn idf(claims: usize, df: usize) -> f64 {
@@ -15,7 +15,7 @@ pub fn idf(claims: usize, df: usize) -> f64 {
     (1.0 + (claims - df + 0.5) / (df + 0.5)).ln()
 }
 
-/// Fuses weighted lists by the sum of the weights, the best first; among equals, the greater item.
+/// Fuses weighted lists by the sum of the weights of each item. The best item is first; among equals, the greater one.
 pub fn by_weight<'a, T: Copy + Ord + Hash + 'a>(lists: impl IntoIterator<Item = (f64, &'a [T])>) -> Vec<(T, f64)> {
     let mut sums: HashMap<T, f64> = HashMap::new();
     for (weight, list) in lists {
@@ -26,12 +26,13 @@ pub fn by_weight<'a, T: Copy + Ord + Hash + 'a>(lists: impl IntoIterator<Item = 
     ranked(sums)
 }
 
-/// Fuses lists by reciprocal ranks: an item at rank r, from 1, scores 1 / (60 + r) per list. The best first; among equals, the greater item.
+/// Fuses lists by reciprocal ranks: an item at rank r, from 1, scores 1 / (60 + r) in each list. The best item is first; among equals, the
+/// greater one.
 pub fn reciprocal<'a, T: Copy + Ord + Hash + 'a>(lists: impl IntoIterator<Item = &'a [T]>) -> Vec<(T, f64)> {
     let mut sums: HashMap<T, f64> = HashMap::new();
     for list in lists {
         for (place, item) in list.iter().enumerate() {
-            *sums.entry(*item).or_default() += 1.0 / (K + 1.0 + place as f64);
+            *sums.entry(*item).or_default() += 1.0 / (RANK_OFFSET + 1.0 + place as f64);
         }
     }
     ranked(sums)

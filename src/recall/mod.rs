@@ -1,8 +1,7 @@
-//! Recall: finds the claims of a scope that answer a question. Pure: the lists of the store, the cosines of vectors and the texts come in as
-//! data.
+//! Recall: finds the claims of a scope that answer a question. Pure: the store's lists, the cosines of vectors and the texts are arguments.
 //!
 //! A question is divided into sub-queries for the text index ([`decompose`]); the vector index is searched for the whole question. The lists
-//! are fused ([`fuse`]) to a few dozen claims, which are ranked by their text ([`rerank`]). Nothing here generates text: answers are stored
+//! are fused ([`fuse`]) into a few dozen claims, which are ranked by their text ([`rerank`]). Nothing generates text: answers are stored
 //! claims.
 
 pub mod answer_model;

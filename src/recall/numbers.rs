@@ -1,23 +1,23 @@
-//! A language model's choice among numbered texts: its answer is a list of their numbers.
+//! Prompts and answers by which a language model chooses among numbered texts. The answer is a list of their numbers.
 
 use std::fmt::Write;
 
 use crate::domain::text::cut_line;
 
-/// The most characters of a text in a prompt.
+/// The maximum length of a text in a prompt, in characters.
 pub const MAX_CHARS: usize = 280;
 
 /// Returns texts as numbered lines, from 1, each after a line break.
 pub fn lines<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut lines = String::new();
     for (at, text) in texts.into_iter().enumerate() {
-        // One line each, so that a text cannot imitate several. Writing into a string cannot fail.
+        // Each text is one line, so that it cannot imitate several. Writing into a string cannot fail.
         let _ = write!(lines, "\n{}. {}", at + 1, cut_line(text, MAX_CHARS));
     }
     lines
 }
 
-/// Returns the most tokens of a list of `most` two-digit numbers with separators.
+/// Returns the maximum number of tokens of a list of `most` two-digit numbers with separators.
 pub const fn tokens(most: usize) -> usize {
     4 * most + 4
 }

@@ -1,8 +1,8 @@
-//! The second stage with a local language model: ranks candidates by the likelihood of the question, given each of them.
+//! The second stage with a local language model: ranks candidates by the likelihood of the question given each of them.
 //!
 //! See Ponte and Croft, "A language modeling approach to information retrieval", 1998, and Sachan et al., "Improving passage retrieval with
-//! zero-shot question generation", 2022. The model generates nothing, so only stored text can be returned. It gets each candidate alone, so
-//! neither their order nor the text of another one can influence a score.
+//! zero-shot question generation", 2022. The model generates nothing, so only stored text can be returned. It reads each candidate separately,
+//! so neither their order nor the text of another one can influence a score.
 
 use std::sync::LazyLock;
 
@@ -29,13 +29,13 @@ pub struct QueryLikelihood {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LikelihoodPrompt {
-    /// The instruction; the same for every question, so that it is evaluated once.
+    /// The system prompt. It is the same for every question, so that it is evaluated once.
     pub system: String,
-    /// The text around a note; `{note}` is replaced by it.
+    /// The text around a note, with the placeholder `{note}`.
     pub note: String,
     /// An empty note; the likelihood of the question after it is the reference.
     pub nothing: String,
-    /// Notes, each with a question that it answers.
+    /// The examples.
     #[serde(rename = "example")]
     pub examples: Vec<Example>,
 }
@@ -50,17 +50,17 @@ pub struct Example {
     pub question: String,
 }
 
-/// The weight of the likelihoods, and the candidates that they are computed for.
+/// The weight of the likelihoods, and the limits of the candidates for which they are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LikelihoodWeights {
     /// The weight of the mean log-probability of the question's tokens, relative to a score of the first stage.
     pub likelihood: f64,
-    /// The most by which a candidate's score may be below the best one.
+    /// The maximum by which a candidate's score may be below the best one.
     pub near: f64,
-    /// The most candidates.
+    /// The maximum number of candidates.
     pub most: usize,
-    /// The lead over the next candidate from which the best one is not checked.
+    /// The lead of the best candidate over the next one from which no likelihoods are computed.
     pub ahead: f64,
 }
 
@@ -80,11 +80,11 @@ pub struct AnswerOdds {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FitProvenance {
-    /// The command.
+    /// The command that fitted them.
     pub command: String,
-    /// The day.
+    /// The day of the fit.
     pub date: String,
-    /// The questions that they were fitted on.
+    /// The questions on which they were fitted.
     pub questions: String,
 }
 
@@ -114,7 +114,7 @@ impl LikelihoodPrompt {
 }
 
 impl LikelihoodWeights {
-    /// Returns how many of the candidates to weigh, given their scores, the best first; 0 if the best one leads by enough.
+    /// Returns the number of candidates to weigh, given their scores, the best first; 0 if the best one leads by enough.
     pub fn candidates_to_weigh(&self, scores: &[f64]) -> usize {
         let Some(best) = scores.first() else { return 0 };
         if scores.get(1).is_some_and(|next| best - next >= self.ahead) {
@@ -127,7 +127,7 @@ impl LikelihoodWeights {
     pub fn order(&self, scores: &[f64], likelihoods: &[f64]) -> Vec<(usize, f64)> {
         let weigh = |(score, likelihood): (&f64, &f64)| self.likelihood.mul_add(*likelihood, *score);
         let mut order: Vec<(usize, f64)> = scores.iter().zip(likelihoods).map(weigh).enumerate().collect();
-        // The sort is stable: equals keep the order of the first stage.
+        // The sort is stable: equal candidates keep the order of the first stage.
         order.sort_by(|a, b| b.1.total_cmp(&a.1));
         order
     }

@@ -5,33 +5,34 @@ use std::collections::HashSet;
 use super::{Question, fuse::idf};
 use crate::domain::{ClaimKind, text};
 
-/// The weight of all of a question's words, relative to a cosine of 1. Measured on the corpus in tests/data/recall: see docs/recall.md.
-const WORDS: f64 = 0.65;
+/// The weight of all words of a question together, relative to a cosine of 1. Measured on the corpus in tests/data/recall: see docs/recall.md.
+const WORDS_WEIGHT: f64 = 0.65;
 
-/// The weight, 0 to 1, of the vector of statement and reason together against that of the statement alone. Values from 0.33 to 0.8 did as well.
-const WITH_REASON: f64 = 0.5;
+/// The weight, 0 to 1, of the vector of statement and reason together against that of the statement alone. Values from 0.33 to 0.8 gave equally
+/// good results.
+const REASON_WEIGHT: f64 = 0.5;
 
 /// The weight of a synonym, relative to the word itself.
-const SYNONYM: f64 = 0.8;
+const SYNONYM_WEIGHT: f64 = 0.8;
 
-/// The least number of claims that is assumed for document frequencies, which say little in small scopes.
+/// The minimum number of claims that is assumed for document frequencies, which say little in small scopes.
 const MIN_CLAIMS: usize = 100;
 
-/// The weight of the density of common words. It orders claims with equally many of them.
-const DENSITY: f64 = 0.04;
+/// The weight of the density of common words. It orders claims with equally many common words.
+const DENSITY_WEIGHT: f64 = 0.04;
 
 /// The cosine that is assumed for a claim without a vector: that of a related claim.
 pub(super) const UNKNOWN_COSINE: f64 = 0.2;
 
-/// The half-life of the weight of recency, in milliseconds: a year.
+/// The half-life of the recency weight, in milliseconds: a year.
 const HALF_LIFE: f64 = 365.25 * 24.0 * 3600.0 * 1000.0;
 
 /// The document frequencies of one term of a question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TermCounts {
-    /// How many claims contain the term itself.
+    /// The number of claims that contain the term itself.
     pub own: usize,
-    /// How many contain each of its synonyms.
+    /// The number of claims that contain each of its synonyms.
     pub others: Vec<usize>,
 }
 
@@ -64,7 +65,7 @@ pub struct RankedClaim<'a> {
     pub expired: bool,
     /// The cosine of its vector and the question's; `None` if it has none.
     pub cosine: Option<f32>,
-    /// The same of statement and reason together.
+    /// The cosine for statement and reason together.
     pub with_reason: Option<f32>,
 }
 
@@ -77,9 +78,9 @@ pub struct Score {
     pub match_: f64,
     /// The share of the question that the claim contains, weighted by inverse document frequency, 0 to 1.
     pub cover: f64,
-    /// The weighted share of the question that consists of names which the claim lacks, 0 to 1.
+    /// The weighted share of the question that consists of names missing in the claim, 0 to 1.
     pub names_lacked: f64,
-    /// The indexes of the question's terms that it contains, or a synonym of.
+    /// The indexes of the question's terms of which it contains the term or a synonym.
     pub found: Vec<usize>,
 }
 
@@ -93,13 +94,13 @@ impl<'a> QuestionWeights<'a> {
             let known = known.get(place).cloned().unwrap_or_default();
             let others: Vec<f64> =
                 (0..term.others.len()).map(|at| idf(claims, known.others.get(at).copied().unwrap_or(0))).collect();
-            // A word that no claim contains weighs as much as its rarest synonym, so that claims with that one are found.
+            // A word that no claim contains weighs as much as its rarest synonym, so that claims with that synonym are found.
             let rarest = known.others.iter().filter(|df| **df > 0).min().copied().unwrap_or(0);
             let own = idf(claims, if known.own > 0 { known.own } else { rarest });
             if known.own == 0 && rarest == 0 {
                 unknown += own;
             }
-            terms.push((own, others.into_iter().map(|other| other.min(own) * SYNONYM).collect()));
+            terms.push((own, others.into_iter().map(|other| other.min(own) * SYNONYM_WEIGHT).collect()));
         }
         let total: f64 = terms.iter().map(|(own, _)| own).sum();
         // Nothing can be known about a question without words.
@@ -138,7 +139,7 @@ impl<'a> QuestionWeights<'a> {
             let mut best = if there == term.stems.len() {
                 *own
             } else {
-                SYNONYM * own * there as f64 / term.stems.len().max(1) as f64
+                SYNONYM_WEIGHT * own * there as f64 / term.stems.len().max(1) as f64
             };
             for (other, weight) in term.others.iter().zip(others) {
                 if *weight > best && has(other) == other.len() {
@@ -154,7 +155,7 @@ impl<'a> QuestionWeights<'a> {
         let cover = share(sum);
         let density = self.density(&statement);
         let meaning = if by_meaning { claim.meaning() } else { 0.0 };
-        let match_ = WORDS.mul_add(cover, meaning) + DENSITY * density;
+        let match_ = WORDS_WEIGHT.mul_add(cover, meaning) + DENSITY_WEIGHT * density;
         Score { total: match_ + prior(claim, now), match_, cover, names_lacked: share(lacked), found }
     }
 
@@ -167,14 +168,14 @@ impl<'a> QuestionWeights<'a> {
 }
 
 impl RankedClaim<'_> {
-    /// Returns its similarity to the question, as a statement and with its reason.
+    /// Returns its similarity to the question: a weighted mean of the statement alone and with its reason.
     fn meaning(&self) -> f64 {
         let alone = self.cosine.map_or(UNKNOWN_COSINE, f64::from);
-        self.with_reason.map_or(alone, |both| WITH_REASON.mul_add(f64::from(both) - alone, alone))
+        self.with_reason.map_or(alone, |both| REASON_WEIGHT.mul_add(f64::from(both) - alone, alone))
     }
 }
 
-/// Returns the part of a score that comes from kind, age and state. It is smaller than any difference of words or meaning.
+/// Returns the part of a score that depends on kind, age and state. It is small compared with differences of words or meaning.
 fn prior(claim: &RankedClaim<'_>, now: u64) -> f64 {
     let kind = match claim.kind {
         ClaimKind::Constraint => 0.012,

@@ -1,20 +1,20 @@
 //! The unrelated baseline: how similar unrelated claims of a scope are, as a cosine.
 //!
-//! Each claim of a sample is taken as a question that no other claim answers, and compared with its nearest neighbour. If all claims of a scope
-//! are about one topic, unrelated ones are more similar to each other, so the floor of recall is higher. See docs/recall.md and record 49.
+//! Each claim of a sample is treated as a question that no other claim answers, and compared with its nearest neighbour. If all claims of a
+//! scope are about one topic, unrelated ones are more similar to each other, so the floor of recall is higher. See docs/recall.md and record 49.
 
 use serde::{Deserialize, Serialize};
 
-/// The most claims of a sample.
+/// The maximum size of a sample.
 pub const SAMPLE: usize = 200;
 
-/// The least size of a sample.
+/// The minimum size of a sample.
 pub const MIN_SAMPLE: usize = 30;
 
 /// The quantile of the sample's cosines. It is far below the median, because many claims have a neighbour that says nearly the same.
 const QUANTILE: f64 = 0.2;
 
-/// The baseline of the scope that the floor was fitted on.
+/// The baseline of the scope on which the floor was fitted.
 const NEUTRAL: f64 = 0.38;
 
 /// The limits of the shift of the floor. Without them, a scope whose claims follow one pattern would never answer.
@@ -28,7 +28,7 @@ const STALE_FACTOR: f64 = 1.25;
 pub struct UnrelatedBaseline {
     /// The embedder whose vectors were compared, by its name and hash.
     pub embedder: String,
-    /// How many claims were active.
+    /// The number of active claims when it was measured.
     pub claims: usize,
     /// The size of the sample.
     pub sample: usize,
@@ -37,7 +37,7 @@ pub struct UnrelatedBaseline {
 }
 
 impl UnrelatedBaseline {
-    /// Computes the baseline from the cosines of claims to their nearest neighbours; `None` if they are too few.
+    /// Computes the baseline from the cosines of claims with their nearest neighbours; `None` if there are too few.
     pub fn of(embedder: &str, claims: usize, mut cosines: Vec<f32>) -> Option<Self> {
         cosines.sort_unstable_by(f32::total_cmp);
         let sample = cosines.len();
@@ -45,12 +45,12 @@ impl UnrelatedBaseline {
         Some(Self { embedder: embedder.to_owned(), claims, sample, cosine })
     }
 
-    /// Returns by how much the baseline raises the floor of the scope; below 0 it lowers it.
+    /// Returns by how much the baseline raises the floor of the scope; negative if it lowers it.
     pub fn raise(&self) -> f64 {
         (f64::from(self.cosine) - NEUTRAL).clamp(MAX_SHIFT.0, MAX_SHIFT.1)
     }
 
-    /// Returns whether it must be measured again, now that the scope has so many active claims and vectors of this embedder.
+    /// Returns whether it must be measured again, given the current embedder and number of active claims.
     pub fn is_outdated(&self, embedder: &str, claims: usize) -> bool {
         let (then, now) = (self.claims.max(1) as f64, claims.max(1) as f64);
         self.embedder != embedder || now / then >= STALE_FACTOR || then / now >= STALE_FACTOR

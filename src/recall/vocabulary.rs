@@ -1,16 +1,16 @@
-//! Synonyms: words that people ask with, and words that claims are written in.
+//! Synonyms between the words of questions and the words of claims.
 //!
-//! The built-in ones are general to software work (`assets/recall/vocabulary.txt`); a scope may add its own.
+//! The built-in ones apply to software work in general (`assets/recall/vocabulary.txt`); a scope may add its own.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use crate::domain::text::stems;
 
-/// The most words of one entry.
-pub(super) const LONGEST: usize = 3;
+/// The maximum number of words of one entry.
+pub(super) const MAX_ENTRY_WORDS: usize = 3;
 
-/// The most synonyms of an entry. An entry with more would be so general that it finds everything.
-const MOST: usize = 12;
+/// The maximum number of synonyms of an entry. An entry with more would be so general that it finds everything.
+const MAX_SYNONYMS: usize = 12;
 
 /// Synonyms of words and phrases, by their stems.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,12 +53,12 @@ impl Vocabulary {
 
     /// Makes `from` find `to`, both as stems.
     pub fn add(&mut self, from: &[String], to: &[String]) {
-        let fits = |words: &[String]| (1..=LONGEST).contains(&words.len());
+        let fits = |words: &[String]| (1..=MAX_ENTRY_WORDS).contains(&words.len());
         if !fits(from) || !fits(to) || from == to {
             return;
         }
         let others = self.sets.entry(from.to_vec()).or_default();
-        if others.len() < MOST && !others.iter().any(|other| other == to) {
+        if others.len() < MAX_SYNONYMS && !others.iter().any(|other| other == to) {
             others.push(to.to_vec());
         }
     }
@@ -111,7 +111,7 @@ mod tests {
         assert!(others(vocabulary, "message broker").contains(&"kafka".to_owned()));
         for line in include_str!("../../assets/recall/vocabulary.txt").lines().filter(|line| !line.starts_with('#')) {
             for entry in line.split([',', '>']).filter(|_| !line.is_empty()) {
-                assert!((1..=LONGEST).contains(&stems(entry).len()), "{entry:?} in {line:?}");
+                assert!((1..=MAX_ENTRY_WORDS).contains(&stems(entry).len()), "{entry:?} in {line:?}");
             }
         }
     }
