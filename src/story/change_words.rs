@@ -1,4 +1,4 @@
-//! Words by which a claim says that something changed, happened or came back.
+//! Recognises words by which a claim says that something changed, happened or came back.
 
 use crate::guard::lexicon::{WordClass, lexicon};
 
@@ -45,7 +45,7 @@ pub(super) fn opens_with_time(words: &[TextWord<'_>]) -> bool {
     })
 }
 
-/// Returns whether the words after "after" tell of one event: "the rewrite", "switching to Rust", "traffic had doubled".
+/// Returns whether the words after "after" name one event: "the rewrite", "switching to Rust", "traffic had doubled".
 fn happened(words: &[TextWord<'_>]) -> bool {
     let end = words.iter().position(|word| word.mark.is_some()).map_or(words.len(), |at| at + 1);
     let is_definite = |word: &TextWord<'_>| {
@@ -56,7 +56,7 @@ fn happened(words: &[TextWord<'_>]) -> bool {
         || words[..end].iter().any(|word| matches!(word.text.as_str(), "was" | "were" | "had"))
 }
 
-/// Returns whether it says that something came back: "we went back to X", "X is back", "we returned to X". "Back up X" and
+/// Returns whether a text says that something came back: "we went back to X", "X is back", "we returned to X". "Back up X" and
 /// "X returns 200" do not.
 pub(super) fn tells_return(words: &[TextWord<'_>]) -> bool {
     let word = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
@@ -76,7 +76,8 @@ pub(super) fn tells_return(words: &[TextWord<'_>]) -> bool {
     })
 }
 
-/// Returns whether it tells what people did, or a clause ends with a verb in the past and another follows: "we upgraded …", "two people joined, and …".
+/// Returns whether a text says what people did ("we upgraded …"), or has a clause that ends with a verb in the past tense and is followed by
+/// another ("two people joined, and …").
 pub(super) fn tells_change(words: &[TextWord<'_>]) -> bool {
     let is_past = |word: &TextWord<'_>| word.text.len() > 4 && word.text.ends_with("ed");
     let is_be =

@@ -1,4 +1,4 @@
-//! Reads one claim beside the earlier claims that have most in common with it.
+//! Compares one claim with the earlier claims that have most in common with it, and finds its marks.
 
 use std::{
     cell::RefCell,
@@ -18,35 +18,35 @@ use crate::{
 };
 
 /// The age difference from which the older of two opposing claims is stale rather than ambiguous, in milliseconds.
-pub(super) const LONG_AGO: u64 = 90 * 24 * 60 * 60 * 1000;
+pub(super) const STALE_AGE: u64 = 90 * 24 * 60 * 60 * 1000;
 
-/// The age difference from which a version is stale beside a higher one, in milliseconds.
+/// The age difference from which a claim with a lower version is stale, in milliseconds.
 const VERSION_AGE: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// The overlap from which a later claim repeats an earlier one.
 const REPEAT_OVERLAP: f32 = 0.5;
 
-/// The overlap from which a claim repeats an earlier one, if nothing but other words says that the one between them differs.
+/// The overlap from which a claim repeats an earlier one, if only different words show that the claim between them differs.
 const TURN_OVERLAP: f32 = 0.75;
 
 /// The overlap from which a claim states a retracted one again.
 const RESTATED_OVERLAP: f32 = 0.8;
 
-/// A word in more earlier claims than this does not name one particular thing.
-const COMMON: usize = 12;
+/// The number of earlier claims above which a common word does not name one particular thing.
+const COMMON_WORD_CLAIMS: usize = 12;
 
-/// What one claim brings to the story. Indexes are those of the earlier claims; the one behind them is the claim itself.
+/// The marks of one claim. Indexes are those of the related earlier claims; the index after the last of them is the claim itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimMarks {
-    /// What it makes unclear.
+    /// The marks that it completes.
     pub marks: Vec<Mark>,
-    /// The earlier claims between which it settles what was unclear.
+    /// The earlier claims about which it settles what was unclear.
     pub settles: Vec<usize>,
-    /// The earlier claims whose standing decides about its marks.
+    /// The earlier claims whose standing affects its marks.
     pub watches: Vec<usize>,
 }
 
-/// Reads a claim beside the related earlier ones, the oldest first. `counts`: how many earlier claims have each of its words.
+/// Compares a claim with the related earlier ones, the oldest first. `counts` has the number of earlier claims that contain each of its words.
 pub fn read_claim(
     guard: &Guard,
     earlier: &[&StoryClaim],
@@ -55,28 +55,29 @@ pub fn read_claim(
 ) -> ClaimMarks {
     let mut lines = earlier.to_vec();
     lines.push(claim);
-    let scene = Scene { guard, lines: &lines, counts, opposed: RefCell::default(), watched: RefCell::default() };
+    let comparison =
+        ClaimComparison { guard, lines: &lines, counts, opposed: RefCell::default(), watched: RefCell::default() };
     let mut found = ClaimMarks::default();
-    if let Some(mark) = scene.reversal() {
+    if let Some(mark) = comparison.reversal() {
         found.marks.push(mark);
     }
-    let at = scene.at();
+    let at = comparison.at();
     for other in 0..at {
-        if let Some(mark) = scene.unsettled(other) {
-            // The repeated choice is neither stale nor ambiguous with the claim that ended it.
+        if let Some(mark) = comparison.unsettled(other) {
+            // A reversal includes the pair of the repeated choice and the claim that had ended it.
             let in_turn = |turn: &Mark| turn.claims.len() > 2 && mark.claims.iter().all(|c| turn.claims.contains(c));
             if !found.marks.iter().any(in_turn) {
                 found.marks.push(mark);
             }
         }
     }
-    let ran_out = claim.standing.expired && !claim.standing.history;
-    if claim.standing.in_force && ran_out && found.marks.is_empty() {
+    let has_expired = claim.standing.expired && !claim.standing.history;
+    if claim.standing.in_force && has_expired && found.marks.is_empty() {
         let (confusion, rule) = (Confusion::Stale, StoryRule::Expired);
         found.marks.push(Mark { confusion, rule, strength: 1.0, claims: vec![at] });
     }
-    found.settles = scene.settles();
-    found.watches = scene.watched.into_inner().into_iter().collect();
+    found.settles = comparison.settles();
+    found.watches = comparison.watched.into_inner().into_iter().collect();
     found
 }
 
@@ -85,7 +86,7 @@ pub fn read_claim(
 enum Opposed {
     /// It states another value, choice or stance.
     Differs(StoryRule),
-    /// It may do so: enough for a change that a third claim reverses, and for nothing else.
+    /// It may do so. This suffices only for the middle claim of a reversal.
     MayDiffer,
     /// It ends the use of something that the earlier one depends on, and names the replacement.
     Replaced,
@@ -93,17 +94,18 @@ enum Opposed {
     Ended,
 }
 
-/// One claim, the last of the lines, beside the related earlier ones.
-struct Scene<'a> {
+/// The comparison of one claim, the last of `lines`, with the related earlier ones.
+struct ClaimComparison<'a> {
     guard: &'a Guard,
     lines: &'a [&'a StoryClaim],
     counts: &'a BTreeMap<u64, usize>,
-    /// What was found of pairs, the later claim first.
+    /// The results of compared pairs; in a key, the later claim is first.
     opposed: RefCell<BTreeMap<(usize, usize), Option<Opposed>>>,
+    /// The result's [`ClaimMarks::watches`].
     watched: RefCell<BTreeSet<usize>>,
 }
 
-impl Scene<'_> {
+impl ClaimComparison<'_> {
     fn at(&self) -> usize {
         self.lines.len() - 1
     }
@@ -149,13 +151,14 @@ impl Scene<'_> {
         }
     }
 
-    /// Returns whether it names one particular thing. A word in many claims names a kind of things.
+    /// Returns whether it is one particular thing. A word in many claims names a kind of thing.
     fn is_particular(&self, thing: &Ended) -> bool {
         let fewest = thing.words.iter().map(|word| self.counts.get(word).copied().unwrap_or_default()).min();
-        fewest.unwrap_or_default() <= COMMON
+        fewest.unwrap_or_default() <= COMMON_WORD_CLAIMS
     }
 
-    /// Returns the tier of claim `later` by the guard's rules, compared with the other. Corrections are excluded: the story reads them itself.
+    /// Returns the tier of claim `later` compared with the other, by the guard's rules. Corrections are excluded, because the story reads them
+    /// itself.
     fn tier(&self, later: usize, other: usize) -> Tier {
         let existing = std::slice::from_ref(&self.lines[other].text.claim);
         let verdict = self.guard.judge(&self.lines[later].text.claim, existing, JudgeContext::default());
@@ -163,14 +166,14 @@ impl Scene<'_> {
         found.map(|finding| finding.tier).max().unwrap_or_default()
     }
 
-    /// Returns whether both are from one working session.
+    /// Returns whether both claims are from one working session.
     fn is_session(&self, earlier: usize, later: usize) -> bool {
         let between = self.lines.get(earlier + 1..later).unwrap_or_default();
         self.lines[earlier].is_session_with(self.lines[later], between)
     }
 
-    /// Returns the reversal that the claim completes: it repeats an earlier claim that a claim between the two ended or opposed, without
-    /// mentioning the change.
+    /// Returns the reversal that the claim completes: it repeats an earlier claim without mentioning that a claim between the two, the *turn*,
+    /// ended or opposed it.
     fn reversal(&self) -> Option<Mark> {
         let at = self.at();
         let reading = self.reading(at);
@@ -186,7 +189,7 @@ impl Scene<'_> {
                 }
                 let came_back = if self.came_back(first, turn) {
                     self.shares_more(first, turn)
-                } else if repeats && self.reading(turn).turns_from(theirs, reading) {
+                } else if repeats && self.reading(turn).turns_from_both(theirs, reading) {
                     reading.overlap(theirs) >= TURN_OVERLAP
                 } else {
                     repeats
@@ -231,7 +234,7 @@ impl Scene<'_> {
         standing.holds() || self.lines[self.at()].id().is_some_and(|id| standing.replaced_by.contains(&id))
     }
 
-    /// Returns the mark if the claim states an earlier one again that was retracted meanwhile.
+    /// Returns the mark if the claim repeats an earlier one that was retracted in the meantime.
     fn restated(&self, first: usize) -> Option<Mark> {
         let at = self.at();
         let (line, theirs) = (self.lines[at], self.reading(first));
@@ -245,7 +248,7 @@ impl Scene<'_> {
         if self.opposes(at, first).is_some() {
             return None;
         }
-        // What was written down later has the times of a history, and its retraction that of the import.
+        // Claims that were recorded later, by an import, have times of the past, but the retraction has that of the import.
         let pause = if line.written == line.recorded { SESSION } else { 0 };
         if retracted.saturating_add(pause) > line.recorded || self.is_session(first, at) {
             return None;
@@ -257,7 +260,7 @@ impl Scene<'_> {
         Some(Mark { confusion, rule, strength, claims: vec![first, at] })
     }
 
-    /// Returns whether the claim and `first` have a word in common besides the names of what `turn` ended, or are too short for that.
+    /// Returns whether the claim and `first` have a word in common besides the names of things that `turn` ended, or are too short to have one.
     fn shares_more(&self, first: usize, turn: usize) -> bool {
         let named: BTreeSet<u64> = self.reading(turn).ended.iter().flat_map(|e| e.names.iter().copied()).collect();
         let (one, other) = (self.reading(first), self.reading(self.at()));
@@ -287,7 +290,7 @@ impl Scene<'_> {
                 {
                     None
                 }
-                Opposed::Differs(rule) if age >= LONG_AGO => mark(Confusion::Stale, rule),
+                Opposed::Differs(rule) if age >= STALE_AGE => mark(Confusion::Stale, rule),
                 Opposed::Differs(rule) => mark(Confusion::Ambiguity, rule),
             }
         };
@@ -297,7 +300,7 @@ impl Scene<'_> {
         found.filter(|_| older.standing.holds())
     }
 
-    /// Returns the earlier claims about which the claim says what holds now, if it does: it settles a question, or says that something came back.
+    /// Returns the earlier claims for which the claim says what holds now, because it settles a question or says that something came back.
     fn settles(&self) -> Vec<usize> {
         let at = self.at();
         let reading = self.reading(at);

@@ -1,4 +1,4 @@
-//! What the story reads in one claim: its topic, the things whose use it ends, its versions and amounts, and whether it mentions a change.
+//! Reads one claim for the story: its topic, the things whose use it ends, its versions and amounts, and whether it mentions a change.
 
 use std::collections::BTreeSet;
 
@@ -13,25 +13,25 @@ use crate::guard::{
     },
 };
 
-/// The most words of a phrase that count.
-const PHRASE: usize = 5;
+/// The maximum number of words of a phrase that are used.
+const MAX_PHRASE_WORDS: usize = 5;
 
-/// A claim with at most this many content words says little besides its choice.
-const SHORT: usize = 3;
+/// The number of topic words up to which a claim says little besides its choice.
+const MAX_SHORT_TOPIC: usize = 3;
 
-/// The least weight of an item that counts towards the topic.
+/// The minimum weight of an item that belongs to the topic.
 const MIN_WEIGHT: f32 = 0.6;
 
 /// Prepositions before a thing that is no longer used: "away from X", "off X".
-const AWAY: &[&str] = &["from", "off"];
+const AWAY_PREPOSITIONS: &[&str] = &["from", "off"];
 
-/// What the story reads in one claim.
+/// The result of reading one claim.
 #[derive(Debug)]
 pub(super) struct ClaimReading {
     /// The members of sets of exclusive alternatives that it asserts.
     chosen: BTreeSet<(u16, u16)>,
-    /// The words by which it is found, as numbers that are the same in every process: its topic, its names, and the sets that it
-    /// chooses from.
+    /// The words by which it is found, as numbers that are the same in every process: its topic, its names, and the sets from which
+    /// it chooses.
     pub(super) words: BTreeSet<u64>,
     /// The ids of the content words that it asserts: neither denied nor ended by the claim itself.
     asserted: BTreeSet<u64>,
@@ -41,7 +41,7 @@ pub(super) struct ClaimReading {
     subject: BTreeSet<u64>,
     /// The names and numbers in it.
     names: BTreeSet<u64>,
-    /// Whether it names no thing, only an attribute and its amount: "the rate limit is 1,000 req/s".
+    /// Whether it names only an attribute with its amount, and no thing: "the rate limit is 1,000 req/s".
     is_general: bool,
     /// The things whose use it ends.
     pub(super) ended: Vec<Ended>,
@@ -49,7 +49,7 @@ pub(super) struct ClaimReading {
     versions: Vec<Version>,
     /// The amounts that it states.
     amounts: Vec<Amount>,
-    /// What qualifies its words, as (word, qualifier): "search service", "import of billing".
+    /// The qualifiers of its words, as (word, qualifier): "search service", "import of billing".
     qualifiers: BTreeSet<(u64, u64)>,
     /// For "X is the Y of Z": the words of X, and those of the role that only X has.
     unique_role: Option<(BTreeSet<u64>, BTreeSet<u64>)>,
@@ -101,15 +101,15 @@ impl ClaimReading {
         let parsed = &claim.parsed;
         let words: Vec<TextWord<'_>> = words(&parsed.text);
         let has = |class| words.iter().any(|word| lexicon().class(class).contains(word.text.as_str()));
-        let (ended, thought) = ended(parsed, &words);
-        let gone: BTreeSet<u64> = ended.iter().flat_map(|e| e.names.iter().copied()).chain(thought).collect();
+        let (ended, planned) = ended(parsed, &words);
+        let gone: BTreeSet<u64> = ended.iter().flat_map(|e| e.names.iter().copied()).chain(planned).collect();
         let denied: BTreeSet<usize> = parsed
             .clauses
             .iter()
             .filter(|clause| clause.negative)
             .flat_map(|clause| clause.core.iter().chain(&clause.subject).copied())
             .collect();
-        // A claim of nothing but general words, "users can upload files", is about these.
+        // A claim that has only general words, "users can upload files", is about these.
         let weighs = |item: &Item| item.kind == ItemKind::Content && item.weight >= MIN_WEIGHT;
         let floor = if parsed.items.iter().any(weighs) { MIN_WEIGHT } else { 0.0 };
         let content = |at: &usize| parsed.items[*at].is_content() && parsed.items[*at].weight >= floor;
@@ -161,7 +161,7 @@ impl ClaimReading {
         !thing.names.is_empty() && thing.names.is_subset(&self.asserted)
     }
 
-    /// Returns the share of the shorter topic that the two have in common, 0 to 1.
+    /// Returns the share of the shorter topic that both have in common, 0 to 1.
     pub(super) fn overlap(&self, other: &Self) -> f32 {
         let least = self.topic.len().min(other.topic.len());
         if least == 0 {
@@ -177,19 +177,19 @@ impl ClaimReading {
     pub(super) fn states_other_amount_than(&self, other: &Self) -> bool {
         let [ours] = self.amounts.as_slice() else { return false };
         let [theirs] = other.amounts.as_slice() else { return false };
-        if ours.of != theirs.of || ours.value == theirs.value || self.is_about_another_than(other) {
+        if ours.of != theirs.of || ours.value == theirs.value || self.qualifies_differently(other) {
             return false;
         }
         let shared = self.subject.intersection(&other.subject).count();
         let least = self.subject.len().min(other.subject.len());
-        // What says little besides an amount of a unit, "uploads may be at most 10 MB", is about all that has such an amount.
+        // A claim that says little besides an amount with a unit, "uploads may be at most 10 MB", is about everything with such an amount.
         let is_part = !ours.of.0.is_empty() && least > 0 && shared == least;
         let is_rate_of_all = ours.is_rate && (self.is_general || other.is_general);
         is_part || is_rate_of_all || shared >= 2 && 2 * shared >= least
     }
 
-    /// Returns whether both have a word in common that each qualifies by a word of its own: "the search service", "the billing service".
-    fn is_about_another_than(&self, other: &Self) -> bool {
+    /// Returns whether both have a word in common that each qualifies differently: "the search service", "the billing service".
+    fn qualifies_differently(&self, other: &Self) -> bool {
         self.qualifiers.iter().any(|(word, ours)| {
             let theirs = other.qualifiers.range((*word, 0)..=(*word, u64::MAX));
             !other.subject.contains(ours) && theirs.clone().any(|(_, theirs)| !self.subject.contains(theirs))
@@ -220,16 +220,17 @@ impl ClaimReading {
         })
     }
 
-    /// Returns whether both choose different members of one set of exclusive alternatives for the same thing: they have most of their topic in
-    /// common, or say little else.
+    /// Returns whether both choose different members of one set of exclusive alternatives for the same thing, because they share most of their
+    /// topic or say little else.
     pub(super) fn is_another_choice_than(&self, other: &Self) -> bool {
         let same_set = self.chosen.iter().any(|(set, _)| other.chosen.iter().any(|(theirs, _)| set == theirs));
-        let short = self.topic.len().max(other.topic.len()) <= SHORT;
+        let short = self.topic.len().max(other.topic.len()) <= MAX_SHORT_TOPIC;
         same_set && !self.chooses_same_as(other) && (short || self.overlap(other) >= 0.5)
     }
 
-    /// Returns whether it says in the same words another thing than both of the others: "prices are decimals from now on" between "prices are cents".
-    pub(super) fn turns_from(&self, first: &Self, last: &Self) -> bool {
+    /// Returns whether it announces something else than both of the others in mostly the same words: "prices are decimals from now on" between two
+    /// claims "prices are cents".
+    pub(super) fn turns_from_both(&self, first: &Self, last: &Self) -> bool {
         let is_turn = self.settles && self.overlap(first) >= 0.5 && self.overlap(last) >= 0.5;
         let shared: BTreeSet<u64> = first.subject.intersection(&last.subject).copied().collect();
         is_turn
@@ -238,9 +239,9 @@ impl ClaimReading {
             && !self.subject.is_subset(&last.topic)
     }
 
-    /// Returns whether it has a name or number of `other` that `than` lacks.
-    pub(super) fn names_what_only(&self, other: &Self, than: &Self) -> bool {
-        other.names.iter().any(|name| self.topic.contains(name) && !than.topic.contains(name))
+    /// Returns whether it shares a name or number with `other` that is missing in `third`.
+    pub(super) fn shares_name_missing_in(&self, other: &Self, third: &Self) -> bool {
+        other.names.iter().any(|name| self.topic.contains(name) && !third.topic.contains(name))
     }
 
     /// Returns whether both choose the same member of a set of exclusive alternatives.
@@ -250,16 +251,16 @@ impl ClaimReading {
 }
 
 /// Returns the things whose use a claim ends: "X was removed", "we dropped X", "moved from X to Y", "X no longer …", "X is gone"; and the words of
-/// those whose end it only plans: "we will move from X to Y".
+/// things whose use it only plans to end: "we will move from X to Y".
 fn ended(parsed: &Parsed, words: &[TextWord<'_>]) -> (Vec<Ended>, BTreeSet<u64>) {
     let mut out = Vec::new();
-    let mut thought = BTreeSet::new();
+    let mut planned = BTreeSet::new();
     let word = |at: usize| words.get(at).map_or("", |w| w.text.as_str());
     let is = |class, at: usize| lexicon().class(class).contains(word(at));
     let mut push = |range: (usize, usize), replaced: bool, real: bool| {
         let items = thing(parsed, range);
         if !real {
-            thought.extend(items.iter().map(|item| id(item)));
+            planned.extend(items.iter().map(|item| id(item)));
         } else if !items.is_empty() {
             let names = items.iter().map(|item| id(item)).collect();
             out.push(Ended { names, words: items.into_iter().map(index_word).collect(), replaced });
@@ -280,7 +281,7 @@ fn ended(parsed: &Parsed, words: &[TextWord<'_>]) -> (Vec<Ended>, BTreeSet<u64>)
             let last = (from..words.len()).find(stops).unwrap_or(words.len().saturating_sub(1));
             words.get(from).map(|first| (first.start, words[last.max(from)].end))
         };
-        // "Move from X to Y" asks for it: X is still there.
+        // "Move from X to Y" is a demand: X is still in use.
         let wished = matches!(word(at), "move" | "switch" | "migrate" | "change" | "convert");
         let real = !wished && !(clause_start..at).any(|i| is(WordClass::Unreal, i));
         let particle = matches!(word(at + 1), "off" | "down" | "out") && is(WordClass::EndedWithParticle, at);
@@ -304,7 +305,7 @@ fn ended(parsed: &Parsed, words: &[TextWord<'_>]) -> (Vec<Ended>, BTreeSet<u64>)
                 push(range, by || favour, real);
             }
         } else if wished || is(WordClass::Moved, at) {
-            let from = (at + 1..(at + 8).min(words.len())).find(|i| AWAY.contains(&word(*i)));
+            let from = (at + 1..(at + 8).min(words.len())).find(|i| AWAY_PREPOSITIONS.contains(&word(*i)));
             if let Some(from) = from.filter(|from| (at..*from).all(|i| words[i].mark.is_none())) {
                 let to = (from + 1..words.len()).any(|i| matches!(word(i), "to" | "onto"));
                 if let Some(range) = after(from + 1) {
@@ -332,11 +333,11 @@ fn ended(parsed: &Parsed, words: &[TextWord<'_>]) -> (Vec<Ended>, BTreeSet<u64>)
             push(range, false, true);
         }
     }
-    (out, thought)
+    (out, planned)
 }
 
-/// Returns whether a passive in the present says what is done to such things and when or where, and ends the use of none:
-/// "branches are deleted after the merge", "debug logging is disabled in production".
+/// Returns whether a passive in the present only says when or where something is done to such things, and ends the use of none: "branches
+/// are deleted after the merge", "debug logging is disabled in production".
 fn is_routine(words: &[TextWord<'_>], verb: usize) -> bool {
     let word = |at: usize| words.get(at).map_or("", |w| w.text.as_str());
     let is_work =
@@ -352,13 +353,13 @@ fn is_routine(words: &[TextWord<'_>], verb: usize) -> bool {
     is_work && present && (verb + 1..=end).any(adjunct)
 }
 
-/// Returns the words that name the thing in this byte range: its proper names if there are any, else its content words.
+/// Returns the words that name the thing in this byte range: proper names if there are any, or else content words.
 fn thing(parsed: &Parsed, range: (usize, usize)) -> Vec<&Item> {
     let items: Vec<&Item> = parsed
         .items
         .iter()
         .filter(|item| item.kind == ItemKind::Content && item.start >= range.0 && item.end <= range.1)
-        .take(PHRASE)
+        .take(MAX_PHRASE_WORDS)
         .collect();
     let names: Vec<&Item> = items.iter().copied().filter(|item| is_name(item)).collect();
     if !names.is_empty() {
@@ -367,7 +368,7 @@ fn thing(parsed: &Parsed, range: (usize, usize)) -> Vec<&Item> {
     items.into_iter().filter(|item| item.weight >= MIN_WEIGHT).collect()
 }
 
-/// Returns whether a word names one thing of its kind: code, a member of a set of alternatives, or a capital within the sentence.
+/// Returns whether a word names one particular thing: it is code, a member of a set of alternatives, or has a capital within the sentence.
 fn is_name(item: &Item) -> bool {
     item.code || item.alternative.is_some() || item.capital && item.start > 0
 }
@@ -377,19 +378,19 @@ fn id(item: &Item) -> u64 {
     item.id ^ u64::from(item.opposite)
 }
 
-/// Returns the number under which a word is indexed.
+/// Returns the index number of a word.
 fn index_word(item: &Item) -> u64 {
     if item.opposite { index_number(&format!("~{}", item.key)) } else { index_number(&item.key) }
 }
 
-/// Returns a number that stands for a text in every process.
+/// Returns a number for a text that is the same in every process.
 fn index_number(text: &str) -> u64 {
     let mut first = [0; 8];
     blake3::Hasher::new().update(b"ergo/story-word/1").update(text.as_bytes()).finalize_xof().fill(&mut first);
     u64::from_le_bytes(first)
 }
 
-/// Returns whether the item at `at` is the first of its sentence, where a capital means nothing.
+/// Returns whether the item at `at` is the first of its sentence, so that its capital has no meaning.
 fn begins_sentence(items: &[Item], at: usize) -> bool {
     at.checked_sub(1).is_none_or(|i| matches!(items[i].kind, ItemKind::Punct('.' | '!' | '?' | ':' | '\n')))
 }
@@ -458,7 +459,7 @@ fn qualifiers(items: &[Item]) -> BTreeSet<(u64, u64)> {
     out
 }
 
-/// Returns whether a statement names nothing but an attribute with its amount.
+/// Returns whether a statement names only an attribute with its amount.
 fn is_general(items: &[Item]) -> bool {
     let is_attribute = |item: &Item| lexicon().class(WordClass::Attribute).contains(item.lower.as_str());
     let named = items.iter().filter(|item| item.kind == ItemKind::Content && !item.lower.contains('/'));

@@ -1,47 +1,47 @@
-//! Which claims of a long story a language model reads: a sample in which old claims are rarer, and claims that were on a card are likelier.
+//! Samples the claims of a long story that a language model reads. Old claims are less likely, claims that were on a card more likely.
 
 use crate::domain::ClaimId;
 
 /// A day in milliseconds.
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// The share of claims that survive, by the age below which it applies, in milliseconds: the middle of each range of the forgetting curve.
-const CURVE: [(u64, f64); 2] = [(DAY, 0.3), (7 * DAY, 0.15)];
+/// The probability that a claim is read, by the age in milliseconds below which it applies: the middle of each range of the forgetting curve.
+const SURVIVAL_BY_AGE: [(u64, f64); 2] = [(DAY, 0.3), (7 * DAY, 0.15)];
 
-/// The share of older claims that survive.
-const OLDER: f64 = 0.075;
+/// The probability that an older claim is read.
+const OLD_SURVIVAL: f64 = 0.075;
 
-/// A claim that may be forgotten.
+/// A claim that may be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForgettableClaim {
     /// Its id.
     pub id: ClaimId,
     /// Its age, in milliseconds.
     pub age: u64,
-    /// The cards on which it stands or stood.
+    /// The number of cards on which it is or was.
     pub conflicts: u32,
-    /// Whether it is read in any case: what was just written, and what has most in common with it.
+    /// Whether it is always read, because it was just written or has most in common with such a claim.
     pub kept: bool,
 }
 
 impl ForgettableClaim {
-    /// Returns the probability that it is read, 0 to 1: by its age, doubled for each card.
+    /// Returns the probability that it is read, 0 to 1. It depends on its age, and is doubled for each card.
     pub fn survival(&self) -> f64 {
         if self.kept {
             return 1.0;
         }
-        let base = CURVE.iter().find(|(age, _)| self.age < *age).map_or(OLDER, |(_, share)| *share);
+        let base = SURVIVAL_BY_AGE.iter().find(|(age, _)| self.age < *age).map_or(OLD_SURVIVAL, |(_, share)| *share);
         // Four cards already make it certain.
         (base * f64::from(1_u32 << self.conflicts.min(8))).min(1.0)
     }
 
-    /// Returns whether it is read. The same seed forgets the same claims, and no claim that a lower probability would keep.
+    /// Returns whether it is read. The same seed gives the same result, and a claim that is read stays so if its probability rises.
     pub fn survives(&self, seed: u64) -> bool {
         draw(seed, &self.id) < self.survival()
     }
 }
 
-/// Returns a number of a claim, at least 0 and less than 1.
+/// Returns a pseudo-random number for a claim, at least 0 and less than 1.
 fn draw(seed: u64, id: &ClaimId) -> f64 {
     let mut bytes = [0; 4];
     let mut hasher = blake3::Hasher::new();

@@ -1,9 +1,9 @@
-//! The question of a mark.
+//! Words the question of a mark.
 
 use crate::domain::{Confusion, StoryRule, text};
 
-/// The most characters of a statement that a question quotes.
-const QUOTED: usize = 90;
+/// The maximum length of a statement that a question quotes, in characters.
+const QUOTE_LENGTH: usize = 90;
 
 /// Returns a question about the statements of a mark, in order, that can be answered with yes or no without reading the claims.
 pub fn question(confusion: Confusion, rule: StoryRule, statements: &[&str]) -> String {
@@ -22,7 +22,7 @@ pub fn question(confusion: Confusion, rule: StoryRule, statements: &[&str]) -> S
     }
 }
 
-/// Returns the statement without its full stop, shortened for a question.
+/// Returns the statement without its period, shortened for a question.
 fn short(statement: &str) -> String {
-    text::cut(statement.trim().trim_end_matches('.'), QUOTED)
+    text::cut(statement.trim().trim_end_matches('.'), QUOTE_LENGTH)
 }

@@ -1,14 +1,14 @@
-//! The story of a scope: its claims in the order in which they were written, read for what would confuse a newcomer.
+//! The story of a scope: its claims in the order in which they were written, with marks where it is unclear which claim holds.
 //!
-//! Pairs miss what a history shows: "we use X", "we switched to Y", "we use X". Three things are marked: a *reversal* (a choice that is
-//! repeated after it was abandoned, without mentioning that), an *ambiguity* (two claims in force that exclude each other, and no order that settles
-//! it) and a *stale* claim (its subject moved on, and nobody retired it). What the latest claim settles is not marked: progress, corrections, a
-//! change of mind that says what comes instead, and what one working session says in steps.
+//! Comparing pairs misses what a history shows: "we use X", "we switched to Y", "we use X". Three things are marked: a *reversal* (a choice
+//! that is repeated after it was abandoned, without mentioning that), an *ambiguity* (two claims in force that exclude each other, whose order
+//! does not settle it) and a *stale* claim (newer claims changed its subject, but it is still active). Nothing is marked that the latest claim
+//! settles: progress, corrections, a change of mind that names the replacement, or the steps of one working session.
 //!
-//! Each claim is read beside the few earlier claims that have most in common with it, found by the last [`STORY_WINDOW`] claims of each of its words: what
-//! it marks depends on these alone, so that the store can read a story piece by piece, in whatever order its claims arrive.
+//! Each claim is compared with the few earlier claims that have most in common with it, among the last [`STORY_WINDOW`] claims of each of its
+//! words. Its marks depend on these alone, so that the store can read a story piece by piece, whatever the order in which its claims arrive.
 //!
-//! Pure: no I/O, no clock, no model; the same claims give the same marks on every device.
+//! Pure: no I/O, no clock, no model. The same claims give the same marks on every device.
 
 mod change_words;
 mod claim_marks;
@@ -40,16 +40,16 @@ use crate::{
     guard::{Guard, NormedClaim, ParsedClaim},
 };
 
-/// The version of the reading: another one makes every store read its claims again.
+/// The version of the rules that read stories. If it changes, every store reads its claims again.
 pub const VERSION: u32 = 4;
 
-/// The most earlier claims that a claim is compared with: those with most words in common.
+/// The maximum number of earlier claims with which a claim is compared: those with most words in common.
 pub const COMPARED: usize = 24;
 
-/// Claims by one writer belong to one working session if no more time than this passes between one and the next, in milliseconds.
+/// The maximum time between consecutive claims by one writer in one working session, in milliseconds.
 pub const SESSION: u64 = 20 * 60 * 1000;
 
-/// What a claim says, read once; it does not change.
+/// The parsed text of a claim. It is parsed once, because it does not change.
 #[derive(Clone, Debug)]
 pub struct StoryText {
     claim: Arc<ParsedClaim>,
@@ -57,11 +57,11 @@ pub struct StoryText {
     reason: Option<Arc<Reason>>,
 }
 
-/// The reason that a writer gave.
+/// The reason of a claim.
 #[derive(Debug)]
 struct Reason {
     text: String,
-    /// What it says: few claims are compared in a way that asks for it.
+    /// The parsed reason, computed when it is first needed, because few comparisons need it.
     reading: OnceLock<ClaimReading>,
 }
 
@@ -75,7 +75,7 @@ impl Reason {
 }
 
 impl StoryText {
-    /// Parses and reads a claim; the reason that its writer gave is read when it is asked for.
+    /// Parses a claim. Its reason is parsed when it is first needed.
     pub fn new(mut claim: NormedClaim, reason: Option<&str>) -> Self {
         // The guard does not compare two facts; the story does, so it treats them like decisions.
         if !claim.kind.is_guarded() {
@@ -87,25 +87,25 @@ impl StoryText {
         Self { claim, reading, reason }
     }
 
-    /// Returns what the reason says.
+    /// Returns the parsed reason.
     fn reason(&self) -> Option<&ClaimReading> {
         self.reason.as_deref().map(Reason::reading)
     }
 
-    /// Returns the words by which it is found, as numbers that are the same in every process.
+    /// Returns the words by which the claim is found, as numbers that are the same in every process.
     pub fn words(&self) -> Vec<u64> {
         self.reading.words.iter().copied().collect()
     }
 }
 
-/// Whether a claim is in force, and how it left if not.
+/// Whether a claim is in force, and if not, why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimStanding {
-    /// It was neither superseded nor retracted, and its first day has come.
+    /// Whether it was neither superseded nor retracted, and its first day has come.
     pub in_force: bool,
-    /// Its last day has passed.
+    /// Whether its last day has passed.
     pub expired: bool,
-    /// Its last day had passed when it was written down: it tells of the past, and nobody forgot to retire it.
+    /// Whether its last day had already passed when it was recorded, so that it is about the past and needs no retraction.
     pub history: bool,
     /// When it was retracted, in milliseconds since the Unix epoch.
     pub retracted: Option<u64>,
@@ -119,7 +119,7 @@ impl ClaimStanding {
         Self { in_force: true, ..Self::default() }
     }
 
-    /// Returns whether it holds today.
+    /// Returns whether it holds today: it is in force and not expired.
     pub fn holds(&self) -> bool {
         self.in_force && !self.expired
     }
@@ -128,15 +128,15 @@ impl ClaimStanding {
 /// A claim of the story.
 #[derive(Clone, Debug)]
 pub struct StoryClaim {
-    /// When it was written, or when it happened if it was written down later, in milliseconds since the Unix epoch.
+    /// When it was decided, in milliseconds since the Unix epoch: when it was recorded, or its first day if that is earlier.
     pub written: u64,
-    /// When it was written down, in milliseconds since the Unix epoch.
+    /// When it was recorded, in milliseconds since the Unix epoch.
     pub recorded: u64,
-    /// Who wrote it.
+    /// The person who wrote it.
     pub who: String,
     /// Whether it is in force.
     pub standing: ClaimStanding,
-    /// What it says.
+    /// Its parsed text.
     pub text: StoryText,
 }
 
@@ -154,8 +154,8 @@ impl StoryClaim {
         &self.text.reading
     }
 
-    /// Returns whether it and the claims between it and a later one, all by one writer, are steps of one session. A claim that the later one superseded
-    /// is none: that was a decision.
+    /// Returns whether it and a later claim by the same writer are steps of one session, given the claims `between` them. False if the later one
+    /// superseded it, because that was a decision.
     fn is_session_with(&self, later: &Self, between: &[&Self]) -> bool {
         if self.who != later.who || later.id().is_some_and(|id| self.standing.replaced_by.contains(&id)) {
             return false;
@@ -168,28 +168,28 @@ impl StoryClaim {
         })
     }
 
-    /// Returns whether its reason speaks of what the other claim says and it does not, or says that something came back.
+    /// Returns whether its reason mentions something that only the other claim names, or says that something came back.
     fn explains(&self, other: &Self) -> bool {
         self.text
             .reason()
-            .is_some_and(|reason| reason.returns || reason.names_what_only(other.reading(), self.reading()))
+            .is_some_and(|reason| reason.returns || reason.shares_name_missing_in(other.reading(), self.reading()))
     }
 }
 
-/// Claims of the story that a person should settle.
+/// A mark: claims of the story that a person should settle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
     /// The kind of confusion.
     pub confusion: Confusion,
     /// The rule that found it.
     pub rule: StoryRule,
-    /// How much the two claims that oppose each other have in common, 0 to 1: what people dismissed asks for more.
+    /// How much the opposing claims have in common, 0 to 1. Dismissals raise the strength that a mark needs.
     pub strength: f32,
     /// The indexes of the claims concerned, in order.
     pub claims: Vec<usize>,
 }
 
-/// The place of a claim in its story as bytes that sort like it: when it happened, when it was written, its id.
+/// Encodes the position of a claim in its story as bytes that sort in story order: when it was decided, when it was recorded, its id.
 pub fn place(happened: u64, clock: Hlc, id: &ClaimId) -> [u8; 24] {
     let mut place = [0; 24];
     place[..8].copy_from_slice(&happened.to_be_bytes());
@@ -199,8 +199,8 @@ pub fn place(happened: u64, clock: Hlc, id: &ClaimId) -> [u8; 24] {
     place
 }
 
-/// Selects the claims that a claim is compared with, in order, from those that have each of its words: the ones with most words in common, and of
-/// these the latest.
+/// Selects the claims with which a claim is compared, in story order. `by_word` has, for each of its words, the claims that contain it. Those
+/// with most words in common are selected, and among equals the latest.
 pub fn select<T: Ord + Copy>(by_word: &[Vec<T>]) -> Vec<T> {
     let mut shared: BTreeMap<T, usize> = BTreeMap::new();
     for claim in by_word.iter().flatten() {
@@ -213,7 +213,7 @@ pub fn select<T: Ord + Copy>(by_word: &[Vec<T>]) -> Vec<T> {
     claims
 }
 
-/// Reads a whole story, the oldest claim first, and marks what would confuse.
+/// Reads a whole story, given the oldest claim first, and returns its marks.
 pub fn read(guard: &Guard, lines: &[StoryClaim]) -> Vec<Mark> {
     let mut index: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut marks = Vec::new();

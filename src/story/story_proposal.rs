@@ -1,24 +1,24 @@
-//! What becomes of claims that a language model finds confusing: the rules know what settles a question, and which kind of question is left.
+//! Turns a language model's finding into a question. The rules decide whether anything is left to settle, and the kind of confusion.
 
-use super::{StoryClaim, claim_marks::LONG_AGO};
+use super::{StoryClaim, claim_marks::STALE_AGE};
 use crate::domain::Confusion;
 
-/// The most claims on a card.
-const MOST: usize = 3;
+/// The maximum number of claims on a card.
+const MAX_CARD_CLAIMS: usize = 3;
 
-/// A question that a language model raised, as a card asks it.
+/// A language model's question, in the form of a card.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoryProposal {
     /// The kind of confusion.
     pub confusion: Confusion,
     /// The claims concerned, as indexes, in order.
     pub claims: Vec<usize>,
-    /// The most that the last claim has in common with another one, 0 to 1.
+    /// The largest overlap of the last claim with another one, 0 to 1.
     pub strength: f32,
 }
 
-/// Returns what to ask about claims, which are in the order of the story; `None` if there is nothing to settle: fewer than two of them hold, they are
-/// steps of one session or have no word in common, or the last one mentions the change.
+/// Returns the question about claims, given in story order. Returns `None` if there is nothing to settle, because fewer than two of them hold,
+/// they are steps of one session, have no word in common, or the last one mentions the change.
 pub fn propose(claims: &[&StoryClaim]) -> Option<StoryProposal> {
     let last = claims.iter().rposition(|claim| claim.standing.holds())?;
     let held: Vec<usize> = (0..last).filter(|at| claims[*at].standing.holds()).collect();
@@ -27,9 +27,12 @@ pub fn propose(claims: &[&StoryClaim]) -> Option<StoryProposal> {
     if held.is_empty() || reading.settles || reading.returns || reading.excepts || reading.past {
         return None;
     }
-    // A claim that no longer holds stays as the turn of a reversal.
-    let chosen: Vec<usize> =
-        if last < MOST { (0..last).collect() } else { held[held.len().saturating_sub(MOST - 1)..].to_vec() };
+    // Claims that no longer hold are kept, because one may be the turn of a reversal.
+    let chosen: Vec<usize> = if last < MAX_CARD_CLAIMS {
+        (0..last).collect()
+    } else {
+        held[held.len().saturating_sub(MAX_CARD_CLAIMS - 1)..].to_vec()
+    };
     let others = || chosen.iter().map(|at| claims[*at]);
     let is_one_session = chosen.iter().all(|at| claims[*at].is_session_with(newest, &claims[at + 1..last]));
     if is_one_session || others().any(|other| newest.explains(other)) {
@@ -39,11 +42,11 @@ pub fn propose(claims: &[&StoryClaim]) -> Option<StoryProposal> {
     let overlap = |at: usize| reading.overlap(claims[at].reading());
     let (confusion, mut chosen) = match chosen.as_slice() {
         [first, turn] if overlap(*first) >= overlap(*turn) => (Confusion::Reversal, chosen),
-        // The other kinds ask about the first and the last claim, and do something about each that holds.
+        // The other kinds ask about the first and the last claim; their answers act on each claim that holds.
         _ => {
             let held: Vec<usize> = chosen.into_iter().filter(|at| claims[*at].standing.holds()).collect();
             let age = newest.written.saturating_sub(claims[*held.first()?].written);
-            (if age >= LONG_AGO { Confusion::Stale } else { Confusion::Ambiguity }, held)
+            (if age >= STALE_AGE { Confusion::Stale } else { Confusion::Ambiguity }, held)
         }
     };
     chosen.push(last);
