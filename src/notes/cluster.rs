@@ -1,24 +1,24 @@
-//! Clusters of statements about one subject: by density (DBSCAN), over vectors of length 1.
+//! Clusters statements about one subject by the density of their vectors, which have length 1 (DBSCAN).
 
 use std::collections::VecDeque;
 
-/// The least cosine of neighbours, unless another one is asked for: claims about one subject in other words.
+/// The default minimum cosine of neighbours. From it on, claims are about one subject, in different words.
 pub const LEAST: f32 = 0.6;
 
-/// The fewest neighbours, itself included, from which a statement belongs to the core of a cluster.
-const CORE: usize = 3;
+/// The number of neighbours, including itself, from which a statement is a core point of a cluster.
+const MIN_CORE_NEIGHBOURS: usize = 3;
 
-/// Statements about one subject.
+/// A cluster of statements about one subject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
-    /// The places of its statements, the one nearest to the centre first.
+    /// The indexes of its statements, the nearest to the centre first.
     pub members: Vec<usize>,
     /// The mean cosine of its members to their centre, 0 to 1.
     pub coherence: f32,
 }
 
-/// Returns the clusters of some vectors, the largest first. A vector that is in none is near too few others. Vectors of another length than the first
-/// one are left out.
+/// Returns the clusters of vectors whose neighbours have at least the cosine `least`, the largest first. A vector near too few others is
+/// in no cluster. Vectors of different dimensions are never neighbours.
 pub fn clusters(vectors: &[&[f32]], least: f32) -> Vec<Cluster> {
     let near: Vec<Vec<usize>> = vectors
         .iter()
@@ -26,7 +26,7 @@ pub fn clusters(vectors: &[&[f32]], least: f32) -> Vec<Cluster> {
             (0..vectors.len()).filter(|at| vectors.get(*at).is_some_and(|other| cosine(one, other) >= least)).collect()
         })
         .collect();
-    let is_core = |at: usize| near.get(at).is_some_and(|near| near.len() >= CORE);
+    let is_core = |at: usize| near.get(at).is_some_and(|near| near.len() >= MIN_CORE_NEIGHBOURS);
     let mut taken = vec![false; vectors.len()];
     let mut found = Vec::new();
     for start in 0..vectors.len() {
@@ -69,7 +69,7 @@ pub fn cosine(a: &[f32], b: &[f32]) -> f32 {
     if a.len() != b.len() {
         return 0.0;
     }
-    // In eight sums, which the compiler computes at once.
+    // Eight independent sums, so that the compiler can vectorise the loop.
     let mut sums = [0.0_f32; 8];
     let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(x, y)| x * y).sum();

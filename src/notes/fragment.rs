@@ -5,19 +5,19 @@ use crate::domain::{EventId, fence::Fence};
 /// A part of a file: a heading and the lines below it, up to the next heading of any level; or the lines before the first heading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Derived from the path, the headings above it and its place among fragments of these headings: stable while its text changes.
+    /// Derived from the path, its headings, and its position among fragments with the same headings. It stays the same if the text changes.
     pub id: EventId,
-    /// The headings above it and its own, outermost first; empty before the first heading.
+    /// Its heading and those above it, outermost first; empty before the first heading.
     pub headings: Vec<String>,
     /// The first line, from 1.
     pub first: usize,
     /// The last line.
     pub last: usize,
-    /// The hash of its text, without regard to the ends of lines.
+    /// The hash of its text without line endings and trailing spaces.
     pub hash: EventId,
 }
 
-/// Returns the fragments of a file in order; `path` is part of their ids. Fragments without any text are left out.
+/// Returns the fragments of a file in order; `path` is part of their ids. Fragments without text are left out.
 pub fn fragments(path: &str, text: &str) -> Vec<Fragment> {
     let mut found: Vec<Fragment> = Vec::new();
     let mut open = OpenFragment::default();
@@ -43,12 +43,12 @@ pub fn fragments(path: &str, text: &str) -> Vec<Fragment> {
     found
 }
 
-/// Returns the lines without their ends (`\n`, `\r\n` or a lone `\r`) and without a byte order mark.
+/// Returns the lines without line endings (`\n`, `\r\n`, or a `\r` at the end of the text) and without a byte order mark.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.strip_prefix('\u{feff}').unwrap_or(text).split('\n').map(|line| line.trim_end_matches('\r'))
 }
 
-/// The level and the title of a Markdown heading in the form `## Title`.
+/// Returns the level and the title of a Markdown heading of the form `## Title`.
 fn heading(line: &str) -> Option<(usize, &str)> {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let rest = line.get(indent..).filter(|_| indent < 4)?;

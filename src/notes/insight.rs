@@ -1,4 +1,4 @@
-//! Insights: what several projects of an organisation say alike, as one thing with its sightings and its rank.
+//! Insights: groups of an organisation's claims that say the same, with sightings, confidence and rank.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,10 +8,11 @@ use super::{
 };
 use crate::domain::{ClaimId, ClaimKind, EventId, Scope};
 
-/// The least confidence of a candidate for promotion, unless the settings ask for fewer projects than give it.
-const PROMOTED_FROM: f64 = 0.7;
+/// The minimum confidence of a candidate for promotion. If the settings ask for so few projects that their agreement gives less, that
+/// lower confidence suffices.
+const MIN_PROMOTION_CONFIDENCE: f64 = 0.7;
 
-/// A claim in force, as far as its insight depends on it.
+/// The parts of an active claim on which its insight depends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotedClaim {
     /// The claim.
@@ -22,64 +23,64 @@ pub struct NotedClaim {
     pub kind: ClaimKind,
     /// Its statement.
     pub statement: String,
-    /// The hash of its words: see [`crate::domain::judgement::words_hash`].
+    /// The hash of its content: see [`crate::domain::judgement::words_hash`].
     pub words: EventId,
     /// Its source, such as `CLAUDE.md:12`.
     pub source: Option<String>,
-    /// When it was written.
+    /// When it was written, in milliseconds since the Unix epoch.
     pub first: u64,
-    /// When it was last seen.
+    /// When it was last seen, in milliseconds since the Unix epoch.
     pub last: u64,
-    /// How often it was seen: once when it was written, and once for each observation.
+    /// The number of times that it was seen: once when it was written, and once for each observation.
     pub sightings: usize,
-    /// It stands on an open card.
+    /// Whether it is on an open card.
     pub contradicted: bool,
-    /// Its recorded links to other claims.
+    /// The number of its recorded links to other claims.
     pub links: usize,
-    /// How many projects it was promoted from, as its promotion counted them; 0 if it was not promoted.
+    /// The number of projects from which it was promoted, as recorded by the promotion; 0 if it was not promoted.
     pub promoted_from: usize,
 }
 
-/// Equal claims of an organisation, as one.
+/// A group of claims of an organisation that say the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insight {
-    /// The claims, by their places in the list that was grouped, the earliest first.
+    /// The indexes of the claims in the grouped list, the earliest first.
     pub members: Vec<usize>,
-    /// The claim whose wording most members share.
+    /// The index of the claim that represents the group: the principle, or else one whose wording most members share.
     pub wording: usize,
-    /// The claim of the organisation's level that says it, if it was promoted.
+    /// The claim of the organisation's level in the group, if it was promoted.
     pub principle: Option<ClaimId>,
-    /// The projects that say it, in order.
+    /// The projects that have it, in order.
     pub projects: Vec<Scope>,
-    /// How many projects say it: those that are known here, or what its promotion counted, if these were more.
+    /// The number of projects that have it: those known on this device, or the number that its promotion recorded if that is greater.
     pub agreeing: usize,
-    /// How often it was seen in all.
+    /// The total number of times that it was seen.
     pub sightings: usize,
-    /// When it was first seen.
+    /// When it was first seen, in milliseconds since the Unix epoch.
     pub first: u64,
-    /// When it was last seen.
+    /// When it was last seen, in milliseconds since the Unix epoch.
     pub last: u64,
-    /// 0 to 1.
+    /// The confidence, 0 to 1: see [`rank::confidence`].
     pub confidence: f64,
-    /// 0 to 1.
+    /// The recency, 0 to 1: see [`rank::recency`].
     pub recency: f64,
     /// The quality of its sources, 0 to 1.
     pub quality: f64,
-    /// 0 to 1.
+    /// The rank, 0 to 1: see [`rank::rank`].
     pub rank: f64,
-    /// Whether it decays.
+    /// Whether it is active, decays or was pruned.
     pub lifecycle: Lifecycle,
-    /// One of its claims stands on an open card.
+    /// Whether one of its claims is on an open card.
     pub contradicted: bool,
     /// Its category, domain and tags.
     pub labels: Labels,
 }
 
 impl Insight {
-    /// Whether it may become a claim of the organisation: `projects` of them agree, nothing contradicts it, enough confidence is left after the time
-    /// without a sighting, and it is not one yet.
+    /// Returns whether it may be promoted to a claim of the organisation: it is not one yet, at least `projects` projects have it, nothing
+    /// contradicts it, and its confidence has not decayed too far since the last sighting.
     pub fn is_candidate(&self, projects: usize) -> bool {
-        let least = PROMOTED_FROM.min(rank::confidence(projects, 0.0, false));
+        let least = MIN_PROMOTION_CONFIDENCE.min(rank::confidence(projects, 0.0, false));
         self.principle.is_none()
             && !self.contradicted
             && self.projects.len() >= projects.max(1)
@@ -87,14 +88,14 @@ impl Insight {
     }
 }
 
-/// Groups claims of one organisation that say the same: by their words, and by `same`, pairs of hashes of words that were judged equal. The
-/// groups do not depend on the order of either list; each names its claims by their places, the earliest claim first.
+/// Groups claims of one organisation that say the same: those with the same words hash, and those whose words hashes are a pair in `same`,
+/// which were judged equal. The groups do not depend on the order of either list. Each has the indexes of its claims, the earliest first.
 pub fn group(claims: &[NotedClaim], same: &[(EventId, EventId)]) -> Vec<Vec<usize>> {
     let mut parents: BTreeMap<EventId, EventId> = BTreeMap::new();
     let known: BTreeSet<EventId> = claims.iter().map(|claim| claim.words).collect();
     for (one, other) in same.iter().filter(|(one, other)| known.contains(one) && known.contains(other)) {
         let (one, other) = (root(&parents, *one), root(&parents, *other));
-        // The least hash stands for the group, so that the order of the pairs does not matter.
+        // The smallest hash represents the group, so that the order of the pairs does not matter.
         parents.insert(one.max(other), one.min(other));
     }
     let mut groups: BTreeMap<EventId, Vec<usize>> = BTreeMap::new();
@@ -110,7 +111,7 @@ pub fn group(claims: &[NotedClaim], same: &[(EventId, EventId)]) -> Vec<Vec<usiz
     groups
 }
 
-/// The hash that stands for the group of `of`.
+/// Returns the hash that represents the group of `of`.
 fn root(parents: &BTreeMap<EventId, EventId>, of: EventId) -> EventId {
     let mut at = of;
     while let Some(above) = parents.get(&at).filter(|above| **above != at) {
@@ -119,7 +120,7 @@ fn root(parents: &BTreeMap<EventId, EventId>, of: EventId) -> EventId {
     at
 }
 
-/// Returns what a group amounts to at the time `now`.
+/// Computes the insight of a group at the time `now`.
 pub fn insight(claims: &[NotedClaim], group: &[usize], now: u64) -> Insight {
     let members: Vec<&NotedClaim> = group.iter().filter_map(|at| claims.get(*at)).collect();
     let of_projects = || members.iter().filter(|claim| claim.scope.level().is_project());
@@ -131,7 +132,7 @@ pub fn insight(claims: &[NotedClaim], group: &[usize], now: u64) -> Insight {
     }
     let share = |at: usize| claims.get(at).and_then(|claim| wordings.get(&claim.words)).copied().unwrap_or_default();
     let most = group.iter().map(|at| share(*at)).max().unwrap_or_default();
-    // What was promoted has the words that a person gave it.
+    // A promoted insight has the words that a person gave it.
     let wording =
         group.iter().copied().find(|at| principle.is_some_and(|p| claims.get(*at).is_some_and(|c| c.id == p.id)));
     let wording = wording.or_else(|| group.iter().copied().find(|at| share(*at) == most)).unwrap_or_default();
@@ -168,7 +169,7 @@ pub fn insight(claims: &[NotedClaim], group: &[usize], now: u64) -> Insight {
     }
 }
 
-/// The quality of a source, 0 to 1: a decision record was thought about more than a line for an editor.
+/// Returns the quality of a source, 0 to 1. A decision record was considered more carefully than a line in an editor's rules.
 fn source_quality(source: Option<&str>) -> f64 {
     let Some(source) = source else { return 0.3 };
     let source = source.to_lowercase();

@@ -1,32 +1,32 @@
-//! The category, the domain and the tags of a claim, by fixed lists of words.
+//! Assigns a category, a domain and tags to a claim by fixed lists of words.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ClaimKind;
 
-/// What sort of rule a claim is.
+/// The category of a rule.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum NoteCategory {
-    /// How things are done here.
+    /// A way of doing things in the project.
     #[default]
     Convention,
-    /// What must hold.
+    /// Something that must hold.
     Principle,
-    /// A way to do something.
+    /// A method or tool to use.
     Technique,
-    /// What to keep away from.
+    /// Something to avoid.
     Warning,
-    /// What is liked better.
+    /// Something that is preferred.
     Preference,
-    /// What is so.
+    /// A fact.
     Fact,
 }
 
 impl NoteCategory {
-    /// The word on the wire and on screen.
+    /// Returns the word used in JSON and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Convention => "convention",
@@ -44,16 +44,16 @@ impl NoteCategory {
 pub struct Labels {
     /// Its category.
     pub category: NoteCategory,
-    /// Its domain: the one of [`DOMAINS`] that it has most words of; `general` without any.
+    /// Its domain: the one of [`DOMAINS`] of which it contains most words, or [`GENERAL`].
     pub domain: &'static str,
     /// Other domains, and programming languages, at most five.
     pub tags: Vec<&'static str>,
 }
 
-/// The domain of what fits no other one.
+/// The domain of a claim that fits no other one.
 pub const GENERAL: &str = "general";
 
-/// The domains, each with the beginnings of its words.
+/// The domains, each with its words or their beginnings. An entry of at most three letters is a whole word.
 pub const DOMAINS: &[(&str, &[&str])] = &[
     ("testing", &["test", "assert", "mock", "fixture", "coverage", "snapshot", "e2e", "flaky"]),
     ("git", &["commit", "branch", "merge", "rebase", "git", "pull-request", "pr", "prs", "changelog", "tag"]),
@@ -107,7 +107,7 @@ const LANGUAGES: &[(&str, &[&str])] = &[
     ("shell", &["bash", "shell"]),
 ];
 
-/// The most tags of a claim.
+/// The maximum number of tags of a claim.
 const MAX_TAGS: usize = 5;
 
 /// Returns the labels of a statement.
@@ -115,7 +115,7 @@ pub fn labels(kind: ClaimKind, statement: &str) -> Labels {
     let words = words(statement);
     let mut domains: Vec<(usize, &'static str)> =
         DOMAINS.iter().map(|(name, list)| (hits(list, &words), *name)).filter(|(hits, _)| *hits > 0).collect();
-    // Of equals the first of the list: the sort is stable.
+    // The sort is stable: among equals, the first of the list wins.
     domains.sort_by_key(|(hits, _)| std::cmp::Reverse(*hits));
     let domain = domains.first().map_or(GENERAL, |(_, name)| *name);
     let languages = LANGUAGES.iter().filter(|(_, list)| hits(list, &words) > 0).map(|(name, _)| *name);
@@ -145,7 +145,7 @@ fn words(text: &str) -> Vec<String> {
     text.to_lowercase().replace('’', "'").split(|c| !inner(c)).filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
-/// How many words begin with one of the list; one of at most three letters has to be the whole word.
+/// Counts the words that begin with an entry of the list. An entry of at most three letters must be the whole word.
 fn hits(list: &[&str], words: &[String]) -> usize {
     let matches = |word: &str| list.iter().any(|known| word == *known || known.len() > 3 && word.starts_with(known));
     words.iter().filter(|word| matches(word)).count()

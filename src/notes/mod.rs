@@ -1,13 +1,13 @@
-//! Rule files that people write for agents (CLAUDE.md, AGENTS.md, .cursorrules, …), and the value of the claims from
-//! them. Pure: the caller provides files, clock and models.
+//! Rule files that people write for agents (CLAUDE.md, AGENTS.md, .cursorrules, …), and the insights from their claims.
+//! Pure: the caller provides files, clock and models.
 //!
-//! - [`fragment`] splits a file by its headings, [`section`] finds and replaces ergo's own marked section in it.
-//! - [`mod@rank`] has the written formulas: confidence, rank, decay, status. [`mod@insight`] applies them to groups of equal claims.
+//! - [`fragment`] splits a file by its headings; [`section`] finds and replaces ergo's own marked section in it.
+//! - [`mod@rank`] has the formulas of confidence, rank, decay and status; [`mod@insight`] applies them to groups of equal claims.
 //! - [`cluster`] finds statements about one subject by their vectors.
-//! - [`sameness`] decides whether two claims in other words say the same, and in which way two exclude each other.
-//! - [`stated_part`] finds the part of the work that a rule says it holds for.
-//! - [`mod@labels`] gives a claim its category, domain and tags from fixed lists.
-//! - [`selection`] chooses what is written into a file, [`note_format`] writes it as each agent reads it.
+//! - [`sameness`] decides whether two claims with different words say the same, and in which way two claims exclude each other.
+//! - [`stated_part`] finds the part of the work for which a rule says that it holds.
+//! - [`mod@labels`] assigns a category, a domain and tags to a claim.
+//! - [`selection`] chooses the claims to write into a file; [`note_format`] writes them in the format of each agent.
 
 pub mod cluster;
 pub mod fragment;

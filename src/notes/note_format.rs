@@ -1,4 +1,4 @@
-//! How each agent reads its file: the names of the files, their budgets, and the text of ergo's section.
+//! The formats of rule files for different agents: file names, budgets, and the text of ergo's section.
 
 use std::{collections::BTreeMap, fmt::Write, str::FromStr};
 
@@ -9,7 +9,7 @@ use crate::domain::{
     text::{sanitize_line, without_place},
 };
 
-/// The form of ergo's section in a file.
+/// The format of ergo's section in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteFormat {
@@ -17,11 +17,11 @@ pub enum NoteFormat {
     Claude,
     /// `AGENTS.md` and others: bullets by kind, with reasons.
     Agents,
-    /// `.cursorrules`: bullets alone.
+    /// `.cursorrules`: bullets only.
     Cursor,
     /// `copilot-instructions.md`: short sentences.
     Copilot,
-    /// Plain numbered text for a system prompt.
+    /// A numbered list in plain text, for a system prompt.
     Chatgpt,
 }
 
@@ -29,7 +29,7 @@ impl NoteFormat {
     /// Every format.
     pub const ALL: [Self; 5] = [Self::Claude, Self::Agents, Self::Cursor, Self::Copilot, Self::Chatgpt];
 
-    /// The word in commands and on the wire.
+    /// Returns the word used in commands and in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -40,7 +40,7 @@ impl NoteFormat {
         }
     }
 
-    /// The format of the file with this path.
+    /// Returns the format of the file with this path.
     pub fn of(path: &str) -> Self {
         let name = path.rsplit('/').next().unwrap_or(path);
         match name {
@@ -52,7 +52,7 @@ impl NoteFormat {
         }
     }
 
-    /// The budget of the section in tokens, unless another one is asked for.
+    /// Returns the default budget of the section, in tokens.
     pub fn budget(self) -> usize {
         match self {
             Self::Claude | Self::Agents => 2_000,
@@ -82,20 +82,20 @@ pub struct NoteLine {
     pub domain: String,
     /// Its statement.
     pub statement: String,
-    /// What limits it, such as “only env staging”.
+    /// Its conditions and exceptions, such as “only env staging”.
     pub limits: Option<String>,
     /// Its reason.
     pub reason: Option<String>,
     /// The short id of its claim.
     pub claim: String,
-    /// It holds in the whole organisation.
+    /// Whether it holds in the whole organisation.
     pub of_organisation: bool,
-    /// The short id of the card on which it contradicts the file.
+    /// The short id of the card with its contradiction to the file.
     pub conflict: Option<String>,
 }
 
 impl NoteLine {
-    /// Returns its text in a format, without the mark of a list.
+    /// Returns its text in a format, without a list marker.
     pub fn text(&self, format: NoteFormat) -> String {
         let mut text = String::new();
         if let Some(card) = &self.conflict {
@@ -103,7 +103,7 @@ impl NoteLine {
             let _ = write!(text, "[CONFLICT] card {card}: this file contradicts ");
         }
         text.push_str(&sanitize_line(&self.statement));
-        // In every format: without its limits it would be another claim.
+        // Limits are in every format, because without them it would be a different claim.
         if let Some(limits) = &self.limits {
             let _ = write!(text, " ({})", sanitize_line(limits));
         }
@@ -130,7 +130,7 @@ const TITLES: [(ClaimKind, &str); 5] = [
     (ClaimKind::Fact, "Facts"),
 ];
 
-/// Returns the content of the section: conflicts first, then the lines in their groups, each in the given order.
+/// Returns the content of the section: the conflicts, then the lines in groups, in the given order within each.
 pub fn content(scope: &Scope, format: NoteFormat, lines: &[NoteLine]) -> String {
     let name = sanitize_line(&scope.to_string());
     let mut text = match format {

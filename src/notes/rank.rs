@@ -1,41 +1,41 @@
-//! The formulas: confidence, decay, rank and status of an insight. Times are in milliseconds since the Unix epoch.
+//! The formulas of the confidence, decay, rank and status of an insight. Times are in milliseconds since the Unix epoch.
 
 use serde::{Deserialize, Serialize};
 
-/// After so many days without a sighting, the recency of something that was seen once is a half.
+/// The number of days without a sighting after which the recency of something seen once is 0.5.
 pub const HALF_LIFE_DAYS: f64 = 90.0;
 
 /// The weights of the rank: confidence, frequency, recency, quality of the sources, links.
 pub const WEIGHTS: [f64; 5] = [0.35, 0.25, 0.20, 0.15, 0.05];
 
-/// Below this rank, and after [`DECAYS_AFTER`] days, an insight is decaying.
-const DECAYS_BELOW: f64 = 0.15;
-/// See [`DECAYS_BELOW`].
-const DECAYS_AFTER: f64 = 90.0;
-/// Below this rank, and after [`PRUNED_AFTER`] days, an insight is pruned.
-const PRUNED_BELOW: f64 = 0.10;
-/// See [`PRUNED_BELOW`].
-const PRUNED_AFTER: f64 = 180.0;
+/// The rank below which an insight decays, once it was not seen for [`DECAY_DAYS`].
+const DECAY_RANK: f64 = 0.15;
+/// The days without a sighting after which an insight below [`DECAY_RANK`] decays.
+const DECAY_DAYS: f64 = 90.0;
+/// The rank below which an insight is pruned, once it was not seen for [`PRUNE_DAYS`].
+const PRUNE_RANK: f64 = 0.10;
+/// The days without a sighting after which an insight below [`PRUNE_RANK`] is pruned.
+const PRUNE_DAYS: f64 = 180.0;
 
-/// The sightings from which a higher frequency adds nothing.
-const MOST_SIGHTINGS: f64 = 10.0;
+/// The number of sightings from which further ones add nothing to the rank.
+const MAX_SIGHTINGS: f64 = 10.0;
 
-/// The links from which a further one adds nothing.
-const MOST_LINKS: f64 = 5.0;
+/// The number of links from which further ones add nothing to the rank.
+const MAX_LINKS: f64 = 5.0;
 
-/// The confidence in what one project says.
-const ONE_PROJECT: f64 = 0.5;
-/// What each further project adds.
-const PER_PROJECT: f64 = 0.1;
-/// The most confidence that agreement alone gives.
-const MOST_CONFIDENCE: f64 = 0.95;
-/// What an open contradiction leaves of the confidence.
-const CONTRADICTED: f64 = 0.6;
+/// The confidence in an insight of one project.
+const ONE_PROJECT_CONFIDENCE: f64 = 0.5;
+/// The confidence that each further project adds.
+const CONFIDENCE_PER_PROJECT: f64 = 0.1;
+/// The maximum confidence by agreement.
+const MAX_CONFIDENCE: f64 = 0.95;
+/// The factor of the confidence while a contradiction is open.
+const CONTRADICTED_FACTOR: f64 = 0.6;
 
-/// The milliseconds of a day.
+/// The length of a day in milliseconds.
 pub const DAY: u64 = 86_400_000;
 
-/// What became of an insight with time. It is computed from the events and a clock, and never stored.
+/// Whether an insight is active, decays or was pruned. It is computed from the events and a clock, and never stored.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -44,14 +44,14 @@ pub enum Lifecycle {
     /// In use.
     #[default]
     Active,
-    /// Not seen for long, and of a low rank.
+    /// Not seen for a long time, and of a low rank.
     Decaying,
-    /// Hidden from lists and from files, never deleted; a new sighting brings it back.
+    /// Hidden from lists and files, but not deleted; a new sighting makes it active again.
     Pruned,
 }
 
 impl Lifecycle {
-    /// The word on the wire and on screen.
+    /// Returns the word used in JSON and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -61,7 +61,7 @@ impl Lifecycle {
     }
 }
 
-/// Returns the days between two times; 0 if the first is the later one.
+/// Returns the number of days between two times; 0 if the first is later than the second.
 pub fn days(since: u64, now: u64) -> f64 {
     now.saturating_sub(since) as f64 / DAY as f64
 }
@@ -73,40 +73,40 @@ pub fn recency(days: f64, frequency: usize) -> f64 {
     (-damped * days).exp()
 }
 
-/// Returns the confidence, 0 to 1: a half for one project, a tenth more for each further one; less while it is contradicted, and a half of it
-/// each half-life after the first one without a sighting.
+/// Returns the confidence, 0 to 1: 0.5 for one project and 0.1 more for each further one. It is lower while the insight is contradicted,
+/// and is halved for each half-life without a sighting after the first one.
 pub fn confidence(projects: usize, stale_days: f64, contradicted: bool) -> f64 {
-    let agreed = ONE_PROJECT + PER_PROJECT * projects.saturating_sub(1) as f64;
+    let agreed = ONE_PROJECT_CONFIDENCE + CONFIDENCE_PER_PROJECT * projects.saturating_sub(1) as f64;
     let overdue = (stale_days - HALF_LIFE_DAYS).max(0.0) / HALF_LIFE_DAYS;
-    let kept = if contradicted { CONTRADICTED } else { 1.0 };
-    agreed.min(MOST_CONFIDENCE) * kept * 0.5_f64.powf(overdue)
+    let kept = if contradicted { CONTRADICTED_FACTOR } else { 1.0 };
+    agreed.min(MAX_CONFIDENCE) * kept * 0.5_f64.powf(overdue)
 }
 
-/// Returns the share of the frequency in the rank, 0 to 1: `ln(sightings) / ln(10)`.
+/// Returns the frequency as it enters the rank, 0 to 1: `ln(sightings) / ln(10)`.
 pub fn frequency_share(sightings: usize) -> f64 {
-    ((sightings.max(1) as f64).ln() / MOST_SIGHTINGS.ln()).min(1.0)
+    ((sightings.max(1) as f64).ln() / MAX_SIGHTINGS.ln()).min(1.0)
 }
 
 /// Returns the rank, 0 to 1; `confidence`, `recency` and `quality` are from 0 to 1.
 pub fn rank(confidence: f64, sightings: usize, recency: f64, quality: f64, links: usize) -> f64 {
-    let linked = (links as f64 / MOST_LINKS).min(1.0);
+    let linked = (links as f64 / MAX_LINKS).min(1.0);
     let parts = [confidence, frequency_share(sightings), recency, quality, linked];
     WEIGHTS.iter().zip(parts).map(|(weight, part)| weight * part.clamp(0.0, 1.0)).sum()
 }
 
 /// Returns the status: decaying below rank 0.15 after 90 days without a sighting, pruned below 0.10 after 180.
 pub fn lifecycle(rank: f64, stale_days: f64) -> Lifecycle {
-    if rank < PRUNED_BELOW && stale_days > PRUNED_AFTER {
+    if rank < PRUNE_RANK && stale_days > PRUNE_DAYS {
         Lifecycle::Pruned
-    } else if rank < DECAYS_BELOW && stale_days > DECAYS_AFTER {
+    } else if rank < DECAY_RANK && stale_days > DECAY_DAYS {
         Lifecycle::Decaying
     } else {
         Lifecycle::Active
     }
 }
 
-/// Returns the lowest threshold at which at least 95 % of the pairs above it are the same, and as many of these as can be are above it; `None`
-/// if there are fewer than 10 pairs, or no threshold reaches that. `pairs` are cosines, and whether a judge said that both say the same.
+/// Returns the lowest threshold for which at least 95 % of the pairs from it on say the same. Each of `pairs` is a cosine and whether a judge
+/// said that both claims say the same. Returns `None` if there are fewer than 10 pairs, or no threshold reaches 95 %.
 pub fn calibrated(pairs: &[(f32, bool)]) -> Option<f32> {
     if pairs.len() < 10 {
         return None;
@@ -116,7 +116,7 @@ pub fn calibrated(pairs: &[(f32, bool)]) -> Option<f32> {
     let (mut same, mut best) = (0_usize, None);
     for (at, (cosine, is_same)) in sorted.iter().enumerate() {
         same += usize::from(*is_same);
-        // Of several pairs with one cosine, the last one decides.
+        // Among pairs with the same cosine, only the last one can be the threshold.
         let last = sorted.get(at + 1).is_none_or(|next| next.0 < *cosine);
         if last && *is_same && same as f64 >= 0.95 * (at + 1) as f64 {
             best = Some(*cosine);

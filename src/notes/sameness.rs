@@ -1,4 +1,4 @@
-//! Whether two claims in other words say the same, and in which way two claims exclude each other.
+//! Decides whether two claims with different words say the same, and in which way two claims exclude each other.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use crate::domain::{
     norm::{Modality, Norm, NormScope, SubjectKind},
 };
 
-/// From when on two claims are taken for the same.
+/// The thresholds from which two claims count as the same.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SameThresholds {
-    /// The least cosine of their vectors.
+    /// The minimum cosine of their vectors.
     pub cosine: f32,
-    /// The least cosine of two claims each of which is the other's nearest: both are the heart of a cluster, and there is nothing nearer that either
-    /// could say the same as.
+    /// The minimum cosine of two claims that are each other's nearest neighbour. It is lower, because no other claim is more likely to say the
+    /// same as either.
     pub nearest: f32,
-    /// The least probability, in each direction, that one follows from the other.
+    /// The minimum probability, in each direction, that one claim entails the other.
     pub entailed: f32,
 }
 
@@ -25,44 +25,44 @@ impl Default for SameThresholds {
     /// Measured with `ergo-bench notes` and the built-in models on the 200 labelled pairs in tests/data/notes: precision 0.989, recall 0.900.
     ///
     /// - `entailed` at 0.5, 0.65 and 0.8: precision 0.978, 0.989 and 1.000, recall 0.900, 0.900 and 0.830.
-    /// - `cosine` from 0.4 to 0.7 and `nearest` from 0.3 to 0.6 change neither, since what the cross-encoder calls entailed both ways is
-    ///   nearer than that; at 0.8 the recall is 0.830. They bound how many pairs it is asked about.
+    /// - `cosine` from 0.4 to 0.7 and `nearest` from 0.3 to 0.6 change neither, because pairs that the cross-encoder finds entailed in both
+    ///   directions have a higher cosine; at 0.8 the recall is 0.830. They limit the number of pairs that it is asked about.
     fn default() -> Self {
         Self { cosine: 0.6, nearest: 0.5, entailed: 0.65 }
     }
 }
 
 impl SameThresholds {
-    /// Returns those of two claims, each of which is the other's nearest or not.
+    /// Returns the thresholds for a pair; `mutual` tells whether the claims are each other's nearest neighbour.
     #[must_use]
     pub fn of_pair(self, mutual: bool) -> Self {
         Self { cosine: if mutual { self.nearest.min(self.cosine) } else { self.cosine }, ..self }
     }
 
-    /// Returns those with another least cosine; that of nearest claims moves with it.
+    /// Returns the thresholds with another minimum cosine; that of nearest neighbours moves by the same amount.
     #[must_use]
     pub fn at_cosine(self, cosine: f32) -> Self {
         Self { cosine, nearest: self.nearest + cosine - self.cosine, ..self }
     }
 }
 
-/// From this probability on, a claim that is not entailed back refines the other one.
-const REFINES_FROM: f32 = 0.85;
+/// The probability of entailment from which a claim refines the other one, if it is not entailed by it.
+const REFINEMENT_ENTAILMENT: f32 = 0.85;
 
-/// Up to this probability, the other direction is not entailed.
-const NOT_ENTAILED: f32 = 0.3;
+/// The probability up to which a claim counts as not entailed.
+const MAX_NOT_ENTAILED: f32 = 0.3;
 
-/// How one claim follows from another and back, by a cross-encoder: probabilities, 0 to 1.
+/// The probabilities, 0 to 1, that each of two claims entails the other, by a cross-encoder.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Entailment {
-    /// The second follows from the first.
+    /// The probability that the first entails the second.
     pub forward: f32,
-    /// The first follows from the second.
+    /// The probability that the second entails the first.
     pub backward: f32,
 }
 
 impl Entailment {
-    /// Of the logits of entailment, neutral and contradiction in both orders.
+    /// Computes the probabilities from the logits of entailment, neutral and contradiction in both orders.
     pub fn of(forward: [f32; 3], backward: [f32; 3]) -> Self {
         let share = |logits: [f32; 3]| {
             let most = logits.iter().copied().fold(f32::MIN, f32::max);
@@ -72,21 +72,22 @@ impl Entailment {
         Self { forward: share(forward), backward: share(backward) }
     }
 
-    /// Whether the first claim says more than the second: the second follows from it, and it does not follow from the second.
+    /// Returns whether the first claim is more specific: it entails the second, but the second does not entail it.
     pub fn refines(self) -> bool {
-        self.forward >= REFINES_FROM && self.backward <= NOT_ENTAILED
+        self.forward >= REFINEMENT_ENTAILMENT && self.backward <= MAX_NOT_ENTAILED
     }
 }
 
 /// A statement with its norms.
 pub type Normed<'a> = (&'a str, &'a [Norm]);
 
-/// Whether two claims say the same: near in meaning, of one polarity, about the same things, numbers and names, and each follows from the other.
+/// Returns whether two claims say the same: they are similar in meaning, have the same polarity, are about the same things, numbers and names,
+/// and entail each other.
 pub fn is_same(one: Normed<'_>, other: Normed<'_>, cosine: f32, entailment: Entailment, from: SameThresholds) -> bool {
     may_be_same(one, other, cosine, from) && entailment.forward >= from.entailed && entailment.backward >= from.entailed
 }
 
-/// Whether it is worth to ask a cross-encoder if two claims say the same: all but the last condition of [`is_same`].
+/// Returns whether two claims satisfy all conditions of [`is_same`] except entailment, so that a cross-encoder should be asked.
 pub fn may_be_same(
     (one, norms): Normed<'_>,
     (other, their_norms): Normed<'_>,
@@ -99,9 +100,9 @@ pub fn may_be_same(
         && !are_of_other_things(norms, their_norms)
 }
 
-/// Whether two claims demand the same of two things of one sort, or in two environments, such as “the birch router” and “the beech router”: their
-/// norms differ in one word of the subject and its property alone. A cross-encoder takes such names for each other.
-/// On the 200 labelled pairs this costs one paraphrase and changes nothing else, since they have no wrong pair of this sort.
+/// Returns whether two claims demand the same of two things of one kind, such as “the birch router” and “the beech router”, or in two
+/// environments: their norms differ only in the scope, or in one word of subject and attribute. A cross-encoder confuses such names.
+/// On the 200 labelled pairs this costs one paraphrase and changes nothing else, because they contain no wrong pair of this kind.
 fn are_of_other_things(ours: &[Norm], theirs: &[Norm]) -> bool {
     let ([one], [other]) = (ours, theirs) else { return false };
     let demand = |norm: &Norm| Norm {
@@ -127,7 +128,7 @@ fn are_of_other_things(ours: &[Norm], theirs: &[Norm]) -> bool {
     }
 }
 
-/// Whether a statement forbids or denies: an odd number of its words do.
+/// Returns whether a statement forbids or denies something: it contains an odd number of negative words.
 pub fn is_negative(statement: &str) -> bool {
     const NEGATIVE: [&str; 22] = [
         "not",
@@ -158,7 +159,7 @@ pub fn is_negative(statement: &str) -> bool {
     words.filter(|word| NEGATIVE.contains(word)).count() % 2 == 1
 }
 
-/// The words of a statement that a paraphrase keeps: numbers, code, and names in mixed or upper case.
+/// Returns the words of a statement that a paraphrase keeps: numbers, code, and names in mixed or upper case.
 fn anchors(statement: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (at, part) in statement.split('`').enumerate() {
@@ -187,20 +188,20 @@ fn has_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric()).any(|other| other.eq_ignore_ascii_case(word))
 }
 
-/// Whether two claims of one subject that no rule calls a contradiction differ all the same: another limit, or a condition that only one of them has.
-/// Within a project that is how rules are refined; between projects nobody has seen both.
+/// Returns whether two claims about one subject differ in part, although no rule finds a contradiction: they have different limits, or only one
+/// has a condition. Within a project, rules are refined in this way; of different projects, nobody may have seen both claims.
 pub fn differs_in_part(evidence: &Evidence) -> bool {
     matches!(evidence.rule, RuleId::OtherLimit | RuleId::NarrowerScope)
 }
 
-/// Makes the evidence say that two claims contradict each other apart from a part of the work that only one of them names.
+/// Changes the evidence to a contradiction that is limited to the part of the work that only one claim names.
 pub fn limit_to_part(evidence: &mut Evidence, sentence: String) {
     (evidence.rule, evidence.relation) = (RuleId::NarrowerScope, Relation::Coexist);
     (evidence.field, evidence.sentence) = ("condition".to_owned(), sentence);
 }
 
-/// Returns the evidence, without its sentence, that two claims set different limits of one direction for one subject in one unit: whoever meets the
-/// narrower one meets both. `None` if they do not.
+/// Returns the evidence, without its sentence, that two claims set different limits for one subject, in the same direction and unit, so that
+/// satisfying the narrower limit satisfies both. `None` if they do not.
 pub fn other_limit(ours: &[Norm], theirs: &[Norm]) -> Option<Evidence> {
     let differ = |one: &&Norm, other: &&Norm| {
         let limits = one.limit.as_ref().zip(other.limit.as_ref());
@@ -228,7 +229,7 @@ pub fn other_limit(ours: &[Norm], theirs: &[Norm]) -> Option<Evidence> {
     })
 }
 
-/// Adds to the evidence of a judge, who names no rule, in which way two claims exclude each other; each is a statement with its norms.
+/// Adds to a judge's evidence, which names no rule, in which way two claims exclude each other.
 pub fn describe_judged(evidence: &mut Evidence, (ours, norms): Normed<'_>, (theirs, their_norms): Normed<'_>) {
     let limits = other_limit(norms, their_norms);
     let first = |norms: &[Norm]| norms.first().cloned().unwrap_or_default();

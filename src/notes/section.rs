@@ -1,17 +1,18 @@
-//! Ergo's own marked section in a file of somebody else.
+//! Ergo's own marked section in a rule file.
 //!
-//! Invariant: what is outside the section is never changed, byte for byte. If it is unclear where the section is, the text is left as it is.
+//! Invariant: no byte outside the section is changed. If it is unclear where the section is, nothing is changed.
 
 use std::ops::Range;
 
 pub use crate::domain::marked_section::SectionError;
 use crate::domain::marked_section::{self, CLAIMS, line_end};
 
-/// The whole line above the section.
+/// The line of the begin marker.
 const BEGIN_LINE: &str =
     "<!-- ergo:claims:begin (written by `ergo notes write`; changes in this block are overwritten) -->";
 
-/// Returns the bytes of the section of claims, from its begin marker to the end of the line with its end marker; `None` without one.
+/// Returns the byte range of the section of claims, from its begin marker to the end of the line with its end marker; `None` if there is
+/// none.
 ///
 /// # Errors
 /// If it is unclear where the section is.
@@ -19,15 +20,15 @@ pub fn find(text: &str) -> Result<Option<Range<usize>>, SectionError> {
     marked_section::find(text, CLAIMS)
 }
 
-/// Puts `content` into the section of a text: replaces it, or else appends one. The ends of lines are those of the text.
+/// Replaces the content of the section of a text, or appends a section. The line endings are those of the text.
 ///
 /// # Errors
-/// If it is unclear where the section is; an append also if the file ends within a block of code.
+/// If it is unclear where the section is; when appending, also if a code block is never closed.
 pub fn put(text: &str, content: &str) -> Result<String, SectionError> {
     let range = find(text)?;
     let end_of_line = line_end(text, range.clone());
     let mut block = String::with_capacity(content.len() + BEGIN_LINE.len() + CLAIMS.end.len() + 4);
-    let content = content.lines().map(harmless);
+    let content = content.lines().map(without_comments);
     for line in std::iter::once(BEGIN_LINE.to_owned()).chain(content).chain([CLAIMS.end.to_owned()]) {
         block.push_str(&line);
         block.push_str(end_of_line);
@@ -42,12 +43,12 @@ pub fn put(text: &str, content: &str) -> Result<String, SectionError> {
     };
     let (before, rest) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
     let old = text.get(range).unwrap_or_default();
-    // A section at the very end of a file may lack the last end of line.
+    // A section at the end of a file may lack the last line ending.
     let block = if old.ends_with('\n') { &*block } else { block.trim_end_matches(['\r', '\n']) };
     Ok([before, block, rest].concat())
 }
 
-/// Returns the content of the section as it stands; `None` without a section.
+/// Returns the content of the section; `None` if there is no section.
 ///
 /// # Errors
 /// If it is unclear where the section is.
@@ -58,7 +59,7 @@ pub fn content(text: &str) -> Result<Option<String>, SectionError> {
     Ok(Some(inner.iter().flat_map(|line| [line, "\n"]).collect()))
 }
 
-/// Returns the text with the lines of its section empty, so that the numbers of the others stay; the same text if there is none.
+/// Returns the text with the lines of its section empty, so that other lines keep their numbers. Without a section, the text is unchanged.
 pub fn without(text: &str) -> String {
     let Ok(Some(range)) = find(text) else { return text.to_owned() };
     let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
@@ -66,8 +67,8 @@ pub fn without(text: &str) -> String {
     [before, &"\n".repeat(lines), after].concat()
 }
 
-/// Returns a hash of the text outside the section, by which a change of a person is told from one of ergo. The blank lines at the end count for
-/// nothing: ergo adds one before its section.
+/// Returns a hash of the text outside the section, which tells a person's change from ergo's own. Blank lines at the end are ignored, because
+/// ergo adds one before its section.
 pub fn hash_without(text: &str) -> String {
     let Ok(Some(range)) = find(text) else { return blake3::hash(text.trim_end().as_bytes()).to_hex().to_string() };
     let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
@@ -75,8 +76,8 @@ pub fn hash_without(text: &str) -> String {
     blake3::hash(rest.as_bytes()).to_hex().to_string()
 }
 
-/// Returns a line of the section's content, in which nothing is a comment: a claim that names a marker does not end the section.
-fn harmless(line: &str) -> String {
+/// Returns a line of the section's content without comment marks, so that a claim that contains a marker does not end the section.
+fn without_comments(line: &str) -> String {
     line.replace('\r', " ").replace("<!--", "<! --").replace("-->", "-- >")
 }
 

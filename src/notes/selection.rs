@@ -1,36 +1,37 @@
-//! Chooses what is written into a file: by meaning, rank and domain, within a budget of tokens.
+//! Chooses the claims to write into a file, by meaning, rank and domain, within a budget of tokens.
 
-/// The weights of the choice: nearness to what the file is about, rank, the file's domain.
+/// The weights of a score: similarity to the file's content, rank, whether the domain is one of the file's.
 pub const WEIGHTS: [f64; 3] = [0.5, 0.3, 0.2];
 
-/// Something that may be written into a file.
+/// A claim that may be written into a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NoteCandidate {
-    /// How near its meaning is to that of the file, 0 to 1.
+    /// The similarity of its meaning to that of the file, 0 to 1.
     pub meaning: f64,
     /// Its rank, 0 to 1.
     pub rank: f64,
     /// Whether its domain is one of the file's.
     pub in_domain: bool,
-    /// It contradicts the file: chosen before all others, so that nobody misses it.
+    /// Whether it contradicts the file. Conflicts are chosen before all others, so that nobody misses them.
     pub is_conflict: bool,
-    /// What it costs, in tokens.
+    /// Its length in tokens.
     pub tokens: usize,
 }
 
 impl NoteCandidate {
-    /// Returns what it is worth, 0 to 1.
+    /// Returns its weighted score, 0 to 1.
     pub fn score(&self) -> f64 {
         let parts = [self.meaning.clamp(0.0, 1.0), self.rank.clamp(0.0, 1.0), f64::from(u8::from(self.in_domain))];
         WEIGHTS.iter().zip(parts).map(|(weight, part)| weight * part).sum()
     }
 }
 
-/// Returns the places of the chosen candidates, the best first, whose tokens are at most `budget` in all. One that does not fit is passed over.
+/// Returns the indexes of the chosen candidates, the best first, with at most `budget` tokens in total. A candidate that does not fit is
+/// skipped.
 pub fn choose(candidates: &[NoteCandidate], budget: usize) -> Vec<usize> {
     let mut order: Vec<(bool, f64, usize, usize)> =
         candidates.iter().enumerate().map(|(at, one)| (one.is_conflict, one.score(), one.tokens, at)).collect();
-    // Equal ones stay in the order in which they came.
+    // The sort is stable: equal candidates keep their order.
     order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
     let mut left = budget;
     let mut chosen = Vec::new();

@@ -1,41 +1,42 @@
-//! The part of the work that a rule says it holds for, such as “in tests” or “on Windows”, and what it says apart from that.
+//! Finds the part of the work for which a rule says that it holds, such as “in tests” or “on Windows”, and the rest of the rule.
 
 use std::collections::BTreeSet;
 
-/// The words with which such a part begins.
+/// The words with which such a part can begin.
 const OPENERS: [&str; 19] = [
     "in", "on", "for", "within", "inside", "outside", "during", "when", "whenever", "while", "if", "unless", "except",
     "where", "under", "at", "before", "after", "until",
 ];
 
-/// Of these, those with which a part may begin at the end of a rule; what follows the others there is mostly what is done, not where.
+/// The openers with which a part at the end of a rule can begin. After the other ones, the end of a rule mostly says what is done, not
+/// where.
 const CLOSING: [&str; 15] = [
     "in", "on", "for", "within", "inside", "outside", "during", "when", "whenever", "while", "if", "unless", "except",
     "where", "under",
 ];
 
-/// The most words of a part at the beginning of a rule, up to its comma or colon.
-const MOST_LEADING: usize = 8;
+/// The maximum number of words of a part at the beginning of a rule, up to its comma or colon.
+const MAX_LEADING_WORDS: usize = 8;
 
-/// The most words of a part at the end of a rule.
-const MOST_TRAILING: usize = 5;
+/// The maximum number of words of a part at the end of a rule, without its first word.
+const MAX_TRAILING_WORDS: usize = 5;
 
-/// The fewest words that are left without the part.
-const LEAST_REST: usize = 2;
+/// The minimum number of words of the rest of the rule.
+const MIN_REST_WORDS: usize = 2;
 
-/// Words that tell no part from another.
-const EMPTY: [&str; 10] = ["a", "an", "the", "our", "your", "all", "any", "each", "every", "this"];
+/// Words that do not distinguish parts.
+const IGNORED: [&str; 10] = ["a", "an", "the", "our", "your", "all", "any", "each", "every", "this"];
 
-/// A rule without the part that it says it holds for.
+/// The stated part of a rule, and the rest of the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatedPart {
-    /// The rule without it.
+    /// The rule without the part.
     pub rest: String,
     /// The part, as it is written: “in tests”.
     pub part: String,
 }
 
-/// Returns what part of the work a rule says that it holds for: at its beginning, up to a comma or colon, or at its end.
+/// Finds the part of the work that a rule states at its beginning, up to a comma or colon, or at its end.
 pub fn stated_part(statement: &str) -> Option<StatedPart> {
     let statement = statement.trim();
     leading(statement).or_else(|| trailing(statement))
@@ -48,7 +49,8 @@ fn leading(statement: &str) -> Option<StatedPart> {
     let rest = rest.trim();
     let mut letters = rest.chars();
     let first = letters.next()?;
-    let fits = opens && (2..=MOST_LEADING).contains(&words.len()) && rest.split_whitespace().count() >= LEAST_REST;
+    let fits =
+        opens && (2..=MAX_LEADING_WORDS).contains(&words.len()) && rest.split_whitespace().count() >= MIN_REST_WORDS;
     fits.then(|| StatedPart {
         rest: first.to_uppercase().chain(letters).collect(),
         part: words.join(" ").to_lowercase(),
@@ -63,20 +65,20 @@ fn trailing(statement: &str) -> Option<StatedPart> {
     // “except in tests” is one part.
     let at = if last > 0 && words.get(last - 1).is_some_and(is_opener) { last - 1 } else { last };
     let (rest, part) = words.split_at(at);
-    let fits = (2..=MOST_TRAILING + 1).contains(&part.len()) && rest.len() >= LEAST_REST;
+    let fits = (2..=MAX_TRAILING_WORDS + 1).contains(&part.len()) && rest.len() >= MIN_REST_WORDS;
     fits.then(|| StatedPart { rest: format!("{}.", rest.join(" ").trim_end_matches(',')), part: part.join(" ") })
 }
 
-/// A part that one of two rules names and the other one does not.
+/// A part that only one of two rules states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneSidedPart {
-    /// The first rule names it.
+    /// Whether the first rule states it.
     pub of_first: bool,
-    /// That rule without it, and the part.
+    /// The part, and the rest of that rule.
     pub stated: StatedPart,
 }
 
-/// Returns the part of the work that one of two rules holds for, if the other one names none.
+/// Returns the part of the work that one of two rules states, if the other one states none.
 pub fn one_sided_part(first: &str, second: &str) -> Option<OneSidedPart> {
     let own = |statement: &str, other: &str| {
         let known = content(other);
@@ -89,10 +91,10 @@ pub fn one_sided_part(first: &str, second: &str) -> Option<OneSidedPart> {
     }
 }
 
-/// The words of a text by which it is told from others, without their plural.
+/// Returns the distinguishing words of a text, without a plural `s`.
 fn content(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase);
-    let words = words.filter(|word| !EMPTY.contains(&word.as_str()) && !OPENERS.contains(&word.as_str()));
+    let words = words.filter(|word| !IGNORED.contains(&word.as_str()) && !OPENERS.contains(&word.as_str()));
     words.map(|word| word.strip_suffix('s').map(str::to_owned).unwrap_or(word)).collect()
 }
 
