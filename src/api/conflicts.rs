@@ -59,7 +59,7 @@ impl CardAct {
         Self::No,
     ];
 
-    /// The word used on the wire, on the command line and on screen.
+    /// Returns the word used in JSON, on the command line and on screen.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Supersede => "supersede",

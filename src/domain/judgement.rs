@@ -304,7 +304,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_holds_does_not_depend_on_the_order(mut all in prop::collection::vec(judgement(), 0..8)) {
-            // One event says one thing.
+            // Each event has one verdict.
             all.sort_by_key(|judgement| judgement.event);
             all.dedup_by_key(|judgement| judgement.event);
             let first = standing(all.clone());

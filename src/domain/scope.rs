@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(level.in_force(), std::slice::from_ref(&level));
         assert!(api.takes(&level) && api.takes(&api) && !level.takes(&api));
         assert!(!api.takes(&scope("acme", "web")) && !api.takes(&scope("other", "*")));
-        // A star within a name is no level, and what ergo keeps for itself has none.
+        // A star within a name is no level, and reserved scopes have no level of an organisation.
         assert_eq!(scope("acme", "a*").level(), Level::Project);
         assert_eq!(scope("@team", "*").level(), Level::Project);
         assert_eq!(scope("@team", "7").in_force().len(), 1);

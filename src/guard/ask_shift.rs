@@ -59,7 +59,7 @@ mod tests {
             let mut answers = [Compatible; COUNTED_ANSWERS];
             answers[COUNTED_ANSWERS - 1] = verdict;
             assert!(is(ask_shift(&answers, COUNTED_ANSWERS), MAX_SHIFT - OTHER_VERDICT_STEP), "{verdict}");
-            // It never falls below that of the weights.
+            // The threshold never falls below that of the weights.
             assert!(is(ask_shift(&[verdict, verdict, Compatible], 3), COMPATIBLE_STEP), "{verdict}");
         }
     }

@@ -10,7 +10,7 @@ use crate::domain::text::sanitize;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeepQuestion {
-    /// The instruction.
+    /// The system prompt.
     pub system: String,
     /// The question; `{a}` and `{b}` are replaced by the statements.
     ask: String,

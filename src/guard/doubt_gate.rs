@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(doubts(&[0.1, 0.3, 0.9, 0.25, 0.4], 0.0), [(2, Ask), (4, Mention), (1, Mention)]);
         assert_eq!(doubts(&[0.6; 9], 0.0).len(), MAX_DOUBTS);
         assert_eq!(doubts(&[0.1; 9], 0.0), []);
-        // A shift of 1 makes 0.5 to 0.73.
+        // A shift of 1 raises the threshold from 0.5 to 0.73.
         assert_eq!(doubts(&[0.74, 0.72, 0.21, 0.19], 1.0), [(0, Ask), (1, Mention), (2, Mention)]);
         assert_eq!(doubts(&[0.72, 0.6, 0.55], 1.0), [(0, Mention), (1, Mention)]);
         let silent = GateWeights::default();

@@ -49,9 +49,9 @@ pub struct NormedClaim {
     pub kind: ClaimKind,
     /// The statement as written.
     pub statement: String,
-    /// Its norms, as the event carries them; those of a rejection are negated ([`Guard::normalise_claim`]).
+    /// Its norms, as in the event; those of a rejection are negated ([`Guard::normalise_claim`]).
     pub norms: Vec<Norm>,
-    /// The name and version of that normaliser.
+    /// The name and version of the normaliser that read them.
     pub normaliser: String,
     /// Its source. If it is `path:line`, claims from nearby lines of one document are recognised.
     pub source: Option<String>,
@@ -88,7 +88,7 @@ pub struct Guard {
     gate: doubt_gate::GateWeights,
 }
 
-/// What the judge knows besides the two claims.
+/// What the judge takes into account besides the two claims.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JudgeContext<'a> {
     /// The day as `YYYY-MM-DD`; an expired claim contradicts nothing.
@@ -138,8 +138,8 @@ impl Guard {
         &self.weights
     }
 
-    /// Turns a statement into norms. The writer's `qualifiers` override what the text says. Never fails: a statement that
-    /// cannot be parsed gets a FUZZY norm, and `problems` names what was not understood.
+    /// Parses a statement into norms. The writer's `qualifiers` override the conditions in the text. Never fails: a statement
+    /// that cannot be parsed gets a FUZZY norm, and `problems` says what was not understood.
     pub fn normalise(&self, statement: &str, qualifiers: &Qualifiers) -> Normalised {
         self.normaliser.normalise(statement, qualifiers)
     }
@@ -270,7 +270,8 @@ impl Guard {
         self.weigh(incoming, stored, scores, 0.0)
     }
 
-    /// [`Guard::compare`] for two stored claims, by the day and the scope's threshold; `None` if one of them has expired.
+    /// Returns the ruling on two stored claims, as [`Guard::compare`] does, but with the day and the scope's threshold. Returns `None` if one of
+    /// them has expired.
     pub fn weigh_stored(&self, newer: &ParsedClaim, older: &ParsedClaim, under: JudgeContext<'_>) -> Option<Ruling> {
         let expired = [newer, older].into_iter().any(|claim| has_expired(claim.claim(), under.today));
         (!expired).then(|| self.weigh(newer, older, &under.scores(0), under.threshold_shift))

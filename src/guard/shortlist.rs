@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn both_rankings_count() {
         let found: Vec<NormedClaim> = (0..20).map(|n| new_claim(&format!("Log lines of job {n} are short"))).collect();
-        // Ten by words, ten by meaning alone; the last is the most similar, the first is in both rankings.
+        // Ten claims are found by words and ten by meaning alone; the last is the most similar, and the first is in both rankings.
         let mut scores: Vec<PairScores> = near(&[Some(0.1); 20]);
         scores[19].cosine = Some(0.9);
         scores[0].cosine = Some(0.8);

@@ -239,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    /// A norm in shorthand: `subject.attribute object =value <=max >=min @env #team from..until`, with its stance.
+    /// Creates a norm from a shorthand: `subject.attribute object =value <=max >=min @env #team from..until`.
     fn norm(modality: Modality, text: &str) -> Norm {
         let mut norm = Norm { modality, subject_kind: SubjectKind::Present, ..Norm::default() };
         for (index, word) in text.split_whitespace().enumerate() {
@@ -272,14 +272,14 @@ mod tests {
     use Relation::{Coexist, Consistent, Contradiction, Uncertain, Unknown};
 
     #[rstest]
-    // Opposing stances on the same.
+    // Opposing modalities of the same thing.
     #[case(Must, "deploy used", MustNot, "deploy used", Contradiction, High, RuleId::OpposingModality)]
     #[case(Should, "deploy used", MustNot, "deploy used", Contradiction, High, RuleId::OpposingModality)]
     #[case(May, "deploy used", MustNot, "deploy used", Contradiction, High, RuleId::OpposingModality)]
     #[case(Must, "doc required", MayNot, "doc required", Contradiction, High, RuleId::OpposingModality)]
     #[case(May, "deploy used", ShouldNot, "deploy used", Uncertain, Med, RuleId::Undecided)]
     #[case(May, "deploy used", Must, "deploy used", Uncertain, Med, RuleId::Undecided)]
-    // A determined, equal stance with another atomic value.
+    // The same demanding modality with another atomic value.
     #[case(
         Must,
         "deploy.canary used =blue",
@@ -325,7 +325,7 @@ mod tests {
     #[case(Must, "upload <=5", Must, "upload =7", Contradiction, High, RuleId::DisjointLimits)]
     #[case(Must, "rate =0.5", Must, "rate =0.50", Uncertain, Med, RuleId::Undecided)]
     #[case(Must, "upload <=5", Must, "upload =3", Uncertain, Med, RuleId::OtherLimit)]
-    // Disjoint places and times coexist, on principle.
+    // Norms with disjoint scopes or periods coexist.
     #[case(Must, "deploy used =blue @prod", Must, "deploy used =red @dev", Coexist, High, RuleId::DisjointScope)]
     #[case(Must, "deploy used #data", MustNot, "deploy used #web", Coexist, High, RuleId::DisjointScope)]
     #[case(Must, "api.port =80 ..2026-03-31", Must, "api.port =81 2026-04-01..", Coexist, High, RuleId::DisjointTime)]
@@ -339,7 +339,7 @@ mod tests {
         RuleId::ValueConflict
     )]
     #[case(Must, "deploy used =blue", Must, "deploy used =red @dev", Uncertain, Med, RuleId::NarrowerScope)]
-    // The same, and something else.
+    // The same norm, and different ones.
     #[case(Must, "deploy.canary used =blue", Must, "deploy.canary used =blue", Consistent, High, RuleId::SameNorm)]
     #[case(Must, "deploy used", Must, "deploy used", Consistent, High, RuleId::SameNorm)]
     #[case(Must, "deploy used", Must, "deploy used =blue", Uncertain, Med, RuleId::Undecided)]

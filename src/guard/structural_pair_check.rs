@@ -122,7 +122,7 @@ mod tests {
     use super::{VERSION, index_terms};
     use crate::guard::weights;
 
-    /// Cards on every machine depend on these weights. To change them, increment the version and copy the new ones here.
+    /// Cards on every device depend on these weights. To change them, raise the version and copy the new weights here.
     #[test]
     fn other_rule_weights_need_another_version() {
         let rules: weights::RuleWeights = toml::from_str(

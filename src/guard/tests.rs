@@ -1,4 +1,4 @@
-//! The guard as a whole: the table of written pairs, the laws of the normaliser and of the comparison.
+//! Tests of the whole guard: the table of labelled pairs, and properties of the normaliser and the comparison.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -183,7 +183,7 @@ fn subjects_are_canonical() {
     }
 }
 
-/// A judge that uses the cross-encoder's score alone.
+/// Returns a guard whose judge uses the cross-encoder's score alone.
 fn guard_by_inference() -> Guard {
     let mut weights = JudgeWeights { weights: [("margin".to_owned(), 10.0)].into(), ..JudgeWeights::default() };
     (weights.thresholds.block, weights.thresholds.warn) = (0.9, 0.6);
@@ -277,7 +277,7 @@ fn with_weights_of_another_cross_encoder_inference_warns_and_refuses_nothing() {
     let (early, late) =
         ("Reviews happen before anything is merged.", "Merging comes first, somebody looks at it later.");
     assert_eq!((with(early, late, 9.0), with(early, late, -9.0)), (Tier::Warn, Tier::Clean));
-    // It removes no warning either.
+    // Nor does it remove a warning.
     let (tabs, never) = ("Use tabs for the indentation of code.", "Never indent code with tabs.");
     assert_eq!(with(tabs, never, -9.0), Tier::Block);
 }
@@ -437,7 +437,7 @@ fn a_number_identifies_one_of_several_instances() {
 #[case("The worker w1a must log to stdout.", "The worker w2b must not log to stdout.", Tier::Clean)]
 #[case("Clusters of type k8s are upgraded by hand.", "Clusters of type k3s are not upgraded by hand.", Tier::Clean)]
 #[case("The node ipv6-host3 keeps backups for 30 days.", "The node ipv6-host4 keeps backups for 90 days.", Tier::Clean)]
-// One name, and two values of it.
+// One name with two values.
 #[case("Service s0x9 listens on port 3009.", "Service s0x9 listens on port 3700.", Tier::Block)]
 #[case("The worker w1a must log to stdout.", "The worker w1a must not log to stdout.", Tier::Block)]
 #[case("The protocol of the gateway is http2.", "The protocol of the gateway is http1.1.", Tier::Block)]
@@ -479,7 +479,7 @@ proptest! {
         let text = words.join(" ");
         let a = new_claim(&text);
         prop_assert!(!a.norms.is_empty());
-        // Whether a pair contradicts does not depend on the order.
+        // The order of a pair does not change whether it is a contradiction.
         let b = new_claim("Never use tabs in production, only spaces.");
         let guard = Guard::default();
         let (one, two) = (guard.compare(&parse(&a), &parse(&b), &PairScores::default()), guard.compare(&parse(&b), &parse(&a), &PairScores::default()));

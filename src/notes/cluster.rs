@@ -85,7 +85,7 @@ pub fn cosine(a: &[f32], b: &[f32]) -> f32 {
 mod tests {
     use super::*;
 
-    /// A vector of length 1 at an angle, in degrees.
+    /// Returns a vector of length 1 at an angle in degrees.
     fn at(degrees: f32) -> Vec<f32> {
         vec![degrees.to_radians().cos(), degrees.to_radians().sin()]
     }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_stands_close_together_is_a_cluster_and_what_stands_alone_is_none() {
-        // Two crowds and one alone; the middle of each crowd comes first.
+        // Two clusters and one vector alone; the middle of each cluster is first.
         let mut found = of(&[0.0, 10.0, 20.0, 88.0, 90.0, 92.0, 94.0, 96.0, 180.0], 0.97);
         assert_eq!(found.iter().map(|members| members[0]).collect::<Vec<_>>(), [5, 1]);
         for members in &mut found {

@@ -135,7 +135,7 @@ mod tests {
     fn recency_halves_in_ninety_days_and_slower_for_what_is_often_seen() {
         assert!((recency(90.0, 1) - 0.5).abs() < 1e-9);
         assert!((recency(180.0, 1) - 0.25).abs() < 1e-9);
-        // Seen e times, the half-life doubles: 1 + ln(e) = 2. Three is a little more.
+        // For e sightings, the half-life doubles: 1 + ln(e) = 2. Three sightings are a little more.
         assert!((recency(90.0, 3) - 0.5_f64.powf(1.0 / (1.0 + 3.0_f64.ln()))).abs() < 1e-9);
         assert!((recency(0.0, 7) - 1.0).abs() < f64::EPSILON);
     }

@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(conflict_kind(&evidence), ConflictKind::Contextual);
         evidence = Evidence { rule: RuleId::OtherLimit, ..Evidence::default() };
         assert_eq!(conflict_kind(&evidence), ConflictKind::Partial);
-        // No number meets both.
+        // No number satisfies both.
         evidence.rule = RuleId::DisjointLimits;
         assert_eq!(conflict_kind(&evidence), ConflictKind::Direct);
         limit_to_part(&mut evidence, "x".into());

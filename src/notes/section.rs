@@ -90,7 +90,7 @@ mod tests {
     const BEGIN: &str = CLAIMS.begin;
     const END: &str = CLAIMS.end;
 
-    /// What is outside the section.
+    /// Returns the text before and after the section.
     fn outside(text: &str) -> (String, String) {
         match find(text).unwrap() {
             Some(range) => (text[..range.start].to_owned(), text[range.end..].to_owned()),

@@ -52,7 +52,7 @@ mod tests {
     }
 
     proptest! {
-        /// No candidate can imitate another or the question: each is one line that begins with its number.
+        /// A candidate cannot imitate another one or the question, because each is one line that begins with its number.
         #[test]
         fn each_candidate_is_one_line_whatever_it_contains(question in any::<String>(), candidates in prop::collection::vec(any::<String>(), 0..15)) {
             let text = ask(&question, candidates.iter().map(String::as_str));

@@ -143,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        /// Sentences are pieces of the text, in order, and every letter of it is in one of them, but for numbers that mark items.
+        /// Sentences are pieces of the text, in order, and contain all of its letters and digits, except the numbers of list items.
         #[test]
         fn sentences_are_parts_of_the_text_and_complete(text in "([a-zA-Z.!? \n\"()-]|[äß決🚀]){0,200}") {
             let mut rest = text.as_str();

@@ -63,7 +63,7 @@ mod tests {
         ForgettableClaim { id: EventId(id), age, conflicts, kept: false }
     }
 
-    /// The share of many claims that survives.
+    /// Returns the share of many claims that are read.
     fn share(age: u64, conflicts: u32) -> f64 {
         let survivors = (0..4_000).filter(|n| claim(*n, age, conflicts).survives(7)).count();
         survivors as f64 / 4_000.0

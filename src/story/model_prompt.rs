@@ -234,7 +234,7 @@ mod tests {
             assert_eq!(lines[1]["id"], "02020202");
             assert_eq!(lines[0].as_object().unwrap().len(), 6);
             assert!(!message.contains(['\u{1b}', '\u{202e}']));
-            // Its own text cannot widen what an answer may name.
+            // The text of a claim cannot add ids that an answer may name.
             assert!(!story_grammar(&claims).contains(injected));
         }
     }

@@ -5,7 +5,7 @@ use rstest::rstest;
 use super::*;
 use crate::domain::claim::Qualifiers;
 
-/// Reads a story of (date, writer, statement), all in force.
+/// Reads a story of claims in force, given as (date, writer, statement), and returns its marks.
 fn marks(story: &[(&str, &str, &str)]) -> Vec<(Confusion, Vec<usize>)> {
     let guard = Guard::default();
     let lines: Vec<StoryClaim> = story
@@ -24,7 +24,7 @@ fn line(written: u64, who: &str, claim: NormedClaim) -> StoryClaim {
     StoryClaim { written, recorded: written, who: who.to_owned(), standing: ClaimStanding::active(), text }
 }
 
-/// `YYYY-MM-DD`, or with ` HH:MM`.
+/// Parses a time `YYYY-MM-DD` or `YYYY-MM-DD HH:MM`.
 fn millis(at: &str) -> u64 {
     let (day, time) = at.split_once(' ').unwrap_or((at, "09:00"));
     let (hour, minute) = time.split_once(':').unwrap();
@@ -82,10 +82,10 @@ fn what_rests_on_something_that_ended_is_stale() {
 #[rstest]
 // Progress.
 #[case(&[("2026-01-01", "ada", "The export takes 40 minutes."), ("2026-02-01", "bob", "After the rewrite the export takes 3 minutes.")])]
-// A change of mind that says what comes instead.
+// A change of mind that names the replacement.
 #[case(&[("2025-01-01", "ada", "Builds run on Jenkins."), ("2026-02-01", "bob", "Jenkins is replaced by Buildkite.")])]
 #[case(&[("2026-01-01", "ada", "The weekly meeting is on Monday."), ("2026-02-01", "bob", "The weekly meeting moved to Thursday.")])]
-// Coming back, and saying so.
+// A return to an earlier choice that says so.
 #[case(&[
     ("2026-01-01", "ada", "Builds run on Jenkins."),
     ("2026-02-01", "bob", "We moved the builds from Jenkins to Buildkite."),
@@ -106,7 +106,7 @@ fn what_rests_on_something_that_ended_is_stale() {
 #[case(&[("2026-01-01", "ada", "Errors follow RFC 7807."), ("2026-01-20", "bob", "JSON documents follow RFC 8259.")])]
 // Opposites are different subjects.
 #[case(&[("2026-01-01", "ada", "Imports run for 10 minutes."), ("2026-01-20", "bob", "Exports run for 2 hours.")])]
-// What is done to such things again and again.
+// A repeated procedure.
 #[case(&[("2026-01-01", "ada", "Sessions are kept in Redis."), ("2026-01-20", "bob", "Sessions are deleted after 30 days.")])]
 // An exception.
 #[case(&[("2026-01-01", "ada", "All services must use TLS."), ("2026-01-09", "bob", "The fax bridge is exempt from TLS.")])]
@@ -178,7 +178,7 @@ fn steps_of_a_session_are_not_compared_unless_one_superseded_another() {
     }
     let found: Vec<_> = read(&guard, &lines).into_iter().map(|mark| (mark.confusion, mark.claims)).collect();
     assert_eq!(found, [(Confusion::Reversal, vec![0, 1, 2])]);
-    // The next day by somebody else, it is no session.
+    // If another person writes it the next day, it is not the same session.
     let mut later = lines;
     for (claim, days) in later.iter_mut().zip([0, 1, 2]) {
         claim.standing = ClaimStanding::active();
@@ -197,7 +197,7 @@ fn a_story_is_read_the_same_each_time() {
     assert_eq!(marks(&story), marks(&story));
 }
 
-/// A story of the fixture: what is wrong with it, and its claims.
+/// A story of the fixture: its expected confusion, and its claims.
 struct Fixture<'a> {
     title: &'a str,
     expected: Option<(&'a str, Vec<usize>)>,

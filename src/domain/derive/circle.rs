@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    /// Which claims replaced which.
+    /// Pairs of a replaced claim and its replacement.
     struct Replaced(Vec<(u8, u8)>);
 
     fn id(n: u8) -> ClaimId {

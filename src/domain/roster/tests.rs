@@ -26,7 +26,7 @@ fn grant(role: Role, scopes: &[&str]) -> Grant {
     Grant { role, scopes: Granted::Only(scopes.iter().map(|name| scope(name)).collect()) }
 }
 
-/// A team whose founder is device 1, and everything that was said of it.
+/// A team whose founder is device 1, with all its roster events.
 struct Team {
     id: EventId,
     events: Vec<SignedEvent>,
@@ -77,13 +77,13 @@ impl Team {
         event
     }
 
-    /// An act of a device that has seen everything so far.
+    /// Adds an act of a device that has seen all events so far.
     fn act(&mut self, by: u8, change: RosterChange) -> EventId {
         let heads = self.roster().heads().to_vec();
         self.act_after(by, change, &heads)
     }
 
-    /// An act of a device that has seen its own chain and these.
+    /// Adds an act of a device that has seen its own chain and the events `seen`.
     fn act_after(&mut self, by: u8, change: RosterChange, seen: &[EventId]) -> EventId {
         let event = self.sign(by, EventKind::Roster(change.act()), Some(change), seen);
         let id = event.id;
@@ -103,7 +103,7 @@ impl Team {
         Roster::of(self.id, &self.events).unwrap()
     }
 
-    /// The header of a claim that a device wrote for the team, and its id.
+    /// Returns the header of a claim that a device wrote for the team, and its id.
     fn claim(&self, by: u8, project: &str, seq: u64, wall: u64) -> (EventId, Header) {
         let header = Header {
             team: Some(self.id),
@@ -139,7 +139,7 @@ fn whoever_a_revoked_admin_let_in_unseen_can_do_nothing() {
     let mut team = Team::new();
     team.share(1, "api");
     let seen = [team.add(1, 2, Grant { role: Role::Admin, scopes: Granted::All })];
-    // Device 1 is revoked, and has not seen it when it lets in 3, which lets in 4 and adopts what it wrote before.
+    // Device 1 is revoked. Without having seen that, it admits 3, which admits 4 and adopts what it wrote before.
     team.act_after(2, revoke(1, vec![]), &seen);
     let three = team.act_after(1, add(3, Grant { role: Role::Admin, scopes: Granted::All }), &[]);
     let four = team.act_after(3, add(4, writer()), &[three]);
@@ -148,11 +148,11 @@ fn whoever_a_revoked_admin_let_in_unseen_can_do_nothing() {
     let roster = team.roster();
     assert_eq!((roster.member(&device(3)), roster.member(&device(4))), (None, None));
     assert_eq!(roster.adopted().count(), 0);
-    // Their roster events are kept all the same: another device may have them from before it knew of the revocation.
+    // Their roster events are kept nevertheless, because another device may have received them before the revocation.
     for event in team.events.iter().filter(|event| event.header.author == device(3)) {
         assert_eq!(roster.admits(&event.id, &event.header), Ok(()));
     }
-    // Once an admin lets 3 in, what it does from then on counts.
+    // Once an admin admits 3, its later acts count.
     let again = team.act_after(2, add(3, writer()), &[four]);
     team.act_after(3, RosterChange::Adopt { scope: scope("api"), identity: None, heads: vec![head] }, &[again]);
     let roster = team.roster();
@@ -194,7 +194,7 @@ fn history_is_taken_in_up_to_the_named_event() {
     let head = ChainHead { author: device(7), epoch: 1, seq: 5, id };
     let adopt = |heads| RosterChange::Adopt { scope: scope("api"), identity: Some("git@x".into()), heads };
     team.add(1, 2, writer());
-    // A writer opens no scope, and takes in no chain but his own.
+    // A writer cannot add a scope to the team, nor adopt chains of others.
     team.act(2, adopt(vec![head.clone()]));
     assert_eq!(team.roster().admits(&id, &header), Err(Refusal::NoGrant));
     team.share(1, "api");
@@ -233,7 +233,7 @@ fn what_was_written_after_the_cut_is_refused_whatever_its_date() {
     let (id, mut header) = team.claim(2, "api", 0, 1);
     header.epoch = 2;
     assert_eq!(roster.admits(&id, &header), Err(Refusal::AfterCut), "another epoch has no cut");
-    // An admin lets one in; another lets the device in again.
+    // An admin accepts one event, and later admits the device again.
     let late = team.claim(2, "api", 8, 200);
     team.act(1, RosterChange::Accept { events: vec![late.0] });
     assert_eq!(team.roster().admits(&late.0, &late.1), Ok(()));
@@ -276,10 +276,10 @@ fn two_admins_who_revoke_each_other_are_both_revoked_and_it_is_reported() {
     let (one, other) = (device(1).min(device(2)), device(1).max(device(2)));
     assert_eq!(roster.disputes(), [Dispute { one, other }]);
     assert!(!roster.is_member(&device(1)) && !roster.is_member(&device(2)) && roster.is_member(&device(3)));
-    // What the second did beside it lies beyond the cut.
+    // A later act of device 2, which was revoked concurrently, does not count.
     team.act_after(2, add(4, writer()), &[before]);
     assert!(team.roster().member(&device(4)).is_none());
-    // The third settles it.
+    // Device 3 resolves the dispute by admitting device 1 again.
     team.add(3, 1, Grant { role: Role::Admin, scopes: Granted::All });
     let roster = team.roster();
     assert!(roster.is_member(&device(1)) && roster.disputes().is_empty());
@@ -293,7 +293,7 @@ fn who_was_taken_out_unseen_lets_nobody_in_again() {
     team.add(1, 3, admin());
     team.act(1, revoke(3, vec![]));
     let heads = team.roster().heads().to_vec();
-    // Device 2 is taken out, and, not having seen it, lets device 3 in again.
+    // Device 2 is revoked and, without having seen that, admits device 3 again.
     team.act_after(1, revoke(2, vec![]), &heads);
     team.act_after(2, add(3, admin()), &heads);
     let roster = team.roster();
@@ -312,7 +312,7 @@ fn an_event_waits_for_what_it_had_seen() {
     assert_eq!(Roster::of(EventId([3; 32]), &team.events), None, "another team");
 }
 
-/// What somebody does in a random history: who, whether they have seen everything, and what.
+/// A step of a random history: the device, whether it has seen all events, and its act.
 #[derive(Clone, Debug)]
 struct Step {
     by: u8,
@@ -378,7 +378,7 @@ proptest! {
         let mut team = Team::new();
         team.add(1, 8, grant(Role::Reader, &["api"]));
         play(&mut team, &steps);
-        // Nobody above speaks of devices 8 and 9.
+        // No event above names devices 8 and 9.
         let mut attacked = Team { events: team.events.clone(), ends: team.ends.clone(), ..Team::new() };
         attacked.id = team.id;
         attacked.wall = 1_000;

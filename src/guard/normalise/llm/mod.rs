@@ -21,18 +21,18 @@ pub const GRAMMAR: &str = include_str!("../../../../assets/grammars/norm.gbnf");
 
 const PROMPT: &str = include_str!("../../../../assets/prompts/normalise.toml");
 
-/// The most tokens of an answer: twice what a long one has.
+/// The maximum number of tokens of an answer: twice that of a long one.
 pub const MAX_TOKENS: usize = 120;
 
-/// The longest statement that a language model is asked about, in characters. Longer ones are prose or several rules, whose
-/// parts may say the opposite of the whole.
+/// The maximum length of a statement that a language model is asked about, in characters. Longer ones are prose or several
+/// rules, of which a part may say the opposite of the whole.
 const MAX_ASKED: usize = 600;
 
 /// The prompt for the norm of a statement, with examples.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NormPrompt {
-    /// The instruction.
+    /// The system prompt.
     pub system: String,
     #[serde(rename = "example")]
     examples: Vec<Example>,
@@ -60,7 +60,7 @@ fn edition(prompt: &NormPrompt, grammar: &str) -> String {
         .chain(rules);
     let mut hasher = blake3::Hasher::new();
     for part in parts {
-        // With its length, so that text cannot move from one part to the next unnoticed.
+        // The length is hashed too, so that moving text from one part to the next changes the hash.
         hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
     }
     hasher.finalize().to_hex().chars().take(12).collect()
@@ -91,8 +91,8 @@ pub fn version(model: &str, sha256: &str) -> String {
     format!("{RULES_VERSION}+llm/{}:{model}@{hash}", *EDITION)
 }
 
-/// Returns whether a language model can add something to the rules' norms. It cannot if they are one certain norm with a subject and
-/// a value or limit: an answer takes seconds, and could only make the norm less certain.
+/// Returns whether a language model should be asked about the rules' norms. It should not if they are one certain norm with a subject and a
+/// value or limit, because an answer takes seconds and could only make the norm less certain.
 pub fn is_open(norms: &[Norm]) -> bool {
     let [norm] = norms else { return true };
     norm.subject_kind != SubjectKind::Present
