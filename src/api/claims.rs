@@ -134,8 +134,8 @@ impl ClaimView {
         })
     }
 
-    /// Returns the reason that its author gave, or `None` if the reason only says from which file the claim was imported. The name of a
-    /// file says where it was stated, and is no reason to change it.
+    /// Returns the reason, or `None` if it contains the file name of its source. Such a reason only says from which file the claim was
+    /// imported, and is no reason to keep it.
     pub fn own_reason(&self) -> Option<&str> {
         let reason = self.reason.as_deref()?;
         let source = self.source.as_deref().unwrap_or_default();

@@ -145,7 +145,7 @@ pub struct ModelStatus {
     pub role: String,
     /// The model's name.
     pub name: String,
-    /// The SHA-256 of its file; empty if not computed yet.
+    /// The SHA-256 of its file; empty if it was not computed.
     pub sha256: String,
     /// Whether it is in memory.
     pub loaded: bool,

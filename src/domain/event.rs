@@ -207,7 +207,7 @@ pub struct Header {
     /// The id of the act to which the event belongs.
     #[n(9)]
     pub op: OpId,
-    /// The events on which it acts. In `depend` and `resolve.exception` the first is the dependent or the exception.
+    /// The events on which it acts. In `depend` and `resolve.exception`, the first depends on, or is the exception to, the others.
     #[n(10)]
     pub targets: Vec<EventId>,
     /// The existing claim that replaces `targets` (`supersede` without a claim in the body).
