@@ -276,7 +276,7 @@ pub enum RosterChange {
     /// Adopts a scope, or more of its history.
     #[n(6)]
     Adopt {
-        /// The scope, by its name in the team.
+        /// The scope, by its name in the team, which the chains in `heads` have too.
         #[n(0)]
         scope: Scope,
         /// The URL of the project's git remote, or its common directory, if known.
