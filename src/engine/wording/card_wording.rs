@@ -1,4 +1,4 @@
-//! The words on a card: what disagrees, what to do, and which acts are possible.
+//! The texts of a card: what disagrees, what to do, and which acts are possible.
 
 use super::{quote, summary::short};
 use crate::{
@@ -7,35 +7,33 @@ use crate::{
     notes::sameness::conflict_kind,
 };
 
-/// What the words on a card depend on.
+/// The facts about a card on which its texts depend.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct CardContext<'a> {
-    /// What the card comes from.
     pub kind: CardKind,
-    /// Whether it still waits.
     pub status: CardStatus,
-    /// The refused new claim, on a card of a refused write.
+    /// The refused new claim, on the card of a refused write.
     pub new_claim: Option<&'a ClaimView>,
-    /// The stored claims, the newest first.
+    /// The stored claims, newest first.
     pub claims: &'a [&'a ClaimView],
-    /// Why they cannot both hold, the strongest first.
+    /// Why the claims cannot both hold, strongest first.
     pub evidence: &'a [Evidence],
-    /// Why an agent proposes what it may not do itself: an exception for a refused write, or a retract.
+    /// The reason of an agent that proposes an exception for a refused write, or a retract.
     pub proposed: Option<&'a str>,
     /// The question of a story card.
     pub question: Option<&'a str>,
-    /// Whether a claim in force on it belongs to another project, whose claims the card's project does not change.
+    /// Whether an active claim on the card belongs to another project; the card's project cannot change it.
     pub apart: bool,
 }
 
 impl CardContext<'_> {
-    /// Whether nothing that opposed the new claim is active any more.
-    fn moot(&self) -> bool {
+    /// Whether no claim that opposed the new claim is active any more.
+    fn new_claim_is_unopposed(&self) -> bool {
         self.new_claim.is_some() && self.active().next().is_none()
     }
 
     /// Whether the claims of an open card replaced each other, so that none of them is active.
-    fn is_circle(&self) -> bool {
+    fn replaced_each_other(&self) -> bool {
         self.kind == CardKind::Contested && self.status != CardStatus::Settled && self.active().next().is_none()
     }
 
@@ -43,15 +41,15 @@ impl CardContext<'_> {
         self.claims.iter().copied().filter(|claim| claim.status == Status::Active)
     }
 
-    /// The newer side, whose reason explains the change.
+    /// Returns the newer side, whose reason explains the change.
     fn newer(&self) -> Option<&ClaimView> {
         self.new_claim.or_else(|| self.claims.first().copied())
     }
 }
 
-/// What disagrees, in one sentence.
+/// Describes in one sentence what disagrees.
 pub(in crate::engine) fn headline(facts: &CardContext<'_>) -> String {
-    if let (true, [first, second, rest @ ..]) = (facts.is_circle(), facts.claims) {
+    if let (true, [first, second, rest @ ..]) = (facts.replaced_each_other(), facts.claims) {
         let more = if rest.is_empty() { String::new() } else { format!(" (and {} more)", rest.len()) };
         return format!(
             "{} and {}{more} replaced each other, by writers who had not seen each other's change: none of them is active",
@@ -102,24 +100,28 @@ fn contradicts(a: &ClaimView, b: &ClaimView) -> String {
     format!("{} contradicts {}", quote(&a.statement), quote(&b.statement))
 }
 
-/// The first two claims on a card in words, the newer one first.
+/// Returns the texts of the first two claims on a card, the newer one first.
 pub(in crate::engine) fn pair<'a>(sides: impl IntoIterator<Item = &'a ClaimView>) -> Option<CardPair> {
     let mut sides = sides.into_iter();
     let (new, existing) = (sides.next()?, sides.next()?);
-    let source = new.source.as_deref().map(|source| short(source, SHOWN));
-    Some(CardPair { new: short(&new.statement, SHOWN), existing: short(&existing.statement, SHOWN), source })
+    let source = new.source.as_deref().map(|source| short(source, MAX_LISTED_CHARS));
+    Some(CardPair {
+        new: short(&new.statement, MAX_LISTED_CHARS),
+        existing: short(&existing.statement, MAX_LISTED_CHARS),
+        source,
+    })
 }
 
-/// The most characters of a claim that a row of a list shows.
-const SHOWN: usize = 200;
+/// The greatest number of characters of a claim in a row of a list.
+const MAX_LISTED_CHARS: usize = 200;
 
-/// What the guard makes of the card and what a person can do, in a sentence or two.
+/// Says how a person can settle the card, in a sentence or two.
 pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
     if facts.status == CardStatus::Settled {
         return "Settled. Undo the change to open it again.".into();
     }
     match facts.kind {
-        CardKind::Refused | CardKind::Held if facts.moot() => {
+        CardKind::Refused | CardKind::Held if facts.new_claim_is_unopposed() => {
             "The claim that contradicted it is no longer active. Keep the new claim to store it, or discard it.".into()
         }
         CardKind::Refused => {
@@ -134,7 +136,7 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
              them; discard it if they already say the same."
                 .into()
         }
-        CardKind::Contradiction | CardKind::Found => between_projects(facts).unwrap_or_else(|| {
+        CardKind::Contradiction | CardKind::Found => advice_between_projects(facts).unwrap_or_else(|| {
             "Keep the one that still holds, and retract one that was never right. If both hold, but in different environments or \
                 periods, limit one (narrow)."
                 .into()
@@ -144,7 +146,7 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
                 facts.proposed.map_or_else(|| "It gave no reason".into(), |why| format!("Its reason: “{why}”"));
             format!("{reason}. Retract the claim if it was never right; dismiss to keep it.")
         }
-        CardKind::Contested if facts.is_circle() => {
+        CardKind::Contested if facts.replaced_each_other() => {
             "Keep one of them, which makes it active again, or merge them into one text. If none of them holds any more, dismiss \
                 the card."
                 .into()
@@ -154,8 +156,8 @@ pub(in crate::engine) fn advice(facts: &CardContext<'_>) -> String {
     }
 }
 
-/// What to do about claims of two projects, by the way in which they exclude each other.
-fn between_projects(facts: &CardContext<'_>) -> Option<String> {
+/// Says how to settle a contradiction between claims of two projects, according to its kind.
+fn advice_between_projects(facts: &CardContext<'_>) -> Option<String> {
     let mut scopes = facts.active().map(|claim| &claim.scope).filter(|scope| scope.level().is_project());
     let first = scopes.next()?;
     let second = scopes.find(|scope| *scope != first)?;
@@ -176,7 +178,7 @@ fn between_projects(facts: &CardContext<'_>) -> Option<String> {
     })
 }
 
-/// Every act, why it cannot be done if it cannot, and the reason that would be recorded if one is known.
+/// Lists every act, with the reason why it is not possible if it is not, and the reason to prefill if one is known.
 pub(in crate::engine) fn acts(facts: &CardContext<'_>) -> Vec<ActOption> {
     CardAct::ALL
         .into_iter()
@@ -206,18 +208,18 @@ fn disabled(facts: &CardContext<'_>, act: CardAct) -> Option<&'static str> {
         return (facts.kind != CardKind::Story).then_some("this card asks no question");
     }
     match act {
-        CardAct::Retract | CardAct::Narrow | CardAct::Exception if facts.is_circle() => {
+        CardAct::Retract | CardAct::Narrow | CardAct::Exception if facts.replaced_each_other() => {
             Some("none of the claims is active: keep one first, or dismiss the card")
         }
-        CardAct::Supersede if facts.is_circle() => None,
-        // One change withdrew the claim while another replaced it.
+        CardAct::Supersede if facts.replaced_each_other() => None,
+        // The claim was retracted by one writer and replaced by another.
         CardAct::Supersede | CardAct::Exception if !refused && facts.active().nth(1).is_none() => {
             Some("only one of the claims is active: dismiss the card to keep it, or retract it")
         }
         CardAct::Supersede | CardAct::Snooze => None,
         CardAct::Discard if !refused => Some("both claims are stored: keep one, or retract one"),
         CardAct::Discard => None,
-        CardAct::Retract | CardAct::Exception | CardAct::Narrow if facts.moot() => {
+        CardAct::Retract | CardAct::Exception | CardAct::Narrow if facts.new_claim_is_unopposed() => {
             Some("no active claim contradicts the new claim now: keep it, or discard it")
         }
         CardAct::Retract | CardAct::Narrow | CardAct::Exception | CardAct::Dismiss | CardAct::Yes | CardAct::No => None,
@@ -283,7 +285,7 @@ mod tests {
     #[case::story(CardKind::Story, false, Status::Active,
         &[CardAct::Supersede, CardAct::Retract, CardAct::Narrow, CardAct::Exception, CardAct::Dismiss, CardAct::Snooze,
             CardAct::Yes, CardAct::No])]
-    #[case::moot(CardKind::Refused, true, Status::Retracted,
+    #[case::new_claim_is_unopposed(CardKind::Refused, true, Status::Retracted,
         &[CardAct::Supersede, CardAct::Dismiss, CardAct::Discard, CardAct::Snooze])]
     #[case::contradiction(CardKind::Contradiction, false, Status::Active,
         &[CardAct::Supersede, CardAct::Retract, CardAct::Narrow, CardAct::Exception, CardAct::Dismiss, CardAct::Snooze])]

@@ -1,19 +1,19 @@
-//! One sentence for each act, and the ways to continue after a refusal.
+//! One-sentence summaries of acts, and the ways to continue after a refusal.
 
 use crate::{
     api::{ApiError, Conflict, ErrorCode},
     domain::{EventId, Qualifiers, Tier},
 };
 
-/// The most characters of a statement that a sentence quotes.
-const QUOTED: usize = 72;
+/// The greatest number of characters of a quoted statement.
+const MAX_QUOTED_CHARS: usize = 72;
 
-/// A statement on one line in quotation marks, shortened at a word if it is long.
+/// Returns a statement on one line in quotation marks, cut at a word if it is long.
 pub(in crate::engine) fn quote(statement: &str) -> String {
-    format!("“{}”", short(statement, QUOTED))
+    format!("“{}”", short(statement, MAX_QUOTED_CHARS))
 }
 
-/// A statement on one line, shortened at a word if it has more than `most` characters.
+/// Returns a statement on one line, cut at a word if it has more than `most` characters.
 pub(in crate::engine) fn short(statement: &str, most: usize) -> String {
     let line = statement.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.is_empty() {
@@ -30,7 +30,7 @@ pub(in crate::engine) fn short(statement: &str, most: usize) -> String {
     format!("{}…", cut.trim_end_matches([',', ';', ':', '.', ' ']))
 }
 
-/// What an act did: its verb in the past tense, and the statements of the claims it did it to.
+/// Summarises an act: its verb in the past tense, and the statements of the claims that it changed.
 pub(in crate::engine) fn summary(verb: &str, statements: &[&str]) -> String {
     match statements {
         [] => verb.to_owned(),
@@ -40,7 +40,8 @@ pub(in crate::engine) fn summary(verb: &str, statements: &[&str]) -> String {
     }
 }
 
-/// What narrowing did: where and when a claim holds from now on; that it was reworded, if nothing of that was said.
+/// Summarises a narrowing: where and when the claim holds from now on, or that it was reworded if no qualifier was
+/// given.
 pub(in crate::engine) fn holds_only(statement: &str, only: &Qualifiers) -> String {
     let parts: Vec<String> = [
         ("in ", &only.env),
@@ -58,7 +59,7 @@ pub(in crate::engine) fn holds_only(statement: &str, only: &Qualifiers) -> Strin
     }
 }
 
-/// What a refusal says in the event stream.
+/// Summarises a refusal for the event stream.
 pub(in crate::engine) fn refused_summary(statement: &str, conflicts: &[Conflict]) -> String {
     match conflicts.iter().find(|conflict| conflict.tier == Tier::Block) {
         Some(conflict) => {
@@ -68,7 +69,7 @@ pub(in crate::engine) fn refused_summary(statement: &str, conflicts: &[Conflict]
     }
 }
 
-/// The ways on from a refusal, in words. `proposed`: an exception was asked for, and only a person may grant it.
+/// Lists the ways to continue after a refusal. `proposed`: an exception was requested, and only a person may grant it.
 pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<String> {
     let blocking: Vec<String> =
         conflicts.iter().filter(|c| c.tier == Tier::Block).map(|c| c.claim.id.short()).collect();
@@ -98,7 +99,8 @@ pub(in crate::engine) fn ways_on(conflicts: &[Conflict], proposed: bool) -> Vec<
     ways
 }
 
-/// The error of an undo that later events build on.
+/// Returns the error of an undo of an act on which later events depend. `all` counts these events; `events` are the
+/// first of them.
 pub(in crate::engine) fn built_on(events: &[(EventId, String)], all: usize) -> ApiError {
     let named: Vec<String> = events.iter().take(3).map(|(id, what)| format!("{what} ({})", id.short())).collect();
     let more = all.saturating_sub(named.len());
@@ -120,8 +122,8 @@ mod tests {
     fn quotes_are_one_short_line() {
         assert_eq!(quote("Use\n  blue"), "“Use blue”");
         let long = quote(&"all deployments go through the blue canary first ".repeat(4));
-        assert!(long.chars().count() <= QUOTED + 3 && long.ends_with("…”"), "{long}");
-        assert!(quote(&"x".repeat(500)).chars().count() <= QUOTED + 3);
+        assert!(long.chars().count() <= MAX_QUOTED_CHARS + 3 && long.ends_with("…”"), "{long}");
+        assert!(quote(&"x".repeat(500)).chars().count() <= MAX_QUOTED_CHARS + 3);
         assert_eq!(quote(""), "“(redacted)”");
     }
 
