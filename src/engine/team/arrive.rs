@@ -1,4 +1,4 @@
-//! Events from peers: stored, announced to clients, and checked later by the models.
+//! Stores events from peers, announces them to clients, and queues them for the models.
 
 use std::{collections::BTreeMap, slice, sync::PoisonError};
 
@@ -10,19 +10,16 @@ use crate::{
 };
 
 impl Engine {
-    /// Takes in events of a team: see [`Store::import_synced`]. Claims that are new are judged by the models afterwards, in the
-    /// background; what rules find stands on cards at once.
+    /// Stores events of a team: see [`Store::import_synced`]. The rules open cards at once; the models judge new claims
+    /// afterwards, in the background.
     ///
     /// # Errors
-    /// If an event is forged or malformed, or the store cannot be written: then nothing was taken.
+    /// If an event is forged or malformed, or the store fails, nothing is stored.
     pub fn import_synced(&self, import: SyncImport) -> Result<SyncImported, ApiError> {
-        self.take_in(|store| store.import_synced(import))
+        self.import_and_announce(|store| store.import_synced(import))
     }
 
     /// Accepts the events of a team that waited in quarantine for their date, if it has come. Cheap if there are none.
-    ///
-    /// # Errors
-    /// If the store cannot be read or written.
     pub fn accept_due(&self, team: EventId) -> Result<(), ApiError> {
         let now = self.now();
         if self.sync_read(|reader| reader.quarantine_is_due(&team, now))? {
@@ -31,8 +28,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Runs an intake under the write lock, then tells of what it changed.
-    pub(super) fn take_in(
+    /// Runs an import under the write lock, then announces what it changed.
+    pub(super) fn import_and_announce(
         &self,
         take: impl FnOnce(&mut Store) -> Result<SyncImported, StoreError>,
     ) -> Result<SyncImported, ApiError> {
@@ -42,12 +39,13 @@ impl Engine {
             let changes = changes(store.reader(), &done)?;
             (done, changes)
         };
-        self.took_in(slice::from_ref(&done), changes);
+        self.after_import(slice::from_ref(&done), changes);
         Ok(done)
     }
 
-    /// Has the models judge what was taken in, forgets what was redacted, and tells of the changes. Takes the write lock.
-    pub(super) fn took_in(&self, all: &[SyncImported], changes: Vec<Change>) {
+    /// Follows up imports: queues the new claims for the models, clears caches if a text was redacted, and announces
+    /// the changes. Takes the write lock.
+    pub(super) fn after_import(&self, all: &[SyncImported], changes: Vec<Change>) {
         if all.iter().any(|done| done.redacted) {
             self.forget_texts();
         }
@@ -58,7 +56,7 @@ impl Engine {
     }
 }
 
-/// One change for each scope of which something changed, and one for the roster.
+/// Returns one change for each scope in which something changed, and one for the roster.
 pub(super) fn changes(reader: &Reader, done: &SyncImported) -> Result<Vec<Change>, StoreError> {
     let mut by_scope: BTreeMap<Scope, (Vec<ClaimId>, Vec<CardId>)> = BTreeMap::new();
     for id in &done.claims {
@@ -123,7 +121,7 @@ mod tests {
         let card = CardId([1; 32]);
         for redacted in [false, true] {
             engine.held_results.keep(card, ModelResults::default());
-            engine.take_in(|_| Ok(SyncImported { redacted, ..SyncImported::default() })).unwrap();
+            engine.import_and_announce(|_| Ok(SyncImported { redacted, ..SyncImported::default() })).unwrap();
             assert_eq!(engine.held_results.get(&card).is_none(), redacted);
         }
     }

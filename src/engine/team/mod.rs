@@ -1,4 +1,4 @@
-//! Teams: acts on them, what arrives from peers, and the reads and writes that an exchange with them needs.
+//! Teams: acts on them, events that arrive from peers, and the access of sync to the store.
 
 mod arrive;
 mod quarantine;
@@ -14,12 +14,11 @@ use super::Engine;
 use crate::domain::DeviceId;
 
 impl Engine {
-    /// This device.
     pub fn device(&self) -> DeviceId {
         DeviceId(self.config.device.verifying_key().to_bytes())
     }
 
-    /// The wall clock, in milliseconds since the Unix epoch.
+    /// Returns the wall clock, in milliseconds since the Unix epoch.
     pub fn now(&self) -> u64 {
         (self.config.clock)()
     }

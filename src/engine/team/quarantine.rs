@@ -1,4 +1,4 @@
-//! Quarantined events: list, accept, discard.
+//! Lists, accepts and discards quarantined events.
 
 use super::team_act::{TeamAct, device_named, team_named};
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
     store::{Lookup, QuarantinedRow},
 };
 
-/// Events that one acceptance names at most: 34 bytes each.
-const PER_EVENT: usize = 500;
+/// The greatest number of events in one acceptance: 34 bytes each.
+const MAX_EVENTS_PER_ACCEPT: usize = 500;
 
 impl Engine {
-    /// Events that teams of this device do not take, the latest to come first in each.
+    /// Lists the quarantined events of the teams of this device; in each team, the latest to arrive first.
     pub fn quarantined(&self, query: &QuarantinedQuery) -> Result<QuarantinedList, ApiError> {
         let limit = reads::limit(query.limit).map_err(|error| {
             error.hint("`total` says how many there are; accept or discard some, then ask for the rest")
@@ -20,7 +20,7 @@ impl Engine {
         self.kept_out(query, limit)
     }
 
-    /// [`Engine::quarantined`] with whatever limit.
+    /// [`Engine::quarantined`] with any limit.
     pub(in crate::engine) fn kept_out(
         &self,
         query: &QuarantinedQuery,
@@ -41,7 +41,7 @@ impl Engine {
                     rows.truncate(room);
                     rows
                 } else {
-                    // The inbox asks for these again and again.
+                    // Counted by the store, because the inbox asks for these often.
                     list.total += reader.quarantined_count(&team)?;
                     reader.quarantined_undiscarded(&team, room)?
                 };
@@ -51,7 +51,7 @@ impl Engine {
         })
     }
 
-    /// The events of one scope that its team does not take and that were not discarded, at most `limit`.
+    /// Lists the quarantined events of one scope that were not discarded, at most `limit`.
     pub(in crate::engine) fn kept_out_of(&self, scope: &Scope, limit: usize) -> Result<QuarantinedList, ApiError> {
         self.readers.lend().snapshot(|reader| {
             let Some((team, name)) = reader.team_of(scope)? else { return Ok(QuarantinedList::default()) };
@@ -66,7 +66,7 @@ impl Engine {
         })
     }
 
-    /// Lets refused events in, for the whole team.
+    /// Accepts quarantined events, for the whole team.
     pub fn accept_quarantined(&self, request: &QuarantineRequest) -> Result<TeamDone, ApiError> {
         if request.all || request.author.is_some() {
             let field = if request.all { "all" } else { "author" };
@@ -79,7 +79,7 @@ impl Engine {
             let team = team_named(act.reader(), request.in_team.as_deref())?;
             act.as_admin(team, "accept quarantined events")?;
             let events = named(act, team, &request.events)?;
-            for part in events.chunks(PER_EVENT) {
+            for part in events.chunks(MAX_EVENTS_PER_ACCEPT) {
                 let change = RosterChange::Accept { events: part.to_vec() };
                 act.commit(Some(team), change, request.reason.clone())?;
             }
@@ -124,7 +124,7 @@ fn author_named(roster: &Roster, text: &str) -> Result<DeviceId, ApiError> {
     found.map(|member| member.device).map_err(|error| ApiError { field: Some("author".to_owned()), ..error })
 }
 
-/// The events that are meant, by id or prefix.
+/// Returns the events that the request names by id or prefix.
 fn named(act: &TeamAct<'_>, team: EventId, texts: &[String]) -> Result<Vec<EventId>, ApiError> {
     if texts.is_empty() {
         return Err(ApiError::field("events", "`events` is empty").hint("`ergo sync quarantine list` lists them"));

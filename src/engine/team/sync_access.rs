@@ -1,4 +1,4 @@
-//! What sync may read and write: no claims, and no unverified events.
+//! The access of sync to the store: no claims, and no unverified events.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -25,7 +25,7 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 /// Reads of teams, their events, documents and peers, on one state of the store.
 pub struct SyncReader<'a>(&'a Reader);
 
-/// Writes of documents, peers, invitations and addresses: nothing that claims are computed from.
+/// Writes of documents, peers, invitations and addresses, but of nothing from which claims are computed.
 pub struct SyncWriter<'a>(&'a mut Store);
 
 macro_rules! reads {
@@ -91,18 +91,18 @@ impl SyncWriter<'_> {
 }
 
 impl Engine {
-    /// Reads for an exchange, on one state of the store, beside the writer.
+    /// Runs reads of sync on one state of the store, without waiting for the writer.
     pub fn sync_read<T>(&self, read: impl FnOnce(&SyncReader<'_>) -> Result<T>) -> Result<T, ApiError> {
         Ok(self.readers.lend().snapshot(|reader| read(&SyncReader(reader)))?)
     }
 
-    /// Writes for an exchange, under the write lock: keep it short.
+    /// Runs writes of sync under the write lock: keep them short.
     pub fn sync_write<T>(&self, write: impl FnOnce(&mut SyncWriter<'_>) -> Result<T>) -> Result<T, ApiError> {
         Ok(write(&mut SyncWriter(&mut self.writer.lock().unwrap_or_else(PoisonError::into_inner)))?)
     }
 }
 
-/// The whole store, for tests and measurements that look at what no program may, or break it on purpose.
+/// Access to the whole store, for tests and measurements that read what no other module may, or damage it on purpose.
 #[cfg(any(test, feature = "testing"))]
 impl Engine {
     /// Reads anything.

@@ -1,4 +1,4 @@
-//! One act on a team: under the write lock, as one of its members.
+//! An act on a team, under the write lock, by one of its members.
 
 use std::{
     mem,
@@ -28,7 +28,7 @@ pub(super) struct TeamAct<'a> {
     pub(super) me: DeviceId,
     pub(super) now: u64,
     pub(super) op: OpId,
-    /// What the request asks for: noted with the first event, whose key is the request's own.
+    /// The hash of the request. Stored with the first event, whose `op_id` is that of the request.
     asked: Option<RequestHash>,
     who: String,
     agent: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct TeamAct<'a> {
 }
 
 impl Engine {
-    /// Runs an act on a team under the write lock, then tells of what it changed.
+    /// Runs an act on a team under the write lock, then announces what it changed.
     pub(super) fn team_act<T>(
         &self,
         caller: &Caller,
@@ -66,7 +66,7 @@ impl Engine {
         }
         let done = mem::take(&mut act.done);
         drop(act);
-        self.took_in(&done, changes);
+        self.after_import(&done, changes);
         result
     }
 }
@@ -76,12 +76,12 @@ impl TeamAct<'_> {
         self.store.reader()
     }
 
-    /// The roster of a team.
     pub(super) fn roster(&self, team: EventId) -> Result<Roster, ApiError> {
         Ok(self.reader().roster(&team)?.ok_or(crate::store::StoreError::UnknownTeam(team))?)
     }
 
-    /// The roster of a team in which this device may do `what`.
+    /// Returns the roster of a team in which this device is an admin. `what` is what only an admin may do, for the
+    /// error.
     pub(super) fn as_admin(&self, team: EventId, what: &str) -> Result<Roster, ApiError> {
         let roster = self.roster(team)?;
         if roster.role(&self.me) == Some(Role::Admin) {
@@ -99,7 +99,7 @@ impl TeamAct<'_> {
         Err(ApiError::new(ErrorCode::Forbidden, format!("only an admin of {} may {what}", roster.name())).hint(hint))
     }
 
-    /// The id of the next event of this act: the act's own for the first.
+    /// Returns the `op_id` of the next event of this act: the first event has that of the act.
     fn next_op(&mut self) -> OpId {
         let step = self.steps;
         self.steps += 1;
@@ -115,7 +115,7 @@ impl TeamAct<'_> {
         OpId(op)
     }
 
-    /// Signs and stores a roster event. Returns with the team.
+    /// Signs and stores a roster event, and returns the team.
     pub(super) fn commit(
         &mut self,
         team: Option<EventId>,
@@ -133,35 +133,34 @@ impl TeamAct<'_> {
         Ok(team)
     }
 
-    /// Notes what an intake did, to tell of it.
-    pub(super) fn took(&mut self, done: SyncImported) {
+    /// Collects the result of an import, to announce it.
+    pub(super) fn imported(&mut self, done: SyncImported) {
         self.done.push(done);
     }
 
-    /// The team of this act, if an earlier request with the same `op_id` did it.
+    /// Returns the team of this act if an earlier request with the same `op_id` did it.
     pub(super) fn done_before(&self) -> Result<Option<EventId>, ApiError> {
         Ok(self.store.roster_act(&self.op)?)
     }
 
-    /// The answer to a retry.
+    /// Returns the answer to a retry.
     pub(super) fn replayed(&self) -> Result<Option<TeamDone>, ApiError> {
         let done =
             |team| self.answer(team, "Already done by an earlier request with this `op_id`".to_owned(), Vec::new());
         Ok(self.done_before()?.map(done))
     }
 
-    /// The answer to an act that is done.
     pub(super) fn answer(&self, team: EventId, summary: String, warnings: Vec<String>) -> TeamDone {
         TeamDone { op_id: self.op, team, summary, warnings }
     }
 
-    /// A team as this device sees it.
+    /// Returns a team as this device sees it.
     pub(super) fn view(&self, team: EventId, summary: String) -> Result<TeamView, ApiError> {
         view(self.reader(), &self.me, team, summary)
     }
 }
 
-/// A team as a device sees it.
+/// Returns a team as the device `me` sees it.
 pub(super) fn view(reader: &Reader, me: &DeviceId, team: EventId, summary: String) -> Result<TeamView, ApiError> {
     let roster = reader.roster(&team)?.ok_or(crate::store::StoreError::UnknownTeam(team))?;
     let scopes = reader.team_scopes(&team)?.into_iter().filter(|row| !row.is_roster);
@@ -175,7 +174,7 @@ pub(super) fn view(reader: &Reader, me: &DeviceId, team: EventId, summary: Strin
     })
 }
 
-/// The team that somebody means: by id, prefix or name; the only one if none is given.
+/// Finds the team with an id, prefix or name; without a text, the only team.
 pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId, ApiError> {
     let teams = reader.teams()?;
     let here = teams.iter().filter(|team| team.left_at.is_none());
@@ -196,7 +195,7 @@ pub(super) fn team_named(reader: &Reader, text: Option<&str>) -> Result<EventId,
     }
 }
 
-/// The device of a team that somebody means: by name, id or prefix; one that is in it before one that was.
+/// Finds the device of a team with a name, id or prefix. Present members take precedence over former ones.
 pub(super) fn device_named<'a>(roster: &'a Roster, text: &str) -> Result<&'a Member, ApiError> {
     let text = text.trim();
     let fits = |member: &&Member| member.name == text || is_prefix_of(text, &member.device.to_hex());
@@ -220,7 +219,8 @@ pub(super) fn device_named<'a>(roster: &'a Roster, text: &str) -> Result<&'a Mem
     }
 }
 
-/// A device as a word of a command that a person pastes: its name, quoted for a shell, or its id if the name cannot be typed.
+/// Returns a device as an argument of a command that a person pastes: its name, quoted for a shell, or its id if the
+/// name cannot be typed.
 pub(super) fn device_word(member: &Member) -> String {
     if unprintable(&member.name).is_some() { member.device.short() } else { quote(&member.name) }
 }
@@ -229,7 +229,7 @@ fn is_prefix_of(text: &str, id: &str) -> bool {
     text.len() >= crate::domain::id::MIN_PREFIX && id.starts_with(&text.to_ascii_lowercase())
 }
 
-/// A scope that a request has to name.
+/// Checks a scope that the request must name.
 pub(super) fn scope_of(field: &str, scope: Option<&Scope>) -> Result<Scope, ApiError> {
     let scope = scope.ok_or_else(|| ApiError::field(field, format!("`{field}` is missing")))?;
     for name in [&scope.org_id, &scope.project] {

@@ -1,4 +1,4 @@
-//! What a person does to a team.
+//! The acts of a person on a team.
 
 use super::team_act::{self, TeamAct, device_named, device_word, scope_of, team_named};
 use crate::{
@@ -14,21 +14,21 @@ use crate::{
     engine::{Engine, request_hash::request_hash, validate},
 };
 
-/// Cuts and heads that one event carries at most, so that it stays well below an event's largest size.
+/// The greatest number of cuts or heads in one event, so that it stays well below the maximum size of an event.
 const PER_EVENT: usize = 100;
 
 impl Engine {
-    /// Makes a team with this device as its admin, and shares scopes with their history.
+    /// Creates a team with this device as its admin, and shares scopes with their history.
     pub fn create_team(&self, request: &CreateTeamRequest) -> Result<TeamView, ApiError> {
         let name = validate::required_name("name", &request.name)?;
         let device_name = validate::required_name("device_name", request.device_name.as_deref().unwrap_or_default())?;
         let scopes =
             request.scopes.iter().map(|scope| scope_of("scopes", Some(scope))).collect::<Result<Vec<_>, _>>()?;
         self.team_act(&request.caller, request_hash("create_team", request), |act| {
-            // A retry shares what the first request came to share, and the rest.
+            // A retry may name scopes that the first request has already shared with the new team.
             let own = act.done_before()?;
             for scope in &scopes {
-                free(act, scope, own)?;
+                refuse_taken_scope(act, scope, own)?;
             }
             let person = validate::required_name("who", &request.caller.who)?;
             let team = act.commit(None, RosterChange::Create { name: name.clone(), person, device_name }, None)?;
@@ -44,8 +44,8 @@ impl Engine {
         })
     }
 
-    /// Joins a team by its roster, which names this device; binds its scopes as `map` says, and shares the history of those that
-    /// are brought.
+    /// Joins a team by its roster, which names this device. Binds its scopes as `map` says, and shares the history of
+    /// the scopes in `bring`.
     pub fn join_team(
         &self,
         caller: &Caller,
@@ -58,15 +58,16 @@ impl Engine {
         self.team_act(caller, request_hash("join_team", &(team, map, bring)), |act| {
             let now = act.now;
             let done = act.store.join_team(team, roster, from, now)?;
-            act.took(done);
+            act.imported(done);
             for bound in map {
                 let local = scope_of("local", Some(&bound.local))?;
                 act.store.bind_scope(team, &bound.scope, &local)?;
             }
             for scope in bring {
                 let scope = scope_of("bring", Some(scope))?;
-                // Whoever joins may not know their role yet; `ergo sync status` says what stays here.
-                if closed(act, team, &scope)?.is_some() {
+                // The person who joins may not know the device's role yet. `ergo sync status` names the scopes that are
+                // not shared.
+                if unwritable_scope(act, team, &scope)?.is_some() {
                     continue;
                 }
                 let roster = act.roster(team)?;
@@ -77,9 +78,10 @@ impl Engine {
         })
     }
 
-    /// Lets a device in, or in again. Returns with the roster besides, which the device needs to join.
+    /// Admits a device, or admits it again. Also returns the roster, which the device needs to join.
     ///
-    /// If another device of the team has its name, it gets a number: many machines are called `localhost` or `ubuntu`.
+    /// If another device of the team has its name, a number is appended: many machines are called `localhost` or
+    /// `ubuntu`.
     pub fn add_member(
         &self,
         caller: &Caller,
@@ -96,7 +98,7 @@ impl Engine {
             let roster = act.as_admin(team, "admit devices")?;
             known_scopes(&roster, &grant.scopes)?;
             if !roster.is_member(&device) {
-                has_room(&roster)?;
+                require_room(&roster)?;
             }
             let name = roster.free_name(&device, name);
             let summary = format!("Admitted {} to the team {}", escape(&name), escape(roster.name()));
@@ -105,7 +107,7 @@ impl Engine {
         })
     }
 
-    /// Gives a device, or the team, another name.
+    /// Renames a device, or the team.
     pub fn rename_in_team(&self, request: &RenameRequest) -> Result<TeamDone, ApiError> {
         let name = validate::required_name("name", &request.name)?;
         self.team_act(&request.caller, request_hash("rename_in_team", request), |act| {
@@ -129,7 +131,7 @@ impl Engine {
         })
     }
 
-    /// Says what a device may do from now on. What it wrote until now stays.
+    /// Changes the role and the scopes of a device. What it has written stays accepted.
     pub fn grant_in_team(&self, request: &GrantRequest) -> Result<TeamDone, ApiError> {
         self.team_act(&request.caller, request_hash("grant_in_team", request), |act| {
             if let Some(answer) = act.replayed()? {
@@ -164,7 +166,7 @@ impl Engine {
         })
     }
 
-    /// Takes a device out. What it wrote and is here now stays; all else that it wrote or will write is put aside.
+    /// Revokes a device. Its events that are here now stay accepted; all others, past or future, go to quarantine.
     pub fn revoke_from_team(&self, request: &RevokeRequest) -> Result<TeamDone, ApiError> {
         let reason = validate::required_worded("reason", &request.reason)?;
         self.team_act(&request.caller, request_hash("revoke_from_team", request), |act| {
@@ -197,7 +199,7 @@ impl Engine {
         })
     }
 
-    /// This device leaves. What it holds stays here, unshared from now on.
+    /// Leaves a team with this device. Its data stays here, and is not shared from now on.
     pub fn leave_team(&self, request: &LeaveRequest) -> Result<TeamDone, ApiError> {
         self.team_act(&request.caller, request_hash("leave_team", request), |act| {
             if let Some(answer) = act.replayed()? {
@@ -209,20 +211,21 @@ impl Engine {
                 not_the_last_admin(&roster, &act.me)?;
             }
             let cuts = act.reader().cuts_of(&team, &act.me)?;
-            // The first says that it leaves; after it, no further word of this device counts.
+            // The first event already says that this device leaves; no later event of this device would be accepted.
             act.commit(Some(team), RosterChange::Leave { cuts }, None)?;
             let summary = format!("Left the team {}; this device keeps what it has", escape(roster.name()));
             Ok(act.answer(team, summary, Vec::new()))
         })
     }
 
-    /// Shares the history of a scope: a new one of the team, or what was written here before it was the team's.
+    /// Shares the history of a scope: a new scope of the team, or what was written here before the scope belonged to
+    /// the team.
     pub fn adopt_into_team(&self, request: &AdoptRequest) -> Result<TeamDone, ApiError> {
         let scope = scope_of("scope", request.scope.as_ref())?;
         self.team_act(&request.caller, request_hash("adopt_into_team", request), |act| {
             let team = team_named(act.reader(), request.in_team.as_deref())?;
             let roster = act.roster(team)?;
-            if let Some(name) = closed(act, team, &scope)? {
+            if let Some(name) = unwritable_scope(act, team, &scope)? {
                 let device = roster.member(&act.me).map_or_else(|| "DEVICE".to_owned(), device_word);
                 let hint = format!("ask an admin to run `ergo sync grant {device} --role writer`, then run this again");
                 let message = format!("this device may not write in {name}: its peers would not accept the events");
@@ -239,7 +242,7 @@ impl Engine {
         })
     }
 
-    /// Keeps a scope of the team under another name here.
+    /// Gives a scope of the team another name on this device.
     pub fn bind_scope(&self, request: &BindRequest) -> Result<TeamDone, ApiError> {
         let name = request.scope.clone().ok_or_else(|| ApiError::field("scope", "`scope` is missing"))?;
         let local = scope_of("local", request.local.as_ref())?;
@@ -250,32 +253,33 @@ impl Engine {
         })
     }
 
-    /// Whether another device can be let into a team: else an error that says what to do.
+    /// Checks that another device can be admitted to a team.
     pub fn room_in_team(&self, roster: &Roster) -> Result<(), ApiError> {
-        has_room(roster)
+        require_room(roster)
     }
 
-    /// A team as this device sees it.
+    /// Returns a team as this device sees it.
     pub fn team_view(&self, team: EventId) -> Result<TeamView, ApiError> {
         self.readers.lend().snapshot(|reader| team_act::view(reader, &self.device(), team, String::new()))
     }
 
-    /// The team that somebody means: by id, prefix or name; the only one if none is given.
+    /// Finds the team with an id, prefix or name; without a text, the only team.
     pub fn team_named(&self, text: Option<&str>) -> Result<EventId, ApiError> {
         self.readers.lend().snapshot(|reader| team_named(reader, text))
     }
 }
 
-/// The team's name of a scope here in which it takes nothing that this device writes.
-fn closed(act: &TeamAct<'_>, team: EventId, local: &Scope) -> Result<Option<Scope>, ApiError> {
+/// Returns the team's name of a local scope if this device may not write to it in the team.
+fn unwritable_scope(act: &TeamAct<'_>, team: EventId, local: &Scope) -> Result<Option<Scope>, ApiError> {
     let bound = act.reader().team_of(local)?.filter(|(of, _)| *of == team);
     let roster = act.roster(team)?;
     Ok(bound.map(|(_, name)| name).filter(|name| !roster.may_write(&act.me, name)))
 }
 
-/// Shares a scope by its name here. Returns how many chains of its history were ingested.
+/// Shares a local scope. Returns how many chains of its history are now accepted.
 ///
-/// A scope that the team has is another's too: there, whoever is no admin brings what this device wrote.
+/// A scope that the team already has belongs to others as well, so a device that is not an admin shares only what it
+/// wrote itself.
 fn adopt(act: &mut TeamAct<'_>, team: EventId, local: &Scope, roster: Option<&Roster>) -> Result<usize, ApiError> {
     let bound = act.reader().team_of(local)?;
     let name = match &bound {
@@ -300,7 +304,7 @@ fn adopt(act: &mut TeamAct<'_>, team: EventId, local: &Scope, roster: Option<&Ro
     if act.roster(team)?.role(&act.me) != Some(Role::Admin) {
         heads.retain(|head| head.author == act.me);
     }
-    // What was written under another name than the team's cannot be told apart from it by the others.
+    // Peers cannot tell history under another name from the team's scope, so it is not shared.
     if name != *local {
         heads.clear();
     }
@@ -316,8 +320,8 @@ fn adopt(act: &mut TeamAct<'_>, team: EventId, local: &Scope, roster: Option<&Ro
     Ok(count)
 }
 
-/// Refuses a scope that a team other than `own` has.
-fn free(act: &TeamAct<'_>, scope: &Scope, own: Option<EventId>) -> Result<(), ApiError> {
+/// Refuses a scope that belongs to a team other than `own`.
+fn refuse_taken_scope(act: &TeamAct<'_>, scope: &Scope, own: Option<EventId>) -> Result<(), ApiError> {
     match act.reader().team_of(scope)? {
         Some((team, _)) if own != Some(team) => Err(taken(scope)),
         _ => Ok(()),
@@ -329,8 +333,8 @@ fn taken(scope: &Scope) -> ApiError {
         .hint("a scope belongs to one team at most")
 }
 
-/// Refuses if a team has as many devices as it may.
-fn has_room(roster: &Roster) -> Result<(), ApiError> {
+/// Refuses if a team has the maximum number of devices.
+fn require_room(roster: &Roster) -> Result<(), ApiError> {
     if roster.size() < MAX_DEVICES {
         return Ok(());
     }
@@ -360,7 +364,7 @@ fn known_scopes(roster: &Roster, granted: &Granted) -> Result<(), ApiError> {
     }
 }
 
-/// Scopes as requests name them: none is all.
+/// Converts the scopes in a request; an empty list means all.
 fn granted(scopes: &[Scope]) -> Granted {
     match scopes {
         [] => Granted::All,
@@ -368,7 +372,7 @@ fn granted(scopes: &[Scope]) -> Granted {
     }
 }
 
-/// Parts that fit into an event each; one part if there is nothing.
+/// Splits a list into parts that each fit into an event; an empty list gives one empty part.
 fn in_parts<T: Clone>(all: Vec<T>) -> Vec<Vec<T>> {
     if all.is_empty() {
         return vec![all];

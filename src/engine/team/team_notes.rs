@@ -14,40 +14,40 @@ use crate::{
     store::{BusyAuthor, Fork, Reader, StoreError, UnacceptedEvents},
 };
 
-/// Events of one author and one hour of its clock that are no cause for a word.
-const PER_HOUR: u64 = 5_000;
+/// The number of events of one author within one hour of its clock above which a note is shown.
+const BUSY_EVENTS_PER_HOUR: u64 = 5_000;
 
-/// How long a word is said after so many came at once, in milliseconds: an hour.
+/// How long that note is shown, in milliseconds: an hour.
 const HOUR: u64 = 60 * 60 * 1000;
 
-/// What a person should know about a team.
+/// The notes about a team that a person should read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TeamNotes {
-    /// Places if a device that belongs to the team wrote two different events.
+    /// The number of places where a member's device signed two different events.
     pub forks: usize,
-    /// What is not as it should be, one sentence each, with what to do.
+    /// The problems, one sentence each, with advice.
     pub says: Vec<String>,
-    /// What this device wrote and no other takes.
+    /// Events of this device that no other device accepts.
     pub kept: Vec<UnsharedChanges>,
 }
 
 impl Engine {
-    /// What is not as it should be in a team: devices that were copied, admins who revoked each other, one that writes without
-    /// end, too many devices. What waits in quarantine is counted elsewhere.
+    /// Returns the problems of a team: copied stores, admins who revoked each other, a device that writes too much, too
+    /// many devices. Quarantined events are counted elsewhere.
     pub fn team_notes(&self, team: EventId) -> Result<TeamNotes, ApiError> {
         let now = self.now();
         self.readers.lend().snapshot(|reader| {
             let Some(roster) = reader.roster(&team)? else { return Ok(TeamNotes::default()) };
             let forks = forks(reader, &roster)?;
-            let busy = reader.busy_authors(&team, now.saturating_sub(HOUR), PER_HOUR)?;
+            let busy = reader.busy_authors(&team, now.saturating_sub(HOUR), BUSY_EVENTS_PER_HOUR)?;
             let me = self.device();
             let kept = reader.kept_back(&team, &roster, &me)?;
-            let kept = kept.into_iter().map(|kept| stays(&roster, &me, kept)).collect();
+            let kept = kept.into_iter().map(|kept| unshared_changes(&roster, &me, kept)).collect();
             Ok(TeamNotes { kept, ..notes(&roster, &forks, &busy, me) })
         })
     }
 
-    /// How this device came out of a team, if it did.
+    /// Returns how this device left a team or was revoked, if so.
     pub fn team_end(&self, team: EventId) -> Result<Option<TeamEnd>, ApiError> {
         let me = self.device();
         self.readers.lend().snapshot(|reader| {
@@ -59,8 +59,8 @@ impl Engine {
     }
 }
 
-/// How many places a device of the team forks in, by scope. What it wrote before it was admitted again is settled: that is what a person
-/// does about a copied store.
+/// Counts the forks of each member's device by scope. Forks from before the device was admitted again are settled: that
+/// is how a person resolves a copied store.
 fn forks(reader: &Reader, roster: &Roster) -> Result<BTreeMap<(DeviceId, Scope), usize>, StoreError> {
     let mut all: BTreeMap<(DeviceId, Scope), Vec<Fork>> = BTreeMap::new();
     for fork in reader.forks(&roster.team())? {
@@ -86,7 +86,7 @@ fn name(roster: &Roster, device: &DeviceId) -> String {
     roster.member(device).map_or_else(|| device.short(), |member| escape(&member.name))
 }
 
-/// The device as a word of a command.
+/// Returns the device as an argument of a command.
 fn word(roster: &Roster, device: &DeviceId) -> String {
     roster.member(device).map_or_else(|| device.short(), device_word)
 }
@@ -127,7 +127,7 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
     for author in busy {
         let (name, word) = (name(&author.device), word(roster, &author.device));
         says.push(format!(
-            "{name} wrote {} events in one hour, more than the usual limit of {PER_HOUR}; all were accepted. Ask its \
+            "{name} wrote {} events in one hour, more than the usual limit of {BUSY_EVENTS_PER_HOUR}; all were accepted. Ask its \
                 owner; if it was not intended, run `ergo sync revoke {word}`",
             author.events
         ));
@@ -142,8 +142,8 @@ fn notes(roster: &Roster, forks: &BTreeMap<(DeviceId, Scope), usize>, busy: &[Bu
     TeamNotes { forks: forks.values().sum(), says, kept: Vec::new() }
 }
 
-/// The words for what this device wrote and no other takes.
-fn stays(roster: &Roster, me: &DeviceId, kept: UnacceptedEvents) -> UnsharedChanges {
+/// Describes events of this device that no other device accepts.
+fn unshared_changes(roster: &Roster, me: &DeviceId, kept: UnacceptedEvents) -> UnsharedChanges {
     let UnacceptedEvents { scope, local, refusal, events } = kept;
     let (word, before) = (word(roster, me), refusal == Refusal::NotAdopted);
     let (team, ours, theirs) = (escape(roster.name()), escape(&local.to_string()), escape(&scope.to_string()));
@@ -178,7 +178,7 @@ fn stays(roster: &Roster, me: &DeviceId, kept: UnacceptedEvents) -> UnsharedChan
     UnsharedChanges { bound: BoundScope { scope, local }, events, reason: refusal.as_str().to_owned(), before, says }
 }
 
-/// The words for a team that this device is out of. `at` in milliseconds since the Unix epoch.
+/// Describes how this device left a team or was revoked. `at` in milliseconds since the Unix epoch.
 fn end(roster: &Roster, me: DeviceId, by: DeviceId, at: u64, reason: Option<String>) -> TeamEnd {
     let team = escape(roster.name());
     let left = roster.member(&me).is_none_or(|member| member.state == MemberState::Left);
