@@ -1,4 +1,4 @@
-//! Fits the least similarity of equal claims, for each domain, to pairs that were judged.
+//! Fits the least similarity of equal claims to judged pairs, for each domain.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ pub(super) fn calibrate(engine: &Engine, org: &str) -> Result<NotesCalibrated, A
         of_words.entry(claim.words).or_insert(claim);
     }
     let mut domains: BTreeMap<&str, Vec<(f32, bool)>> = BTreeMap::new();
-    // What the comparison after a scan found the same is above the threshold in use, and would only confirm it.
+    // Pairs that a scan itself found to be equal are above the threshold in use, and would only confirm it.
     for judged in book.judged.iter().filter(|judged| !judged.by_scan) {
         let (Some(one), Some(other)) = (of_words.get(&judged.new), of_words.get(&judged.existing)) else { continue };
         let (Some(a), Some(b)) = (vectors.get(&one.id), vectors.get(&other.id)) else { continue };

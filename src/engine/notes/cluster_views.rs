@@ -1,4 +1,4 @@
-//! What the projects of an organisation say about one subject, as the API shows it.
+//! Groups of insights on one subject, as the API shows them.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::{
     notes::{Insight, Lifecycle, cluster},
 };
 
-/// How many clusters are listed unless a request says otherwise.
-const LISTED: usize = 20;
+/// The default number of listed clusters.
+const DEFAULT_LIMIT: usize = 20;
 
-/// The most insights that are compared: the work grows with their square.
-const MOST_COMPARED: usize = 3_000;
+/// The greatest number of insights that are compared: the work grows with their square.
+const MAX_COMPARED: usize = 3_000;
 
 pub(super) fn clusters(engine: &Engine, query: &NoteClustersQuery) -> Result<NoteClusters, ApiError> {
     let org = views::organisation(&query.org_id)?;
@@ -32,11 +32,8 @@ pub(super) fn clusters(engine: &Engine, query: &NoteClustersQuery) -> Result<Not
     insights.retain(|insight| insight.lifecycle != Lifecycle::Pruned);
     views::sort(&mut insights);
     let vector = |insight: &Insight| vectors.get(&book.claims.get(insight.wording)?.id);
-    let compared: Vec<(&Insight, &[f32])> = insights
-        .iter()
-        .filter_map(|insight| Some((insight, vector(insight)?.as_slice())))
-        .take(MOST_COMPARED)
-        .collect();
+    let compared: Vec<(&Insight, &[f32])> =
+        insights.iter().filter_map(|insight| Some((insight, vector(insight)?.as_slice()))).take(MAX_COMPARED).collect();
     let points: Vec<&[f32]> = compared.iter().map(|(_, vector)| *vector).collect();
     let found = cluster::clusters(&points, least);
     let view = |cluster: &cluster::Cluster| {
@@ -58,6 +55,6 @@ pub(super) fn clusters(engine: &Engine, query: &NoteClustersQuery) -> Result<Not
                 .collect(),
         }
     };
-    let items = found.iter().take(query.limit.unwrap_or(LISTED)).map(view).collect();
+    let items = found.iter().take(query.limit.unwrap_or(DEFAULT_LIMIT)).map(view).collect();
     Ok(NoteClusters { items, total: found.len(), insights: compared.len() })
 }

@@ -1,4 +1,4 @@
-//! The figures of an organisation on one page.
+//! The statistics of an organisation on one page.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,8 +11,8 @@ use crate::{
     store::ClaimRow,
 };
 
-/// How many rows each list has.
-const ROWS: usize = 10;
+/// The number of rows of each list.
+const ROWS_PER_LIST: usize = 10;
 
 pub(super) fn figures(engine: &Engine, query: &InsightFiguresQuery) -> Result<InsightFigures, ApiError> {
     let org = views::organisation(&query.org_id)?;
@@ -22,17 +22,17 @@ pub(super) fn figures(engine: &Engine, query: &InsightFiguresQuery) -> Result<In
     let rows = |keep: &dyn Fn(&Insight) -> bool| -> Vec<InsightView> {
         all.iter()
             .filter(|insight| keep(insight))
-            .take(ROWS)
+            .take(ROWS_PER_LIST)
             .filter_map(|insight| views::view(&book, insight))
             .collect()
     };
     let mut shared: Vec<&Insight> =
         all.iter().filter(|insight| insight.agreeing > 1 && insight.lifecycle != Lifecycle::Pruned).collect();
     shared.sort_by_key(|insight| std::cmp::Reverse(insight.agreeing));
-    let shared = shared.into_iter().take(ROWS).filter_map(|insight| views::view(&book, insight)).collect();
+    let shared = shared.into_iter().take(ROWS_PER_LIST).filter_map(|insight| views::view(&book, insight)).collect();
 
     let rows_by_id: HashMap<ClaimId, &ClaimRow> = book.rows.iter().map(|row| (row.id, row)).collect();
-    // By the stem, each with the words that somebody wrote for it.
+    // Keyed by the stem of a subject; each with the words that people wrote for it, and its cards.
     let mut subjects: BTreeMap<&str, (BTreeSet<&str>, BTreeSet<CardId>)> = BTreeMap::new();
     for (claim, card) in &book.cards {
         let Some(row) = rows_by_id.get(claim) else { continue };
@@ -50,7 +50,7 @@ pub(super) fn figures(engine: &Engine, query: &InsightFiguresQuery) -> Result<In
         })
         .collect();
     contested.sort_by_key(|subject| std::cmp::Reverse(subject.cards));
-    contested.truncate(ROWS);
+    contested.truncate(ROWS_PER_LIST);
     let of_projects = book.claims.iter().filter(|claim| claim.scope.level().is_project());
     let projects: BTreeSet<&str> = of_projects.map(|claim| &*claim.scope.project).collect();
     Ok(InsightFigures {

@@ -1,5 +1,4 @@
-//! Notes over the store: the insights of an organisation, and the acts that record sightings, equal claims and
-//! contradictions.
+//! The insights of an organisation, and the acts that record sightings, equal claims and contradictions.
 
 mod calibrate_domains;
 mod cluster_views;
@@ -28,20 +27,20 @@ use crate::{
     store::{ClaimLink, ClaimRow, JudgedWords, Reader, RecordedPromotion, Sightings},
 };
 
-/// The claims of an organisation, with all that their insights depend on.
+/// The claims of an organisation, with all data on which their insights depend.
 pub(in crate::engine) struct NotesBook {
     pub(in crate::engine) claims: Vec<NotedClaim>,
-    /// The same claims as they are stored.
+    /// The same claims, in the same order, as they are stored.
     pub(in crate::engine) rows: Vec<ClaimRow>,
     pub(in crate::engine) judged: Vec<JudgedWords>,
     pub(in crate::engine) cards: Vec<(ClaimId, CardId)>,
     pub(in crate::engine) links: Vec<ClaimLink>,
     /// The promotions of this organisation.
     promotions: Vec<RecordedPromotion>,
-    /// The claims that were promoted, whatever became of it, each with its weight in the last promotion.
+    /// Claims that were promoted, even if the promotion was withdrawn, each with its weight in the latest promotion.
     promoted: HashMap<ClaimId, f64>,
     pub(in crate::engine) now: u64,
-    /// How many projects have to agree before a claim may be promoted.
+    /// The number of projects that must agree before a claim may be promoted.
     pub(in crate::engine) promote_at: usize,
 }
 
@@ -76,7 +75,7 @@ impl NotesBook {
         })
     }
 
-    /// The pairs of statements that were judged the same, and those of which one was promoted to the other.
+    /// Returns the pairs of statements that were judged the same, and those of which one was promoted to the other.
     pub(in crate::engine) fn same(&self) -> Vec<(EventId, EventId)> {
         let words: HashMap<ClaimId, EventId> = self.claims.iter().map(|claim| (claim.id, claim.words)).collect();
         let words = |id: &ClaimId| words.get(id).copied();
@@ -88,30 +87,30 @@ impl NotesBook {
         judged.map(|judged| (judged.new, judged.existing)).chain(promoted).collect()
     }
 
-    /// Whether a claim was promoted, whatever became of that.
+    /// Whether a claim was promoted, even if the promotion was withdrawn.
     pub(in crate::engine) fn was_promoted(&self, claim: &ClaimId) -> bool {
         self.promoted.contains_key(claim)
     }
 
-    /// Whether an insight is proposed to become a claim of the organisation: enough projects agree, and nobody has decided about it. What was demoted was
-    /// decided.
+    /// Whether an insight is proposed for promotion: enough projects agree, and nobody has decided about it. A demotion
+    /// counts as a decision.
     pub(in crate::engine) fn is_proposed(&self, insight: &Insight) -> bool {
         let mut members = insight.members.iter().filter_map(|at| self.claims.get(*at));
         insight.is_candidate(self.promote_at) && !members.any(|claim| self.was_promoted(&claim.id))
     }
 
-    /// The weight with which a claim was promoted; of one that came later, `None`.
+    /// Returns the weight of a claim in its promotion; `None` if it was not promoted.
     pub(in crate::engine) fn promoted_weight(&self, source: &ClaimId) -> Option<f64> {
         self.promoted.get(source).copied()
     }
 
-    /// The insights, in the order in which they were first seen.
+    /// Returns the insights, in the order in which they were first seen.
     pub(in crate::engine) fn insights(&self) -> Vec<Insight> {
         group(&self.claims, &self.same()).iter().map(|group| insight(&self.claims, group, self.now)).collect()
     }
 }
 
-/// A claim in force as far as it decides whether it may be promoted: without its statement, links and promotions.
+/// Returns the data of an active claim that decide whether it may be promoted, without statement, links and promotions.
 pub(in crate::engine) fn noted(row: &ClaimRow, seen: Sightings, contradicted: bool) -> NotedClaim {
     NotedClaim {
         id: row.id,
@@ -130,48 +129,45 @@ pub(in crate::engine) fn noted(row: &ClaimRow, seen: Sightings, contradicted: bo
 }
 
 impl Engine {
-    /// [`Engine::remember`] by the rules of the guard alone: a scan stores hundreds of claims, and the models look at them afterwards, in
-    /// [`Engine::reconcile_notes`].
+    /// [`Engine::remember`] with the rules of the guard only. A scan stores hundreds of claims, and
+    /// [`Engine::reconcile_notes`] compares them with the models afterwards.
     pub fn remember_by_rules(&self, request: &RememberRequest) -> Result<WriteOutcome, ApiError> {
         Ok(super::acts::after_write(self, &request.caller, super::acts::remember_by_rules(self, request)?))
     }
 
-    /// The insights of an organisation.
+    /// Lists the insights of an organisation.
     pub fn insights(&self, query: &InsightsQuery) -> Result<Insights, ApiError> {
         views::insights(self, query)
     }
 
-    /// What the projects of an organisation say about one subject.
+    /// Returns groups of insights of an organisation that are about one subject.
     pub fn note_clusters(&self, query: &NoteClustersQuery) -> Result<NoteClusters, ApiError> {
         cluster_views::clusters(self, query)
     }
 
-    /// The links among the claims of an organisation.
+    /// Lists the links between the claims of an organisation.
     pub fn note_links(&self, query: &NoteLinksQuery) -> Result<NoteLinks, ApiError> {
         views::links(self, query)
     }
 
-    /// The figures of an organisation on one page.
+    /// Returns the statistics of an organisation on one page.
     pub fn insight_figures(&self, query: &InsightFiguresQuery) -> Result<InsightFigures, ApiError> {
         figures::figures(self, query)
     }
 
-    /// Fits the least similarity of equal claims to judged pairs, for each domain.
+    /// Fits the least similarity of equal claims to judged pairs, for each domain. Stores nothing.
     pub fn calibrate_notes(&self, org: &str) -> Result<NotesCalibrated, ApiError> {
         calibrate_domains::calibrate(self, org)
     }
 
-    /// The models by which claims of projects are compared: another text if there are others.
+    /// Returns a text that identifies the models with which claims of projects are compared.
     pub fn comparing_models(&self) -> String {
         let info = self.models.info();
         let of = |role| info.role(role).map(|role| role.sha256.clone()).unwrap_or_default();
         format!("{} {}", of(ModelRole::Embedder), of(ModelRole::Nli))
     }
 
-    /// What tells two states of the log apart.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
+    /// Returns the position of the log, which differs between two states of it.
     pub fn log_position(&self) -> Result<(i64, i64), ApiError> {
         Ok(self.readers.lend().log_position()?)
     }

@@ -1,4 +1,4 @@
-//! Pairs of claims that are near in meaning: each claim with its nearest others.
+//! Pairs of claims similar in meaning: each claim with its nearest others.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -10,24 +10,24 @@ use crate::{
     notes::{NotedClaim, cluster::cosine},
 };
 
-/// How many others each claim is compared with.
-const NEAREST: usize = 8;
+/// The number of other claims with which each claim is compared.
+const MAX_NEAREST: usize = 8;
 
-/// The least cosine of a pair that is looked at: claims that are further apart share no subject.
-const LEAST: f32 = 0.45;
+/// The least cosine of a pair that is compared. Claims that are less similar share no subject.
+const MIN_COSINE: f32 = 0.45;
 
-/// Two claims, by their places, with the cosine of their vectors.
+/// Two claims, by their indices, with the cosine of their vectors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct NearPair {
     pub(super) one: usize,
     pub(super) other: usize,
     pub(super) cosine: f32,
-    /// Each is the other's nearest, beyond its own group.
+    /// Whether each is the other's nearest claim outside of its own group.
     pub(super) mutual: bool,
 }
 
-/// Returns the pairs of a claim of `fresh` and one of its nearest others, the nearest pairs first. Claims of one group are no pair, since they
-/// say the same; `groups` has the group of each claim.
+/// Returns the pairs of a claim of `fresh` and one of its nearest others, nearest pairs first. Claims of one group say
+/// the same and form no pair; `groups` has the group of each claim.
 pub(super) fn near(
     claims: &[NotedClaim],
     vectors: &HashMap<ClaimId, Vec<f32>>,
@@ -39,7 +39,7 @@ pub(super) fn near(
     let mut found = Vec::new();
     let mut seen_words = HashSet::new();
     for (one, claim) in claims.iter().enumerate().filter(|(_, claim)| fresh.contains(&claim.id)) {
-        // Equal words have equal vectors: the first claim of them stands for all.
+        // Equal words have equal vectors, so one claim stands for all with these words.
         if !seen_words.insert(claim.words) {
             continue;
         }
@@ -55,10 +55,10 @@ pub(super) fn near(
     found
 }
 
-/// A claim near another one: the cosine of both, and its place.
+/// A similar claim: its cosine and its index.
 type NearClaim = (f32, usize);
 
-/// Searches the nearest claims of other groups, for each statement once.
+/// Searches the nearest claims of other groups, once for each statement.
 struct NearestSearch<'a> {
     claims: &'a [NotedClaim],
     groups: &'a [usize],
@@ -78,7 +78,7 @@ impl<'a> NearestSearch<'a> {
         Self { claims, groups, vectors, known: known.collect(), found: HashMap::new() }
     }
 
-    /// The nearest claims to one, the nearest first, one of each other group.
+    /// Returns the claims nearest to one, nearest first, one of each other group.
     fn of(&mut self, one: usize) -> Rc<[NearClaim]> {
         let Some((claim, vector)) = self.claims.get(one).and_then(|claim| Some((claim, self.vectors.get(&claim.id)?)))
         else {
@@ -91,23 +91,24 @@ impl<'a> NearestSearch<'a> {
         let others = self.known.iter().filter(|(other, _)| self.groups.get(*other) != own);
         let mut nearest: Vec<NearClaim> = others
             .map(|(other, theirs)| (cosine(vector, theirs), *other))
-            .filter(|(cosine, _)| *cosine >= LEAST)
+            .filter(|(cosine, _)| *cosine >= MIN_COSINE)
             .collect();
         nearest.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let mut groups_met = HashSet::new();
         nearest.retain(|(_, other)| groups_met.insert(self.groups.get(*other)));
-        nearest.truncate(NEAREST);
+        nearest.truncate(MAX_NEAREST);
         let nearest: Rc<[NearClaim]> = nearest.into();
         self.found.insert(claim.words, Rc::clone(&nearest));
         nearest
     }
 }
 
-/// The most claims of one subject that are compared with each other.
-const ALIKE: usize = 12;
+/// The greatest number of claims of one subject that are compared with each other.
+const MAX_PER_SUBJECT: usize = 12;
 
-/// Returns pairs of claims of different groups and scopes that share a key, such as a subject with its attribute, without those in `near`. `keys`
-/// has the keys of each claim. What contradicts by the rules shares one, whatever the vectors say.
+/// Returns pairs of claims of different groups and scopes that share a key, such as a subject with its attribute,
+/// without those in `near`. `keys` has the keys of each claim. Claims that contradict each other by the rules share a
+/// key, even if their vectors are not similar.
 pub(super) fn of_one_subject(
     claims: &[NotedClaim],
     keys: &[Vec<String>],
@@ -119,8 +120,8 @@ pub(super) fn of_one_subject(
     for (at, keys) in keys.iter().enumerate() {
         for key in keys {
             let sharing = by_key.entry(key).or_default();
-            // One claim stands for its group.
-            if sharing.len() < ALIKE && !sharing.iter().any(|other| groups.get(*other) == groups.get(at)) {
+            // One claim represents its group.
+            if sharing.len() < MAX_PER_SUBJECT && !sharing.iter().any(|other| groups.get(*other) == groups.get(at)) {
                 sharing.push(at);
             }
         }

@@ -7,14 +7,12 @@ use crate::{
     store::{EventDraft, Ref},
 };
 
-/// How many claims one event names: their ids stand in its header, which is bounded.
-const AT_ONCE: usize = 500;
+/// The greatest number of claims in one event: their ids are in its header, whose size is limited.
+const MAX_CLAIMS_PER_EVENT: usize = 500;
 
 impl Engine {
-    /// Records that these claims of one scope were seen again; returns how many of them are active, and were recorded.
-    ///
-    /// # Errors
-    /// As for any write.
+    /// Records that these claims of one scope were seen again. Returns how many of them are active, and so were
+    /// recorded.
     pub fn observe(&self, caller: &Caller, claims: &[ClaimId]) -> Result<usize, ApiError> {
         if claims.is_empty() {
             return Ok(0);
@@ -33,7 +31,7 @@ impl Engine {
             if seen.is_empty() {
                 return Ok(0);
             }
-            let drafts = seen.chunks(AT_ONCE);
+            let drafts = seen.chunks(MAX_CLAIMS_PER_EVENT);
             let drafts = drafts.map(|some| EventDraft::new(EventKind::Observe, some.iter().copied().map(Ref::Id)));
             let summary = format!("Saw {} claims again in their files", seen.len());
             context.commit(&write_scope, drafts.collect(), "observe", summary)?;

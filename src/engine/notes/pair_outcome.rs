@@ -1,4 +1,4 @@
-//! What two claims of an organisation are to each other: by the rules, by their vectors, and by what a cross-encoder said of them.
+//! Determines the relation of two claims of an organisation, from the rules, their vectors and the cross-encoder.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,26 +27,26 @@ use crate::{
     store::{ClaimRow, JudgedWords},
 };
 
-/// What came of a pair.
+/// The relation of a pair.
 pub(super) enum PairOutcome {
     /// Both say the same.
     Same,
-    /// One bears on the other: the first on the second, or the other way round.
+    /// One claim is linked to the other: if `true`, the first to the second, otherwise the reverse.
     Link(LinkKind, bool),
-    /// They exclude each other, if only in part.
+    /// The claims exclude each other, at least in part.
     Contradiction(Box<FoundPair>),
-    /// Nothing decides.
+    /// None of the stages decides.
     Undecided,
 }
 
-/// A pair that was looked at, with what the cross-encoder said of it and what came of it.
-pub(super) struct LookedAt {
+/// A compared pair.
+pub(super) struct ComparedPair {
     pub(super) pair: NearPair,
     pub(super) inference: Option<Inference>,
     pub(super) outcome: PairOutcome,
 }
 
-/// How far the threshold of each scope has moved, as far as it was needed.
+/// The threshold shifts of the scopes, computed when needed.
 #[derive(Default)]
 pub(super) struct ThresholdShifts(HashMap<Scope, f32>);
 
@@ -61,7 +61,7 @@ impl ThresholdShifts {
     }
 }
 
-/// A pair as the guard compares it.
+/// A pair in the form that the guard compares.
 struct GuardedPair<'a> {
     newer: &'a ClaimRow,
     older: &'a ClaimRow,
@@ -74,8 +74,8 @@ struct GuardedPair<'a> {
 }
 
 impl Engine {
-    /// What a pair is.
-    pub(super) fn look_at(
+    /// Determines the relation of a pair.
+    pub(super) fn pair_outcome(
         &self,
         book: &NotesBook,
         pair: &NearPair,
@@ -86,7 +86,7 @@ impl Engine {
         let (one, other) = (&book.claims[pair.one], &book.claims[pair.other]);
         let same = budget.thresholds(one, other, pair.mutual);
         let normed = |at: usize| (&*book.claims[at].statement, &*book.rows[at].norms);
-        // The stored statement was first in `forward`.
+        // In `forward`, the stored statement came first.
         let entailment = inference.map(|inference| Entailment::of(inference.backward, inference.forward));
         if let Some(entailment) = entailment
             && is_same(normed(pair.one), normed(pair.other), pair.cosine, entailment, same)
@@ -100,7 +100,7 @@ impl Engine {
         };
         let (newer, older) = (&book.rows[newer], &book.rows[older]);
         let shift = shifts.of(self, &newer.scope)?;
-        if let Some(guarded) = self.guarded(newer, older, (pair.cosine, inference), book.now, shift)
+        if let Some(guarded) = self.guarded_pair(newer, older, (pair.cosine, inference), book.now, shift)
             && let Some(finding) = self.exclusion(&guarded)
         {
             let (ours, theirs) = (newer.clone(), older.clone());
@@ -118,7 +118,7 @@ impl Engine {
         })
     }
 
-    fn guarded<'a>(
+    fn guarded_pair<'a>(
         &self,
         newer: &'a ClaimRow,
         older: &'a ClaimRow,
@@ -139,7 +139,8 @@ impl Engine {
         })
     }
 
-    /// How two claims exclude each other: as the guard finds, or, of two projects, in a part of what they say.
+    /// Returns how two claims exclude each other: as the guard finds, or, if they are of two projects, in a part of
+    /// what they say.
     fn exclusion(&self, pair: &GuardedPair<'_>) -> Option<Finding> {
         let rulings = guard_calls::rulings(&self.guard, &pair.ours, &pair.theirs).ok()?;
         let under = JudgeContext {
@@ -176,7 +177,7 @@ impl Engine {
             evidence: ruling.evidence,
         };
         if let Some(part) = &part
-            && let Some(mut ruling) = self.apart_from(pair, part)
+            && let Some(mut ruling) = self.contradiction_without_part(pair, part)
         {
             sameness::limit_to_part(&mut ruling.evidence, in_part(pair, part));
             return Some(found(ruling));
@@ -191,8 +192,8 @@ impl Engine {
         Some(found(Ruling { evidence, ..Ruling::default() }))
     }
 
-    /// What the rules find if the part is left out that only one of two claims names: a contradiction, or nothing.
-    fn apart_from(&self, pair: &GuardedPair<'_>, part: &OneSidedPart) -> Option<Ruling> {
+    /// Returns a contradiction that the rules find if the part that only one of the claims names is left out.
+    fn contradiction_without_part(&self, pair: &GuardedPair<'_>, part: &OneSidedPart) -> Option<Ruling> {
         let whole = |row: &ClaimRow| {
             let normalised = guard_calls::normalise(&self.guard, row.kind, &part.stated.rest, &row.qualifiers);
             guard_calls::parse(NormedClaim {
@@ -212,16 +213,16 @@ impl Engine {
         rulings.into_iter().find(|ruling| ruling.norms_contradict)
     }
 
-    /// Queues the pairs of two scopes that nothing decided and that may contradict each other by the gate. Returns how many there are: of each claim
-    /// the few likeliest.
+    /// Queues the undecided pairs of two scopes that may contradict each other according to the gate: of each claim the
+    /// few likeliest. Returns how many are new.
     pub(super) fn queue_undecided(
         &self,
         book: &NotesBook,
-        looked: &[LookedAt],
+        compared: &[ComparedPair],
         shifts: &mut ThresholdShifts,
     ) -> Result<usize, ApiError> {
-        let mut near: BTreeMap<usize, Vec<&LookedAt>> = BTreeMap::new();
-        for one in looked.iter().filter(|one| matches!(one.outcome, PairOutcome::Undecided)) {
+        let mut near: BTreeMap<usize, Vec<&ComparedPair>> = BTreeMap::new();
+        for one in compared.iter().filter(|one| matches!(one.outcome, PairOutcome::Undecided)) {
             if book.claims[one.pair.one].scope != book.claims[one.pair.other].scope {
                 near.entry(one.pair.one).or_default().push(one);
             }
@@ -256,7 +257,7 @@ impl Engine {
     }
 }
 
-/// The claims of two projects that a judge, on whichever device, found to contradict each other.
+/// Returns the claims of two projects that a judge on any device found to contradict each other.
 pub(super) fn judged_contradictions(book: &NotesBook) -> Vec<FoundPair> {
     let contradicts =
         |judged: &&JudgedWords| matches!(judged.verdict, PairVerdict::Contradicts | PairVerdict::Replaces);
@@ -285,12 +286,13 @@ pub(super) fn judged_contradictions(book: &NotesBook) -> Vec<FoundPair> {
     found.collect()
 }
 
-/// What models say of a pair. Claims that share a subject alone have no vectors that were compared.
+/// Returns the models' scores of a pair. A cosine of 0 stands for none: claims found only by a shared subject were not
+/// compared by vectors.
 fn scores(cosine: f32, inference: Option<Inference>) -> PairScores {
     PairScores { cosine: Some(cosine).filter(|cosine| *cosine > 0.0), inference, ..PairScores::default() }
 }
 
-/// The sentence on the card of two claims of which one holds for a part of the work.
+/// Returns the sentence on the card of two claims of which one has a condition that the other lacks.
 fn in_part(pair: &GuardedPair<'_>, part: &OneSidedPart) -> String {
     let (limited, other) = if part.of_first { (pair.newer, pair.older) } else { (pair.older, pair.newer) };
     format!(
@@ -301,7 +303,7 @@ fn in_part(pair: &GuardedPair<'_>, part: &OneSidedPart) -> String {
     )
 }
 
-/// How a claim that says more bears on the other one: as an example, if it says so.
+/// Returns the kind of link from a claim that says more to the other one: an example if it says so.
 fn link_of(statement: &str) -> LinkKind {
     let lower = statement.to_lowercase();
     let example = ["for example", "e.g.", "for instance", "such as"].iter().any(|words| lower.contains(words));

@@ -1,4 +1,5 @@
-//! What may be written into a file: the claims of its project and of its organisation that it does not say itself.
+//! Claims that may be written into a rule file: those of its project and its organisation that the file does not
+//! contain.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,32 +14,30 @@ use crate::{
 /// The claims that may be written into a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProposedNotes {
-    /// The claims, the highest rank first.
+    /// The claims, highest rank first.
     pub notes: Vec<NoteProposal>,
-    /// How many claims the file says itself.
+    /// The number of claims that the file contains already.
     pub present: usize,
 }
 
 /// A claim that may be written into a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NoteProposal {
-    /// Its line.
     pub line: NoteLine,
-    /// The claim.
     pub claim: ClaimId,
-    /// Its statement in the file that it contradicts.
+    /// The claim in the file that this one contradicts, and the card of both.
     pub says: Option<(ClaimId, CardId)>,
-    /// How near its meaning is to that of the file, 0 to 1.
+    /// The cosine of its vector and the mean vector of the file's claims; 0.5 if unknown.
     pub meaning: f64,
     /// Its rank, 0 to 1.
     pub rank: f64,
-    /// Whether its domain is one of the file's.
+    /// Whether its domain is also a domain of the file; true if the file has none.
     pub in_domain: bool,
 }
 
 impl Engine {
-    /// Returns what may be written into a file of a scope. `present` are the hashes of the words of the file's own rules, without
-    /// qualifiers; `refused` are the cards of those that the guard refused.
+    /// Returns the claims that may be written into a file of a scope. `present` are the hashes of the words of the
+    /// file's rules, without qualifiers; `refused` are the cards of those that the guard refused.
     pub fn propose_notes(
         &self,
         scope: &Scope,
@@ -50,7 +49,7 @@ impl Engine {
         let vectors = reader.organisation_vectors(&scope.org_id)?;
         let own = |at: &usize| book.claims.get(*at).is_some_and(|claim| claim.scope == *scope);
         let level = |at: &usize| book.claims.get(*at).is_some_and(|claim| !claim.scope.level().is_project());
-        // An imported claim holds from the day of its record or commit, which the file does not say.
+        // An imported claim is valid from the day of its record or commit, which the file does not contain.
         let words = |row: &ClaimRow| {
             let qualifiers = Qualifiers { valid_from: None, ..row.qualifiers.clone() };
             words_hash(row.kind, &row.statement, &qualifiers)
@@ -82,7 +81,7 @@ impl Engine {
             }
         }
 
-        // The other side of each open card of the file.
+        // The claims that open cards oppose to the claims of the file.
         let mut opposed: HashMap<ClaimId, (Option<ClaimId>, CardId)> = HashMap::new();
         let mut mine: HashMap<CardId, ClaimId> = HashMap::new();
         let mut sides: HashMap<CardId, Vec<ClaimId>> = HashMap::new();
@@ -142,7 +141,7 @@ impl Engine {
         Ok(ProposedNotes { notes, present: spoken.len() })
     }
 
-    /// The open cards among `refused`, and those on which one of these claims stands.
+    /// Returns the open cards among `refused`, and the open cards of these claims.
     pub fn open_cards_of(&self, claims: &[ClaimId], refused: &[CardId]) -> Result<Vec<CardId>, ApiError> {
         let reader = self.readers.lend();
         let mut found = BTreeSet::new();
@@ -155,7 +154,7 @@ impl Engine {
         Ok(found.into_iter().collect())
     }
 
-    /// The claims that a claim contradicts, by the open cards on which both stand.
+    /// Returns the claims that contradict a claim, with the open cards of both.
     pub fn opposing(&self, claim: &ClaimId) -> Result<Vec<(CardId, ClaimId)>, ApiError> {
         let reader = self.readers.lend();
         let mut found = Vec::new();
@@ -166,13 +165,13 @@ impl Engine {
         Ok(found)
     }
 
-    /// In which way the claims on a card exclude each other; `None` without evidence.
+    /// Returns how the claims on a card exclude each other; `None` without evidence.
     pub fn conflict_kind(&self, card: &CardId) -> Result<Option<ConflictKind>, ApiError> {
         let view = self.card(&card.to_hex())?;
         Ok(view.evidence.first().map(conflict_kind))
     }
 
-    /// The statement and the line of a claim in its file, for a message about it.
+    /// Returns the statement of a claim and its source, which contains the line in its file.
     pub fn note_source(&self, claim: &ClaimId) -> Result<(String, Option<String>), ApiError> {
         let row = find::row(&self.readers.lend(), claim)?;
         Ok((row.statement, row.source))

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::{
     NotesBook,
     near_pairs::{NearPair, near, of_one_subject},
-    pair_outcome::{LookedAt, PairOutcome, ThresholdShifts, judged_contradictions},
+    pair_outcome::{ComparedPair, PairOutcome, ThresholdShifts, judged_contradictions},
 };
 use crate::{
     api::{ApiError, Caller},
@@ -29,20 +29,20 @@ use crate::{
     store::{ClaimRow, EventDraft, Ref},
 };
 
-/// Pairs that the cross-encoder is asked about at once.
-const BATCH: usize = 16;
+/// Pairs in one request to the cross-encoder.
+const NLI_BATCH_SIZE: usize = 16;
 
-/// How long one batch may take: nobody waits for it.
-const PATIENCE: std::time::Duration = std::time::Duration::from_mins(1);
+/// The deadline for one batch. Long, because nobody waits for it.
+const BATCH_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
 
-/// What one run may spend.
+/// The limits and thresholds of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReconcileBudget {
-    /// The most pairs that the cross-encoder is asked about.
+    /// The greatest number of pairs about which the cross-encoder is asked.
     pub inferred: usize,
-    /// From when on two claims are the same.
+    /// The thresholds from which two claims are the same.
     pub same: SameThresholds,
-    /// The least cosine of claims of a domain, where it is another one.
+    /// The least cosine of equal claims of a domain, where it differs.
     pub domains: BTreeMap<String, f32>,
 }
 
@@ -53,7 +53,7 @@ impl Default for ReconcileBudget {
 }
 
 impl ReconcileBudget {
-    /// The thresholds of a pair: those of its domain; of two domains, the stricter.
+    /// Returns the thresholds of a pair: those of its domain, or of its two domains the stricter ones.
     pub(super) fn thresholds(&self, one: &NotedClaim, other: &NotedClaim, mutual: bool) -> SameThresholds {
         let of = |claim: &NotedClaim| {
             self.domains.get(labels(claim.kind, &claim.statement).domain).copied().unwrap_or(self.same.cosine)
@@ -65,40 +65,39 @@ impl ReconcileBudget {
     }
 }
 
-/// What a run found.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reconciled {
-    /// Pairs that say the same.
     pub merged: usize,
-    /// Pairs of which one bears on the other.
+    /// Pairs in which one claim is linked to the other.
     pub linked: usize,
-    /// Cards that were opened.
     pub cards: usize,
-    /// Pairs that wait for a judge.
+    /// Pairs that were added to the queue of doubts.
     pub doubts: usize,
-    /// Pairs that the cross-encoder was asked about.
+    /// Pairs about which the cross-encoder was asked.
     pub inferred: usize,
     /// Pairs that are left for the next run.
     pub left: usize,
-    /// Keys of the pairs that were asked about: they need not be asked about again.
+    /// Short keys of the pairs about which the cross-encoder was asked, so that later runs leave them out.
     pub asked: Vec<u64>,
-    /// The claims whose pairs were all looked at.
+    /// The claims all of whose pairs were compared.
     pub done: Vec<ClaimId>,
-    /// Why the cross-encoder was not asked, though there is one.
+    /// Why the cross-encoder was not asked, although there is one.
     pub skipped: Option<String>,
 }
 
-/// A short key of a pair of statements, to remember that it was asked about.
+/// Returns a short key of a pair of statements, to remember that it was asked about.
 fn short_key(one: &EventId, other: &EventId) -> u64 {
     let key = pair_key(one, other);
     key.0.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
 impl Engine {
-    /// Looks at the claims of an organisation that are not among `done`, beside their nearest others; pairs in `asked` are left out.
+    /// Compares the claims of an organisation that are not among `done` with their nearest others, leaving out the
+    /// pairs in `asked`.
     ///
     /// # Errors
-    /// If the store cannot be read or written. That a model fails is none: the rules go on alone, and the answer says so.
+    /// Fails if the store fails. If a model fails, the rules decide alone, and the result says so.
     pub fn reconcile_notes(
         &self,
         caller: &Caller,
@@ -138,27 +137,28 @@ impl Engine {
         }
         let mut inferences = self.infer_pairs(&book, &pairs, &mut found);
         if found.skipped.is_some() {
-            // They are looked at again once the model answers.
+            // The pairs are compared again once the model answers.
             found.done.clear();
         }
-        // The rules alone judge these: their vectors are far apart, or not there.
+        // The rules alone compare these: their vectors are not similar, or missing.
         inferences.resize(pairs.len() + by_subject.len(), None);
         pairs.extend(by_subject);
-        let mut looked = Vec::with_capacity(pairs.len());
+        let mut compared = Vec::with_capacity(pairs.len());
         let mut shifts = ThresholdShifts::default();
         for (pair, inference) in pairs.into_iter().zip(inferences) {
-            let outcome = self.look_at(&book, &pair, inference, budget, &mut shifts)?;
+            let outcome = self.pair_outcome(&book, &pair, inference, budget, &mut shifts)?;
             if inference.is_some() {
                 found.asked.push(short_key(&book.claims[pair.one].words, &book.claims[pair.other].words));
             }
-            looked.push(LookedAt { pair, inference, outcome });
+            compared.push(ComparedPair { pair, inference, outcome });
         }
-        found.doubts = self.queue_undecided(&book, &looked, &mut shifts)?;
-        self.record(caller, &book, looked, &mut found)?;
+        found.doubts = self.queue_undecided(&book, &compared, &mut shifts)?;
+        self.record(caller, &book, compared, &mut found)?;
         Ok(found)
     }
 
-    /// The keys by which a claim shares a subject with others: those of its norms, and those of what it says apart from a part of the work.
+    /// Returns the keys by which a claim shares a subject with others: those of its norms, and those of its statement
+    /// without a condition on a part of the work.
     fn subject_keys(&self, row: &ClaimRow) -> Vec<String> {
         let mut keys = Guard::index_terms(&row.norms, &row.statement).pairs;
         if let Some(stated) = stated_part(&row.statement) {
@@ -173,15 +173,15 @@ impl Engine {
     fn infer_pairs(&self, book: &NotesBook, pairs: &[NearPair], found: &mut Reconciled) -> Vec<Option<Inference>> {
         let mut inferences = vec![None; pairs.len()];
         if self.models.info().role(ModelRole::Nli).is_none() {
-            // As the settings say: equal claims in other words are not looked for.
+            // A choice of the user: equal claims in other words are then not found.
             return inferences;
         }
-        for (chunk, to) in pairs.chunks(BATCH).zip(inferences.chunks_mut(BATCH)) {
+        for (chunk, to) in pairs.chunks(NLI_BATCH_SIZE).zip(inferences.chunks_mut(NLI_BATCH_SIZE)) {
             let texts: Vec<(&str, &str)> = chunk
                 .iter()
                 .map(|pair| (&*book.claims[pair.other].statement, &*book.claims[pair.one].statement))
                 .collect();
-            match self.infer_both_orders(&texts, Call::background(PATIENCE)) {
+            match self.infer_both_orders(&texts, Call::background(BATCH_TIMEOUT)) {
                 Ok(answers) => {
                     found.inferred += answers.len();
                     for (to, answer) in to.iter_mut().zip(answers) {
@@ -197,12 +197,12 @@ impl Engine {
         inferences
     }
 
-    /// Writes what was found, an act for each scope.
+    /// Writes the findings, one act for each scope.
     fn record(
         &self,
         caller: &Caller,
         book: &NotesBook,
-        looked: Vec<LookedAt>,
+        compared: Vec<ComparedPair>,
         found: &mut Reconciled,
     ) -> Result<(), ApiError> {
         let model = self.models.info().role(ModelRole::Nli).map(|info| info.name.clone());
@@ -211,7 +211,7 @@ impl Engine {
         for pair_found in judged_contradictions(book) {
             cards.entry(pair_found.ours.scope.clone()).or_default().push(pair_found);
         }
-        for LookedAt { pair, outcome, .. } in looked {
+        for ComparedPair { pair, outcome, .. } in compared {
             let (verdict, link, from_one) = match outcome {
                 PairOutcome::Same => (PairVerdict::Same, None, true),
                 PairOutcome::Link(link, from_one) => (PairVerdict::Compatible, Some(link), from_one),
@@ -227,7 +227,8 @@ impl Engine {
             data.link = link;
             let mut draft = EventDraft::new(EventKind::Judgement(verdict), [Ref::Id(to.id)]);
             draft.body.data = serde_json::to_string(&data).ok();
-            // The words of the other claim stay out of it: this log may be shared with a team that does not have the other one's project.
+            // The reason must not quote the other claim: a team with which this log is shared may not have the other
+            // claim's project.
             draft.body.reason = Some(match link {
                 None => "It says the same as another claim of the organisation.".to_owned(),
                 Some(link) => format!("Another claim of the organisation {} it.", link.words()),

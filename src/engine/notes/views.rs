@@ -10,11 +10,11 @@ use crate::{
     notes::{Insight, NotedClaim, rank},
 };
 
-/// How many insights are listed unless a request says otherwise.
-const LISTED: usize = 50;
+/// The default number of listed insights.
+const DEFAULT_LIMIT: usize = 50;
 
-/// The most that are listed.
-const MOST_LISTED: usize = 10_000;
+/// The greatest number of listed insights.
+const MAX_LIMIT: usize = 10_000;
 
 pub(super) fn insights(engine: &Engine, query: &InsightsQuery) -> Result<Insights, ApiError> {
     let org = organisation(&query.org_id)?;
@@ -46,18 +46,18 @@ pub(super) fn insights(engine: &Engine, query: &InsightsQuery) -> Result<Insight
     });
     sort(&mut found);
     let total = found.len();
-    let limit = query.limit.unwrap_or(LISTED).min(MOST_LISTED);
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
     Ok(Insights { items: found.iter().take(limit).filter_map(|insight| view(&book, insight)).collect(), total })
 }
 
-/// The organisation that a request names.
+/// Checks the name of an organisation.
 pub(super) fn organisation(org: &str) -> Result<&str, ApiError> {
-    // Any project will do for the check of the name.
+    // The check needs a project, and any name will do.
     validate::named(org, "project").map_err(|error| ApiError::field(error.field, error.to_string()))?;
     Ok(org)
 }
 
-/// The highest rank first; of equal ones the earliest.
+/// Sorts by rank, highest first, and then by first sighting.
 pub(super) fn sort(insights: &mut [Insight]) {
     insights.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.first.cmp(&b.first)).then(a.wording.cmp(&b.wording)));
 }
@@ -70,7 +70,8 @@ pub(super) fn view(book: &NotesBook, insight: &Insight) -> Option<InsightView> {
         .filter_map(|at| book.claims.get(*at))
         .filter(|claim| claim.scope.level().is_project())
         .collect();
-    // Seen often and lately counts more; what was promoted counts as its promotion says, what came later as the mean of that.
+    // A claim seen often and recently weighs more. This is multiplied by the weight in its promotion, or, for later
+    // claims, by the mean of these.
     let recorded: Vec<Option<f64>> = members.iter().map(|claim| book.promoted_weight(&claim.id)).collect();
     let known: Vec<f64> = recorded.iter().flatten().copied().collect();
     let mean = if known.is_empty() { 1.0 } else { known.iter().sum::<f64>() / known.len() as f64 };
@@ -115,7 +116,7 @@ pub(super) fn links(engine: &Engine, query: &NoteLinksQuery) -> Result<NoteLinks
     let book = engine.notes_book(organisation(&query.org_id)?)?;
     let statements: HashMap<ClaimId, &str> = book.claims.iter().map(|claim| (claim.id, &*claim.statement)).collect();
     let recorded = book.links.iter().map(|link| (link.from, link.kind, link.to));
-    // A judgement speaks of words: of the first claim that has them.
+    // A judgement refers to words, so it stands for the first claim with these words.
     let mut of_words: HashMap<EventId, ClaimId> = HashMap::new();
     for claim in &book.claims {
         of_words.entry(claim.words).or_insert(claim.id);
