@@ -1,4 +1,4 @@
-//! `recall`: what is known about a question, by words and by meaning.
+//! `recall`: finds what is known about a question, by words and by meaning.
 
 mod filter;
 mod means;
@@ -36,29 +36,30 @@ pub use filter::Weighing;
 pub use means::RecallMeans;
 pub(in crate::engine) use recall_verdict::figures;
 
-/// How many claims are answered with unless a number is asked for.
-const LIMIT: usize = 10;
+/// The default number of claims in an answer.
+const DEFAULT_LIMIT: usize = 10;
 
-/// The longest question, in bytes.
+/// The greatest length of a question, in bytes.
 const MAX_QUERY: usize = 1000;
 
-/// How long a question waits for its vector: a healthy answer takes 5 ms, and the first one loads the model.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The deadline for the vector of a question. A healthy answer takes 5 ms; the first one also loads the model.
+const EMBED_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The most claims that are read for words that stand together.
-const TOGETHER: usize = 100;
+/// The greatest number of claims that are read for all words of a sub-query together.
+const MAX_PER_SUB_QUERY: usize = 100;
 
-/// Beyond this many claims a word is too common to be looked for beside another one.
-const COMMON: usize = 20_000;
+/// A sub-query is not searched if each of its words is in more claims than this: they are too common.
+const COMMON_WORD_CLAIMS: usize = 20_000;
 
-/// How many of the best by words are looked at together to find some of the wanted kind and status; then as many again, while
-/// fewer than [`BY_WORDS`] are found.
-const LOOKED_AT: usize = 512;
+/// How many of the best claims are checked for kind and status at a time, until [`MAX_BY_WORDS`] match.
+const STEP_CLAIMS: usize = 512;
 
-/// How many the words, the vectors and both together bring into the ranking.
-const BY_WORDS: usize = 64;
-const BY_MEANING: usize = 48;
-const POOL: usize = 64;
+/// The greatest number of claims that words bring into the ranking.
+const MAX_BY_WORDS: usize = 64;
+/// The greatest number of claims that vectors bring into the ranking.
+const MAX_BY_MEANING: usize = 48;
+/// The greatest number of claims in the ranking.
+const MAX_POOL: usize = 64;
 
 /// `POST /recall`.
 pub(in crate::engine) fn recall(
@@ -69,7 +70,7 @@ pub(in crate::engine) fn recall(
     let mut wanted = RecallQuery { ways, ..RecallQuery::new(request)? };
     let limit = wanted.limit;
     if request.filter {
-        // Who chooses has something to choose from.
+        // The language model needs a choice.
         wanted.limit = limit.max(MAX_SHOWN);
     }
     let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
@@ -88,7 +89,7 @@ pub(in crate::engine) fn recall(
     Ok(answer)
 }
 
-/// What the local language model says of what a question finds; `None` if the first claim is not to be doubted. For measurements.
+/// Asks the local language model about the claims found; `None` if the first is not in doubt. For measurements.
 pub(in crate::engine) fn weigh(engine: &Engine, request: &RecallRequest) -> Result<Option<Weighing>, ApiError> {
     let wanted = RecallQuery::new(request)?;
     let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
@@ -97,7 +98,7 @@ pub(in crate::engine) fn weigh(engine: &Engine, request: &RecallRequest) -> Resu
         .map_err(|Fallback(method, why)| ApiError::new(ErrorCode::Unavailable, format!("{method}: {why}")))
 }
 
-/// The claims in force that may answer a question, of these kinds (all if there are none), the best first.
+/// Returns the active claims of some kinds (all if empty) that may answer a question, best first.
 pub(super) fn find(
     engine: &Engine,
     scope: &Scope,
@@ -109,27 +110,26 @@ pub(super) fn find(
     let wanted = RecallQuery {
         scope: scope.clone(),
         query: question.to_owned(),
-        limit: POOL,
+        limit: MAX_POOL,
         kinds: kinds.to_vec(),
         history: false,
         at: PastTime::of(scope, as_of),
-        // What nobody said is no answer to why.
+        // Nobody stated a reference, so it cannot answer why.
         references: false,
         ways: RecallMeans::default(),
     };
     RecallRun { engine, wanted: &wanted, now, today: guard_calls::day(now) }.find()
 }
 
-/// What is wanted, checked.
 struct RecallQuery {
     scope: Scope,
     query: String,
     limit: usize,
     kinds: Vec<ClaimKind>,
     history: bool,
-    /// Where it is read; `None` for the present.
+    /// The time in the past to read; `None` for the present.
     at: Option<PastTime>,
-    /// Whether chunks are looked for too.
+    /// Whether chunks of ingested files are searched too.
     references: bool,
     ways: RecallMeans,
 }
@@ -144,7 +144,7 @@ impl RecallQuery {
                 .hint("ask in one sentence"));
         }
         let limit = match request.limit {
-            None => LIMIT,
+            None => DEFAULT_LIMIT,
             Some(0) => return Err(ApiError::field("limit", "`limit` is 0: ask for at least one")),
             Some(many) if many > MAX_RECALL => {
                 return Err(ApiError::field(
@@ -172,36 +172,35 @@ impl RecallQuery {
     }
 }
 
-/// A claim that was found, and how well it answers.
+/// A claim that was found, with the evidence that it answers.
 pub(super) struct FoundClaim {
     pub(super) row: ClaimRow,
     cosine: Option<f32>,
     with_reason: Option<f32>,
     pub(super) score: Score,
-    /// How high it stands in the lists that were fused.
+    /// Its relative position in the fused lists; 1 if it is first in all of them.
     fused: f64,
-    /// What is known of it beside the question.
+    /// The features from which the probability is computed.
     figures: AnswerFeatures,
-    /// How far its match stands above the floor of the second stage.
+    /// The margin of its match above the floor.
     above: f64,
-    /// The probability that it answers.
+    /// The probability that it answers the question.
     pub(super) probability: f64,
-    /// That is enough.
+    /// Whether the probability is high enough to count as an answer.
     pub(super) answers: bool,
 }
 
-/// What a question found.
+/// The results of a question.
 pub(super) struct RecallFindings {
     pub(super) question: Question,
     by_meaning: bool,
     pub(super) found: Vec<FoundClaim>,
     references: Vec<Reference>,
-    /// The best of these is said to answer.
+    /// Whether the best reference counts as an answer.
     reference_answers: bool,
     notes: Vec<String>,
 }
 
-/// A question to the store.
 struct RecallRun<'a> {
     engine: &'a Engine,
     wanted: &'a RecallQuery,
@@ -209,23 +208,23 @@ struct RecallRun<'a> {
     today: String,
 }
 
-/// What the words of a question found, while its vector was computed.
+/// The results of the search by words, which runs while the embedder computes.
 struct ByWords {
-    /// Claims of the scope.
+    /// The number of claims in the scope.
     claims: usize,
-    /// How many of them have each word.
+    /// The number of claims that have each word.
     known: Vec<TermCounts>,
-    /// Those that are wanted: the best by all words, then the best of each sub-query.
+    /// The claims of the wanted kind and status: the best by all words, then the best of each sub-query.
     ranked: Vec<Vec<RowNumber>>,
-    /// The best of them as they are, read while the embedder computes.
+    /// The rows of the best of them, read while the embedder computes.
     rows: HashMap<RowNumber, ClaimRow>,
 }
 
-/// Claims near a vector, each with its cosine.
+/// Claims similar to a vector, each with its cosine.
 type Near = Vec<(RowNumber, f32)>;
 
 impl RecallRun<'_> {
-    /// The best claims for the question: those in force first, as many as are wanted.
+    /// Returns the best claims for the question, active ones first.
     fn find(&self) -> Result<RecallFindings, ApiError> {
         let ways = self.wanted.ways;
         let question = match ways {
@@ -239,16 +238,16 @@ impl RecallRun<'_> {
         let queries = Queries::of(&question);
         let embed = || {
             if ways.meaning {
-                self.engine.embed(&self.wanted.query, Call::interactive(PATIENCE))
+                self.engine.embed(&self.wanted.query, Call::interactive(EMBED_TIMEOUT))
             } else {
                 Err(InferError::Refused("vectors were not used".to_owned()))
             }
         };
-        // No connection waits for the embedder, so the words are of an earlier state of the store than the rest if somebody writes meanwhile.
-        let (vector, words) = while_embedding(embed, || self.words(&question, &queries));
+        // No connection is held while the embedder computes: a concurrent write may be missing among the words only.
+        let (vector, words) = while_embedding(embed, || self.search_words(&question, &queries));
         let ByWords { claims, known, ranked, rows } = words?;
         let raise = match &vector {
-            // Those of today, whenever it is asked about.
+            // The present baseline, also for the past.
             Ok(vector) => self.engine.floor_shift(&self.engine.readers.lend(), &self.wanted.scope, &vector.model)?,
             Err(_) => 0.0,
         };
@@ -274,29 +273,29 @@ impl RecallRun<'_> {
         })
     }
 
-    /// Who has the words of the question: the best of them, then those of each sub-query.
-    fn words(&self, question: &Question, queries: &Queries) -> Result<ByWords, ApiError> {
+    /// Searches by words: the best claims for all words, then those for each sub-query.
+    fn search_words(&self, question: &Question, queries: &Queries) -> Result<ByWords, ApiError> {
         self.engine.read_at(self.wanted.at.as_ref(), |reader| {
             let mut lists = reader.word_lists(&self.wanted.scope.in_force(), &queries.all)?;
-            self.together(reader, question, queries, &mut lists)?;
+            self.search_sub_queries(reader, question, queries, &mut lists)?;
             let known = queries.known(question, &lists);
             let weights = QuestionWeights::new(question, lists.claims, &known);
             let all = fuse::by_weight(queries.weighed(&lists, &weights));
-            let (mut best, mut parts) = (Vec::new(), all.chunks(LOOKED_AT));
-            while let Some(part) = parts.next().filter(|_| best.len() < BY_WORDS) {
+            let (mut best, mut parts) = (Vec::new(), all.chunks(STEP_CLAIMS));
+            while let Some(part) = parts.next().filter(|_| best.len() < MAX_BY_WORDS) {
                 best.extend(self.wanted_of(reader, part.iter().map(|(spot, _)| *spot).collect())?);
             }
             let order: HashMap<RowNumber, usize> = best.iter().enumerate().map(|(at, spot)| (*spot, at)).collect();
-            let mut ranked: Vec<Vec<RowNumber>> = vec![best.into_iter().take(BY_WORDS).collect()];
+            let mut ranked: Vec<Vec<RowNumber>> = vec![best.into_iter().take(MAX_BY_WORDS).collect()];
             for mut list in queries.sub_lists(&lists) {
                 list.retain(|spot| order.contains_key(spot));
                 list.sort_unstable_by_key(|spot| order.get(spot).copied());
-                list.truncate(BY_WORDS);
+                list.truncate(MAX_BY_WORDS);
                 ranked.push(list);
             }
             let best: Vec<RowNumber> = fuse::reciprocal(ranked.iter().map(Vec::as_slice))
                 .into_iter()
-                .take(POOL)
+                .take(MAX_POOL)
                 .map(|(spot, _)| spot)
                 .collect();
             let rows = best.iter().copied().zip(reader.bare_at(&best)?).collect();
@@ -304,8 +303,8 @@ impl RecallRun<'_> {
         })
     }
 
-    /// Looks for words that stand together, if their own lists were not read to the end: else they say it already.
-    fn together(
+    /// Searches for claims with all words of a sub-query, if the lists of the single words are truncated.
+    fn search_sub_queries(
         &self,
         reader: &Reader,
         question: &Question,
@@ -316,13 +315,14 @@ impl RecallRun<'_> {
         for places in question.adjacent() {
             let own: Vec<&WordList> =
                 places.iter().filter_map(|place| lists.lists.get(*queries.own.get(*place)?)).collect();
-            let tells = own.iter().any(|list| list.complete) || own.iter().all(|list| list.claims > COMMON);
-            if places.len() < 2 || tells {
+            let is_enough =
+                own.iter().any(|list| list.complete) || own.iter().all(|list| list.claims > COMMON_WORD_CLAIMS);
+            if places.len() < 2 || is_enough {
                 continue;
             }
             let stems =
                 places.iter().filter_map(|place| question.terms.get(*place)).flat_map(|term| term.stems.clone());
-            further.push(WordQuery { stems: stems.collect(), limit: TOGETHER });
+            further.push(WordQuery { stems: stems.collect(), limit: MAX_PER_SUB_QUERY });
         }
         if further.is_empty() {
             return Ok(());
@@ -331,7 +331,7 @@ impl RecallRun<'_> {
         Ok(())
     }
 
-    /// The claims near in meaning, and the vector, if there is one that the store can be asked with.
+    /// Searches by meaning. Also returns the vector, if the store can be searched with it.
     fn near(
         &self,
         reader: &Reader,
@@ -346,7 +346,7 @@ impl RecallRun<'_> {
             }
         };
         let (scopes, kinds) = (self.wanted.scope.in_force(), &self.wanted.kinds);
-        match reader.near(&scopes, kinds, &vector.model, &vector.numbers, BY_MEANING) {
+        match reader.near(&scopes, kinds, &vector.model, &vector.numbers, MAX_BY_MEANING) {
             Ok(near) => Ok((near, Some(vector))),
             Err(error @ (StoreError::VectorModel { .. } | StoreError::BadVector(_))) => {
                 notes.push(format!("Searched by words only: {error}."));
@@ -356,8 +356,7 @@ impl RecallRun<'_> {
         }
     }
 
-    /// The claims that are worth ranking: the lists of all sub-queries and of the vectors, fused.
-    /// Each with how high it stands in them.
+    /// Fuses the lists of sub-queries and vectors into the claims to rank, each with its relative position.
     fn pool(
         &self,
         reader: &Reader,
@@ -369,10 +368,10 @@ impl RecallRun<'_> {
         ranked.retain(|list| !list.is_empty());
         let top = fuse::reciprocal(ranked.iter().map(|_| [()].as_slice())).first().map_or(1.0, |((), sum)| *sum);
         let fused = fuse::reciprocal(ranked.iter().map(Vec::as_slice));
-        Ok(fused.into_iter().take(POOL).map(|(spot, sum)| (spot, sum / top)).collect())
+        Ok(fused.into_iter().take(MAX_POOL).map(|(spot, sum)| (spot, sum / top)).collect())
     }
 
-    /// Those of the claims that are wanted, in their order.
+    /// Keeps the claims of the wanted kind and status, in their order.
     fn wanted_of(&self, reader: &Reader, spots: Vec<RowNumber>) -> Result<Vec<RowNumber>, StoreError> {
         let standing = reader.standing(&self.wanted.scope.in_force(), &spots)?;
         let fits = |standing: Option<crate::store::KindAndStatus>| {
@@ -381,7 +380,7 @@ impl RecallRun<'_> {
         Ok(spots.into_iter().zip(standing).filter(|(_, standing)| fits(*standing)).map(|(spot, _)| spot).collect())
     }
 
-    /// The claims of the pool, read and ranked: those in force first.
+    /// Reads and ranks the claims of the pool, active ones first.
     fn ranked(
         &self,
         reader: &Reader,
@@ -427,13 +426,13 @@ impl RecallRun<'_> {
                 answers: false,
             }
         };
-        // A redacted claim says nothing; and what the words found may have been retired since.
+        // A redacted claim has no text, and a claim found by words may have been superseded or retracted since.
         let fits = |row: &ClaimRow| !row.statement.is_empty() && self.wanted.takes(row.kind, row.status);
         let rows = rows.into_iter().zip(pool).zip(reasons).filter(|((row, _), _)| fits(row));
         let mut found: Vec<FoundClaim> = Vec::with_capacity(pool.len());
         for ranked in rows {
             let (row, _) = &ranked.0;
-            // What a project made of a claim of its organisation stands in its place.
+            // If the project narrowed a claim of its organisation, its own claim counts instead.
             if row.scope == self.wanted.scope || !reader.is_narrowed(&row.id, &self.wanted.scope)? {
                 found.push(score(ranked));
             }
@@ -447,7 +446,7 @@ impl RecallRun<'_> {
         Ok(found)
     }
 
-    /// Leaves as many as are wanted; where history is wanted, up to half of them are history.
+    /// Truncates the results to the limit. If inactive claims are wanted, they are up to half of the results.
     fn cut(&self, found: &mut Vec<FoundClaim>) {
         let active = found.iter().filter(|found| found.row.status == Status::Active).count();
         let retired = (found.len() - active).min(self.wanted.limit / 2);
@@ -486,7 +485,7 @@ impl RecallRun<'_> {
     }
 }
 
-/// The claims of a pool in its order: those that were read already, and the others.
+/// Returns the claims of a pool in its order: those in `read`, and the others from the store.
 fn rows_of(
     reader: &Reader,
     pool: &[(RowNumber, f64)],

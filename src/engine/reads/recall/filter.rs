@@ -1,5 +1,5 @@
-//! The second stage: a language model selects among the results. A model at an address answers with numbers; for a
-//! local one, the likelihood of the question given each claim is measured. All texts come from the store.
+//! The second stage: a language model selects among the results. A model at an address answers with numbers; with a
+//! local model, the likelihood of the question given each claim is measured. All texts come from the store.
 
 use std::time::Instant;
 
@@ -17,19 +17,20 @@ use crate::{
     },
 };
 
-/// From this probability on a claim answers that the local model has weighed: its odds were fitted so.
+/// The probability from which a claim weighed by the local model counts as an answer; its odds were fitted for this
+/// value.
 const KNOWN_FROM: f64 = 0.5;
 
-/// Has a language model choose, and says by what method: `filter`, or why everything stayed as it was.
+/// Has a language model select, and returns the method: `filter`, or the reason why the results stay as they are.
 pub(super) fn choose(engine: &Engine, question: &str, findings: &mut RecallFindings) -> &'static str {
     let shown = findings.found.len().min(filter::MAX_SHOWN);
     if shown == 0 {
-        // Nothing to choose among: whoever was to choose would say so.
+        // There is nothing to select from, with any model.
         return "filter";
     }
     let chosen = match &engine.config.endpoint {
-        Some(endpoint) => point(engine, endpoint, question, findings, shown),
-        None => weigh(engine, question, findings),
+        Some(endpoint) => select_remotely(engine, endpoint, question, findings, shown),
+        None => reorder_locally(engine, question, findings),
     };
     match chosen {
         Ok(()) => "filter",
@@ -40,8 +41,8 @@ pub(super) fn choose(engine: &Engine, question: &str, findings: &mut RecallFindi
     }
 }
 
-/// Leaves those claims that the model behind an address points at, in its order.
-fn point(
+/// Keeps the claims that the model at an address selects, in its order.
+fn select_remotely(
     engine: &Engine,
     endpoint: &Endpoint,
     question: &str,
@@ -54,27 +55,28 @@ fn point(
     let mut all: Vec<Option<FoundClaim>> = std::mem::take(&mut findings.found).into_iter().map(Some).collect();
     findings.found = chosen.iter().filter_map(|place| all.get_mut(*place)?.take()).collect();
     for found in &mut findings.found {
-        // The model says that it answers, whatever its words. How often it is right was not measured: no more is said than that this is enough.
+        // The model declares that the claim answers, whatever its words. How often this is right was not measured, so
+        // the probability is only raised to the threshold.
         found.answers = true;
         found.probability = found.probability.max(answer_model::built_in().by_meaning.known_from);
     }
     Ok(())
 }
 
-/// What the local model says of the claims that come nearest.
+/// The local model's assessment of the best claims.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weighing {
-    /// Their scores by the first stage, in its order.
+    /// The claims' scores in the first stage, in its order.
     pub scores: Vec<f64>,
-    /// How much each makes the model expect the question: the mean log-probability of a token.
+    /// How likely each claim makes the question: the mean log-probability of a token.
     pub likelihoods: Vec<f64>,
-    /// How much it expects the question if nothing is written down.
+    /// The same without any claim.
     pub nothing: f64,
-    /// How far the first of them stands above the floor of the first stage.
+    /// The margin of the first claim above the floor.
     pub above: f64,
 }
 
-/// Asks the local model about the claims that come nearest; `None` if the first one is not to be doubted.
+/// Asks the local model about the best claims; `None` if the first one is not in doubt.
 pub(super) fn weighing(
     engine: &Engine,
     question: &str,
@@ -84,7 +86,7 @@ pub(super) fn weighing(
         return Err(InferError::NoModel { role: ModelRole::Llm }.into());
     }
     let Some(first) = findings.found.first() else { return Ok(None) };
-    // What is no longer in force never comes before what is.
+    // Claims that are no longer in force always come after those that are.
     let active = |found: &FoundClaim| found.row.status == Status::Active;
     let alike = findings.found.iter().take_while(|found| active(found) == active(first));
     let mut scores: Vec<f64> = alike.map(|found| found.score.total).collect();
@@ -93,16 +95,21 @@ pub(super) fn weighing(
     if scores.is_empty() {
         return Ok(None);
     }
-    let expected =
-        Expected { engine, words: &expectation.prompt, question, until: Instant::now() + engine.config.filter_timeout };
+    let expected = QuestionLikelihood {
+        engine,
+        words: &expectation.prompt,
+        question,
+        until: Instant::now() + engine.config.filter_timeout,
+    };
     let nothing = expected.after(&expectation.prompt.nothing)?;
     let nearest = findings.found.iter().take(scores.len());
     let likelihoods = nearest.map(|found| expected.after(&found.row.statement)).collect::<Result<_, _>>()?;
     Ok(Some(Weighing { scores, likelihoods, nothing, above: first.above }))
 }
 
-/// Orders the claims that come nearest by how much they make the local model expect the question, and by their scores; all stay.
-fn weigh(engine: &Engine, question: &str, findings: &mut RecallFindings) -> Result<(), Fallback> {
+/// Reorders the best claims by how likely they make the question for the local model, and by their scores. All claims
+/// stay.
+fn reorder_locally(engine: &Engine, question: &str, findings: &mut RecallFindings) -> Result<(), Fallback> {
     let Some(weighing) = weighing(engine, question, findings)? else { return Ok(()) };
     let Weighing { scores, likelihoods, nothing, above } = weighing;
     let expectation = query_likelihood::built_in();
@@ -120,16 +127,16 @@ fn weigh(engine: &Engine, question: &str, findings: &mut RecallFindings) -> Resu
     Ok(())
 }
 
-/// How much a note makes the local model expect a question.
-struct Expected<'a> {
+/// Measures how likely a note makes a question for the local model.
+struct QuestionLikelihood<'a> {
     engine: &'a Engine,
     words: &'a LikelihoodPrompt,
     question: &'a str,
     until: Instant,
 }
 
-impl Expected<'_> {
-    /// The mean log-probability of the question's tokens after a note.
+impl QuestionLikelihood<'_> {
+    /// Returns the mean log-probability of the question's tokens after a note.
     fn after(&self, note: &str) -> Result<f64, Fallback> {
         let prompt = Prompt::few_shot(&self.words.system, self.words.examples(), self.words.about(note));
         let call = Call::interactive(self.until.saturating_duration_since(Instant::now()));
@@ -139,7 +146,7 @@ impl Expected<'_> {
     }
 }
 
-/// Asks the model behind an address. That it was contacted is on the record.
+/// Asks the model at an address, and records the contact.
 fn ask(engine: &Engine, endpoint: &Endpoint, prompt: &Prompt) -> Result<String, EndpointError> {
     let answer = endpoint.complete(prompt, numbers::tokens(filter::MAX_CHOSEN), engine.config.filter_timeout);
     engine.note_contact(endpoint);

@@ -5,9 +5,9 @@
 pub struct RecallMeans {
     /// By the question's words.
     pub words: bool,
-    /// By the words that stand for them, too.
+    /// By words that stand for those of the question.
     pub vocabulary: bool,
-    /// By meaning: the vectors.
+    /// By meaning, i.e. vectors.
     pub meaning: bool,
 }
 

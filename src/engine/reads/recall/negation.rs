@@ -7,31 +7,32 @@ use crate::{
     guard::Guard,
 };
 
-/// How far behind a negative claim an affirmative one may score and still go before it.
-const NEAR: f64 = 0.15;
+/// The greatest difference in score at which an affirmative claim is put before a negative one.
+const MAX_SCORE_GAP: f64 = 0.15;
 
-/// The words that begin a question which asks for something that is; “why” and yes-or-no questions may well ask for what is not.
-const ASKS_WHAT_IS: [&str; 7] = ["how", "what", "when", "where", "which", "who", "whose"];
+/// Words that begin a question about what is the case. A “why” or yes-or-no question may well be about what is not.
+const QUESTION_WORDS: [&str; 7] = ["how", "what", "when", "where", "which", "who", "whose"];
 
-/// The words that negate; “t” is what is left of “n't”.
-const NEGATES: [&str; 7] = ["neither", "never", "no", "none", "not", "t", "without"];
+/// Words that negate; “t” is the rest of “n't”.
+const NEGATIONS: [&str; 7] = ["neither", "never", "no", "none", "not", "t", "without"];
 
-/// Puts an affirmative claim first if a negative one stands there, the question asks for something that is, and the affirmative one scores nearly as much.
+/// Puts an affirmative claim first if the first one is negative, the question is about what is the case, and the
+/// affirmative one scores nearly as high.
 pub(super) fn positive_first(guard: &Guard, question: &str, found: &mut [FoundClaim]) {
     let Some(first) = found.first() else { return };
     if !is_negative(first) || !asks_what_is(guard, question) {
         return;
     }
     let (status, total) = (first.row.status, first.score.total);
-    let near = |found: &FoundClaim| found.row.status == status && total - found.score.total <= NEAR;
+    let near = |found: &FoundClaim| found.row.status == status && total - found.score.total <= MAX_SCORE_GAP;
     let place = found.iter().position(|found| status == Status::Active && near(found) && !is_negative(found));
     if let Some(place) = place {
         found[..=place].rotate_right(1);
     }
 }
 
-/// Whether a claim says only that something is not so. A rule says what is to be done, however it is put (“Nothing is deployed unless CI is green”), and so does
-/// a bound (“never longer than 2 s”).
+/// Whether a claim says only that something is not the case. A rule says what to do, however it is worded (“Nothing is
+/// deployed unless CI is green”), and so does a limit (“never longer than 2 s”).
 fn is_negative(found: &FoundClaim) -> bool {
     let row = &found.row;
     let rules = matches!(row.kind, ClaimKind::Constraint | ClaimKind::Convention);
@@ -44,8 +45,8 @@ fn forbids(norm: &Norm) -> bool {
 }
 
 fn asks_what_is(guard: &Guard, question: &str) -> bool {
-    let begins = text::words(question).next().is_some_and(|word| ASKS_WHAT_IS.contains(&word.as_str()));
-    let negates = text::words(question).any(|word| NEGATES.contains(&word.as_str()));
+    let begins = text::words(question).next().is_some_and(|word| QUESTION_WORDS.contains(&word.as_str()));
+    let negates = text::words(question).any(|word| NEGATIONS.contains(&word.as_str()));
     let rejection = text::stems(ClaimKind::Rejection.as_str());
     let rejects = text::stems(question).iter().any(|stem| rejection.contains(stem));
     begins && !negates && !rejects && !guard.normalise(question, &Qualifiers::default()).norms.iter().any(forbids)

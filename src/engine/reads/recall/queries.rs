@@ -10,19 +10,20 @@ use crate::{
     store::{RowNumber, WordLists, WordQuery},
 };
 
-/// The most claims that are read for one word, and for one that stands for it.
-const PER_WORD: usize = 1000;
-const PER_OTHER: usize = 200;
+/// The greatest number of claims that are read for one word of the question.
+const MAX_PER_WORD: usize = 1000;
+/// The greatest number of claims that are read for a word that stands for one of the question.
+const MAX_PER_OTHER: usize = 200;
 
-/// What the store is asked for one question, and if each answer will stand.
+/// The queries for one question, and which of their result lists belongs to which term.
 pub(super) struct Queries {
     pub(super) all: Vec<WordQuery>,
-    /// Of each term: the place of its own list.
+    /// For each term: the index of its own list.
     pub(super) own: Vec<usize>,
-    /// Of each term: the places of the lists of its others.
+    /// For each term: the indices of the lists of the words that stand for it.
     others: Vec<Vec<usize>>,
-    /// The terms of each sub-query that stand together.
-    together: Vec<Vec<usize>>,
+    /// The terms of each sub-query; a claim must contain all of them.
+    sub_queries: Vec<Vec<usize>>,
 }
 
 impl Queries {
@@ -32,10 +33,13 @@ impl Queries {
             all.push(WordQuery { stems: stems.to_vec(), limit });
             all.len() - 1
         };
-        let own = question.terms.iter().map(|term| add(&term.stems, PER_WORD)).collect();
-        let others =
-            question.terms.iter().map(|term| term.others.iter().map(|other| add(other, PER_OTHER)).collect()).collect();
-        Self { all, own, others, together: question.adjacent().to_vec() }
+        let own = question.terms.iter().map(|term| add(&term.stems, MAX_PER_WORD)).collect();
+        let others = question
+            .terms
+            .iter()
+            .map(|term| term.others.iter().map(|other| add(other, MAX_PER_OTHER)).collect())
+            .collect();
+        Self { all, own, others, sub_queries: question.adjacent().to_vec() }
     }
 
     pub(super) fn known(&self, question: &Question, lists: &WordLists) -> Vec<TermCounts> {
@@ -47,7 +51,7 @@ impl Queries {
         (0..question.terms.len()).map(known).collect()
     }
 
-    /// Every list of a word with what the word weighs.
+    /// Returns every list with the weight of its word.
     pub(super) fn weighed<'a>(
         &'a self,
         lists: &'a WordLists,
@@ -59,17 +63,17 @@ impl Queries {
         for (term, others) in self.others.iter().enumerate() {
             all.extend(others.iter().zip(weights.others(term)).map(|(at, other)| (*other, list(*at))));
         }
-        // Words that stand together bring in what the cut lists of each word lack.
+        // The queries for whole sub-queries add claims that the truncated lists of the single words lack.
         let further = lists.lists.iter().skip(self.all.len());
         all.extend(further.map(|list| (0.0, list.spots.as_slice())));
         all
     }
 
-    /// The claims of each sub-query whose terms stand together.
+    /// Returns, for each sub-query, the claims that contain all of its terms.
     pub(super) fn sub_lists(&self, lists: &WordLists) -> Vec<Vec<RowNumber>> {
         let own = |place: &usize| self.own.get(*place).and_then(|at| lists.lists.get(*at));
         let mut all: Vec<Vec<RowNumber>> = Vec::new();
-        for places in &self.together {
+        for places in &self.sub_queries {
             let mut counts: HashMap<RowNumber, usize> = HashMap::new();
             for spot in places.iter().filter_map(own).flat_map(|list| &list.spots) {
                 *counts.entry(*spot).or_default() += 1;

@@ -12,13 +12,14 @@ use crate::{
     store::RowNumber,
 };
 
-/// How many claims after the best tell what is near whatever is asked.
-const CROWD: usize = 9;
+/// The number of claims after the best one whose mean similarity shows what is near any question.
+const CROWD_SIZE: usize = 9;
 
-/// The claims among which the answer is looked for if the probability is fitted: what an agent is shown.
+/// The number of claims among which the answer counts when the probability is fitted: those that an agent is shown.
 const SHOWN_FIRST: usize = 3;
 
-/// What is known of the best claim that a question finds, and the ids of the first few; `None` if it finds none. For measurements.
+/// Returns the features of the best claim that a question finds, and the ids of the first few; `None` if it finds none.
+/// For measurements.
 pub(in crate::engine) fn figures(
     engine: &Engine,
     request: &RecallRequest,
@@ -31,7 +32,7 @@ pub(in crate::engine) fn figures(
     Ok(findings.found.first().map(|found| (found.figures, first)))
 }
 
-/// Whether a question is answered. `reference_answers`: a file that was taken in does.
+/// Returns the verdict on all claims. `reference_answers`: an ingested file answers the question.
 pub(super) fn of(found: &[FoundClaim], reference_answers: bool, by_meaning: bool) -> RecallVerdict {
     let mut each = found.iter().map(|found| of_claim(found, by_meaning));
     if each.clone().any(|verdict| verdict == RecallVerdict::Known) {
@@ -45,7 +46,7 @@ pub(super) fn of(found: &[FoundClaim], reference_answers: bool, by_meaning: bool
     }
 }
 
-/// The verdict if this claim alone had been found.
+/// Returns the verdict if only this claim had been found.
 pub(super) fn of_claim(found: &FoundClaim, by_meaning: bool) -> RecallVerdict {
     if found.answers {
         RecallVerdict::Known
@@ -56,7 +57,7 @@ pub(super) fn of_claim(found: &FoundClaim, by_meaning: bool) -> RecallVerdict {
     }
 }
 
-/// The message to a person or an agent if no claim is known to answer.
+/// Returns the note to a person or an agent if no claim clearly answers.
 pub(super) fn note(verdict: RecallVerdict, scope: &Scope, none: bool) -> Option<String> {
     match verdict {
         RecallVerdict::Known => None,
@@ -67,13 +68,13 @@ pub(super) fn note(verdict: RecallVerdict, scope: &Scope, none: bool) -> Option<
     }
 }
 
-/// The mean cosine of the nearest claims after the best; 0 if there are none.
+/// Returns the mean cosine of the nearest claims after the best; 0 if there are none.
 pub(super) fn crowd(near: &[(RowNumber, f32)]) -> f64 {
-    let next: Vec<f64> = near.iter().skip(1).take(CROWD).map(|(_, cosine)| f64::from(*cosine)).collect();
+    let next: Vec<f64> = near.iter().skip(1).take(CROWD_SIZE).map(|(_, cosine)| f64::from(*cosine)).collect();
     if next.is_empty() { 0.0 } else { next.iter().sum::<f64>() / next.len() as f64 }
 }
 
-/// Says of each claim how probably it answers.
+/// Computes the probability of each claim to answer the question.
 pub(super) fn weigh_up(found: &mut [FoundClaim], by_meaning: bool, unknown: f64, crowd: f64, raise: f64) {
     let weights = answer_model::built_in().weights(by_meaning);
     let total = |at: usize| found.get(at).map_or(0.0, |found: &FoundClaim| found.score.total);

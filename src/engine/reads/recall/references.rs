@@ -1,4 +1,4 @@
-//! Reference chunks that fit a question. They are listed separately from claims.
+//! Chunks of ingested files that fit a question. They are listed separately from claims.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,17 +16,18 @@ use crate::{
     store::{ChunkRow, Reader, RowNumber, StoreError},
 };
 
-/// How high a piece is supposed to stand in the fused lists: as the best claim does in the middle.
-const USUAL_FUSED: f64 = 0.9;
+/// The assumed position of a chunk in the fused lists: the median of the best claims' positions.
+const ASSUMED_FUSED: f64 = 0.9;
 
-/// How many are answered with.
-const LIMIT: usize = 5;
+/// The greatest number of references in an answer.
+const MAX_REFERENCES: usize = 5;
 
-/// How many the words and the vectors bring into the ranking, each.
-const BY_EACH: usize = 32;
+/// The greatest number of chunks that words and vectors each bring into the ranking.
+const MAX_BY_EACH: usize = 32;
 
 impl RecallRun<'_> {
-    /// The chunks that answer best, none that has nothing to do with the question; and whether the best of them is said to answer.
+    /// Returns the chunks that answer best, without those that have nothing to do with the question, and whether the
+    /// best of them counts as an answer.
     pub(super) fn references(
         &self,
         reader: &Reader,
@@ -43,13 +44,13 @@ impl RecallRun<'_> {
         let weights = QuestionWeights::new(question, lists.claims, &known);
         let by_words: Vec<RowNumber> = fuse::by_weight(queries.weighed(&lists, &weights))
             .into_iter()
-            .take(BY_EACH)
+            .take(MAX_BY_EACH)
             .map(|(spot, _)| spot)
             .collect();
         let near = match vector {
-            Some(vector) => match reader.near_chunks(scope, &vector.model, &vector.numbers, BY_EACH) {
+            Some(vector) => match reader.near_chunks(scope, &vector.model, &vector.numbers, MAX_BY_EACH) {
                 Ok(near) => near,
-                // Said where the claims are looked for.
+                // The search for claims adds the note about this error.
                 Err(StoreError::VectorModel { .. } | StoreError::BadVector(_)) => Vec::new(),
                 Err(error) => return Err(error.into()),
             },
@@ -86,14 +87,15 @@ impl RecallRun<'_> {
         let (by_meaning, unknown) = (vector.is_some(), weights.unknown());
         let known = answer_model::built_in().weights(by_meaning);
         let probability = |score: &Score, cosine: Option<f32>| {
-            // Pieces of one file say much the same: that one is ahead of another, or first in all lists, tells nothing.
+            // Chunks of one file say much the same, so neither the lead of the best one nor its position in the lists
+            // is evidence.
             let evidence = AnswerEvidence {
                 score,
                 cosine,
                 with_reason: cosine,
                 unknown,
                 lead: None,
-                fused: USUAL_FUSED,
+                fused: ASSUMED_FUSED,
                 crowd,
                 raise,
             };
@@ -108,7 +110,7 @@ impl RecallRun<'_> {
         // Two devices may have shared the same file.
         let mut seen = HashSet::new();
         ranked.retain(|(_, _, row)| seen.insert((row.place.clone(), row.text.clone())));
-        ranked.truncate(LIMIT.min(self.wanted.limit));
+        ranked.truncate(MAX_REFERENCES.min(self.wanted.limit));
         let answers = ranked.first().is_some_and(|(score, cosine, _)| probability(score, *cosine) >= known.known_from);
         let view = |(score, cosine, row): (Score, Option<f32>, ChunkRow)| Reference {
             id: row.id,
