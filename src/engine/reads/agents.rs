@@ -1,4 +1,4 @@
-//! Agents, by what they wrote.
+//! Agents, with what they wrote.
 
 use std::sync::PoisonError;
 
@@ -8,7 +8,7 @@ use crate::{
     engine::{Engine, validate},
 };
 
-/// The agents that wrote something, the one that did so last first.
+/// Lists the agents that wrote something; the one with the latest write first.
 pub(in crate::engine) fn agents(engine: &Engine, query: &AgentsQuery) -> Result<Vec<AgentView>, ApiError> {
     let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let mut tally = engine.agents.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,11 +11,11 @@ use crate::{
     store::{CardFilter, CardRow, Reader},
 };
 
-/// The most claims that a card shows in place of a side.
-const MAX_NOW: usize = 3;
+/// The greatest number of claims that a card shows in place of an inactive side.
+const MAX_SUCCESSORS: usize = 3;
 
-/// The most dependents that a card shows for a side.
-const MAX_BEARS: usize = 3;
+/// The greatest number of dependents that a card shows for a side.
+const MAX_DEPENDENTS: usize = 3;
 
 /// `GET /conflicts`.
 pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> Result<ConflictsPage, ApiError> {
@@ -35,10 +35,10 @@ pub(in crate::engine) fn conflicts(engine: &Engine, query: &ConflictsQuery) -> R
     })
 }
 
-/// `GET /conflicts/{id}`: as it is, or as it was.
+/// `GET /conflicts/{id}`, in the present or at a time in the past.
 pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<CardView, ApiError> {
     let now = as_of.unwrap_or_else(|| (engine.config.clock)());
-    // Whoever asks by a prefix means what it names today.
+    // A prefix is resolved in the present.
     let (row, at) = {
         let reader = engine.readers.lend();
         let row = find::card(&reader, "card", id)?;
@@ -47,7 +47,7 @@ pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> 
     };
     engine.read_at(at.as_ref(), |reader| {
         let missing = || match row.kind {
-            // Stories are read as they are now.
+            // Only the present cards of stories exist.
             derive::CardKind::Story => {
                 ApiError::not_found(format!("card {} cannot be shown as of an earlier time", row.id.short()))
                     .hint("leave `as_of` out: cards of stories follow from the claims as they are now")
@@ -59,14 +59,15 @@ pub(in crate::engine) fn card(engine: &Engine, id: &str, as_of: Option<u64>) -> 
     })
 }
 
-/// The past in which a card is read: of its scope, or of the whole store if a claim on it belongs to another project.
+/// Returns the past to read a card in: that of its scope, or of the whole store if a claim on it belongs to another
+/// project.
 fn past_of(reader: &Reader, row: &CardRow, as_of: u64) -> Result<PastTime, ApiError> {
     let claims = reader.bare_claims_with_ids(&row.members)?;
     let own = claims.iter().all(|claim| row.scope.takes(&claim.scope));
     Ok(PastTime { scope: own.then(|| row.scope.clone()), as_of })
 }
 
-/// The kinds of cards that a client names, separated by commas.
+/// Parses the kinds of cards in a request, separated by commas.
 fn kinds(text: Option<&str>) -> Result<Vec<CardKind>, ApiError> {
     let words = text.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty());
     words
@@ -89,7 +90,7 @@ fn kinds(text: Option<&str>) -> Result<Vec<CardKind>, ApiError> {
         .collect()
 }
 
-/// Cards as a list shows them.
+/// Returns cards as a list shows them.
 pub(super) fn summaries(
     reader: &Reader,
     rows: Vec<CardRow>,
@@ -99,7 +100,7 @@ pub(super) fn summaries(
     rows.into_iter().map(|row| Sides::read(reader, &row, today).map(|sides| sides.summary(&row, now))).collect()
 }
 
-/// A card in full.
+/// Returns a card in full.
 pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &str) -> Result<CardView, ApiError> {
     let sides = Sides::read(reader, &row, today)?;
     let claims: Vec<&ClaimView> = sides.claims.iter().collect();
@@ -113,7 +114,7 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
     for claim in &sides.claims {
         let mut claim = claim.clone();
         beside::fill(reader, &mut claim)?;
-        let bears = if claim.dependents > 0 { reader.dependents(&claim.id, MAX_BEARS)? } else { Vec::new() };
+        let bears = if claim.dependents > 0 { reader.dependents(&claim.id, MAX_DEPENDENTS)? } else { Vec::new() };
         let bears = bears.into_iter().map(|row| Bearing { id: row.id, statement: row.statement }).collect();
         let now = in_place_of(reader, &claim, today)?;
         stored.push(CardSide { claim, new_claim: false, bears, now });
@@ -138,7 +139,7 @@ pub(in crate::engine) fn view(reader: &Reader, row: CardRow, now: u64, today: &s
     })
 }
 
-/// What is in force in place of a claim that is not, the newest first.
+/// Returns the active claims that replaced an inactive one, newest first.
 fn in_place_of(reader: &Reader, claim: &ClaimView, today: &str) -> Result<Vec<ClaimView>, ApiError> {
     if claim.status == Status::Active || claim.replaced_by.is_empty() {
         return Ok(Vec::new());
@@ -146,11 +147,11 @@ fn in_place_of(reader: &Reader, claim: &ClaimView, today: &str) -> Result<Vec<Cl
     let mut later = chain::forward(reader, &find::row(reader, &claim.id)?, today)?;
     later.retain(|claim| claim.status == Status::Active);
     later.reverse();
-    later.truncate(MAX_NOW);
+    later.truncate(MAX_SUCCESSORS);
     Ok(later)
 }
 
-/// What a refused new claim was stored as when its card was settled, as far as that is in force.
+/// Returns the active claims that came of a refused new claim when its card was settled.
 fn stored_as(reader: &Reader, row: &CardRow, new_claim: &ClaimView, today: &str) -> Result<Vec<ClaimView>, ApiError> {
     let Some(by) = row.settled.as_ref().filter(|_| !row.open) else { return Ok(Vec::new()) };
     let mut now = Vec::new();
@@ -161,16 +162,17 @@ fn stored_as(reader: &Reader, row: &CardRow, new_claim: &ClaimView, today: &str)
             now.push(made);
         }
     }
-    // A narrowed side is stored beside the new claim; where a text replaced both, that is what it became.
+    // A narrowed side is stored beside the new claim. If no stored claim has the new claim's text, a text that replaced
+    // both was stored.
     let own = |claim: &ClaimView| claim.statement == new_claim.statement;
     if now.iter().any(own) {
         now.retain(own);
     }
-    now.truncate(MAX_NOW);
+    now.truncate(MAX_SUCCESSORS);
     Ok(now)
 }
 
-/// The cards on which a claim stands.
+/// Returns the cards on which a claim is.
 pub(in crate::engine) fn cards_of(
     reader: &Reader,
     member: &EventId,
@@ -189,7 +191,7 @@ fn story_side(claim: &ClaimView) -> acts::StorySide<'_> {
     acts::StorySide { id: *id, kind: *kind, status: *status, flags: *flags, replaced_by, statement }
 }
 
-/// What stands on a card, read.
+/// The content of a card, read from the store.
 struct Sides {
     new_claim: Option<ClaimView>,
     claims: Vec<ClaimView>,
@@ -215,7 +217,7 @@ impl Sides {
         };
         let evidence = row.report.findings.iter().map(|finding| finding.evidence.clone()).collect();
         let story = row.story.map(|(confusion, rule)| {
-            // The card has the newest first.
+            // The question needs the order of the story; the card lists the newest claim first.
             acts::story_question(confusion, rule, &claims.iter().rev().map(story_side).collect::<Vec<_>>())
         });
         Ok(Self { new_claim, claims, evidence, proposed, story })

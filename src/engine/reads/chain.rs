@@ -1,4 +1,4 @@
-//! What a claim replaced, and what replaced it.
+//! The chain of a claim: what it replaced, and what replaced it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -9,10 +9,10 @@ use crate::{
     store::{ClaimRow, Reader},
 };
 
-/// The most links of a chain that an answer holds.
+/// The greatest number of links in an answer.
 const MAX_LINKS: usize = 200;
 
-/// The claim and everything that it replaced, nearest first, with the reason of each change.
+/// Returns the claim and everything that it replaced, nearest first, with the reason of each change.
 pub(super) fn back(reader: &Reader, from: &ClaimRow, today: &str) -> Result<Vec<ChainLink>, ApiError> {
     let mut links = vec![view::link(view::claim(from.clone(), today), 0)];
     let mut seen = BTreeSet::from([from.id]);
@@ -28,7 +28,7 @@ pub(super) fn back(reader: &Reader, from: &ClaimRow, today: &str) -> Result<Vec<
     Ok(links)
 }
 
-/// The claims that came after, up to those that are active, nearest first.
+/// Returns the claims that replaced it, up to the active ones, nearest first.
 pub(super) fn forward(reader: &Reader, from: &ClaimRow, today: &str) -> Result<Vec<ClaimView>, ApiError> {
     let mut views = Vec::new();
     let mut seen = BTreeSet::from([from.id]);
@@ -46,7 +46,7 @@ pub(super) fn forward(reader: &Reader, from: &ClaimRow, today: &str) -> Result<V
 }
 
 fn link(reader: &Reader, row: ClaimRow, newer: ClaimId, depth: usize, today: &str) -> Result<ChainLink, ApiError> {
-    // Of the acts that keep it out, the one by which `newer` took its place.
+    // Of the acts because of which the claim is not active, prefer the one by which `newer` replaced it.
     let mut change = None;
     if row.status != Status::Active {
         for id in &row.live_acts {

@@ -8,7 +8,7 @@ use crate::{
     store::{ClaimFilter, ClaimRow, GuardOutcome, Page, Reader},
 };
 
-/// The longest search, in bytes.
+/// The greatest length of a search text, in bytes.
 const MAX_SEARCH: usize = 1000;
 
 /// `GET /claims`.
@@ -21,9 +21,9 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
         return Err(ApiError::field("q", format!("`q` is longer than {MAX_SEARCH} bytes")));
     }
     let today = guard_calls::day(query.as_of.unwrap_or_else(|| (engine.config.clock)()));
-    // What a source says is found by the text index, with words or without.
+    // A filter by source uses the text index, even if there are no search words.
     let words = words.or_else(|| filter.source.as_ref().map(|_| ""));
-    // The past of a project has the level above it.
+    // A past read of a project includes its organisation's level.
     let project = filter.not_narrowed_in.clone();
     let scope = project.clone().or_else(|| filter.scope.clone());
     let at = query.as_of.map(|as_of| PastTime { scope, as_of });
@@ -48,7 +48,7 @@ pub(in crate::engine) fn claims(engine: &Engine, query: &ClaimsQuery) -> Result<
     })
 }
 
-/// In which order claims are listed.
+/// The order of a list of claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Newest,
@@ -71,11 +71,11 @@ fn order(word: Option<&str>) -> Result<Order, ApiError> {
     }
 }
 
-/// The most claims that are ordered by anything but time: there is no index, so that all of them are read.
+/// The greatest number of claims that are sorted by anything but time: there is no index, so all are read.
 const MAX_ORDERED: usize = 5_000;
 
-/// A page of claims in an order of their own. The cursor is how many come before it and the id of the last of these, after which the
-/// next page begins although others came in before it.
+/// Returns a page of claims in an order other than by time. The cursor consists of the number of earlier claims and the
+/// id of the last of them; the next page continues after this claim, even if others were inserted before it.
 fn ordered(
     read: impl Fn(usize, Option<&str>) -> Result<Page<ClaimRow>, ApiError>,
     order: Order,
@@ -101,7 +101,7 @@ fn ordered(
     let unread = all.next.is_some();
     match order {
         Order::Kind => all.items.sort_by_key(|row| ClaimKind::ALL.iter().position(|kind| *kind == row.kind)),
-        Order::Source => all.items.sort_by_cached_key(|row| place_of(row.source.as_deref())),
+        Order::Source => all.items.sort_by_cached_key(|row| source_sort_key(row.source.as_deref())),
         Order::Newest => {}
     }
     let known = all.items.len();
@@ -114,8 +114,8 @@ fn ordered(
     Ok(Page { next, total, at_least: all.at_least || unread, items })
 }
 
-/// If a source stands: those without one last, the lines of a file by their numbers.
-fn place_of(source: Option<&str>) -> (bool, String, usize) {
+/// Returns the sort key of a source: claims without one come last, lines of a file are sorted by number.
+fn source_sort_key(source: Option<&str>) -> (bool, String, usize) {
     let source = source.unwrap_or_default().trim();
     let numbered = source.rsplit_once(':').and_then(|(path, line)| Some((path, line.parse().ok()?)));
     let (path, line) = numbered.unwrap_or((source, 0));
@@ -125,22 +125,26 @@ fn place_of(source: Option<&str>) -> (bool, String, usize) {
 /// `GET /claims/{id}`.
 pub(in crate::engine) fn claim(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<ClaimView, ApiError> {
     let today = guard_calls::day(as_of.unwrap_or_else(|| (engine.config.clock)()));
-    let (id, at) = found(engine, id, as_of)?;
+    let (id, at) = claim_and_time(engine, id, as_of)?;
     engine.read_at(at.as_ref(), |reader| {
-        let mut claim = view::claim(then(reader, &id)?, &today);
+        let mut claim = view::claim(claim_then(reader, &id)?, &today);
         beside::fill(reader, &mut claim)?;
         Ok(claim)
     })
 }
 
-/// The claim with this id or prefix, and where to read it: a claim is known by its present, and read in its scope's past.
-pub(super) fn found(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<(ClaimId, Option<PastTime>), ApiError> {
+/// Finds the claim with this id or prefix in the present, and returns its id and the time to read it at, in its scope.
+pub(super) fn claim_and_time(
+    engine: &Engine,
+    id: &str,
+    as_of: Option<u64>,
+) -> Result<(ClaimId, Option<PastTime>), ApiError> {
     let row = find::claim(&engine.readers.lend(), "id", id)?;
     Ok((row.id, PastTime::of(&row.scope, as_of)))
 }
 
-/// A claim that is known, if it was there at that time.
-pub(super) fn then(reader: &Reader, id: &ClaimId) -> Result<ClaimRow, ApiError> {
+/// Returns a known claim as it was at the time of the reader.
+pub(super) fn claim_then(reader: &Reader, id: &ClaimId) -> Result<ClaimRow, ApiError> {
     let missing = || ApiError::not_found(format!("claim {} did not exist at that time", id.short()));
     reader.claim(id)?.ok_or_else(|| missing().hint("leave `as_of` out, or name a later time"))
 }
@@ -198,7 +202,7 @@ fn name(text: Option<&str>) -> Option<String> {
     text.map(str::trim).filter(|who| !who.is_empty()).map(str::to_owned)
 }
 
-/// The words of a filter, if there are any.
+/// Checks the words of a filter; `None` if there are none.
 fn worded(field: &str, text: &str) -> Result<Option<String>, ApiError> {
     let text = text.trim();
     if text.is_empty() {

@@ -1,24 +1,24 @@
-//! Everything that happened to one claim.
+//! `GET /claims/{id}/history`: everything that happened to one claim.
 
 use super::{
     cards_of, chain,
-    claims::{found, then},
+    claims::{claim_and_time, claim_then},
 };
 use crate::{
     api::{ApiError, History},
     engine::{Engine, beside, guard_calls, view},
 };
 
-/// The most dependents of a claim that an answer holds.
+/// The greatest number of dependents of a claim in an answer.
 pub(super) const MAX_DEPENDENTS: usize = 100;
 
 /// `GET /claims/{id}/history`.
 pub(in crate::engine) fn history(engine: &Engine, id: &str, as_of: Option<u64>) -> Result<History, ApiError> {
     let now = as_of.unwrap_or_else(|| (engine.config.clock)());
     let today = guard_calls::day(now);
-    let (id, at) = found(engine, id, as_of)?;
+    let (id, at) = claim_and_time(engine, id, as_of)?;
     engine.read_at(at.as_ref(), |reader| {
-        let row = then(reader, &id)?;
+        let row = claim_then(reader, &id)?;
         let mut claim = view::claim(row.clone(), &today);
         beside::fill(reader, &mut claim)?;
         let mut chain = chain::back(reader, &row, &today)?;

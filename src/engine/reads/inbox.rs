@@ -14,8 +14,8 @@ use crate::{
     store::{CardFilter, ClaimFilter, NoticeRow, Page, Reader},
 };
 
-/// The groups that are cards, in the order of the inbox.
-const CARDS: [(InboxKind, CardKind); 7] = [
+/// The groups that consist of cards, in the order of the inbox.
+const CARD_GROUPS: [(InboxKind, CardKind); 7] = [
     (InboxKind::Refused, CardKind::Refused),
     (InboxKind::Contradiction, CardKind::Contradiction),
     (InboxKind::Contested, CardKind::Contested),
@@ -25,10 +25,10 @@ const CARDS: [(InboxKind, CardKind); 7] = [
     (InboxKind::Story, CardKind::Story),
 ];
 
-/// The most acts on its premises that are shown with a claim.
+/// The greatest number of events on premises shown with a claim that needs review.
 const MAX_CAUSES: usize = 5;
 
-/// `GET /inbox`, without who waits for admission: the daemon alone knows that.
+/// `GET /inbox`, without the requests for admission, which only the daemon knows.
 pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<Inbox, ApiError> {
     let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let limit = limit(query.limit)?;
@@ -41,9 +41,9 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
     let today = guard_calls::day(now);
     let (mut groups, doubts, promotions) = engine.readers.lend().snapshot(|reader| {
         let mut groups = Vec::new();
-        // Of the others there is nothing to count, one by one.
+        // Kinds without an open card need not be counted one by one.
         let waiting = reader.waiting_kinds(scope.as_ref(), now)?;
-        for (group, kind) in CARDS.into_iter().filter(|(group, kind)| wanted(*group) && waiting.contains(kind)) {
+        for (group, kind) in CARD_GROUPS.into_iter().filter(|(group, kind)| wanted(*group) && waiting.contains(kind)) {
             let filter = CardFilter { scope: scope.clone(), now, kinds: vec![kind], ..CardFilter::default() };
             let page = reader.cards(&filter, limit, cursor)?;
             let items: Vec<CardSummary> = super::card::summaries(reader, page.items, now, &today)?;
@@ -69,7 +69,7 @@ pub(in crate::engine) fn inbox(engine: &Engine, query: &InboxQuery) -> Result<In
     Ok(Inbox { total: groups.iter().map(|group| group.total).sum(), groups, doubts, promotions })
 }
 
-/// Events in quarantine, of one scope or of all. Its cursor is how many come before.
+/// Returns the quarantined events, of one scope or of all. The cursor is the number of earlier ones.
 fn quarantined(
     engine: &Engine,
     scope: Option<&Scope>,
@@ -93,7 +93,7 @@ fn quarantined(
     Ok(InboxGroup { group: InboxKind::Quarantined, total: list.total, at_least: false, items, next })
 }
 
-/// Active claims that need review, each with what changed.
+/// Returns the active claims that need review, each with the events that caused it.
 fn review(
     reader: &Reader,
     scope: Option<Scope>,
@@ -159,7 +159,8 @@ fn notice(engine: &Engine, row: NoticeRow, today: &str) -> NoticeItem {
     }
 }
 
-/// What disagrees, in one sentence. A notice keeps no words, so that the guard says it anew of the words as they are.
+/// Describes in one sentence what disagrees. A notice contains no text of claims, so the guard explains their present
+/// words.
 fn sentence(engine: &Engine, what: NoticeKind, note: &acts::NoticeData, row: &NoticeRow) -> String {
     let claim = wording::quote(&row.claim.statement);
     if what == NoticeKind::Retracted {

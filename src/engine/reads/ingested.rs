@@ -1,4 +1,4 @@
-//! The files that were ingested for reference.
+//! `GET /ingested`: the files that were ingested for reference.
 
 use crate::{
     api::{ApiError, IngestedFile, IngestedFiles, IngestedQuery},

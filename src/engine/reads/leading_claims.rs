@@ -1,5 +1,5 @@
-//! Chooses which claims of a subject come first on a scope's page: a language model weighs each in the background,
-//! and its choice is kept while the subject has the same claims.
+//! Chooses which claims of a subject come first on a scope's page. A language model weighs each claim in the
+//! background, and its choice is kept while the subject has the same claims.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,13 +18,13 @@ use crate::{
     recall::snapshot::{self, SnapshotEntry},
 };
 
-/// How long the answers about one subject may take: nobody waits.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// The deadline of the answers about one subject. Long, because nobody waits for them.
+const SUBJECT_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How many subjects are remembered; beyond, all are forgotten.
-const KEPT: usize = 4096;
+/// The greatest number of remembered subjects. After that, all are removed.
+const MAX_SUBJECTS: usize = 4096;
 
-/// A subject's claims, and the model that is asked: a hash of both.
+/// A hash of the claims of a subject and of the model that is asked.
 type Group = [u8; 32];
 
 /// The claims that a language model put first, by subject.
@@ -33,9 +33,9 @@ pub(super) struct LeadingClaims(Mutex<LeadingState>);
 
 #[derive(Default)]
 struct LeadingState {
-    /// The claims that lead, in their order; none if the model pointed at none, or failed.
+    /// The leading claims in their order; none if the model chose none.
     known: HashMap<Group, Vec<ClaimId>>,
-    /// Scopes whose page was made since they were last looked at.
+    /// Scopes for which a page was generated since the model was last asked.
     waiting: HashSet<Scope>,
 }
 
@@ -44,9 +44,9 @@ impl LeadingClaims {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts those first that a model pointed at; answers of how many subjects.
+    /// Marks the leading claims with their positions. Returns the number of subjects that have some.
     pub(super) fn apply(&self, model: &str, entries: &mut [SnapshotEntry]) -> usize {
-        let groups: Vec<Group> = snapshot::large_groups(entries).iter().map(|group| name(model, group)).collect();
+        let groups: Vec<Group> = snapshot::large_groups(entries).iter().map(|group| group_hash(model, group)).collect();
         let known = self.lock();
         let leads: Vec<&Vec<ClaimId>> =
             groups.iter().filter_map(|group| known.known.get(group)).filter(|leads| !leads.is_empty()).collect();
@@ -58,28 +58,29 @@ impl LeadingClaims {
         leads.len()
     }
 
-    /// A page of this scope was made.
+    /// Records that a page of this scope was generated.
     pub(super) fn made(&self, scope: &Scope) {
         self.lock().waiting.insert(scope.clone());
     }
 }
 
 impl Engine {
-    /// The language model that says which claims lead; `None` without one.
+    /// Returns an identifier of the language model that chooses leading claims; `None` without one.
     pub(super) fn leader(&self) -> Option<String> {
         self.models.info().role(ModelRole::Llm).map(|role| format!("{} {}", role.name, role.sha256))
     }
 
-    /// Whether [`Engine::lead_snapshot`] has something to do since a page of the scope was last made.
+    /// Whether [`Engine::lead_snapshot`] has something to do because a page of the scope was generated.
     pub fn snapshot_waits(&self, scope: &Scope) -> bool {
         self.leader().is_some() && self.pages.leads().lock().waiting.contains(scope)
     }
 
-    /// Asks the language model which claims of each crowded subject lead, if that is not known yet, and makes the scope's pages anew if it said so.
-    /// Takes seconds for each subject: nobody may wait for it. Returns about how many subjects it was asked.
+    /// Asks the language model for the leading claims of each crowded subject, if they are not known, and then
+    /// generates the scope's pages again. Takes seconds for each subject, so nobody should wait for it. Returns about
+    /// how many subjects the model was asked.
     ///
     /// # Errors
-    /// If the store fails. A model that fails leaves the order as it is.
+    /// Fails only if the store fails. If the model fails, the order stays as it is.
     pub fn lead_snapshot(&self, scope: &Scope) -> Result<usize, ApiError> {
         let Some(model) = self.leader() else { return Ok(0) };
         if !self.pages.leads().lock().waiting.remove(scope) {
@@ -88,16 +89,16 @@ impl Engine {
         let (entries, _) = self.read_at(None, |reader| super::snapshot::entries(reader, scope))?;
         let mut asked = 0;
         for group in snapshot::large_groups(&entries) {
-            let name = name(&model, &group);
+            let name = group_hash(&model, &group);
             if self.pages.leads().lock().known.contains_key(&name) {
                 continue;
             }
             let statements: Vec<&str> = group.iter().map(|entry| entry.statement.as_str()).collect();
-            let call = Call::background(PATIENCE);
+            let call = Call::background(SUBJECT_TIMEOUT);
             let odds = match llm_choice::odds(self, snapshot::SYSTEM, &snapshot::EXAMPLES, &statements, call) {
                 Ok(odds) => odds,
                 Err(Fallback(_, why)) => {
-                    // Asked again when the next page is made.
+                    // The model is asked again after the next page is generated.
                     tracing::warn!(why, "the language model did not choose which claims come first on a page");
                     break;
                 }
@@ -108,20 +109,20 @@ impl Engine {
                 .map(|entry| entry.id)
                 .collect();
             let mut state = self.pages.leads().lock();
-            if state.known.len() >= KEPT {
+            if state.known.len() >= MAX_SUBJECTS {
                 state.known.clear();
             }
             state.known.insert(name, ids);
             asked += 1;
         }
         if asked > 0 {
-            super::snapshot::again(self, scope)?;
+            super::snapshot::regenerate_all(self, scope)?;
         }
         Ok(asked)
     }
 }
 
-fn name(model: &str, group: &[&SnapshotEntry]) -> Group {
+fn group_hash(model: &str, group: &[&SnapshotEntry]) -> Group {
     let mut hasher = blake3::Hasher::new();
     hasher.update(model.as_bytes());
     for entry in group {

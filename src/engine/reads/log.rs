@@ -1,4 +1,4 @@
-//! The log of acts.
+//! `GET /log`: the log of acts.
 
 use super::limit;
 use crate::{

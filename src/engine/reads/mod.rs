@@ -1,4 +1,4 @@
-//! Reading: why, recall, claims, history, the log, cards, scopes. Each reads one state of the store.
+//! Reads: why, recall, claims, history, the log, cards, scopes. Each reads one state of the store.
 
 mod agents;
 mod card;
@@ -36,13 +36,13 @@ pub(super) use why::why;
 
 use crate::api::{ApiError, MAX_PAGE};
 
-/// The page size unless one is asked for.
-const PAGE: usize = 50;
+/// The default page size.
+const DEFAULT_PAGE: usize = 50;
 
-/// The page size asked for, checked.
+/// Checks the page size of a request.
 pub(super) fn limit(asked: Option<usize>) -> Result<usize, ApiError> {
     match asked {
-        None => Ok(PAGE),
+        None => Ok(DEFAULT_PAGE),
         Some(0) => Err(ApiError::field("limit", "`limit` is 0: ask for at least one")),
         Some(many) if many > MAX_PAGE => {
             Err(ApiError::field("limit", format!("`limit` is {many}; a page has at most {MAX_PAGE}"))

@@ -1,4 +1,4 @@
-//! Writes that wait for verdicts.
+//! `GET /questions`: writes that wait for verdicts.
 
 use crate::{
     api::{ApiError, MAX_PAGE, Questions, QuestionsQuery, is_name_of},

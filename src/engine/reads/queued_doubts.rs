@@ -1,18 +1,18 @@
-//! Pairs of claims that wait for a verdict.
+//! `GET /doubts`: the queue of doubts.
 
 use crate::{
     api::{ApiError, Doubts, DoubtsQuery, MAX_PAIRS, PairInDoubt, ScopeDoubts},
     engine::{Engine, find, guard_calls, validate, view},
 };
 
-/// How many pairs are listed unless a number is asked for.
-const PAIRS: usize = 20;
+/// The default number of listed pairs.
+const DEFAULT_LIMIT: usize = 20;
 
 /// `GET /doubts`.
 pub(in crate::engine) fn doubts(engine: &Engine, query: &DoubtsQuery) -> Result<Doubts, ApiError> {
     let scope = validate::optional_scope(query.org_id.as_deref(), query.project.as_deref())?;
     let limit = match query.limit {
-        None => PAIRS,
+        None => DEFAULT_LIMIT,
         Some(many) if (1..=MAX_PAIRS).contains(&many) => many,
         Some(many) => {
             return Err(ApiError::field("limit", format!("invalid `limit` {many}: expected 1 to {MAX_PAIRS}")));

@@ -1,4 +1,4 @@
-//! Scopes.
+//! `GET /scopes`.
 
 use crate::{
     api::{ApiError, ScopeView, Scopes},
@@ -10,7 +10,7 @@ use crate::{
 pub(in crate::engine) fn scopes(engine: &Engine, as_of: Option<u64>) -> Result<Scopes, ApiError> {
     let at = as_of.map(|as_of| PastTime { scope: None, as_of });
     let rows = engine.read_at(at.as_ref(), |reader| Ok(reader.scopes()?))?;
-    // What had not begun then was no scope.
+    // Without an event at that time, the scope did not exist yet.
     let begun = |row: &ScopeRow| as_of.is_none() || row.latest > 0;
     let items = rows
         .into_iter()

@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Engine {
-    /// `GET /size`: the size of the store, by kind of data if asked for, and what a compaction would remove.
+    /// `GET /size`: the size of the store, by kind of data if requested, and what a compaction would remove.
     pub fn size_by_kind(&self, query: &SizeQuery) -> Result<SizeByKind, ApiError> {
         self.readers.lend().snapshot(|reader| {
             let view = |(kind, bytes)| KindSize { kind: word(kind).to_owned(), bytes };

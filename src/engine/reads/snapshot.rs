@@ -15,28 +15,28 @@ use crate::{
     store::{EVER, PastMark, Reader},
 };
 
-/// The newest claims that are read for a page: it has room for a few hundred.
-const READ: usize = 20_000;
+/// The greatest number of claims that are read for a page, newest first: it has room for a few hundred.
+const MAX_CLAIMS: usize = 20_000;
 
-/// The least and the most tokens of a page.
-const LEAST: usize = 100;
-const MOST: usize = 20_000;
+/// The least and the greatest budget of a page, in tokens.
+const MIN_TOKENS: usize = 100;
+const MAX_TOKENS: usize = 20_000;
 
-/// How many pages are kept.
-const KEPT: usize = 32;
+/// The greatest number of cached pages.
+const MAX_PAGES: usize = 32;
 
-/// The pages that were made, by scope and budget.
+/// Cached pages by scope and budget.
 #[derive(Default)]
 pub(in crate::engine) struct Pages {
-    made: Mutex<HashMap<(Scope, usize), Made>>,
+    made: Mutex<HashMap<(Scope, usize), CachedPage>>,
     leads: LeadingClaims,
 }
 
 #[derive(Clone)]
-struct Made {
+struct CachedPage {
     page: SnapshotPage,
     claims: usize,
-    /// Of how many subjects a language model said which claims lead.
+    /// The number of subjects for which a language model chose the leading claims.
     led: usize,
     mark: PastMark,
     at: u64,
@@ -47,8 +47,8 @@ pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Res
     let scope = validate::named(&query.org_id, &query.project)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
     let budget = query.tokens.unwrap_or(TOKENS);
-    if !(LEAST..=MOST).contains(&budget) {
-        return Err(ApiError::field("tokens", format!("`tokens` is {budget}: expected {LEAST} to {MOST}")));
+    if !(MIN_TOKENS..=MAX_TOKENS).contains(&budget) {
+        return Err(ApiError::field("tokens", format!("`tokens` is {budget}: expected {MIN_TOKENS} to {MAX_TOKENS}")));
     }
     if let Some(as_of) = query.as_of {
         let at = PastTime { scope: Some(scope.clone()), as_of };
@@ -60,7 +60,7 @@ pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Res
         Some(made) => {
             let now = engine.readers.lend().past_mark(Some(&scope), EVER)?;
             if made.mark.lost_words(&now) {
-                // What was redacted is shown to nobody, not even once more.
+                // A redacted text must not be shown, not even once more.
                 return rebuild(engine, &scope, budget).map(|made| view(made, false));
             }
             let stale = now != made.mark;
@@ -70,8 +70,8 @@ pub(in crate::engine) fn snapshot(engine: &Engine, query: &SnapshotQuery) -> Res
     }
 }
 
-/// Makes the kept pages of a scope anew.
-pub(super) fn again(engine: &Engine, scope: &Scope) -> Result<(), ApiError> {
+/// Generates the cached pages of a scope again.
+pub(super) fn regenerate_all(engine: &Engine, scope: &Scope) -> Result<(), ApiError> {
     let budgets: Vec<usize> =
         engine.pages.lock().keys().filter(|(of, _)| of == scope).map(|(_, budget)| *budget).collect();
     for budget in budgets {
@@ -80,21 +80,21 @@ pub(super) fn again(engine: &Engine, scope: &Scope) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Makes a page anew and keeps it; what leads on it may be asked about.
-fn rebuild(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiError> {
+/// Generates a page and caches it. The language model may then be asked for its leading claims.
+fn rebuild(engine: &Engine, scope: &Scope, budget: usize) -> Result<CachedPage, ApiError> {
     let made = keep(engine, scope, budget)?;
     engine.pages.leads.made(scope);
     Ok(made)
 }
 
-fn keep(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiError> {
+fn keep(engine: &Engine, scope: &Scope, budget: usize) -> Result<CachedPage, ApiError> {
     let now = (engine.config.clock)();
     let model = engine.leader();
     let mut lead =
         |entries: &mut [SnapshotEntry]| model.as_deref().map_or(0, |model| engine.pages.leads.apply(model, entries));
     let made = engine.read_at(None, |reader| make(reader, scope, budget, now, &mut lead))?;
     let mut pages = engine.pages.lock();
-    if pages.len() >= KEPT && !pages.contains_key(&(scope.clone(), budget)) {
+    if pages.len() >= MAX_PAGES && !pages.contains_key(&(scope.clone(), budget)) {
         let oldest = pages.iter().min_by_key(|(_, made)| made.at).map(|(key, _)| key.clone());
         pages.retain(|key, _| Some(key) != oldest.as_ref());
     }
@@ -102,16 +102,16 @@ fn keep(engine: &Engine, scope: &Scope, budget: usize) -> Result<Made, ApiError>
     Ok(made)
 }
 
-/// What may stand on a page, and how many claims are in force, those of the organisation's level among them.
+/// Returns the entries for a page, and the number of active claims, including those of the organisation's level.
 pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<SnapshotEntry>, usize), ApiError> {
     let (mut rows, mut claims) = (Vec::new(), 0);
     for scope in scope.in_force() {
-        let (newest, all) = reader.newest_active(&scope, READ)?;
+        let (newest, all) = reader.newest_active(&scope, MAX_CLAIMS)?;
         rows.extend(newest);
         claims += all;
     }
     let read = rows.len();
-    // What was redacted says nothing any more.
+    // A redacted claim has no text.
     rows.retain(|row| !row.statement.is_empty());
     agreement::once(reader, scope, &mut rows, |row| row)?;
     claims -= read - rows.len();
@@ -133,22 +133,22 @@ pub(super) fn entries(reader: &Reader, scope: &Scope) -> Result<(Vec<SnapshotEnt
     Ok((entries.collect::<Result<_, ApiError>>()?, claims))
 }
 
-/// Makes a page. `lead` puts first what leads, and answers of how many subjects.
+/// Generates a page. `lead` marks the leading claims, and returns the number of subjects that have some.
 fn make(
     reader: &Reader,
     scope: &Scope,
     budget: usize,
     at: u64,
     lead: &mut dyn FnMut(&mut [SnapshotEntry]) -> usize,
-) -> Result<Made, ApiError> {
+) -> Result<CachedPage, ApiError> {
     let (mut entries, claims) = entries(reader, scope)?;
     let led = lead(&mut entries);
     let page = page(&scope.to_string(), entries, claims, budget);
-    Ok(Made { page, claims, led, mark: reader.past_mark(Some(scope), EVER)?, at })
+    Ok(CachedPage { page, claims, led, mark: reader.past_mark(Some(scope), EVER)?, at })
 }
 
-fn view(made: Made, stale: bool) -> Snapshot {
-    let Made { page, claims, led, at, .. } = made;
+fn view(made: CachedPage, stale: bool) -> Snapshot {
+    let CachedPage { page, claims, led, at, .. } = made;
     Snapshot { snapshot: page.text, claims, shown: page.shown, tokens: page.tokens, led, at, stale }
 }
 
@@ -157,12 +157,12 @@ impl Pages {
         &self.leads
     }
 
-    /// Forgets the pages of all scopes.
+    /// Removes all pages from the cache.
     pub(in crate::engine) fn forget(&self) {
         self.lock().clear();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Scope, usize), Made>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(Scope, usize), CachedPage>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! `GET /story`: the claims of a scope in order, with the marks of what would confuse.
+//! `GET /story`: the claims of a scope by date, with marks on what would confuse a newcomer.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,10 +11,10 @@ use crate::{
     story::{SESSION, question},
 };
 
-/// The newest claims that are shown.
-const MOST: usize = 5_000;
+/// The greatest number of claims shown, newest first.
+const MAX_SHOWN: usize = 5_000;
 
-/// `GET /story`. The marks are those of the background pass.
+/// `GET /story`. The marks come from the background pass.
 pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<Story, ApiError> {
     let scope = validate::named(&query.org_id, &query.project)
         .map_err(|error| ApiError::field(error.field, error.to_string()))?;
@@ -26,13 +26,13 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
             let page = reader.claims(&filter, MAX_PAGE, cursor.as_deref())?;
             rows.extend(page.items);
             match page.next {
-                Some(next) if rows.len() < MOST => cursor = Some(next),
+                Some(next) if rows.len() < MAX_SHOWN => cursor = Some(next),
                 next => break next.is_some(),
             }
         };
         let marks = reader.story_marks(&scope)?;
         let known: HashSet<ClaimId> = rows.iter().map(|row: &ClaimRow| row.id).collect();
-        // A mark may name a claim that is older than those.
+        // A mark may name a claim older than these.
         for id in marks.iter().flat_map(|mark| &mark.claims).filter(|id| !known.contains(*id)).collect::<HashSet<_>>() {
             rows.extend(reader.claim(id)?);
         }
@@ -71,7 +71,7 @@ pub(in crate::engine) fn story(engine: &Engine, query: &StoryQuery) -> Result<St
     Ok(Story { claims, marks: shown, read, cut, waiting, in_sessions, sessions })
 }
 
-/// Counts the claims in force of sessions in which there are several, and these sessions. `rows`: in the order of the story.
+/// Counts the active claims in sessions that have several, and these sessions. `rows`: in the order of the story.
 fn sessions<'a>(rows: impl Iterator<Item = &'a ClaimRow>) -> (usize, usize) {
     let mut last: HashMap<&str, (u64, bool)> = HashMap::new();
     let (mut claims, mut sessions) = (0, 0);

@@ -1,4 +1,5 @@
-//! `why`: the best reasoned claim for a question, and what led to it; else the fact that answers; else the nearest claims.
+//! `why`: the best claim with a reason for a question, and what led to it; otherwise the fact that answers; otherwise
+//! the nearest claims.
 
 use std::collections::HashSet;
 
@@ -14,18 +15,19 @@ use crate::{
     store::{ClaimRow, Lookup, Reader},
 };
 
-/// Further claims that an answer names unless a number is asked for.
-const OTHERS: usize = 5;
+/// The default number of further claims in an answer.
+const DEFAULT_OTHERS: usize = 5;
 
-/// The most claims that may disagree with an answer.
+/// The greatest number of claims that may disagree with an answer.
 const MAX_BESIDE: usize = 2;
 
-/// How many of the next claims are held beside the answer.
-const COMPARED: usize = 8;
+/// The number of next claims that are compared with the answer.
+const MAX_COMPARED: usize = 8;
 
-/// How far behind the answer a claim may score that may disagree with it, and the cosine from which two statements speak of one matter.
-const BEHIND: f64 = 0.45;
-const ONE_MATTER: f32 = 0.45;
+/// The greatest difference in score to the answer of a claim that may disagree with it.
+const MAX_SCORE_GAP: f64 = 0.45;
+/// The cosine from which two statements are about one subject.
+const MIN_COSINE: f32 = 0.45;
 
 /// `POST /why`.
 pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<WhyAnswer, ApiError> {
@@ -39,7 +41,7 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
                 format!("`limit` is {many}; at most {MAX_RECALL} further claims are listed"),
             ));
         }
-        asked => asked.unwrap_or(OTHERS),
+        asked => asked.unwrap_or(DEFAULT_OTHERS),
     };
     let now = request.as_of.unwrap_or_else(|| (engine.config.clock)());
     let at = PastTime::of(&scope, request.as_of);
@@ -50,12 +52,12 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
     if let Some(answer) = named {
         return Ok(answer);
     }
-    // Asked between two looks at the store: the embedder is waited for.
+    // Outside of a read of the store, because this waits for the embedder.
     let find = |kinds: &[ClaimKind]| recall::find(engine, &scope, &question, kinds, request.as_of);
     let mut findings = find(&[])?;
     let mut unreasoned = Vec::new();
     if !findings.found.iter().any(|found| found.answers && is_reasoned(found)) {
-        // Facts, which seldom have one, may have taken all the room.
+        // Facts, which seldom have a reason, may have filled the results.
         let guarded: Vec<ClaimKind> = ClaimKind::ALL.into_iter().filter(|kind| kind.is_guarded()).collect();
         unreasoned = std::mem::replace(&mut findings, find(&guarded)?).found;
         unreasoned.retain(|found| !is_reasoned(found));
@@ -63,7 +65,7 @@ pub(in crate::engine) fn why(engine: &Engine, request: &WhyRequest) -> Result<Wh
     engine.read_at(at.as_ref(), |reader| WhyRun::new(reader, &scope, now).by_recall(findings, unreasoned, limit))
 }
 
-/// Whether a claim says why: one that does not answers only if none that does.
+/// Whether a claim has a reason. One without is the answer only if no claim with a reason answers.
 fn is_reasoned(found: &FoundClaim) -> bool {
     found.row.reason.as_deref().is_some_and(|reason| !reason.trim().is_empty())
 }
@@ -80,7 +82,7 @@ impl<'a> WhyRun<'a> {
         Self { reader, scope, now, today: guard_calls::day(now) }
     }
 
-    /// The claim that the question names by its id. A word such as “decade” can look like one.
+    /// Returns the claim that the question names by its id. A word such as “decade” can look like one.
     fn by_id(&self, question: &str) -> Result<Option<ClaimRow>, ApiError> {
         if !is_prefix(question) {
             return Ok(None);
@@ -122,7 +124,8 @@ impl<'a> WhyRun<'a> {
         Ok(answer)
     }
 
-    /// The best of what was found that has a reason, else the best without one; or honestly nothing, and what is nearest.
+    /// Answers with the best claim that has a reason, or else the best one without; if none answers, with no claim, and
+    /// lists the nearest ones.
     fn by_recall(
         &self,
         findings: RecallFindings,
@@ -140,12 +143,12 @@ impl<'a> WhyRun<'a> {
         };
         let best = reasoned.remove(best);
         let total = best.score.total;
-        // With what it rests on, which a list does not read.
+        // Read again with its premises, which a list does not read.
         let whole = self.rule_of(self.reader.claim(&best.row.id)?.unwrap_or(best.row))?;
         let related = self.related(&whole)?;
         let id = whole.id;
         let mut answer = self.full(whole)?;
-        // What stands beside the answer is named there already.
+        // Claims beside the answer are already listed with it.
         let named: HashSet<ClaimId> = answer.answer.iter().flat_map(|claim| &claim.beside).map(|b| b.claim).collect();
         reasoned.retain(|found| found.row.id != id && !named.contains(&found.row.id));
         let beside = self.beside(id, total, &reasoned, &related)?;
@@ -161,7 +164,8 @@ impl<'a> WhyRun<'a> {
         Ok(answer)
     }
 
-    /// The best claim without a reason, if it answers; else nothing, and the nearest claims of either sort.
+    /// Answers with the best claim without a reason, if it answers; otherwise with no claim, and lists the nearest
+    /// ones, with and without a reason.
     fn unreasoned_or_nearest(
         &self,
         reasoned: Vec<FoundClaim>,
@@ -191,7 +195,8 @@ impl<'a> WhyRun<'a> {
         Ok(answer)
     }
 
-    /// The rule to which a claim is an exception, or beside which it was limited to conditions; the claim itself if there is none.
+    /// Returns the rule to which a claim is an exception, or the general claim of which it is a limited form; the claim
+    /// itself if there is none.
     fn rule_of(&self, mut row: ClaimRow) -> Result<ClaimRow, ApiError> {
         let mut seen = HashSet::from([row.id]);
         loop {
@@ -205,7 +210,8 @@ impl<'a> WhyRun<'a> {
         }
     }
 
-    /// The claims of which somebody has said already how they stand to this one: on a card with it, settled or not, or by what rests on what.
+    /// Returns the claims whose relation to this one is known: those on a card with it, settled or not, its premises
+    /// and its dependents.
     fn related(&self, row: &ClaimRow) -> Result<HashSet<ClaimId>, ApiError> {
         let mut related: HashSet<ClaimId> = HashSet::new();
         for card in cards_of(self.reader, &row.id, self.now, &self.today)? {
@@ -216,7 +222,8 @@ impl<'a> WhyRun<'a> {
         Ok(related)
     }
 
-    /// Of the next claims those that speak of one matter with the answer, and answer the question nearly as well.
+    /// Chooses from the next claims those that are about the same subject as the answer and answer the question nearly
+    /// as well.
     fn beside(
         &self,
         answer: ClaimId,
@@ -225,12 +232,14 @@ impl<'a> WhyRun<'a> {
         related: &HashSet<ClaimId>,
     ) -> Result<Vec<ClaimId>, ApiError> {
         let near = next.iter().filter(|found| {
-            found.row.kind.is_guarded() && total - found.score.total <= BEHIND && !related.contains(&found.row.id)
+            found.row.kind.is_guarded()
+                && total - found.score.total <= MAX_SCORE_GAP
+                && !related.contains(&found.row.id)
         });
-        let near: Vec<ClaimId> = near.map(|found| found.row.id).take(COMPARED).collect();
+        let near: Vec<ClaimId> = near.map(|found| found.row.id).take(MAX_COMPARED).collect();
         let alike = self.reader.alike(&answer, &near)?;
-        let one_matter = near.into_iter().zip(alike).filter(|(_, cosine)| cosine.is_some_and(|c| c >= ONE_MATTER));
-        Ok(one_matter.map(|(id, _)| id).take(MAX_BESIDE).collect())
+        let same_subject = near.into_iter().zip(alike).filter(|(_, cosine)| cosine.is_some_and(|c| c >= MIN_COSINE));
+        Ok(same_subject.map(|(id, _)| id).take(MAX_BESIDE).collect())
     }
 
     fn full(&self, row: ClaimRow) -> Result<WhyAnswer, ApiError> {
