@@ -1,8 +1,8 @@
-//! Settling a card among claims that are stored: a contradiction, one found by an audit, a claim replaced twice.
+//! Settles a card among stored claims: a contradiction, an audit's find, a claim replaced twice, a story.
 
 use super::{
     Plan, Resolution, Settling, on_record, pick,
-    refused::{must_be_own, narrowing, replaced_by_narrowing},
+    refused::{must_be_of_scope, narrowing, replaced_by_narrowing},
     yes_no::{self, StoryAnswer, StorySide},
 };
 use crate::domain::derive::CardKind;
@@ -20,7 +20,7 @@ use crate::{
             refused_write::must_narrow,
             reinstate::{self, Reinstatement},
             retract,
-            supersede::{not_by_a_fact, replaced_by, summary},
+            supersede::{must_not_replace_guarded, replaced_by, summary},
         },
         find, wording,
     },
@@ -32,7 +32,7 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     for member in &card.members {
         sides.push(find::row(context.reader(), member)?);
     }
-    // Of claims that replaced each other none is active, and one of them is to be active again.
+    // Of claims that replaced each other none is active, and the act makes one of them active again.
     if card.kind != CardKind::Contested || sides.iter().any(|row| row.status == Status::Active) {
         sides.retain(|row| row.status == Status::Active);
     }
@@ -45,19 +45,19 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     let mut narrows = None;
     let (mut drafts, summary) = match resolution.act {
         CardAct::Supersede if resolution.text.statement.is_some() => {
-            must_be_own(card, "statement", &sides)?;
+            must_be_of_scope(card, "statement", &sides)?;
             match merge(context, &write_scope, &sides, resolution)? {
-                Stored::Drafts(drafts, summary, found) => {
+                StoreResult::Drafts(drafts, summary, found) => {
                     warnings = found;
                     change = Some((sides, resolution.text.statement.clone().unwrap_or_default()));
                     (drafts, summary)
                 }
-                Stored::Refused(refused) => return Ok(answer(card, *refused)),
+                StoreResult::Refused(refused) => return Ok(answer(card, *refused)),
             }
         }
         CardAct::Supersede => {
             let (mut drafts, summary, losers, winner) = keep(card, &sides, resolution)?;
-            must_be_own(card, "winner", &losers)?;
+            must_be_of_scope(card, "winner", &losers)?;
             if winner.status != Status::Active {
                 let gone: Vec<ClaimId> = losers.iter().map(|row| row.id).collect();
                 match reinstate::check(context, &winner, None, &gone)? {
@@ -72,23 +72,23 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
         }
         CardAct::Retract => {
             let target = pick(card, "target", resolution.side("target")?, &sides)?;
-            must_be_own(card, "target", std::slice::from_ref(target))?;
-            super::refused::must_be_allowed(context, target)?;
+            must_be_of_scope(card, "target", std::slice::from_ref(target))?;
+            super::refused::must_be_allowed_to_retract(context, target)?;
             let summary = wording::summary("Retracted", &[&target.statement]);
             let notice = notice::of_retract(context, target);
             (std::iter::once(retract::event(target, resolution.reason.clone())).chain(notice).collect(), summary)
         }
         CardAct::Narrow => match narrow(context, card, &sides, resolution)? {
-            Stored::Drafts(drafts, summary, found) => {
+            StoreResult::Drafts(drafts, summary, found) => {
                 warnings = found;
                 let target = pick(card, "target", resolution.side("target")?, &sides)?;
                 narrows = replaced_by_narrowing(card, target).1;
                 (drafts, summary)
             }
-            Stored::Refused(refused) => return Ok(answer(card, *refused)),
+            StoreResult::Refused(refused) => return Ok(answer(card, *refused)),
         },
         CardAct::Exception | CardAct::Dismiss => {
-            super::refused::must_be_excepted(context, resolution.act)?;
+            super::refused::must_be_allowed_to_except(context, resolution.act)?;
             if resolution.act == CardAct::Exception {
                 exception = match &resolution.target {
                     Some(target) => Some(pick(card, "target", target, &sides)?.id),
@@ -101,7 +101,10 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
             } else {
                 "Dismissed, no contradiction:"
             };
-            (let_stand(context, &sides, resolution.act).into_iter().collect(), wording::summary(verb, &statements))
+            (
+                keep_all_notice(context, &sides, resolution.act).into_iter().collect(),
+                wording::summary(verb, &statements),
+            )
         }
         CardAct::Yes | CardAct::No => return answered(context, card, resolution),
         CardAct::Discard | CardAct::Snooze => {
@@ -119,7 +122,8 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     Ok(Plan::Commit(Settling { drafts, summary, warnings, change, reinstates }))
 }
 
-/// The judgement that claims of two projects fit together: so no device that has both puts them on a card again.
+/// Returns the judgement that claims of two projects are compatible, so that no device that has both opens a card about
+/// them again.
 fn judged_compatible(card: &CardRow, sides: &[ClaimRow], reason: &str) -> Option<EventDraft> {
     let existing = sides.iter().find(|row| row.scope == card.scope)?;
     let other = sides.iter().find(|row| !card.scope.takes(&row.scope))?;
@@ -131,7 +135,7 @@ fn judged_compatible(card: &CardRow, sides: &[ClaimRow], reason: &str) -> Option
     Some(draft)
 }
 
-/// The events of an answer to a story card.
+/// Plans the answer to a story card.
 fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {
     let Some((confusion, _)) = card.story else {
         return Err(ApiError::field("act", "this card asks no question: only a story card is answered with yes or no"));
@@ -155,7 +159,7 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
         StoryAnswer::Retract(targets) => {
             let mut drafts = Vec::new();
             for target in chosen(targets) {
-                super::refused::must_be_allowed(context, &target)?;
+                super::refused::must_be_allowed_to_retract(context, &target)?;
                 drafts.push(retract::event(&target, resolution.reason.clone()));
                 drafts.extend(notice::of_retract(context, &target));
             }
@@ -163,7 +167,7 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
         }
         StoryAnswer::Return(last, turn) => {
             let (last, turn) = (find::row(context.reader(), last)?, find::row(context.reader(), turn)?);
-            super::refused::must_be_allowed(context, &last)?;
+            super::refused::must_be_allowed_to_retract(context, &last)?;
             match reinstate::check(context, &turn, None, &[last.id])? {
                 Reinstatement::Refused(outcome) => return Ok(not_reinstated(card, *outcome)),
                 Reinstatement::Possible(found) => warnings = found,
@@ -175,8 +179,8 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
             (drafts, ResolveAct::Retract, None)
         }
         StoryAnswer::Confirm => {
-            super::refused::must_be_excepted(context, CardAct::Dismiss)?;
-            (let_stand(context, &rows, CardAct::Dismiss).into_iter().collect(), ResolveAct::Dismiss, None)
+            super::refused::must_be_allowed_to_except(context, CardAct::Dismiss)?;
+            (keep_all_notice(context, &rows, CardAct::Dismiss).into_iter().collect(), ResolveAct::Dismiss, None)
         }
     };
     let mut record = on_record(card, act, None, &resolution.reason);
@@ -188,20 +192,20 @@ fn answered(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -
     Ok(Plan::Commit(Settling { drafts, summary, warnings, change, reinstates }))
 }
 
-/// The notice of an agent that lets all sides stand.
-fn let_stand(context: &ActContext<'_>, sides: &[ClaimRow], act: CardAct) -> Option<EventDraft> {
+/// Returns the notice about an agent that keeps all sides.
+fn keep_all_notice(context: &ActContext<'_>, sides: &[ClaimRow], act: CardAct) -> Option<EventDraft> {
     let newest = sides.iter().max_by_key(|row| row.clock)?;
     let others = sides.iter().filter(|row| row.id != newest.id).map(|row| row.id);
     notice::of_card(context, Ref::Id(newest.id), others, act == CardAct::Dismiss)
 }
 
-/// What an act that stores a text comes to.
-enum Stored {
+/// The result of an act that stores a text.
+enum StoreResult {
     Drafts(Vec<EventDraft>, String, Vec<Warning>),
     Refused(Box<Refused>),
 }
 
-/// The events by which one side stays, what they do in a sentence, what gives way, and what stays.
+/// Returns the events that keep one side, their summary, the replaced claims, and the kept claim.
 fn keep(
     card: &CardRow,
     sides: &[ClaimRow],
@@ -212,7 +216,7 @@ fn keep(
     if losers.is_empty() {
         return Err(ApiError::field("winner", "no other claim on this card is active: there is nothing to supersede"));
     }
-    not_by_a_fact(winner.kind, &losers)?;
+    must_not_replace_guarded(winner.kind, &losers)?;
     let drafts = vec![replaced_by(&losers, winner.id, resolution.reason.clone())];
     let summary = summary(&losers, winner);
     Ok((drafts, summary, losers, winner.clone()))
@@ -223,8 +227,8 @@ fn merge(
     write_scope: &WriteScope,
     sides: &[ClaimRow],
     resolution: &Resolution,
-) -> Result<Stored, ApiError> {
-    // The guarded kinds outrank facts, and among those the newest decides.
+) -> Result<StoreResult, ApiError> {
+    // Guarded kinds outrank facts, and among them the newest decides.
     let model = sides.iter().find(|row| row.kind.is_guarded()).or(sides.first());
     let model = model.ok_or_else(|| ApiError::field("act", "no claim on this card is active any more"))?;
     let premises = context.kept_premises(&write_scope.scope, sides.iter().flat_map(|side| &side.premises), sides)?;
@@ -241,13 +245,13 @@ fn narrow(
     card: &CardRow,
     sides: &[ClaimRow],
     resolution: &Resolution,
-) -> Result<Stored, ApiError> {
+) -> Result<StoreResult, ApiError> {
     let target = pick(card, "target", resolution.side("target")?, sides)?;
     must_narrow(target, &resolution.text)?;
     let (replaces, _) = replaced_by_narrowing(card, target);
     let premises = context.kept_premises(&card.scope, &target.premises, &replaces)?;
     let claim = context.reword(target, replaces, premises, resolution.narrowing())?;
-    // A person says that the sides hold together now.
+    // The person declares that the sides hold together from now on.
     let aside: Vec<ClaimId> = sides.iter().map(|row| row.id).collect();
     let summary = wording::holds_only(&claim.draft.statement, &resolution.text.qualifiers);
     store(context, &WriteScope::at(&card.scope), claim, &aside, summary)
@@ -259,10 +263,10 @@ fn store(
     claim: NewClaim,
     aside: &[ClaimId],
     summary: String,
-) -> Result<Stored, ApiError> {
+) -> Result<StoreResult, ApiError> {
     let judged = context.judge(&claim.incoming(write_scope, aside))?;
     if judged.blocks() {
-        return Ok(Stored::Refused(Box::new(Refused {
+        return Ok(StoreResult::Refused(Box::new(Refused {
             ways_on: wording::ways_on(&judged.conflicts, false),
             conflicts: judged.conflicts,
             card_id: None,
@@ -272,7 +276,7 @@ fn store(
     let heads = context.fact_heads(write_scope, &claim)?;
     let mut drafts = claim.drafts(0, &heads);
     drafts.extend(notice::of_write(context, &judged, false));
-    Ok(Stored::Drafts(drafts, summary, judged.warnings))
+    Ok(StoreResult::Drafts(drafts, summary, judged.warnings))
 }
 
 fn record(card: &CardRow, resolution: &Resolution, first: Option<ClaimId>) -> EventDraft {
@@ -286,7 +290,7 @@ fn record(card: &CardRow, resolution: &Resolution, first: Option<ClaimId>) -> Ev
     on_record(card, act, first, &resolution.reason)
 }
 
-/// The answer if a claim of the card cannot be made active again.
+/// Returns the answer if a claim of the card cannot be made active again.
 fn not_reinstated(card: &CardRow, outcome: WriteOutcome) -> Plan {
     match outcome {
         WriteOutcome::Conflict(refused) => answer(card, refused),
@@ -299,7 +303,7 @@ fn answer(card: &CardRow, mut refused: Refused) -> Plan {
     Plan::Answer(Box::new(WriteOutcome::Conflict(refused)))
 }
 
-/// A merged text says itself where it holds.
+/// Removes the qualifiers: a merged text itself says where it holds.
 fn unqualified(row: &ClaimRow) -> ClaimRow {
     ClaimRow { qualifiers: crate::domain::Qualifiers::default(), ..row.clone() }
 }

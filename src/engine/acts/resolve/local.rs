@@ -1,4 +1,4 @@
-//! Acts that concern this device alone: snoozing a card, discarding a refused write.
+//! Acts on cards that concern this device only: snoozing a card, discarding a refused write.
 
 use super::{Plan, Resolution, Settling};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     store::{CardRow, EventDraft, Ref},
 };
 
-/// The longest that a card can be put off: one year, in milliseconds.
+/// The longest time that a card can be snoozed: 366 days, in milliseconds.
 const MAX_SNOOZE: u64 = 366 * 24 * 60 * 60 * 1000;
 
 pub(super) fn snooze(context: &ActContext<'_>, card: &CardRow, resolution: &Resolution) -> Result<Plan, ApiError> {

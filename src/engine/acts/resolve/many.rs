@@ -1,5 +1,5 @@
-//! `resolve` for several cards: one act, hence one undo. Each card is planned separately, then all are committed at
-//! once. If the plan of one card affects another card, the other one is left as it is and reported.
+//! `resolve` for several cards in one act, and so with one undo. Each card is planned separately, then all plans are
+//! committed at once. If the plan of one card affects another card, the other one stays open and is reported.
 
 use std::collections::HashSet;
 
@@ -30,8 +30,8 @@ pub(in crate::engine) fn resolve_many(engine: &Engine, request: &ResolveManyRequ
     checked(request)?;
     let mut model_results = Vec::new();
     for card in &request.cards {
-        // What fails here is said of the card itself, under the lock.
-        if let Ok((id, resolution)) = models_asked(engine, request, card) {
+        // An error here occurs again under the lock, where it is reported with its card.
+        if let Ok((id, resolution)) = resolution_before_lock(engine, request, card) {
             model_results.extend(ask_models(engine, &request.caller, &id, &resolution).unwrap_or_default());
         }
     }
@@ -55,8 +55,8 @@ fn checked(request: &ResolveManyRequest) -> Result<(), ApiError> {
     }
 }
 
-/// The card and the order as they are now, for asking models before the lock is taken.
-fn models_asked(
+/// Returns a card and its resolution as they are now, to ask the models before the lock is taken.
+fn resolution_before_lock(
     engine: &Engine,
     request: &ResolveManyRequest,
     card: &CardRef,
@@ -65,7 +65,7 @@ fn models_asked(
     Ok((view.summary.id.to_hex(), resolution(request, &view)?))
 }
 
-/// The order for one card: the side that stays, and the reason if one is known.
+/// Returns the resolution of one card: the side to keep, and the reason if one is known.
 fn resolution(request: &ResolveManyRequest, card: &CardView) -> Result<Resolution, ApiError> {
     let stays = match &request.keep {
         Some(keep) if request.act == CardAct::Supersede => Some(side(card, keep)?),
@@ -93,7 +93,7 @@ fn resolution(request: &ResolveManyRequest, card: &CardView) -> Result<Resolutio
     })
 }
 
-/// The side that stays.
+/// Returns the side to keep.
 fn side<'a>(card: &'a CardView, keep: &Keep) -> Result<&'a CardSide, ApiError> {
     let (mut fits, whose): (Vec<&CardSide>, String) = match keep {
         Keep::First => (card.sides.first().into_iter().collect(), "first".to_owned()),
@@ -104,7 +104,7 @@ fn side<'a>(card: &'a CardView, keep: &Keep) -> Result<&'a CardSide, ApiError> {
             (fits.collect(), format!("from “{source}”"))
         }
         Keep::Writer(writer) => {
-            // Whoever wrote it themselves comes before those in whose name an agent did.
+            // Claims that the writer wrote directly take precedence over those that an agent wrote for them.
             let own = |side: &&CardSide| side.claim.agent.as_deref().unwrap_or(&side.claim.who) == writer;
             let by = |side: &&CardSide| side.claim.who == *writer || own(side);
             let mut fits: Vec<&CardSide> = card.sides.iter().filter(own).collect();
@@ -121,13 +121,13 @@ fn side<'a>(card: &'a CardView, keep: &Keep) -> Result<&'a CardSide, ApiError> {
     }
 }
 
-/// Whether a source is the one asked for: the same, or the same file with a line of its own.
+/// Whether a source is the requested one: equal, or the same file with a line number.
 fn is_from(own: &str, asked: &str) -> bool {
     let file = own.rsplit_once(':').filter(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()));
     own == asked || file.is_some_and(|(file, _)| file == asked)
 }
 
-/// What this act does to one card.
+/// The result of planning one card.
 struct PlannedCard {
     settled: bool,
     /// What is done, or why the card stays open, in one sentence.
@@ -136,25 +136,25 @@ struct PlannedCard {
 }
 
 impl PlannedCard {
-    /// A card that stays as it is.
+    /// Returns the plan of a card that stays as it is.
     fn open(why: String) -> Self {
         Self { settled: false, summary: why, warnings: Vec::new() }
     }
 }
 
-/// The plans of several cards, on their way to one act.
+/// The plans of several cards, collected into one act.
 struct Batch<'a, 's> {
     context: &'a mut ActContext<'s>,
     request: &'a ResolveManyRequest,
     scope: Scope,
     drafts: Vec<EventDraft>,
-    /// Claims that give way by the plans so far.
-    gone: HashSet<ClaimId>,
+    /// Claims that the plans so far replace or retract.
+    inactive: HashSet<ClaimId>,
     /// Claims that the plans so far store.
-    made: Vec<EventDraft>,
+    stored: Vec<EventDraft>,
     /// Claims that the plans so far make active again.
     reinstated: Vec<ClaimId>,
-    /// For each card with a changed decision: the claims that give way, and the statement that replaces them.
+    /// For each card with a changed decision: the replaced claims, and the statement that replaces them.
     changes: Vec<(CardId, Vec<ClaimRow>, String)>,
 }
 
@@ -167,8 +167,8 @@ impl<'a, 's> Batch<'a, 's> {
             request,
             scope,
             drafts: Vec::new(),
-            gone: HashSet::new(),
-            made: Vec::new(),
+            inactive: HashSet::new(),
+            stored: Vec::new(),
             reinstated: Vec::new(),
             changes: Vec::new(),
         })
@@ -179,7 +179,7 @@ impl<'a, 's> Batch<'a, 's> {
         for card in &self.request.cards {
             let row = find::card(self.context.reader(), "cards", &card.id)?;
             if !items.iter().any(|known| known.card == row.id) {
-                items.push(self.one(&row, card.expect_rev)?);
+                items.push(self.plan_card(&row, card.expect_rev)?);
             }
         }
         let settled = items.iter().filter(|item| item.settled).count();
@@ -210,10 +210,10 @@ impl<'a, 's> Batch<'a, 's> {
         Ok(answer)
     }
 
-    /// Plans one card. What a person can mend leaves the card as it is; an error of the store ends the act.
-    fn one(&mut self, row: &CardRow, rev: Option<u64>) -> Result<ResolvedCard, ApiError> {
+    /// Plans one card. An error that a person can correct leaves the card as it is; an error of the store ends the act.
+    fn plan_card(&mut self, row: &CardRow, rev: Option<u64>) -> Result<ResolvedCard, ApiError> {
         let view = self.context.card_view(&row.id)?;
-        let planned = match self.planned(row, &view, rev) {
+        let planned = match self.try_plan(row, &view, rev) {
             Ok(planned) => planned,
             Err(error) if matches!(error.code, ErrorCode::Internal | ErrorCode::Unavailable) => return Err(error),
             Err(error) => PlannedCard::open(error.message),
@@ -222,41 +222,41 @@ impl<'a, 's> Batch<'a, 's> {
         Ok(ResolvedCard { card: row.id, headline: view.summary.headline, settled, summary, warnings })
     }
 
-    /// Plans one card, and adds its events to those of the act if it can be settled.
-    fn planned(&mut self, row: &CardRow, view: &CardView, rev: Option<u64>) -> Result<PlannedCard, ApiError> {
+    /// Plans one card, and adds its events to the act if the card can be settled.
+    fn try_plan(&mut self, row: &CardRow, view: &CardView, rev: Option<u64>) -> Result<PlannedCard, ApiError> {
         if row.scope != self.scope {
             return Ok(PlannedCard::open(format!(
                 "skipped: it belongs to {}, and one request settles cards of one scope",
                 row.scope
             )));
         }
-        if let Some(lost) = row.members.iter().find(|member| self.gone.contains(member)) {
-            return Ok(self.changed_under(row, view, lost));
+        if let Some(lost) = row.members.iter().find(|member| self.inactive.contains(member)) {
+            return Ok(self.already_changed(row, view, lost));
         }
         let resolution = resolution(self.request, view)?;
         let settling = match plan(self.context, row, &resolution, rev)? {
             Plan::Commit(settling) => settling,
-            Plan::Answer(answer) => return Ok(PlannedCard::open(left(&answer))),
+            Plan::Answer(answer) => return Ok(PlannedCard::open(reason_left_open(&answer))),
         };
-        if let Some(against) = self.opposes(&settling) {
+        if let Some(against) = self.conflicting_statement(&settling) {
             return Ok(PlannedCard::open(format!(
                 "the guard refused it: it contradicts or repeats {against}, which another of these cards stores"
             )));
         }
         let Settling { drafts, summary, warnings, change, reinstates } = settling;
-        self.take(drafts);
+        self.add_drafts(drafts);
         self.reinstated.extend(reinstates);
         self.changes.extend(change.map(|(old, new)| (row.id, old, new)));
         Ok(PlannedCard { settled: true, summary, warnings })
     }
 
-    /// Returns what becomes of a card after an earlier plan replaced or retracted one of its claims.
-    fn changed_under(&self, row: &CardRow, view: &CardView, lost: &ClaimId) -> PlannedCard {
+    /// Returns the result for a card one of whose claims an earlier plan replaced or retracted.
+    fn already_changed(&self, row: &CardRow, view: &CardView, lost: &ClaimId) -> PlannedCard {
         let derived = row.kind == CardKind::Contradiction;
         let left = view
             .sides
             .iter()
-            .filter(|side| side.claim.status == Status::Active && !self.gone.contains(&side.claim.id))
+            .filter(|side| side.claim.status == Status::Active && !self.inactive.contains(&side.claim.id))
             .count();
         if derived && left < 2 {
             let summary = "settled by the others: only one of its claims is still active".to_owned();
@@ -268,22 +268,22 @@ impl<'a, 's> Batch<'a, 's> {
         ))
     }
 
-    /// The statement stored by an earlier plan that a new one contradicts or repeats.
-    fn opposes(&self, settling: &Settling) -> Option<String> {
+    /// Returns the statement, stored by an earlier plan, that a new plan contradicts or repeats.
+    fn conflicting_statement(&self, settling: &Settling) -> Option<String> {
         let check = StructuralPairCheck;
         let now = self.context.now;
         let new: Vec<&EventDraft> = settling.drafts.iter().filter(|draft| stores(draft)).collect();
-        let against = self.made.iter().find(|earlier| {
+        let against = self.stored.iter().find(|earlier| {
             new.iter().any(|draft| {
                 draft.body.statement == earlier.body.statement
-                    || check.contradiction(carried(draft, now), carried(earlier, now)).is_some()
+                    || check.contradiction(compared_claim(draft, now), compared_claim(earlier, now)).is_some()
             })
         });
         against.and_then(|draft| draft.body.statement.as_deref()).map(wording::quote)
     }
 
-    /// Takes over a plan: what it says of its own drafts it says of them where they stand now.
-    fn take(&mut self, drafts: Vec<EventDraft>) {
+    /// Adds the drafts of a plan to the act. References between them are shifted to their new positions.
+    fn add_drafts(&mut self, drafts: Vec<EventDraft>) {
         let offset = self.drafts.len();
         let moved = |reference: Ref| match reference {
             Ref::Draft(at) => Ref::Draft(at + offset),
@@ -293,13 +293,13 @@ impl<'a, 's> Batch<'a, 's> {
             draft.targets = draft.targets.into_iter().map(moved).collect();
             draft.successor = draft.successor.map(moved);
             if matches!(draft.kind, EventKind::Supersede | EventKind::Retract | EventKind::FactSet) {
-                self.gone.extend(draft.targets.iter().filter_map(|target| match target {
+                self.inactive.extend(draft.targets.iter().filter_map(|target| match target {
                     Ref::Id(id) => Some(*id),
                     Ref::Draft(_) => None,
                 }));
             }
             if stores(&draft) {
-                self.made.push(draft.clone());
+                self.stored.push(draft.clone());
             }
             self.drafts.push(draft);
         }
@@ -312,14 +312,14 @@ fn stores(draft: &EventDraft) -> bool {
     creates && draft.successor.is_none()
 }
 
-fn carried(draft: &EventDraft, written: u64) -> ComparedClaim<'_> {
+fn compared_claim(draft: &EventDraft, written: u64) -> ComparedClaim<'_> {
     let norms: &[Norm] = draft.body.norms.as_deref().unwrap_or_default();
     let statement = draft.body.statement.as_deref().unwrap_or_default();
     ComparedClaim { kind: draft.claim_kind.unwrap_or_default(), statement, norms, written }
 }
 
-/// Why a card is left as it is, from the answer that it would have got alone.
-fn left(answer: &WriteOutcome) -> String {
+/// Returns why a card stays as it is, from the answer that its plan gave.
+fn reason_left_open(answer: &WriteOutcome) -> String {
     match answer {
         WriteOutcome::Stale(stale) => stale.message.clone(),
         WriteOutcome::Conflict(refused) => {
@@ -346,7 +346,7 @@ fn summary(request: &ResolveManyRequest, settled: usize, of: usize) -> String {
     if settled == of { format!("{verb} {of} {cards}") } else { format!("{verb} {settled} of {of} {cards}") }
 }
 
-/// The answer to a retry: the cards as they are now.
+/// Returns the answer to a retry: the cards as they are now.
 fn replayed(context: &ActContext<'_>, request: &ResolveManyRequest) -> Result<ResolvedMany, ApiError> {
     let events = context.done_before()?;
     let own = |kind: &EventKind| match kind {

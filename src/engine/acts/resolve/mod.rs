@@ -1,4 +1,5 @@
-//! `resolve`: settles a card. Each resolution is one act, hence one undo; claims that it stores pass the guard again.
+//! `resolve`: settles a card. Each resolution is one act, and so has one undo; claims that it stores pass the guard
+//! again.
 
 mod active;
 mod local;
@@ -49,34 +50,34 @@ pub(in crate::engine) fn resolve(
     })
 }
 
-/// What settling a card comes to; nothing is written yet.
+/// The plan for a card; nothing is written yet.
 enum Plan {
-    /// These events.
+    /// Commit these events.
     Commit(Settling),
-    /// Nothing: this answer.
+    /// Write nothing and return this answer.
     Answer(Box<WriteOutcome>),
 }
 
 /// The events that settle a card.
 struct Settling {
     drafts: Vec<EventDraft>,
-    /// What they do, in one sentence.
+    /// What the events do, in one sentence.
     summary: String,
     warnings: Vec<Warning>,
-    /// What gives way since the world changed, and the statement that takes its place.
+    /// If a decision changed: the replaced claims, and the statement that replaces them.
     change: Option<(Vec<ClaimRow>, String)>,
     /// A claim that becomes active again.
     reinstates: Option<ClaimId>,
 }
 
 impl Settling {
-    /// Events about which the guard says nothing more.
+    /// Returns a plan without warnings of the guard.
     fn plan(drafts: Vec<EventDraft>, summary: String) -> Plan {
         Plan::Commit(Self { drafts, summary, warnings: Vec::new(), change: None, reinstates: None })
     }
 }
 
-/// Looks at a card under the write lock, and at what the order would make of it.
+/// Plans the resolution of a card under the write lock.
 fn plan(
     context: &ActContext<'_>,
     card: &CardRow,
@@ -104,7 +105,8 @@ fn plan(
     }
 }
 
-/// What models say of the texts that settling this card may store. An error here comes again under the lock, if it is answered.
+/// Asks the models about the texts that settling this card may store. An error here occurs again under the lock if it
+/// matters.
 fn ask_models(
     engine: &Engine,
     caller: &Caller,
@@ -130,7 +132,7 @@ fn ask_models(
         if let Some((model, text)) = model.zip(resolution.text.statement.clone()) {
             texts.push((model.kind, text));
         }
-        // A new claim that gives way is not stored, so that nothing is asked about it.
+        // If the new claim loses, it is not stored, so the models are not asked about it.
         let gives_way = card.new_claim.zip(resolution.winner.as_ref());
         let gives_way = gives_way.is_some_and(|(id, winner)| !id.to_hex().starts_with(winner));
         let stores = !matches!(resolution.act, CardAct::Discard | CardAct::Snooze) && !gives_way;
@@ -143,12 +145,12 @@ fn ask_models(
                     .map(|row| (row.kind, row.statement.clone())),
             );
         }
-        // Of claims that replaced each other, the one that is kept becomes active again.
+        // If the claims replaced each other, the one to keep becomes active again.
         if let (CardAct::Supersede, Some(winner)) = (resolution.act, &resolution.winner) {
             let kept = rows.iter().filter(|row| row.status != Status::Active && row.id.to_hex().starts_with(winner));
             texts.extend(kept.map(|row| (row.kind, row.statement.clone())));
         }
-        // The answer no to a reversal may reinstate the claim in the middle.
+        // The answer no to a reversal may reinstate the claim between its two statements.
         if let (CardAct::No, [_, turn, _]) = (resolution.act, rows.as_slice())
             && turn.status != Status::Active
         {
@@ -175,7 +177,7 @@ fn ask_models(
     Ok(model_results)
 }
 
-/// What to do with a card, checked.
+/// A checked request to settle a card.
 pub(super) struct Resolution {
     act: CardAct,
     /// Empty only for `snooze`.
@@ -217,12 +219,13 @@ impl Resolution {
         })
     }
 
-    /// What is different about the claim that is narrowed: it stays as right as it was, for its own reason.
+    /// Returns the rewording of a claim that is narrowed: it keeps its own reason, and the resolution's reason explains
+    /// the change.
     fn narrowing(&self) -> Rewording {
         Rewording { reason: None, change_reason: Some(self.reason.clone()), ..self.text.clone() }
     }
 
-    /// The side that the act is on: `winner` for supersede, `target` for retract and narrow.
+    /// Returns the side that the act names: `winner` for supersede, `target` for retract and narrow.
     fn side<'a>(&'a self, field: &str) -> Result<&'a str, ApiError> {
         let side = if field == "winner" { &self.winner } else { &self.target };
         side.as_deref().ok_or_else(|| {
@@ -231,7 +234,7 @@ impl Resolution {
     }
 }
 
-/// The answer if the card is settled, or changed since it was shown.
+/// Returns the answer if the card is settled, or has changed since it was shown.
 fn stale(context: &ActContext<'_>, card: &CardRow, expect_rev: Option<u64>) -> Result<Option<WriteOutcome>, ApiError> {
     let short = card.id.short();
     let message = if !card.open {
@@ -261,7 +264,7 @@ fn must_be_enabled(context: &ActContext<'_>, card: &CardRow, act: CardAct) -> Re
     }
 }
 
-/// Which of `sides`, the active claims of a card and its refused write, a prefix names.
+/// Finds the one of `sides`, the active claims of a card and its refused write, that a prefix names.
 fn pick<'a>(card: &CardRow, field: &str, prefix: &str, sides: &'a [ClaimRow]) -> Result<&'a ClaimRow, ApiError> {
     let mut fits = sides.iter().filter(|row| row.id.to_hex().starts_with(prefix));
     match (fits.next(), fits.next()) {
@@ -284,7 +287,7 @@ fn pick<'a>(card: &CardRow, field: &str, prefix: &str, sides: &'a [ClaimRow]) ->
     }
 }
 
-/// Commits, and answers with the settled card.
+/// Commits the events, and returns the settled card.
 fn finish(context: &mut ActContext<'_>, card: &CardRow, settling: Settling) -> Result<Done, ApiError> {
     let Settling { drafts, summary, mut warnings, change, reinstates } = settling;
     let write_scope = WriteScope::at(&card.scope);
@@ -301,8 +304,8 @@ fn finish(context: &mut ActContext<'_>, card: &CardRow, settling: Settling) -> R
     Ok(done)
 }
 
-/// The event that says, in the shared log, how a card that every machine computes was settled. `first` stands before the other members:
-/// of an exception, the side that is one.
+/// Returns the event of the shared log that records how a card which every device derives was settled. `first` becomes
+/// the first member: of an exception, the side that is the exception.
 fn on_record(
     card: &CardRow,
     act: crate::domain::ResolveAct,

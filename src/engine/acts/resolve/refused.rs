@@ -1,4 +1,4 @@
-//! Settling the card of a refused write.
+//! Settles the card of a refused write.
 
 use super::{Plan, Resolution, Settling, local, pick};
 use crate::{
@@ -34,8 +34,8 @@ pub(super) fn settle(context: &ActContext<'_>, card: &CardRow, resolution: &Reso
     }
 }
 
-/// Refuses an agent that would let stand what the guard is against, if agents may only propose.
-pub(super) fn must_be_excepted(context: &ActContext<'_>, act: CardAct) -> Result<(), ApiError> {
+/// Refuses an exception or dismissal by an agent, if agents may only propose.
+pub(super) fn must_be_allowed_to_except(context: &ActContext<'_>, act: CardAct) -> Result<(), ApiError> {
     if context.may_except() {
         return Ok(());
     }
@@ -44,8 +44,8 @@ pub(super) fn must_be_excepted(context: &ActContext<'_>, act: CardAct) -> Result
         .hint("the write is kept on its card; ask a person to run `ergo tui` and settle it"))
 }
 
-/// Refuses an agent that would retract a person's claim, if agents may only propose.
-pub(super) fn must_be_allowed(context: &ActContext<'_>, claim: &ClaimRow) -> Result<(), ApiError> {
+/// Refuses the retraction of a person's claim by an agent, if agents may only propose.
+pub(super) fn must_be_allowed_to_retract(context: &ActContext<'_>, claim: &ClaimRow) -> Result<(), ApiError> {
     if context.may_retract(claim) {
         return Ok(());
     }
@@ -54,7 +54,7 @@ pub(super) fn must_be_allowed(context: &ActContext<'_>, claim: &ClaimRow) -> Res
         .hint(format!("propose it with `ergo retract {id}`, or leave the card to a person")))
 }
 
-/// The new claim replaces what opposes it; or it gives way, and is not stored.
+/// Stores the new claim, which replaces what opposes it, or discards it if the other side wins.
 fn supersede(
     context: &ActContext<'_>,
     card: &CardRow,
@@ -63,7 +63,7 @@ fn supersede(
 ) -> Result<Plan, ApiError> {
     let mut sides = refused_write.opposed.clone();
     sides.push(refused_write.row.clone());
-    // Where nothing is left that opposes it, there is only one side.
+    // If nothing opposes the new claim any more, it is the only side.
     let winner = match (&resolution.winner, refused_write.opposed.is_empty()) {
         (None, true) => &refused_write.row,
         _ => pick(card, "winner", resolution.side("winner")?, &sides)?,
@@ -77,20 +77,20 @@ fn supersede(
         let draft = refuse::settled(card, "supersede", None, Some(resolution.reason.clone()));
         return Ok(Settling::plan(vec![draft], summary));
     }
-    must_be_own(card, "winner", &refused_write.opposed)?;
+    must_be_of_scope(card, "winner", &refused_write.opposed)?;
     let text = Rewording { change_reason: Some(resolution.reason.clone()), ..Rewording::default() };
     let claim = context.claim_from_refused(refused_write, refused_write.opposed.clone(), text)?;
     store(context, card, resolution, claim, Extra::default())
 }
 
-/// A merged text replaces what opposed the new claim, and the new claim with it.
+/// Stores a merged text, which replaces the new claim and what opposed it.
 fn merge(
     context: &ActContext<'_>,
     card: &CardRow,
     resolution: &Resolution,
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
-    must_be_own(card, "statement", &refused_write.opposed)?;
+    must_be_of_scope(card, "statement", &refused_write.opposed)?;
     let mut model = refused_write.row.clone();
     model.qualifiers = crate::domain::Qualifiers::default();
     let replaces = refused_write.opposed.clone();
@@ -100,14 +100,14 @@ fn merge(
     store(context, card, resolution, claim, Extra::default())
 }
 
-/// The side that the answer names as its target: one of the opposed claims, or the new one.
+/// Returns the side that the request names as its target: one of the opposed claims, or the new one.
 fn named_side(card: &CardRow, resolution: &Resolution, refused_write: &RefusedWrite) -> Result<ClaimRow, ApiError> {
     let mut sides = refused_write.opposed.clone();
     sides.push(refused_write.row.clone());
     Ok(pick(card, "target", resolution.side("target")?, &sides)?.clone())
 }
 
-/// What opposed it was never right, so the new claim is stored; or the new claim was, which drops it.
+/// Retracts an opposing claim as never right, and stores the new one; if the target is the new claim, discards it.
 fn retract_side(
     context: &ActContext<'_>,
     card: &CardRow,
@@ -118,8 +118,8 @@ fn retract_side(
     if target.id == refused_write.row.id {
         return local::discard(context, card, resolution);
     }
-    must_be_own(card, "target", std::slice::from_ref(&target))?;
-    must_be_allowed(context, &target)?;
+    must_be_of_scope(card, "target", std::slice::from_ref(&target))?;
+    must_be_allowed_to_retract(context, &target)?;
     let replaces = refused_write.wanted().into_iter().filter(|row| row.id != target.id).collect();
     let claim = context.claim_from_refused(refused_write, replaces, Rewording::default())?;
     let extra = Extra {
@@ -127,13 +127,13 @@ fn retract_side(
             .chain(notice::of_retract(context, &target))
             .collect(),
         aside: vec![target.id],
-        done: Some(wording::summary("Retracted", &[&target.statement])),
+        other_side: Some(wording::summary("Retracted", &[&target.statement])),
         ..Extra::default()
     };
     store(context, card, resolution, claim, extra)
 }
 
-/// One side is qualified, so that both hold.
+/// Limits one side to a condition, so that both hold.
 fn narrow(
     context: &ActContext<'_>,
     card: &CardRow,
@@ -153,10 +153,11 @@ fn narrow(
             card,
             resolution,
             claim,
-            Extra { after, aside, whole: Some(sentence), ..Extra::default() },
+            Extra { after, aside, full_summary: Some(sentence), ..Extra::default() },
         );
     }
-    // A person says that both hold now. What else is on the card must still fit beside the new claim.
+    // The person declares that both hold from now on. The other claims of the card must still be compatible with the
+    // new one.
     let write_scope = WriteScope::at(&card.scope);
     let (replaces, narrows) = replaced_by_narrowing(card, &target);
     let premises = context.kept_premises(&card.scope, &target.premises, &replaces)?;
@@ -171,12 +172,12 @@ fn narrow(
     let narrowed_at = claim.drafts(0, &[]).len();
     let mut after = narrowed.drafts(narrowed_at, &[]);
     after.push(narrowing(vec![Ref::Draft(narrowed_at), Ref::Draft(0), Ref::Id(target.id)], resolution, narrows));
-    let extra = Extra { after, aside: vec![target.id], done: Some(sentence), ..Extra::default() };
+    let extra = Extra { after, aside: vec![target.id], other_side: Some(sentence), ..Extra::default() };
     store(context, card, resolution, claim, extra)
 }
 
-/// The event that says which claims hold side by side since one of them was narrowed. `narrows`: the claim of the organisation's level for which
-/// the first one stands in this project.
+/// Returns the event that names the claims which hold side by side because one of them was narrowed. `narrows`: the
+/// claim of the organisation's level that the first one replaces in this project.
 pub(super) fn narrowing(members: Vec<Ref>, resolution: &Resolution, narrows: Option<ClaimId>) -> EventDraft {
     let mut draft = EventDraft::new(EventKind::Resolve(ResolveAct::Narrow), members);
     draft.body.reason = Some(resolution.reason.clone());
@@ -184,21 +185,22 @@ pub(super) fn narrowing(members: Vec<Ref>, resolution: &Resolution, narrows: Opt
     draft
 }
 
-/// What the narrowed form of a claim replaces: the claim itself; nothing if it is of the organisation's level, for which it stands in this
-/// project alone.
+/// Returns what the narrowed form of a claim replaces: the claim itself, as a list; or, if the claim is of the
+/// organisation's level, an empty list and the claim's id, because the narrowed form stands for it in this project
+/// only.
 pub(super) fn replaced_by_narrowing(card: &CardRow, target: &ClaimRow) -> (Vec<ClaimRow>, Option<ClaimId>) {
     if target.scope == card.scope { (vec![target.clone()], None) } else { (Vec::new(), Some(target.id)) }
 }
 
-/// Refuses to change claims of the organisation's level from a project's card.
-pub(super) fn must_be_own(card: &CardRow, field: &str, claims: &[ClaimRow]) -> Result<(), ApiError> {
+/// Refuses to change claims of the organisation's level from the card of a project.
+pub(super) fn must_be_of_scope(card: &CardRow, field: &str, claims: &[ClaimRow]) -> Result<(), ApiError> {
     match claims.iter().find(|row| row.scope != card.scope) {
         Some(row) => Err(of_the_organisation(field, row)),
         None => Ok(()),
     }
 }
 
-/// Both stay: although they contradict each other, or since they do not.
+/// Keeps both sides: as an exception, or because they do not contradict each other.
 fn keep_both(
     context: &ActContext<'_>,
     card: &CardRow,
@@ -206,7 +208,7 @@ fn keep_both(
     refused_write: &RefusedWrite,
 ) -> Result<Plan, ApiError> {
     let exception = resolution.act == CardAct::Exception;
-    must_be_excepted(context, resolution.act)?;
+    must_be_allowed_to_except(context, resolution.act)?;
     let claim = context.claim_from_refused(refused_write, refused_write.wanted(), Rewording::default())?;
     let against = refused_write.against();
     let mut extra = Extra { aside: against.clone(), ..Extra::default() };
@@ -214,7 +216,7 @@ fn keep_both(
         let act = if exception { ResolveAct::Exception } else { ResolveAct::Dismiss };
         let mut members: Vec<Ref> =
             std::iter::once(Ref::Draft(0)).chain(against.iter().copied().map(Ref::Id)).collect();
-        // The exception stands first: the refused write, unless another side is named.
+        // The exception comes first: the refused write, unless another side is named.
         if let Some(target) = resolution.target.as_ref().filter(|_| exception) {
             let mut sides = refused_write.opposed.clone();
             sides.push(refused_write.row.clone());
@@ -230,20 +232,20 @@ fn keep_both(
     store(context, card, resolution, claim, extra)
 }
 
-/// What goes with storing the new claim.
+/// Additions to the act that stores the new claim.
 #[derive(Default)]
 struct Extra {
     /// Events of the same act, after those of the claim.
     after: Vec<EventDraft>,
-    /// Claims that this act settles, so that the guard does not ask about them again.
+    /// Claims that this act settles, so the guard does not compare them again.
     aside: Vec<ClaimId>,
-    /// What was done to the other side.
-    done: Option<String>,
-    /// What was done, if it says that the new claim is stored.
-    whole: Option<String>,
+    /// A sentence about the other side, put before the one about the new claim.
+    other_side: Option<String>,
+    /// The whole summary, if it already says that the new claim is stored.
+    full_summary: Option<String>,
 }
 
-/// Stores the new claim, in whatever form, and settles its card; the guard looks at it again.
+/// Stores the new claim, in any form, and settles its card. The guard checks the claim again.
 fn store(
     context: &ActContext<'_>,
     card: &CardRow,
@@ -271,13 +273,13 @@ fn store(
     drafts.extend(extra.after);
     drafts.extend(notice::of_write(context, &judged, false));
     drafts.push(refuse::settled(card, resolution.act.as_str(), Some(Ref::Draft(0)), Some(resolution.reason.clone())));
-    let summary = extra.whole.unwrap_or_else(|| summary(resolution.act, &claim, extra.done));
+    let summary = extra.full_summary.unwrap_or_else(|| summary(resolution.act, &claim, extra.other_side));
     let new = claim.draft.statement.clone();
     let change = Some((claim.replaces, new));
     Ok(Plan::Commit(Settling { drafts, summary, warnings: judged.warnings, change, reinstates: None }))
 }
 
-fn summary(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
+fn summary(act: CardAct, claim: &NewClaim, other_side: Option<String>) -> String {
     let new = wording::quote(&claim.draft.statement);
     let old: Vec<&str> = claim.replaces.iter().map(|row: &ClaimRow| row.statement.as_str()).collect();
     let stored = match (act, old.is_empty()) {
@@ -286,8 +288,8 @@ fn summary(act: CardAct, claim: &NewClaim, done: Option<String>) -> String {
         (_, true) => format!("Stored {new}"),
         (_, false) => format!("{} by {new}", wording::summary("Superseded", &old)),
     };
-    match done {
-        Some(done) => format!("{done}. {stored}"),
+    match other_side {
+        Some(other_side) => format!("{other_side}. {stored}"),
         None => stored,
     }
 }

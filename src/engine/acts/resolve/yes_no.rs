@@ -1,4 +1,4 @@
-//! What the answers to the question of a story card do: one plan, which the card states beforehand and the act carries out.
+//! The effects of yes and no on a story card: one plan, which the card announces and the act carries out.
 
 use crate::{
     api::StoryQuestion,
@@ -8,7 +8,7 @@ use crate::{
     story::question,
 };
 
-/// A claim on a story card, as far as the answers depend on it.
+/// The fields of a claim on a story card on which the effects of an answer depend.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct StorySide<'a> {
     pub(in crate::engine) id: ClaimId,
@@ -30,17 +30,17 @@ impl<'a> StorySide<'a> {
         self.status == Status::Active
     }
 
-    /// Returns whether this claim alone gave way to the other one, so that it can be in force again without it.
+    /// Returns whether this claim was superseded by `other` alone, so that it can be in force again without it.
     fn gave_way_to(&self, other: &Self) -> bool {
         let Flags { undone, redacted, .. } = self.flags;
         self.status == Status::Superseded && self.replaced_by == [other.id] && !undone && !redacted
     }
 }
 
-/// What an answer does.
+/// The effect of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum StoryAnswer {
-    /// These claims are superseded by one of the others.
+    /// The claims are superseded by another claim of the card.
     Supersede(Vec<ClaimId>, ClaimId),
     /// These claims are retracted.
     Retract(Vec<ClaimId>),
@@ -50,13 +50,13 @@ pub(in crate::engine) enum StoryAnswer {
     Confirm,
 }
 
-/// Returns what an answer does. `sides`: the claims in the order of the story.
+/// Returns the effect of an answer. `sides`: the claims in the order of the story.
 pub(in crate::engine) fn answer(confusion: Confusion, sides: &[StorySide<'_>], yes: bool) -> StoryAnswer {
     let (Some(first), Some(last)) = (sides.first(), sides.last()) else { return StoryAnswer::Confirm };
     let others = |kept: ClaimId| sides.iter().filter(move |side| side.is_active() && side.id != kept);
     match (confusion, yes) {
         (Confusion::Reversal | Confusion::Ambiguity, true) => replace(others(last.id), last),
-        // What was stated again does not hold, and neither does what it repeats: the turn between them stays.
+        // The repeated statement does not hold, nor does the one it repeats: the claim between them stays.
         (Confusion::Reversal, false) => match sides {
             [first, turn, _] if turn.is_active() => {
                 replace([first, last].into_iter().filter(|side| side.is_active()), turn)
@@ -71,7 +71,7 @@ pub(in crate::engine) fn answer(confusion: Confusion, sides: &[StorySide<'_>], y
     }
 }
 
-/// Some claims give way to another one: by a supersede, or if a fact would replace a guarded claim, by a retraction.
+/// Replaces claims by another one: by a supersede, or, because a fact cannot replace a guarded claim, by a retraction.
 fn replace<'a>(losers: impl Iterator<Item = &'a StorySide<'a>>, winner: &StorySide<'_>) -> StoryAnswer {
     let losers: Vec<&StorySide<'_>> = losers.collect();
     let ids: Vec<ClaimId> = losers.iter().map(|side| side.id).collect();
@@ -83,7 +83,7 @@ fn replace<'a>(losers: impl Iterator<Item = &'a StorySide<'a>>, winner: &StorySi
     }
 }
 
-/// Returns what an answer does, in one sentence.
+/// Describes the effect of an answer in one sentence.
 pub(in crate::engine) fn sentence(answer: &StoryAnswer, sides: &[StorySide<'_>]) -> String {
     let statements = |ids: &[ClaimId]| -> Vec<&str> {
         sides.iter().filter(|side| ids.contains(&side.id)).map(|side| side.statement).collect()
